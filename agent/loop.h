@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/evaluation.h"
+#include "core/store.h"
+
+namespace ak::agent {
+
+/// When to stop. Absent = no limit. Whichever is reached first ends the run.
+struct Budgets {
+  std::optional<std::int64_t> max_evaluations;
+  std::optional<std::int64_t> max_compilations;  ///< builds that were not cache hits
+  std::optional<std::int64_t> max_tokens;
+  std::optional<double> max_cost_usd;
+  std::optional<std::chrono::milliseconds> max_wall;
+  std::optional<double> target_ns;  ///< stop when the score is at most this
+};
+
+struct Progress {
+  int evaluated = 0, verified = 0, failed = 0, in_flight = 0;
+  std::int64_t space_points = 0;
+  std::optional<double> best_ns, first_verified_s;
+  double elapsed_s = 0;
+  const Completed* last = nullptr;  ///< valid for the call
+};
+
+struct LoopOptions {
+  std::shared_ptr<const ProblemInstance> problem;
+  std::vector<Candidate> templates;  ///< searched together, each template's default point first; --start first of all
+  Arch arch;
+  Depth depth = Depth::time;
+  std::string strategy = "random";
+  std::uint64_t seed = 0;
+  Budgets budgets;
+  SessionRecord session;
+  std::function<void(const Progress&)> on_progress;      ///< after every evaluation
+  std::function<void(const Completed&)> on_new_best;     ///< a verified kernel took the lead: write it to disk now
+  const std::atomic<bool>* stop_requested = nullptr;     ///< set by Ctrl-C; not owned
+};
+
+struct LoopResult {
+  std::optional<Completed> best;        ///< champion; with depth build: the best ranked build
+  std::optional<Completed> start;       ///< evaluation of the first template's default point (baseline of the report)
+  std::string stop_reason;              ///< "space exhausted", "target reached", "evaluation budget", ...
+  bool interrupted = false;
+  Progress progress;
+  RowId session = 0;
+  std::optional<RowId> best_variant;
+};
+
+/// One session: ask the strategy, evaluate, commit, learn, until a budget ends it. Keeps `useful_in_flight` requests
+/// submitted. Every completed evaluation is committed before the strategy is told. Throws Error when the environment
+/// failed; the session row then ends as "failed".
+[[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock);
+
+}  // namespace ak::agent

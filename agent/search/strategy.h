@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/launch_plan.h"
+
+namespace ak::agent {
+
+/// What a strategy searches: the valid points of one template.
+struct SearchSpace {
+  std::vector<Tunable> tunables;
+  std::vector<TunableValues> points;  ///< all valid points, row-major
+};
+
+/// Ask-and-tell search over one space. Seeded: the same seed and the same answers give the same proposals.
+/// Never proposes a point twice. Used by one thread.
+class SearchStrategy {
+ public:
+  virtual ~SearchStrategy() = default;
+  /// Next point to try, or nothing when the space is exhausted. May be called again before answers arrive.
+  virtual std::optional<TunableValues> ask() = 0;
+  /// `time_ns` absent: the point failed.
+  virtual void tell(const TunableValues& point, std::optional<double> time_ns) = 0;
+};
+
+struct StrategyEntry {
+  std::string_view name;     ///< stored in the database; never renamed
+  std::string_view summary;  ///< one line for --help
+  std::unique_ptr<SearchStrategy> (*make)(SearchSpace space, std::uint64_t seed);
+};
+[[nodiscard]] std::span<const StrategyEntry> strategies();
+[[nodiscard]] const StrategyEntry* find_strategy(std::string_view name);
+
+}  // namespace ak::agent

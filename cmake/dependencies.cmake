@@ -1,0 +1,30 @@
+# Third-party packages, all from Debian 12 (tools/setup.sh installs them), and the CUDA toolkit's headers.
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# SQLite and libsodium are linked statically, so that an installed tree runs where they are absent.
+pkg_check_modules(SQLITE REQUIRED sqlite3)
+find_library(AK_SQLITE_ARCHIVE NAMES libsqlite3.a HINTS ${SQLITE_LIBRARY_DIRS} REQUIRED)
+add_library(ak_sqlite INTERFACE)
+target_include_directories(ak_sqlite SYSTEM INTERFACE ${SQLITE_INCLUDE_DIRS})
+target_link_libraries(ak_sqlite INTERFACE ${AK_SQLITE_ARCHIVE} m ${CMAKE_DL_LIBS} Threads::Threads)
+
+pkg_check_modules(SODIUM REQUIRED libsodium)
+find_library(AK_SODIUM_ARCHIVE NAMES libsodium.a HINTS ${SODIUM_LIBRARY_DIRS} REQUIRED)
+add_library(ak_sodium INTERFACE)
+target_include_directories(ak_sodium SYSTEM INTERFACE ${SODIUM_INCLUDE_DIRS})
+target_link_libraries(ak_sodium INTERFACE ${AK_SODIUM_ARCHIVE} Threads::Threads)
+
+# Only headers: the driver, NVRTC and CUPTI are loaded at run time with dlopen.
+find_path(AK_CUDA_INCLUDE_DIR cuda.h
+  HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include
+  DOC "Folder with cuda.h and nvrtc.h")
+if(NOT AK_CUDA_INCLUDE_DIR)
+  message(FATAL_ERROR "cuda.h not found. Install the CUDA 13 toolkit, or set CUDA_HOME to its folder "
+                      "(tools/setup.sh says how).")
+endif()
+add_library(ak_cuda_headers INTERFACE)
+target_include_directories(ak_cuda_headers SYSTEM INTERFACE ${AK_CUDA_INCLUDE_DIR})

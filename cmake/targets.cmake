@@ -1,0 +1,61 @@
+# The three helpers every folder's CMakeLists.txt is written with, and the warnings they apply.
+
+add_library(ak_warnings INTERFACE)
+target_compile_options(ak_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+  -Wold-style-cast -Wcast-align -Wunused -Woverloaded-virtual -Wconversion -Wno-sign-conversion
+  $<$<BOOL:${AK_WERROR}>:-Werror>)
+if(AK_SANITIZE)
+  target_compile_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE})
+endif()
+
+# ak_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...]): one static library per folder.
+function(ak_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(ak_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(ak_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(ak_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ak_warnings ${ARG_PRIVATE_DEPENDS})
+endfunction()
+
+# ak_embed(TARGET NAMESPACE HEADER_NAME FILES ...): compiles text files in. Generates
+# <build>/generated/HEADER_NAME.h declaring `std::span<const ak::EmbeddedFile> NAMESPACE()`,
+# entries named by file path relative to the calling folder.
+function(ak_embed target function_name header)
+  cmake_parse_arguments(ARG "" "BASE" "FILES" ${ARGN})
+  if(NOT ARG_BASE)
+    set(ARG_BASE ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  set(generated ${PROJECT_BINARY_DIR}/generated/${header})
+  set(inputs)
+  foreach(file IN LISTS ARG_FILES)
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${ARG_BASE} OUTPUT_VARIABLE absolute)
+    list(APPEND inputs ${absolute})
+  endforeach()
+  set(list_file ${generated}.list)
+  string(REPLACE ";" "\n" list_text "${inputs}")
+  file(GENERATE OUTPUT ${list_file} CONTENT "${list_text}\n")
+  add_custom_command(
+    OUTPUT ${generated}.cpp ${generated}.h
+    COMMAND ${CMAKE_COMMAND} -DLIST=${list_file} -DBASE=${ARG_BASE} -DFUNCTION=${function_name}
+            -DOUTPUT=${generated} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${inputs} ${list_file} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  target_sources(${target} PRIVATE ${generated}.cpp ${generated}.h)
+  target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+endfunction()
+
+# ak_test(NAME LABEL label SOURCES ... DEPENDS ...): one Catch2 executable and one CTest entry.
+# Exit code 77 is a skip; GPU tests hold the lock gpu0.
+function(ak_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ak_warnings ak_test_main ${ARG_DEPENDS})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" SKIP_RETURN_CODE 77)
+  if(ARG_TIMEOUT)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  endif()
+  if(ARG_LABEL STREQUAL "gpu")
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK gpu0)
+  endif()
+endfunction()

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/candidate.h"
+#include "core/evaluation.h"
+#include "core/problem.h"
+
+namespace ak::codegen {
+
+/// The finished file: the candidate with definition name, params and chosen tunables written into its plan and its
+/// stand-alone constants, so that `evaluate k.cu` needs no flag and `nvcc -c k.cu` compiles it.
+[[nodiscard]] std::string emit_kernel(const ProblemInstance& problem, const Candidate& candidate);
+
+/// What the explanation says of the run that found the kernel.
+struct RunSummary {
+  std::string device, arch, proposer, strategy, stop_reason, command, version;
+  bool executed = false;  ///< false: built and ranked by resource facts only
+  int evaluations = 0, verified = 0;
+  double wall_s = 0;
+  std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline
+  std::string baseline_label;
+  double peak_bandwidth_gbps = 0;
+};
+
+/// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times against
+/// bytes and FLOPs, what was checked and how tightly, how to reproduce it. States plainly when nothing was executed.
+[[nodiscard]] std::string emit_explanation(const ProblemInstance& problem, const Candidate& candidate,
+                                           const EvaluationResult& result, const RunSummary& run);
+
+/// k.test.cu: a stand-alone host program. `nvcc -arch=... k.test.cu -o k_test` builds it with nothing else but
+/// `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares, times with cold L2, prints
+/// one line a workload and exits 1 on a mismatch.
+[[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
+                                                const std::string& kernel_file);
+
+}  // namespace ak::codegen

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/build.h"
+#include "core/candidate.h"
+#include "core/device_facts.h"
+#include "core/outcome.h"
+#include "core/problem.h"
+
+namespace ak {
+
+/// How far an evaluation goes. Each depth includes the ones before it.
+enum class Depth : std::uint8_t { build, check, time };
+
+struct EvaluationRequest {
+  std::shared_ptr<const ProblemInstance> problem;
+  Candidate candidate;
+  Arch arch;
+  Depth depth = Depth::time;
+  std::vector<std::string> workloads;  ///< names; empty = all of the problem that suit the device
+  std::uint64_t seed = 0;              ///< of inputs; the run's secret seed
+  std::optional<double> incumbent_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
+  std::chrono::milliseconds deadline{60'000};
+  int priority = 0;  ///< higher first
+  std::string tag;   ///< the caller's own id, returned untouched
+};
+
+/// One workload x distribution compared with the reference.
+struct CheckRecord {
+  std::string workload, distribution;
+  std::uint64_t seed = 0;
+  std::string tensor;
+  bool passed = false;
+  double max_error = 0, mean_error = 0;     ///< relative to |reference| + rms(reference)
+  double tolerance = 0;                      ///< bound on max_error
+  std::int64_t worst_index = -1;
+  double worst_expected = 0, worst_got = 0;
+  std::int64_t nonfinite_mismatches = 0;
+};
+
+enum class MeasurementRole : std::uint8_t { candidate, champion, baseline };
+[[nodiscard]] std::string_view to_string(MeasurementRole role);
+
+/// Timing of one workload. `samples_ns` holds every sample in run order.
+struct Measurement {
+  std::string workload;
+  MeasurementRole role = MeasurementRole::candidate;
+  std::string label;             ///< which baseline, e.g. "naive", "template default"; empty for a candidate
+  std::string method = "event";  ///< "event", "batch", "cupti"
+  bool cold = true;              ///< L2 flushed before every sample
+  std::vector<std::uint32_t> samples_ns;
+  int launches_per_sample = 1;
+  bool truncated = false;        ///< stopped before the error target: time budget or hopelessly slow
+  double median_ns = 0, ci_low_ns = 0, ci_high_ns = 0;  ///< per call of the launch sequence; 95 % interval of the median
+  int sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;
+  std::string throttle_reasons;
+};
+
+/// Where the time of one evaluation went, milliseconds.
+struct StageTimes {
+  double queue_ms = 0, build_ms = 0, device_wait_ms = 0, check_ms = 0, time_ms = 0, gpu_busy_ms = 0, total_ms = 0;
+};
+
+struct EvaluationResult {
+  Outcome outcome;
+  std::optional<BuildResult> build;
+  std::optional<Occupancy> occupancy;  ///< of the first launch of the first workload
+  std::vector<CheckRecord> checks;
+  std::vector<Measurement> measurements;
+  std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads
+  StageTimes stage_times;
+};
+
+using Ticket = std::uint64_t;
+
+struct Completed {
+  Ticket ticket = 0;
+  EvaluationRequest request;
+  EvaluationResult result;
+};
+
+struct EvaluatorCapabilities {
+  DeviceFacts device;
+  bool executes = false;   ///< false: build, inspect and predict only
+  int parallel_builds = 1;
+  int useful_in_flight = 2;  ///< requests to keep submitted so that neither compilers nor device wait
+};
+
+/// Evaluates candidates, several at a time. Owned and called by one thread; work happens in child processes and
+/// threads of its own. Candidate failures are Outcomes; Error is thrown when the environment failed for good.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  /// Never blocks on the evaluation itself.
+  virtual Ticket submit(EvaluationRequest request) = 0;
+  /// Next finished evaluation in completion order; nothing when the deadline passed or nothing is in flight.
+  virtual std::optional<Completed> wait_any(std::chrono::steady_clock::time_point deadline) = 0;
+  /// The evaluation ends as `interrupted` if it has not ended yet.
+  virtual void cancel(Ticket ticket) = 0;
+  [[nodiscard]] virtual EvaluatorCapabilities capabilities() const = 0;
+};
+
+}  // namespace ak

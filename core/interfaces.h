@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/candidate.h"
+#include "core/evaluation.h"
+
+namespace ak {
+
+struct LlmRequest {
+  std::string model;  ///< "provider:model"
+  std::string system;
+  std::vector<std::pair<std::string, std::string>> messages;  ///< role ("user", "assistant") and text
+  int max_output_tokens = 0;
+};
+struct LlmReply {
+  std::string text;
+  std::int64_t input_tokens = 0, output_tokens = 0;
+  std::optional<double> cost_usd;  ///< absent when the model has no price entry
+  std::string stop_reason;
+};
+
+/// One question, one answer. Throws Error(environment) when the provider stays unreachable after retries.
+class LlmClient {
+ public:
+  virtual ~LlmClient() = default;
+  virtual LlmReply ask(const LlmRequest& request, std::chrono::milliseconds timeout) = 0;
+};
+
+/// Predicts a candidate's time on a device it need not be run on.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  /// Nanoseconds for one workload, or nothing where the model has no basis.
+  [[nodiscard]] virtual std::optional<double> predict_ns(const BuildResult& build, const ResolvedPlan& plan,
+                                                         const DeviceFacts& device) const = 0;
+};
+
+/// Lessons from earlier work, retrieved for a prompt.
+class KnowledgeStore {
+ public:
+  virtual ~KnowledgeStore() = default;
+  [[nodiscard]] virtual std::vector<std::string> lessons(const ProblemInstance& problem, const Arch& arch,
+                                                         std::size_t limit) const = 0;
+};
+
+/// One step of an evaluation, contributed by runtime or profiler. Stages run in the order of StageId.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  [[nodiscard]] virtual StageId id() const = 0;
+  /// Works on `result`; a returned Outcome ends the evaluation, nothing lets the next stage run.
+  virtual std::optional<Outcome> run(const EvaluationRequest& request, EvaluationResult& result) = 0;
+};
+
+}  // namespace ak

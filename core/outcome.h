@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ak {
+
+/// How an evaluation ended. Stored by name (to_string), never renamed.
+enum class Status : std::uint8_t {
+  ok, compiled_only, pruned, duplicate,
+  invalid_candidate, compile_error, resource_exceeded, launch_error, memory_error, race, hang, timeout,
+  out_of_memory, unsupported,
+  incorrect, nondeterministic, integrity_violation, below_floor, invalid_reference,
+  interrupted, infrastructure_error,
+};
+
+/// Steps of an evaluation, in order. Stored by name.
+enum class StageId : std::uint8_t { pre_check, build, resources, predict, check, time, recheck, profile, verdict };
+
+struct StatusInfo {
+  Status status;
+  std::string_view name;
+  std::string_view meaning;             ///< one line, for people and prompts
+  std::string_view flashinfer_bench;    ///< nearest FlashInfer-Bench status, or empty where there is none
+  bool candidate_fault;                 ///< true: retrying the same candidate gives the same end
+};
+
+[[nodiscard]] std::span<const StatusInfo> statuses();
+[[nodiscard]] std::string_view to_string(Status status);
+[[nodiscard]] std::string_view to_string(StageId stage);
+[[nodiscard]] std::optional<Status> parse_status(std::string_view name);
+[[nodiscard]] const StatusInfo& info(Status status);
+
+/// One finding about a candidate, in words fit for a person and a prompt.
+struct Diagnostic {
+  std::string severity;  ///< "error", "warning", "note"
+  std::string message;   ///< control characters already stripped
+  int line = 0;          ///< 1-based line in the candidate; 0 when not known
+  int column = 0;
+};
+
+struct Outcome {
+  Status status = Status::infrastructure_error;
+  StageId stage = StageId::pre_check;
+  std::string message;  ///< one line: what happened and what to do; empty for ok
+  std::vector<Diagnostic> diagnostics;
+};
+
+}  // namespace ak

@@ -1,0 +1,23 @@
+# Rules over the source text: SPDX header first, one name for one file, #pragma once in headers.
+file(GLOB_RECURSE files ${ROOT}/core/*.h ${ROOT}/core/*.cpp ${ROOT}/codegen/*.h ${ROOT}/codegen/*.cpp
+  ${ROOT}/runtime/*.h ${ROOT}/runtime/*.cpp ${ROOT}/profiler/*.h ${ROOT}/profiler/*.cpp ${ROOT}/db/*.h ${ROOT}/db/*.cpp
+  ${ROOT}/agent/*.h ${ROOT}/agent/*.cpp ${ROOT}/tools/*.h ${ROOT}/tools/*.cpp)
+set(names "")
+set(violations "")
+foreach(file IN LISTS files)
+  file(READ ${file} head LIMIT 200)
+  if(NOT head MATCHES "^// SPDX-License-Identifier: Apache-2.0\n")
+    string(APPEND violations "  ${file}: first line must be '// SPDX-License-Identifier: Apache-2.0'\n")
+  endif()
+  if(file MATCHES "\\.h$" AND NOT head MATCHES "#pragma once")
+    string(APPEND violations "  ${file}: header without #pragma once in its first lines\n")
+  endif()
+  get_filename_component(name ${file} NAME)
+  if(name IN_LIST names)
+    string(APPEND violations "  ${file}: another file is called ${name} too\n")
+  endif()
+  list(APPEND names ${name})
+endforeach()
+if(violations)
+  message(FATAL_ERROR "source rules broken:\n${violations}")
+endif()
