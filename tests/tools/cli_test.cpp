@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program as a user meets it: real binary, real files, no GPU needed.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "tests/tools/run_program.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+/// Runs alphakernel with cache, database and configuration in a folder of the test's own.
+struct Sandbox {
+  TemporaryFolder folder;
+  std::map<std::string, std::string> environment{
+      {"ALPHAKERNEL_DB", (folder / "ak.db").string()}, {"ALPHAKERNEL_CACHE", (folder / "cache").string()},
+      {"ALPHAKERNEL_CONFIG", (folder / "config.json").string()}, {"HOME", folder.path().string()}};
+
+  ProgramResult run(std::vector<std::string> arguments, int interrupt_after_ms = 0) {
+    arguments.insert(arguments.begin(), AK_PROGRAM);
+    return run_program(arguments, environment, interrupt_after_ms);
+  }
+  ProgramResult generate(std::vector<std::string> extra) {
+    std::vector<std::string> arguments{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none",
+                                       "--max-evaluations", "3", "--output", (folder / "k.cu").string()};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    return run(arguments);
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder / name) << text; }
+  bool exists(const std::string& name) const { return std::filesystem::exists(folder / name); }
+};
+
+int code(ExitCode value) { return static_cast<int>(value); }
+
+bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
+
+}  // namespace
+
+TEST_CASE("without a GPU a run builds variants, says that nothing was executed, and writes the four files") {
+  Sandbox box;
+  const ProgramResult result = box.generate({"--seed", "1"});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.find("nothing is executed") != std::string::npos);
+  CHECK(result.out.find("nothing was executed") != std::string::npos);
+  for (const char* name : {"k.cu", "k.explanation.md", "k.test.cu", "k.result.json"}) CHECK(box.exists(name));
+  CHECK(read_file(box.folder / "k.explanation.md").find("executed") != std::string::npos);
+  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  CHECK(json["executed"] == false);
+  CHECK(json["best"]["status"] == "compiled_only");
+  CHECK(json["best"]["score_ns"].is_null());
+}
+
+TEST_CASE("every variant tried is a row that query shows") {
+  Sandbox box;
+  REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
+  const ProgramResult result = box.run({"query", "--format", "csv", "SELECT count(*) AS n FROM evaluations WHERE status = 'compiled_only'"});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.find("3") != std::string::npos);
+}
+
+TEST_CASE("--json prints one object and nothing else on stdout") {
+  Sandbox box;
+  const ProgramResult result = box.generate({"--seed", "1", "--json"});
+  REQUIRE(result.exit_code == 0);
+  REQUIRE(is_one_line(result.out));
+  CHECK(Json::parse(result.out)["evaluations"] == 3);
+}
+
+TEST_CASE("the same seed proposes the same variants in the same order") {
+  Sandbox first, second;
+  REQUIRE(first.generate({"--seed", "7"}).exit_code == 0);
+  REQUIRE(second.generate({"--seed", "7"}).exit_code == 0);
+  const std::vector<std::string> sql{"query", "--format", "csv", "SELECT tunables FROM variants ORDER BY id"};
+  const std::string tried = first.run(sql).out;
+  CHECK(tried.size() > 20);
+  CHECK(tried == second.run(sql).out);
+}
+
+TEST_CASE("a file the run wrote evaluates with no other flag than where to run it") {
+  Sandbox box;
+  REQUIRE(box.generate({"--seed", "1", "--dtype", "fp16"}).exit_code == 0);
+  const ProgramResult result = box.run({"evaluate", (box.folder / "k.cu").string(), "--device", "none", "--arch", "sm_90a"});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.find("compiled_only") != std::string::npos);
+}
+
+TEST_CASE("a mistake on the command line is one line that says what to do, with the documented exit code") {
+  Sandbox box;
+  struct Row {
+    std::vector<std::string> arguments;
+    ExitCode expected;
+    std::string words;
+  };
+  box.write("empty.cu", "");
+  box.write("text.db", "this is not a database, just a text file that is long enough to have a header");
+  box.write("noplan.cu", "__global__ void k() {}\n");
+  const std::string out = (box.folder / "k.cu").string();
+  const std::vector<Row> rows{
+      {{"generat"}, ExitCode::usage, "generate"},
+      {{"generate", "--algorithm", "sofmax", "--output", out}, ExitCode::usage, "softmax"},
+      {{"generate", "--algorithm", "softmax", "--outptu", out}, ExitCode::usage, "--output"},
+      {{"generate", "--algorithm", "softmax", "--dtype", "int4", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "float32"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_42", "--device", "none", "--output", out}, ExitCode::usage, "sm_42"},
+      {{"generate", "--algorithm", "softmax", "--arch", "h20O", "--device", "none", "--output", out}, ExitCode::usage, "h200"},
+      {{"generate", "--algorithm", "softmax", "--shape", "M=0,N=4", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "M"},
+      {{"generate", "--algorithm", "softmax", "--shape", "Q=4", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "Q"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--output", "/nonexistent/k.cu"}, ExitCode::output, "/nonexistent"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none"}, ExitCode::usage, "--output"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--strategy", "randon", "--output", out}, ExitCode::usage, "random"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--output", out, "--db", (box.folder / "text.db").string()}, ExitCode::database, "not a database"},
+      {{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--output", out, "--start", (box.folder / "empty.cu").string()}, ExitCode::bad_input, "empty"},
+      {{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--output", out, "--start", (box.folder / "noplan.cu").string()}, ExitCode::bad_input, "noplan.cu"},
+      {{"generate", "--problem", "/nonexistent", "--output", out}, ExitCode::bad_input, "/nonexistent"},
+      {{"generate", "--algorithm", "softmax", "--model", "x:y", "--max-cost-usd", "1", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "price"},
+      {{"evaluate", "/nonexistent.cu"}, ExitCode::bad_input, "/nonexistent.cu"},
+      {{"query", "SELEC 1"}, ExitCode::database, ""},
+      {{"query", "--format", "cvs", "SELECT 1"}, ExitCode::usage, "csv"},
+  };
+  for (const Row& row : rows) {
+    const ProgramResult result = box.run(row.arguments);
+    std::string shown;
+    for (const std::string& argument : row.arguments) shown += argument + " ";
+    INFO(shown << "\n" << result.err);
+    CHECK(result.exit_code == code(row.expected));
+    CHECK(result.err.rfind("error: ", 0) == 0);
+    CHECK(is_one_line(result.err));
+    CHECK(result.err.find(row.words) != std::string::npos);
+    CHECK_FALSE(box.exists("k.cu"));
+  }
+}
+
+TEST_CASE("a mistake in a query shows the place and exits as bad input") {
+  Sandbox box;
+  REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
+  const ProgramResult result = box.run({"query", "SELECT nope FROM evaluations"});
+  CHECK(result.exit_code == code(ExitCode::bad_input));
+  CHECK(result.err.find("nope") != std::string::npos);
+  const ProgramResult write = box.run({"query", "DELETE FROM evaluations"});
+  CHECK(write.exit_code == code(ExitCode::bad_input));
+  CHECK(box.run({"query", "--format", "csv", "SELECT count(*) FROM evaluations"}).out.find("3") != std::string::npos);
+}
+
+TEST_CASE("a configuration file sets defaults, and a wrong key in it is named") {
+  Sandbox box;
+  box.write("config.json", R"({"arch": "sm_80", "device": "none"})");
+  CHECK(box.run({"generate", "--algorithm", "vector_add", "--max-evaluations", "1", "--output", (box.folder / "k.cu").string()}).exit_code == 0);
+  box.write("config.json", R"({"databse": "x"})");
+  const ProgramResult result = box.run({"query", "SELECT 1"});
+  CHECK(result.exit_code == code(ExitCode::bad_input));
+  CHECK(result.err.find("database") != std::string::npos);
+}
+
+TEST_CASE("Ctrl-C stops a run cleanly, keeps the best so far and leaves no process behind") {
+  Sandbox box;
+  const ProgramResult result = box.run({"generate", "--algorithm", "softmax", "--dtype", "bf16", "--arch", "sm_90a", "--device", "none",
+                                        "--strategy", "exhaustive", "--output", (box.folder / "k.cu").string()}, 8000);
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::interrupted));
+  CHECK(box.exists("k.cu"));
+  const ProgramResult sessions = box.run({"query", "--format", "csv", "SELECT status FROM sessions"});
+  CHECK(sessions.out.find("stopped") != std::string::npos);
+}
+
+TEST_CASE("--help teaches: every verb has a usage, examples and its flags") {
+  Sandbox box;
+  CHECK(box.run({"--help"}).out.find("generate_kernel") != std::string::npos);
+  for (const char* verb : {"generate", "evaluate", "query", "algorithms", "devices", "doctor", "problem"}) {
+    const ProgramResult result = box.run({verb, "--help"});
+    INFO(verb << result.err);
+    CHECK(result.exit_code == 0);
+    CHECK(result.out.size() > 150);
+  }
+  CHECK(box.run({"generate", "--help", "--algorithm", "softmax"}).out.find("--dtype") != std::string::npos);
+}
+
+TEST_CASE("doctor names every part and how to get what is missing") {
+  Sandbox box;
+  const ProgramResult result = box.run({"doctor"});
+  INFO(result.out);
+  for (const char* part : {"driver", "NVRTC", "CUPTI", "NVML", "Landlock", "disk", "templates"}) {
+    CHECK(result.out.find(part) != std::string::npos);
+  }
+}

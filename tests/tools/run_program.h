@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ak::testing {
+
+struct ProgramResult {
+  int exit_code = -1;  ///< 128 + signal when killed
+  std::string out, err;
+};
+
+/// Runs a program to its end with these arguments and the parent's environment changed by `environment`
+/// (an empty value removes the variable).
+ProgramResult run_program(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment = {},
+                          int interrupt_after_ms = 0);
+
+/// A fresh folder, removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace ak::testing

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/assembler.h"
+
+#include "codegen/assemble.h"
+#include "tools/command_line.h"
+
+namespace ak::tools {
+
+runtime::SourceAssembler source_assembler() {
+  using codegen::ReferenceMode;
+  return {
+      .pre_check = codegen::pre_check,
+      .candidate = codegen::assemble,
+      .exact_reference = [](const ProblemInstance& problem, const Arch& arch) {
+        return codegen::assemble_reference(problem, arch, ReferenceMode::exact);
+      },
+      .twin_reference = [](const ProblemInstance& problem, const Arch& arch) {
+        return codegen::assemble_reference(problem, arch, ReferenceMode::twin);
+      },
+      .plain = codegen::assemble_plain,
+  };
+}
+
+std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config) {
+  runtime::EvaluatorOptions options;
+  options.device = target.kind;
+  options.ordinal = target.ordinal;
+  options.target = target.arch;
+  options.compile_workers = config.workers;
+  options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
+  options.worker_command = worker_command();
+  return runtime::make_local_evaluator(std::move(options), source_assembler());
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/local_evaluator.h"
+#include "tools/config.h"
+#include "tools/target.h"
+
+namespace ak::tools {
+
+/// codegen's functions in the form runtime takes them.
+[[nodiscard]] runtime::SourceAssembler source_assembler();
+
+/// The evaluator that `generate`, `evaluate` and `problem check` share.
+[[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
+
+}  // namespace ak::tools

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace ak::tools {
+namespace {
+
+std::vector<std::string> known_flags(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
+  const std::string flag = extra.substr(0, extra.find('='));
+  if (flag.rfind("-", 0) == 0) {
+    fail(ExitCode::usage, "unknown flag '{}'{} (--help lists the flags)", flag, did_you_mean(flag, known_flags(app)));
+  }
+  fail(ExitCode::usage, "unexpected argument '{}' (--help shows the usage)", extra);
+}
+
+/// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins.
+std::string peek(const Arguments& arguments, const std::string& name) {
+  std::string value;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == name && i + 1 < arguments.size()) value = arguments[i + 1];
+    if (arguments[i].rfind(name + "=", 0) == 0) value = arguments[i].substr(name.size() + 1);
+  }
+  return value;
+}
+
+std::string flag_name(const std::string& param) {
+  std::string flag = "--" + param;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string choices_text(const ParamSpec& param) {
+  std::vector<std::string> words;
+  for (const Value& choice : param.choices) words.push_back(to_string(choice));
+  if (param.type == ParamType::boolean) return "true or false";
+  if (words.empty()) return fmt::format("{} to {}", param.minimum.value_or(1), param.maximum.value_or(INT64_MAX));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+void set_style(CLI::App& app, const std::string& examples) {
+  app.get_formatter()->column_width(34);
+  app.footer(examples + "\nExit codes: docs/exit_codes.md");
+  app.allow_extras();
+}
+
+bool parse(CLI::App& app, const Arguments& arguments) {
+  try {
+    Arguments reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from the back
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return false;
+  } catch (const CLI::ParseError& error) {
+    fail(ExitCode::usage, "{} (--help shows the usage)", error.what());
+  }
+  if (const auto extras = app.remaining(true); !extras.empty()) refuse_extra(app, extras.front());
+  return true;
+}
+
+ProblemFlags::ProblemFlags(CLI::App& app, const Arguments& arguments, const std::string& fallback) {
+  app.add_option("--algorithm", algorithm_, "algorithm to write a kernel for (alphakernel algorithms lists them)");
+  app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
+  app.add_option("--shape", shape_, "one shape to optimise for instead of the shipped ones, e.g. M=4096,N=1000");
+  std::string name = peek(arguments, "--algorithm");
+  const std::string folder = peek(arguments, "--problem");
+  if (!name.empty() && !folder.empty()) fail(ExitCode::usage, "give --algorithm or --problem, not both");
+  if (name.empty() && folder.empty()) name = fallback;
+  if (!folder.empty()) {
+    problem_ = codegen::load_problem(folder);
+  } else if (!name.empty()) {
+    problem_ = codegen::load_problem(codegen::find_problem(name));
+  }
+  if (problem_) add_param_flags(app);
+}
+
+void ProblemFlags::add_param_flags(CLI::App& app) {
+  for (const ParamSpec& param : problem_->params) {
+    std::string flag = flag_name(param.name);
+    if (flag != "--" + param.name) flag += ",--" + param.name;
+    const std::string help = fmt::format("{} ({}; default {})", param.help, choices_text(param), to_string(param.default_value));
+    CLI::Option* option = app.add_option(flag, values_[param.name], help)->group("Parameters of " + problem_->name);
+    if (param.type == ParamType::boolean) option->expected(0, 1)->default_str("true");
+    options_[param.name] = option;
+  }
+}
+
+std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defaults) const {
+  if (!problem_) fail(ExitCode::usage, "say what to write: --algorithm NAME (alphakernel algorithms lists them) or --problem DIR");
+  std::map<std::string, std::string> given;
+  for (const auto& [name, value] : defaults) given[name] = to_string(value);
+  for (const auto& [name, option] : options_) {
+    if (option->count() == 0) continue;
+    const std::string& text = values_.at(name);
+    given[name] = text.empty() ? "true" : text;  // a bare --causal
+  }
+  auto instance = codegen::instantiate(*problem_, codegen::choose_params(*problem_, given));
+  return shape_.empty() ? instance : codegen::with_shape(*instance, shape_);
+}
+
+std::vector<std::string> worker_command() {
+  return {std::filesystem::read_symlink("/proc/self/exe").string(), "worker"};
+}
+
+std::filesystem::path default_cache_dir() {
+  if (const char* dir = std::getenv("ALPHAKERNEL_CACHE"); dir && *dir) return dir;
+  if (const char* dir = std::getenv("XDG_CACHE_HOME"); dir && *dir) return std::filesystem::path(dir) / "alphakernel";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache" / "alphakernel";
+  return {};
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/problem_catalog.h"
+#include "tools/verb.h"
+
+namespace ak::tools {
+
+/// Parses `arguments`. Returns false when --help was asked for and has been printed.
+/// Throws Error(usage) for a bad flag, with the nearest known one.
+[[nodiscard]] bool parse(CLI::App& app, const Arguments& arguments);
+
+/// A CLI::App with the house style: help formatter, exit codes in the footer.
+void set_style(CLI::App& app, const std::string& examples);
+
+/// Flags naming a problem and its params, shared by generate, evaluate and problem check. The problem has to be known
+/// before its params can be flags, so it is read from the arguments first.
+class ProblemFlags {
+ public:
+  /// Adds --algorithm, --problem, --shape, and one flag per param of the problem that `arguments` name.
+  /// `fallback` is used when they name none (a finished kernel file says what it was made for).
+  ProblemFlags(CLI::App& app, const Arguments& arguments, const std::string& fallback = "");
+
+  [[nodiscard]] bool given() const { return problem_.has_value(); }
+  /// Call after parsing. `defaults` are params that apply where no flag was given.
+  [[nodiscard]] std::shared_ptr<const ProblemInstance> instance(const Params& defaults = {}) const;
+
+ private:
+  void add_param_flags(CLI::App& app);
+  std::string algorithm_, folder_, shape_;
+  std::optional<codegen::Problem> problem_;
+  std::map<std::string, std::string> values_;
+  std::map<std::string, CLI::Option*> options_;
+};
+
+/// {"<this binary>", "worker"}.
+[[nodiscard]] std::vector<std::string> worker_command();
+
+/// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there is no home.
+[[nodiscard]] std::filesystem::path default_cache_dir();
+
+}  // namespace ak::tools

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/config.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/suggest.h"
+
+namespace ak::tools {
+namespace {
+
+using Setter = std::function<void(Config&, const Json&)>;
+
+struct Key {
+  std::string expected;
+  bool (*accepts)(const Json&);
+  Setter set;
+};
+
+bool is_text(const Json& value) { return value.is_string(); }
+bool is_count(const Json& value) { return value.is_number_integer() && value.get<std::int64_t>() >= 0; }
+bool is_amount(const Json& value) { return value.is_number() && value.get<double>() > 0; }
+
+const std::map<std::string, Key>& keys() {
+  static const std::map<std::string, Key> table{
+      {"database", {"a path", is_text, [](Config& c, const Json& v) { c.database = v; }}},
+      {"cache", {"a path", is_text, [](Config& c, const Json& v) { c.cache = v; }}},
+      {"arch", {"a target such as \"sm_90a\" or \"native\"", is_text, [](Config& c, const Json& v) { c.arch = v; }}},
+      {"device", {"auto, cuda, cuda:N or none", is_text, [](Config& c, const Json& v) { c.device = v; }}},
+      {"model", {"provider:model", is_text, [](Config& c, const Json& v) { c.model = v; }}},
+      {"workers", {"a number of compile workers", is_count, [](Config& c, const Json& v) { c.workers = v; }}},
+      {"max_evaluations", {"a number >= 0", is_count, [](Config& c, const Json& v) { c.budgets.max_evaluations = v.get<std::int64_t>(); }}},
+      {"max_compilations", {"a number >= 0", is_count, [](Config& c, const Json& v) { c.budgets.max_compilations = v.get<std::int64_t>(); }}},
+      {"max_tokens", {"a number >= 0", is_count, [](Config& c, const Json& v) { c.budgets.max_tokens = v.get<std::int64_t>(); }}},
+      {"max_cost_usd", {"a number > 0", is_amount, [](Config& c, const Json& v) { c.budgets.max_cost_usd = v.get<double>(); }}},
+      {"max_minutes",
+       {"a number > 0", is_amount,
+        [](Config& c, const Json& v) {
+          c.budgets.max_wall = std::chrono::milliseconds(std::llround(v.get<double>() * 60'000));
+        }}},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::filesystem::path config_path() {
+  if (const char* file = std::getenv("ALPHAKERNEL_CONFIG"); file && *file) return file;
+  if (const char* dir = std::getenv("XDG_CONFIG_HOME"); dir && *dir) return std::filesystem::path(dir) / "alphakernel/config.json";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".config/alphakernel/config.json";
+  return {};
+}
+
+Config load_config() {
+  Config config;
+  const std::filesystem::path path = config_path();
+  if (path.empty() || !std::filesystem::exists(path)) return config;
+  Json json;
+  try {
+    json = Json::parse(read_file(path));
+  } catch (const Json::parse_error& error) {
+    fail(ExitCode::bad_input, "{}: not JSON: {}", path.string(), error.what());
+  }
+  if (!json.is_object()) fail(ExitCode::bad_input, "{}: expected a JSON object", path.string());
+  std::vector<std::string> names;
+  for (const auto& [name, key] : keys()) names.push_back(name);
+  for (const auto& [name, value] : json.items()) {
+    const auto key = keys().find(name);
+    if (key == keys().end()) fail(ExitCode::bad_input, "{}: unknown key '{}'{}", path.string(), name, did_you_mean(name, names));
+    if (!key->second.accepts(value)) {
+      fail(ExitCode::bad_input, "{}: '{}' is {}, expected {}", path.string(), name, value.dump(), key->second.expected);
+    }
+    key->second.set(config, value);
+  }
+  return config;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "agent/loop.h"
+
+namespace ak::tools {
+
+/// Defaults a user sets once, in $ALPHAKERNEL_CONFIG, else $XDG_CONFIG_HOME/alphakernel/config.json, else
+/// ~/.config/alphakernel/config.json. Flags win over it. docs/config.md lists the keys.
+struct Config {
+  std::string database, cache, arch, device, model;
+  int workers = 0;
+  agent::Budgets budgets;
+};
+
+[[nodiscard]] std::filesystem::path config_path();
+/// Defaults when there is no file. Throws Error(bad_input) naming file, key and what was expected.
+[[nodiscard]] Config load_config();
+
+}  // namespace ak::tools

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "tools/command_line.h"
+#include "tools/verb.h"
+
+namespace ak::tools {
+namespace {
+
+void print_help() {
+  fmt::print("AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
+             "Usage: alphakernel VERB [OPTIONS]      alphakernel VERB --help\n\nVerbs:\n");
+  for (const Verb& verb : verbs()) {
+    if (!verb.summary.empty()) fmt::print("  {:<12}{}\n", verb.name, verb.summary);
+  }
+  fmt::print("\nFirst steps:\n"
+             "  alphakernel doctor\n"
+             "  generate_kernel --algorithm softmax --dtype bf16 --arch native --output softmax.cu\n"
+             "  alphakernel query \"SELECT * FROM leaderboard\"\n\n"
+             "Exit codes: docs/exit_codes.md\n");
+}
+
+int run_verb(const std::string& name, const Arguments& arguments) {
+  const auto known = verbs();
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Verb& verb) { return verb.name == name; });
+  if (found == known.end()) {
+    std::vector<std::string> names;
+    for (const Verb& verb : known) names.emplace_back(verb.name);
+    fail(ExitCode::usage, "unknown verb '{}'{} (alphakernel --help lists them)", name, did_you_mean(name, names));
+  }
+  return found->run(arguments);
+}
+
+int dispatch(const std::string& program, Arguments arguments) {
+  // generate_kernel is a link to the same program.
+  if (std::filesystem::path(program).filename() == "generate_kernel") {
+    // Candidates run in children of this same binary, whatever name it was started by.
+    if (arguments.empty() || arguments[0] != "worker") return run_verb("generate", arguments);
+  }
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_help();
+    return arguments.empty() ? static_cast<int>(ExitCode::usage) : 0;
+  }
+  if (arguments[0] == "--version") {
+    fmt::print("alphakernel {}\n", AK_VERSION);
+    return 0;
+  }
+  const std::string verb = arguments.front();
+  arguments.erase(arguments.begin());
+  return run_verb(verb, arguments);
+}
+
+}  // namespace
+}  // namespace ak::tools
+
+int main(int argc, char** argv) {
+  try {
+    const int code = ak::tools::dispatch(argv[0], ak::tools::Arguments(argv + 1, argv + argc));
+    // A full disk behind stdout must not look like success.
+    if (std::fflush(stdout) != 0) ak::fail(ak::ExitCode::output, "cannot write to standard output");
+    return code;
+  } catch (const ak::Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bug: unexpected {}\n", error.what());
+    return static_cast<int>(ak::ExitCode::internal_error);
+  }
+}

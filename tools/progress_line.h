@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "agent/loop.h"
+
+namespace ak::tools {
+
+/// "42.3 us", "1.25 ms": three significant digits in the unit a person would choose.
+[[nodiscard]] std::string format_ns(double time_ns);
+
+/// Shows how a run is going on stderr: one line rewritten in place on a terminal, else a plain line for every new
+/// best and at least every 10 s.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void show(const agent::Progress& progress);
+  /// Ends the line in place, so that other output starts on its own line.
+  void finish();
+
+ private:
+  bool quiet_, terminal_, open_line_ = false;
+  std::chrono::steady_clock::time_point last_{};
+  double last_best_ns_ = 0;
+};
+
+}  // namespace ak::tools

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run_files.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "tools/progress_line.h"
+
+namespace ak::tools {
+namespace {
+
+Json kernel_json(const KernelFacts& kernel) {
+  return {{"kernel", kernel.expression},
+          {"registers", kernel.registers},
+          {"static_shared_bytes", kernel.static_shared_bytes},
+          {"spill_store_bytes", kernel.spill_store_bytes},
+          {"spill_load_bytes", kernel.spill_load_bytes},
+          {"stack_bytes", kernel.stack_bytes}};
+}
+
+Json check_json(const CheckRecord& check) {
+  return {{"workload", check.workload},       {"distribution", check.distribution},
+          {"seed", check.seed},               {"tensor", check.tensor},
+          {"passed", check.passed},           {"max_error", check.max_error},
+          {"mean_error", check.mean_error},   {"tolerance", check.tolerance},
+          {"worst_index", check.worst_index}, {"nonfinite_mismatches", check.nonfinite_mismatches}};
+}
+
+Json measurement_json(const Measurement& m) {
+  return {{"workload", m.workload},
+          {"role", to_string(m.role)},
+          {"label", m.label},
+          {"method", m.method},
+          {"cold", m.cold},
+          {"samples", m.samples_ns.size()},
+          {"median_ns", m.median_ns},
+          {"ci_low_ns", m.ci_low_ns},
+          {"ci_high_ns", m.ci_high_ns},
+          {"truncated", m.truncated}};
+}
+
+Json tunables_json(const TunableValues& tunables) {
+  Json json = Json::object();
+  for (const auto& [name, value] : tunables) json[name] = value;
+  return json;
+}
+
+double bytes_moved(const ProblemInstance& problem, const std::string& workload_name) {
+  for (const Workload& workload : problem.workloads) {
+    if (workload.name != workload_name) continue;
+    const Environment environment = problem.environment(workload.axes);
+    const auto read = problem.bytes_read.evaluate_integer(environment);
+    const auto written = problem.bytes_written.evaluate_integer(environment);
+    if (read && written) return static_cast<double>(*read + *written);
+  }
+  return 0;
+}
+
+}  // namespace
+
+OutputPaths output_paths(const std::filesystem::path& output) {
+  if (output.extension() != ".cu") fail(ExitCode::usage, "--output {}: expected a file name ending in .cu", output.string());
+  const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
+  if (!std::filesystem::is_directory(folder)) fail(ExitCode::output, "--output {}: the folder {} does not exist", output.string(), folder.string());
+  if (::access(folder.c_str(), W_OK) != 0) fail(ExitCode::output, "--output {}: the folder {} is not writable", output.string(), folder.string());
+  if (std::filesystem::is_directory(output)) fail(ExitCode::output, "--output {}: it is a folder", output.string());
+  const auto beside = [&](const char* suffix) { return folder / (output.stem().string() + suffix); };
+  return {output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json")};
+}
+
+void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,
+                        const codegen::RunSummary& run) {
+  const Candidate& candidate = best.request.candidate;
+  write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
+  write_file_atomically(paths.explanation, codegen::emit_explanation(problem, candidate, best.result, run));
+  write_file_atomically(paths.test, codegen::emit_stand_alone_test(problem, candidate, paths.kernel.filename().string()));
+}
+
+Json evaluation_json(const EvaluationResult& result) {
+  Json json = {{"status", to_string(result.outcome.status)},
+               {"stage", to_string(result.outcome.stage)},
+               {"message", result.outcome.message}};
+  json["score_ns"] = result.score_ns ? Json(*result.score_ns) : Json();
+  json["diagnostics"] = Json::array();
+  for (const Diagnostic& d : result.outcome.diagnostics) {
+    json["diagnostics"].push_back({{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
+  }
+  json["kernels"] = Json::array();
+  if (result.build) {
+    for (const KernelFacts& kernel : result.build->kernels) json["kernels"].push_back(kernel_json(kernel));
+  }
+  if (result.occupancy) json["occupancy"] = {{"ratio", result.occupancy->ratio}, {"limiter", result.occupancy->limiter}};
+  json["checks"] = Json::array();
+  for (const CheckRecord& check : result.checks) json["checks"].push_back(check_json(check));
+  json["measurements"] = Json::array();
+  for (const Measurement& m : result.measurements) json["measurements"].push_back(measurement_json(m));
+  return json;
+}
+
+Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop, const codegen::RunSummary& run,
+                 const OutputPaths& paths) {
+  Json json = {{"definition", problem.definition.name},
+               {"arch", run.arch},
+               {"device", run.device},
+               {"executed", run.executed},
+               {"stop_reason", loop.stop_reason},
+               {"interrupted", loop.interrupted},
+               {"evaluations", loop.progress.evaluated},
+               {"verified", loop.progress.verified},
+               {"failed", loop.progress.failed},
+               {"wall_s", loop.progress.elapsed_s},
+               {"session", loop.session}};
+  json["first_verified_s"] = loop.progress.first_verified_s ? Json(*loop.progress.first_verified_s) : Json();
+  json["baseline_ns"] = run.baseline_ns ? Json(*run.baseline_ns) : Json();
+  json["baseline"] = run.baseline_label;
+  json["best"] = nullptr;
+  if (!loop.best) return json;
+  const Candidate& candidate = loop.best->request.candidate;
+  json["best"] = evaluation_json(loop.best->result);
+  json["best"]["variant"] = loop.best_variant ? Json(*loop.best_variant) : Json();
+  json["best"]["template"] = candidate.name;
+  json["best"]["tunables"] = tunables_json(candidate.tunables);
+  json["files"] = {{"kernel", paths.kernel.string()}, {"explanation", paths.explanation.string()},
+                   {"test", paths.test.string()}, {"result", paths.result.string()}};
+  return json;
+}
+
+std::string evaluation_text(const ProblemInstance& problem, const EvaluationResult& result) {
+  std::string text;
+  for (const Diagnostic& d : result.outcome.diagnostics) {
+    text += d.line > 0 ? fmt::format("  {} (line {}): {}\n", d.severity, d.line, d.message)
+                       : fmt::format("  {}: {}\n", d.severity, d.message);
+  }
+  int passed = 0;
+  for (const CheckRecord& check : result.checks) {
+    passed += check.passed;
+    if (check.passed) continue;
+    text += fmt::format("  check failed: {} on {} ({}): error {:.2e}, tolerance {:.2e}\n", check.tensor, check.workload,
+                        check.distribution, check.max_error, check.tolerance);
+  }
+  if (!result.checks.empty()) text += fmt::format("  {} of {} checks passed\n", passed, result.checks.size());
+  for (const Measurement& m : result.measurements) {
+    const double bytes = bytes_moved(problem, m.workload);
+    const std::string who = m.role == MeasurementRole::candidate ? "kernel" : m.label;
+    text += fmt::format("  {:<12} {:<10} {:>10}  [{}, {}]  {:.0f} GB/s\n", m.workload, who, format_ns(m.median_ns),
+                        format_ns(m.ci_low_ns), format_ns(m.ci_high_ns), m.median_ns > 0 ? bytes / m.median_ns : 0);
+  }
+  return text;
+}
+
+}  // namespace ak::tools

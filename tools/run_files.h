@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "agent/loop.h"
+#include "codegen/emit.h"
+#include "core/problem.h"
+
+namespace ak::tools {
+
+/// The four files of a run: k.cu, k.explanation.md, k.test.cu and k.result.json beside it.
+struct OutputPaths {
+  std::filesystem::path kernel, explanation, test, result;
+};
+/// Paths for `output` ("k.cu"). Throws Error(usage) when it does not end in .cu, Error(output) when the folder
+/// is missing or not writable: told before the run, not after it.
+[[nodiscard]] OutputPaths output_paths(const std::filesystem::path& output);
+
+/// Writes kernel, explanation and test for a verified (or, with nothing executed, the best ranked) candidate.
+void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,
+                        const codegen::RunSummary& run);
+
+/// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md names every field.
+[[nodiscard]] Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
+                               const codegen::RunSummary& run, const OutputPaths& paths);
+
+/// One evaluation as JSON: status, checks, measurements, resources.
+[[nodiscard]] Json evaluation_json(const EvaluationResult& result);
+
+/// The same for people: one line for each check that failed and each workload timed.
+[[nodiscard]] std::string evaluation_text(const ProblemInstance& problem, const EvaluationResult& result);
+
+}  // namespace ak::tools

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/target.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+
+#include "core/error.h"
+#include "core/stats.h"
+#include "core/suggest.h"
+#include "runtime/local_evaluator.h"
+#include "tools/command_line.h"
+
+namespace ak::tools {
+namespace {
+
+struct DeviceChoice {
+  bool automatic = false;
+  DeviceKind kind = DeviceKind::none;
+  int ordinal = 0;
+};
+
+DeviceChoice parse_device(const std::string& flag) {
+  if (flag.empty() || flag == "auto") return {.automatic = true, .kind = DeviceKind::cuda};
+  if (flag == "none") return {.kind = DeviceKind::none};
+  if (flag == "cuda") return {.kind = DeviceKind::cuda};
+  if (flag.rfind("cuda:", 0) == 0) {
+    int ordinal = -1;
+    const char* end = flag.data() + flag.size();
+    const auto [rest, status] = std::from_chars(flag.data() + 5, end, ordinal);
+    if (status == std::errc() && rest == end && ordinal >= 0) return {.kind = DeviceKind::cuda, .ordinal = ordinal};
+  }
+  const std::vector<std::string> known{"auto", "cuda", "none"};
+  fail(ExitCode::usage, "unknown device '{}'{}; expected auto, cuda, cuda:N or none", flag, did_you_mean(flag, known));
+}
+
+Arch parse_arch_or_fail(const std::string& flag) {
+  const Result<Arch> arch = parse_arch(flag);
+  if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
+  return *arch;
+}
+
+const DeviceFacts* find_device(const std::vector<DeviceFacts>& devices, int ordinal) {
+  for (const DeviceFacts& device : devices) {
+    if (device.ordinal == ordinal) return &device;
+  }
+  return nullptr;
+}
+
+Target nothing_executed(const Arch& arch, std::string why) {
+  Target target;
+  target.arch = arch;
+  target.notice = fmt::format("{}: kernels are built for {} and ranked by resources; nothing is executed", why, arch.sm());
+  return target;
+}
+
+/// A number and the text after it.
+std::pair<double, std::string> split_number(const std::string& text) {
+  double value = 0;
+  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || value <= 0) return {0, text};
+  return {value, std::string(rest, static_cast<std::size_t>(text.data() + text.size() - rest))};
+}
+
+using FloorNs = std::function<double(const Environment&)>;
+
+double geometric_mean_ns(const ProblemInstance& problem, const FloorNs& per_workload) {
+  std::vector<double> times, weights;
+  for (const Workload& workload : problem.workloads) {
+    if (!workload.has(WorkloadRole::time)) continue;
+    times.push_back(per_workload(problem.environment(workload.axes)));
+    weights.push_back(workload.weight);
+  }
+  if (times.empty()) fail(ExitCode::usage, "{} has no timed workload to set a target for", problem.definition.name);
+  return weighted_geometric_mean(times, weights);
+}
+
+double evaluate_formula(const Expression& formula, const Environment& environment) {
+  const auto value = formula.evaluate_integer(environment);
+  if (!value) fail(ExitCode::bad_input, "formula '{}': {}", formula.text(), value.error().message);
+  return static_cast<double>(*value);
+}
+
+double bytes_of(const ProblemInstance& problem, const Environment& environment) {
+  return evaluate_formula(problem.bytes_read, environment) + evaluate_formula(problem.bytes_written, environment);
+}
+
+}  // namespace
+
+Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
+  const DeviceChoice choice = parse_device(device_flag);
+  const bool native = arch_flag.empty() || arch_flag == "native";
+  if (!native) static_cast<void>(parse_arch_or_fail(arch_flag));  // a typo is told before a device is looked for
+  if (choice.kind == DeviceKind::none) {
+    if (native) fail(ExitCode::usage, "--device none needs --arch, e.g. --arch sm_90a");
+    return nothing_executed(parse_arch_or_fail(arch_flag), "--device none");
+  }
+  std::string why;
+  const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
+  const DeviceFacts* device = find_device(devices, choice.ordinal);
+  if (!device) {
+    const std::string reason = devices.empty() ? why : fmt::format("there is no device {}, only {}", choice.ordinal, devices.size());
+    if (!choice.automatic) fail(ExitCode::environment, "no GPU to run on: {} (alphakernel doctor says more)", reason);
+    if (native) fail(ExitCode::usage, "no GPU found ({}), so --arch must say what to build for, e.g. --arch sm_90a", reason);
+    return nothing_executed(parse_arch_or_fail(arch_flag), "no GPU found (" + reason + ")");
+  }
+  const Arch arch = native ? device->arch : parse_arch_or_fail(arch_flag);
+  if (!can_load(device->arch, arch)) {
+    Target target = nothing_executed(arch, fmt::format("{} ({}) cannot load code for {}", device->name, device->arch.sm(), arch.sm()));
+    target.device = *device;
+    return target;
+  }
+  return {.kind = DeviceKind::cuda, .ordinal = choice.ordinal, .arch = arch, .device = *device, .notice = ""};
+}
+
+double parse_target_performance(const std::string& text, const ProblemInstance& problem,
+                                const std::optional<DeviceFacts>& device) {
+  const auto [value, unit] = split_number(text);
+  const double amount = value;
+  if (amount > 0 && unit == "ns") return amount;
+  if (amount > 0 && unit == "us") return amount * 1e3;
+  if (amount > 0 && unit == "ms") return amount * 1e6;
+  if (amount > 0 && (unit == "TFLOPS" || unit == "GFLOPS")) {
+    const double flops_per_ns = unit == "TFLOPS" ? amount * 1e3 : amount;
+    return geometric_mean_ns(problem, [&](const Environment& e) { return evaluate_formula(problem.flops, e) / flops_per_ns; });
+  }
+  if (amount > 0 && unit == "GB/s") {
+    return geometric_mean_ns(problem, [&](const Environment& e) { return bytes_of(problem, e) / amount; });
+  }
+  if (amount > 0 && amount <= 100 && unit == "%sol") {
+    const double peak_gbps = device ? device->peak_bandwidth_gbps() : 0;
+    if (peak_gbps <= 0) fail(ExitCode::usage, "--target-performance {}: the memory bandwidth of this device is not known", text);
+    return geometric_mean_ns(problem, [&](const Environment& e) { return bytes_of(problem, e) / peak_gbps / (amount / 100); });
+  }
+  fail(ExitCode::usage, "--target-performance '{}': expected a time (60us, 1.5ms), a rate (500TFLOPS, 2000GB/s) or a "
+       "share of the memory speed of light (90%sol)", text);
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/verb.h"
+
+#include <array>
+
+namespace ak::tools {
+
+std::span<const Verb> verbs() {
+  static constexpr std::array kVerbs{
+      Verb{"generate", "find a fast, verified kernel for an algorithm (also: generate_kernel)", run_generate},
+      Verb{"evaluate", "build, check and time one kernel file", run_evaluate},
+      Verb{"problem", "make and check a problem folder for your own kernel", run_problem},
+      Verb{"query", "run a SELECT on the performance database", run_query},
+      Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},
+      Verb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices},
+      Verb{"doctor", "say what is present, what is missing, what that costs and how to get it", run_doctor},
+      Verb{"worker", "", run_worker},
+  };
+  return kVerbs;
+}
+
+}  // namespace ak::tools

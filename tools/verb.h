@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ak::tools {
+
+using Arguments = std::vector<std::string>;  ///< without the program and verb names
+
+/// One word of the command line: `alphakernel NAME ...`. One file a verb in tools/verbs/.
+struct Verb {
+  std::string_view name;
+  std::string_view summary;          ///< one line for `alphakernel --help`; empty hides it
+  int (*run)(const Arguments& arguments);  ///< returns the exit code; ak::Error is caught by main
+};
+
+int run_generate(const Arguments& arguments);
+int run_evaluate(const Arguments& arguments);
+int run_problem(const Arguments& arguments);
+int run_query(const Arguments& arguments);
+int run_algorithms(const Arguments& arguments);
+int run_devices(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+int run_worker(const Arguments& arguments);
+
+[[nodiscard]] std::span<const Verb> verbs();
+
+}  // namespace ak::tools

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker_main.h"
+
+#include "tools/verb.h"
+
+namespace ak::tools {
+
+int run_worker(const Arguments& arguments) { return runtime::worker_main(arguments); }
+
+}  // namespace ak::tools
