@@ -1,0 +1,119 @@
+/* alphakernel
+{
+  "tunables": {
+    "BLOCK": {"values": [128, 256, 512, 1024], "default": 256},
+    "VEC_BYTES": {"values": [4, 8, 16], "default": 16},
+    "UNROLL": {"values": [1, 2, 4, 8], "default": 4},
+    "BLOCKS_PER_SM": {"values": [1, 2, 4, 8, 16], "default": 8},
+    "CACHE": {"values": [0, 1], "default": 0}
+  },
+  "let": {
+    "VEC": "VEC_BYTES // (4 if dtype == 'float32' else 2)",
+    "BLOCKS": "min(ceil_div(N, BLOCK * VEC * UNROLL), SM_COUNT * BLOCKS_PER_SM)"
+  },
+  "workspace": [{"name": "partial", "dtype": "float32", "count": "BLOCKS", "init": "none"}],
+  "launches": [
+    {"kernel": "sum_tiles", "grid": ["BLOCKS"], "block": ["BLOCK"], "args": ["x", "partial", {"i64": "N"}]},
+    {"kernel": "sum_partials", "grid": [1], "block": [1024], "args": ["partial", "y", {"i32": "BLOCKS"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y = sum of x in two launches: every block leaves the sum of its tiles in `partial`, then one block adds those.
+// Sums are kept in fp32 and added in an order that depends on the sizes alone, so repeated runs agree bit by bit.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ALPHAKERNEL
+constexpr int BLOCK = 256;
+constexpr int VEC_BYTES = 16;
+constexpr int UNROLL = 4;
+constexpr int CACHE = 0;
+using scalar_t = float;
+#endif
+
+constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
+
+// Built-in types that the cache-hint intrinsics know, by size.
+template <int BYTES> struct Raw;
+template <> struct Raw<4> { using type = unsigned int; };
+template <> struct Raw<8> { using type = uint2; };
+template <> struct Raw<16> { using type = uint4; };
+
+union Pack {
+  Raw<VEC_BYTES>::type raw;
+  scalar_t value[VEC];
+  __device__ Pack() {}
+};
+
+// CACHE 1: evict-first hint, as every element is read once.
+__device__ __forceinline__ Pack load(const scalar_t* address) {
+  const auto* raw = reinterpret_cast<const Raw<VEC_BYTES>::type*>(address);
+  Pack pack;
+  pack.raw = CACHE == 1 ? __ldcs(raw) : __ldg(raw);
+  return pack;
+}
+
+__device__ __forceinline__ float sum_of(const Pack& pack) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < VEC; ++i) sum += static_cast<float>(pack.value[i]);
+  return sum;
+}
+
+// This thread's share of x: grid-stride over tiles, UNROLL loads in flight, UNROLL independent sums.
+__device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
+  constexpr long long kTile = static_cast<long long>(BLOCK) * VEC * UNROLL;
+  float sums[UNROLL] = {};
+  const long long stride = gridDim.x * kTile;
+  long long first = blockIdx.x * kTile + static_cast<long long>(threadIdx.x) * VEC;
+  long long end = (blockIdx.x + 1LL) * kTile;  // of this block's tile
+  for (; end <= n; first += stride, end += stride) {
+    Pack packs[UNROLL];
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) packs[u] = load(x + first + static_cast<long long>(u) * BLOCK * VEC);
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) sums[u] += sum_of(packs[u]);
+  }
+  // At most one block has a part of the last tile: whole vectors where they fit, then single elements.
+  for (int u = 0; u < UNROLL; ++u) {
+    const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
+    if (start + VEC <= n) {
+      sums[0] += sum_of(load(x + start));
+    } else {
+      for (long long i = start; i < n; ++i) sums[0] += static_cast<float>(x[i]);
+    }
+  }
+#pragma unroll
+  for (int u = 1; u < UNROLL; ++u) sums[0] += sums[u];
+  return sums[0];
+}
+
+// Sum over the THREADS threads of the block in a fixed order; valid in thread 0.
+template <int THREADS>
+__device__ __forceinline__ float block_sum(float value) {
+  __shared__ float warp_sums[THREADS / 32];
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+  if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x >= 32) return 0.0f;
+  value = threadIdx.x < THREADS / 32 ? warp_sums[threadIdx.x] : 0.0f;
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+// x: n elements, 16-byte aligned. partial: one sum a block.
+__global__ void __launch_bounds__(BLOCK) sum_tiles(const scalar_t* __restrict__ x, float* __restrict__ partial, long long n) {
+  const float sum = block_sum<BLOCK>(thread_sum(x, n));
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(1024) sum_partials(const float* __restrict__ partial, scalar_t* __restrict__ y, int count) {
+  float sum = 0.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 1024) sum += partial[i];
+  sum = block_sum<1024>(sum);
+  if (threadIdx.x == 0) y[0] = static_cast<scalar_t>(sum);
+}

@@ -1,0 +1,72 @@
+/* alphakernel
+{
+  "launches": [
+    {"kernel": "softmax_reference", "grid": ["M"], "block": [256], "args": ["x", "y", {"i64": "N"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[m, n] = exp(x[m, n] - max of row m) / (sum over the row of the same). One block a row, three readings of it.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ALPHAKERNEL
+using scalar_t = float;
+using accum_t = double;
+using out_t = double;
+#endif
+
+__device__ accum_t read(const scalar_t* row, long long i) { return static_cast<accum_t>(static_cast<float>(row[i])); }
+
+// What a running sum is kept as.
+__device__ accum_t keep(accum_t sum) {
+#ifdef AK_LESION_LOW_PRECISION
+  return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+#else
+  return sum;
+#endif
+}
+
+__device__ accum_t larger(accum_t a, accum_t b) { return a > b ? a : b; }
+
+__global__ void softmax_reference(const scalar_t* x, out_t* y, long long n) {
+  __shared__ accum_t shared[256];
+  const long long thread = threadIdx.x;
+  const scalar_t* row = x + blockIdx.x * n;
+  out_t* out = y + blockIdx.x * n;
+#ifdef AK_LESION_LAST_TILE
+  const long long end = n - (n < 32 ? n / 2 : 32);  // the sum misses the end of the row
+#else
+  const long long end = n;
+#endif
+
+  accum_t maximum = read(row, 0);
+  for (long long i = thread; i < n; i += 256) maximum = larger(maximum, read(row, i));
+  shared[thread] = maximum;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (thread < half) shared[thread] = larger(shared[thread], shared[thread + half]);
+    __syncthreads();
+  }
+  maximum = shared[0];
+  __syncthreads();
+#ifdef AK_LESION_NO_MAX
+  maximum = 0;
+#endif
+
+  accum_t sum = 0;
+  for (long long i = thread; i < end; i += 256) sum = keep(sum + exp(read(row, i) - maximum));
+  shared[thread] = sum;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (thread < half) shared[thread] = keep(shared[thread] + shared[thread + half]);
+    __syncthreads();
+  }
+  sum = shared[0];
+#ifdef AK_LESION_NO_SUM
+  sum = 1;
+#endif
+
+  for (long long i = thread; i < n; i += 256) out[i] = static_cast<out_t>(exp(read(row, i) - maximum) / sum);
+}
