@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "agent/loop.h"
@@ -185,6 +187,17 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
              paths.test.filename().string(), paths.result.filename().string(), database.string());
 }
 
+/// What the run cost besides time: for benchmarks, and for people with small machines.
+void add_costs(Json& json, double setup_s) {
+  json["setup_s"] = setup_s;
+  if (!json["first_verified_s"].is_null()) json["first_verified_s"] = json["first_verified_s"].get<double>() + setup_s;
+  rusage self = {}, children = {};
+  getrusage(RUSAGE_SELF, &self);
+  getrusage(RUSAGE_CHILDREN, &children);
+  json["peak_rss_bytes"] = self.ru_maxrss * 1024;
+  json["largest_worker_peak_rss_bytes"] = children.ru_maxrss * 1024;
+}
+
 int exit_code(const agent::LoopResult& loop) {
   if (loop.interrupted) return static_cast<int>(ExitCode::interrupted);
   return static_cast<int>(loop.best ? ExitCode::ok : ExitCode::no_kernel);
@@ -193,6 +206,7 @@ int exit_code(const agent::LoopResult& loop) {
 }  // namespace
 
 int run_generate(const Arguments& arguments) {
+  const auto command_start = std::chrono::steady_clock::now();
   CLI::App app{"Find a fast, verified CUDA kernel: search a template's parameters, build, check and time every variant.",
                "generate_kernel"};
   set_style(app, kExamples);
@@ -213,7 +227,7 @@ int run_generate(const Arguments& arguments) {
   const std::filesystem::path database = !flags.database.empty() ? std::filesystem::path(flags.database)
                                          : !config.database.empty() ? std::filesystem::path(config.database) : db::default_database();
   const auto store = db::open_store(database);
-  const auto evaluator = make_evaluator(target, config);
+  auto evaluator = make_evaluator(target, config);
 
   agent::LoopOptions options;
   options.problem = problem;
@@ -238,12 +252,15 @@ int run_generate(const Arguments& arguments) {
   options.on_new_best = [&](const Completed& best) { write_kernel_files(paths, *problem, best, run); };
 
   const SystemClock clock;
+  const double setup_s = std::chrono::duration<double>(clock.now() - command_start).count();
   const agent::LoopResult loop = agent::run_loop(options, *evaluator, *store, clock);
+  evaluator.reset();  // ends the workers, so that their memory is accounted for
   progress.finish();
   run.stop_reason = loop.stop_reason;
   add_baseline(run, *problem, loop, !flags.start.empty());
   if (loop.best) write_kernel_files(paths, *problem, *loop.best, run);
-  const Json json = result_json(*problem, loop, run, paths);
+  Json json = result_json(*problem, loop, run, paths);
+  add_costs(json, setup_s);
   if (loop.best) write_file_atomically(paths.result, json.dump(2) + "\n");
   if (flags.json) {
     fmt::print("{}\n", json.dump());

@@ -1,0 +1,18 @@
+# Installs into a folder, moves it, and runs the main job from there without the source tree's templates.
+set(first ${WORK}/installed)
+set(moved ${WORK}/moved)
+file(REMOVE_RECURSE ${first} ${moved})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${first} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(RENAME ${first} ${moved})
+set(ENV{ALPHAKERNEL_CONFIG} ${moved}/none.json)
+set(ENV{ALPHAKERNEL_CACHE} ${moved}/cache)
+execute_process(COMMAND ${moved}/bin/alphakernel algorithms --json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
+if(NOT list MATCHES "${moved}/bin/../share/alphakernel/templates/softmax" AND NOT list MATCHES "${moved}/share/alphakernel/templates/softmax")
+  message(FATAL_ERROR "the installed program does not use its own templates:\n${list}")
+endif()
+execute_process(COMMAND ${moved}/bin/generate_kernel --algorithm reduce_sum --arch sm_80 --device none --max-evaluations 1
+  --db ${moved}/ak.db --output ${moved}/sum.cu COMMAND_ERROR_IS_FATAL ANY)
+if(NOT EXISTS ${moved}/sum.cu)
+  message(FATAL_ERROR "no kernel was written")
+endif()
+file(REMOVE_RECURSE ${moved})
