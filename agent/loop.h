@@ -34,31 +34,35 @@ struct Progress {
 
 struct LoopOptions {
   std::shared_ptr<const ProblemInstance> problem;
-  std::vector<Candidate> templates;  ///< searched together, each template's default point first; --start first of all
+  std::vector<Candidate>
+      templates;  ///< searched together, each template's default point first; --start first of all
   Arch arch;
   Depth depth = Depth::time;
   std::string strategy = "random";
   std::uint64_t seed = 0;
   Budgets budgets;
   SessionRecord session;
-  std::function<void(const Progress&)> on_progress;      ///< after every evaluation
-  std::function<void(const Completed&)> on_new_best;     ///< a verified kernel took the lead: write it to disk now
-  const std::atomic<bool>* stop_requested = nullptr;     ///< set by Ctrl-C; not owned
+  std::function<void(const Progress&)> on_progress;  ///< after every evaluation
+  std::function<void(const Completed&)>
+      on_new_best;  ///< a verified kernel took the lead: write it to disk now
+  const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned
 };
 
 struct LoopResult {
-  std::optional<Completed> best;        ///< champion; with depth build: the best ranked build
-  std::optional<Completed> start;       ///< evaluation of the first template's default point (baseline of the report)
-  std::string stop_reason;              ///< "space exhausted", "target reached", "evaluation budget", ...
+  std::optional<Completed> best;  ///< champion; with depth build: the best ranked build
+  std::optional<Completed>
+      start;                ///< evaluation of the first template's default point (baseline of the report)
+  std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;
 };
 
-/// One session: ask the strategy, evaluate, commit, learn, until a budget ends it. Keeps `useful_in_flight` requests
-/// submitted. Every completed evaluation is committed before the strategy is told. Throws Error when the environment
-/// failed; the session row then ends as "failed".
-[[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock);
+/// One session: ask the strategy, evaluate, commit, learn, until a budget ends it. Keeps `useful_in_flight`
+/// requests submitted. Every completed evaluation is committed before the strategy is told. Throws Error when
+/// the environment failed; the session row then ends as "failed".
+[[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
+                                  const Clock& clock);
 
 }  // namespace ak::agent

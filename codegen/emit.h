@@ -10,8 +10,8 @@
 
 namespace ak::codegen {
 
-/// The finished file: the candidate with definition name, params and chosen tunables written into its plan and its
-/// stand-alone constants, so that `evaluate k.cu` needs no flag and `nvcc -c k.cu` compiles it.
+/// The finished file: the candidate with definition name, params and chosen tunables written into its plan
+/// and its stand-alone constants, so that `evaluate k.cu` needs no flag and `nvcc -c k.cu` compiles it.
 [[nodiscard]] std::string emit_kernel(const ProblemInstance& problem, const Candidate& candidate);
 
 /// What the explanation says of the run that found the kernel.
@@ -25,14 +25,15 @@ struct RunSummary {
   double peak_bandwidth_gbps = 0;
 };
 
-/// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times against
-/// bytes and FLOPs, what was checked and how tightly, how to reproduce it. States plainly when nothing was executed.
+/// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times
+/// against bytes and FLOPs, what was checked and how tightly, how to reproduce it. States plainly when
+/// nothing was executed.
 [[nodiscard]] std::string emit_explanation(const ProblemInstance& problem, const Candidate& candidate,
                                            const EvaluationResult& result, const RunSummary& run);
 
-/// k.test.cu: a stand-alone host program. `nvcc -arch=... k.test.cu -o k_test` builds it with nothing else but
-/// `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares, times with cold L2, prints
-/// one line a workload and exits 1 on a mismatch.
+/// k.test.cu: a stand-alone host program. `nvcc -arch=... k.test.cu -o k_test` builds it with nothing else
+/// but `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares, times with cold
+/// L2, prints one line a workload and exits 1 on a mismatch.
 [[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
                                                 const std::string& kernel_file);
 

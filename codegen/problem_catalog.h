@@ -20,11 +20,12 @@ struct Problem {
 };
 
 /// Where problem folders are looked for, first hit wins: $ALPHAKERNEL_TEMPLATES (colon-separated), then
-/// <executable>/../share/alphakernel/templates (installed tree), then the source tree the build was configured from.
+/// <executable>/../share/alphakernel/templates (installed tree), then the source tree the build was
+/// configured from.
 [[nodiscard]] std::vector<std::filesystem::path> template_search_path();
 
-/// Every folder with a problem.json on the search path, sorted by name. A broken one does not hide the others: its
-/// error is kept in `complaint`.
+/// Every folder with a problem.json on the search path, sorted by name. A broken one does not hide the
+/// others: its error is kept in `complaint`.
 struct CatalogEntry {
   std::string name;
   std::filesystem::path folder;
@@ -39,16 +40,18 @@ struct CatalogEntry {
 /// Reads and validates problem.json. Throws Error(bad_input) naming file, field and what was expected.
 [[nodiscard]] Problem load_problem(const std::filesystem::path& folder);
 
-/// Fills in defaults and checks types and choices; `given` maps param name to the text of the flag ("bf16", "true").
-/// dtype spellings are normalised. Throws Error(usage) listing the allowed values.
+/// Fills in defaults and checks types and choices; `given` maps param name to the text of the flag ("bf16",
+/// "true"). dtype spellings are normalised. Throws Error(usage) listing the allowed values.
 [[nodiscard]] Params choose_params(const Problem& problem, const std::map<std::string, std::string>& given);
 
 /// The plain definition with its workloads, reference, formulas and templates.
 /// Throws Error(bad_input) naming file, field and what was expected.
-[[nodiscard]] std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const Params& params);
+[[nodiscard]] std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem,
+                                                                 const Params& params);
 
 /// A copy whose only workload has the given sizes ("N=1024,M=77"); roles check and time.
 /// Throws Error(usage) for an unknown axis, a missing one, a size < 1 or one that breaks a constraint.
-[[nodiscard]] std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance, std::string_view shape);
+[[nodiscard]] std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance,
+                                                                std::string_view shape);
 
 }  // namespace ak::codegen

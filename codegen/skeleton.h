@@ -9,10 +9,12 @@
 
 namespace ak::codegen {
 
-/// Writes a problem folder for the user's own kernel: problem.json, workloads.jsonl, reference.cu and a copy of the
-/// kernel with a launch plan, made from the signature of its first __global__ function. What cannot be known is
-/// marked FILL-IN with a sentence saying what belongs there. Returns what is left to fill in, one line each.
-/// Throws Error(bad_input) when the file has no __global__ function, Error(output) when `folder` exists and is not empty.
-std::vector<std::string> new_problem(const std::filesystem::path& folder, const std::filesystem::path& kernel);
+/// Writes a problem folder for the user's own kernel: problem.json, workloads.jsonl, reference.cu and a copy
+/// of the kernel with a launch plan, made from the signature of its first __global__ function. What cannot be
+/// known is marked FILL-IN with a sentence saying what belongs there. Returns what is left to fill in, one
+/// line each. Throws Error(bad_input) when the file has no __global__ function, Error(output) when `folder`
+/// exists and is not empty.
+std::vector<std::string> new_problem(const std::filesystem::path& folder,
+                                     const std::filesystem::path& kernel);
 
 }  // namespace ak::codegen

@@ -16,18 +16,18 @@ struct Arch {
   int major = 0, minor = 0;
   char feature = 0;  ///< 0, 'a' (architecture-specific) or 'f' (family-specific)
 
-  [[nodiscard]] std::string sm() const;       ///< "sm_90a"
+  [[nodiscard]] std::string sm() const;  ///< "sm_90a"
   [[nodiscard]] int number() const { return major * 10 + minor; }
   friend bool operator==(const Arch&, const Arch&) = default;
 };
 
-/// Accepts sm_NN[a|f], compute_NN, NN, families (ampere, ada, hopper, blackwell) and products (a100, h200, rtx4090,
-/// b200, rtx_pro_6000, thor, ...; product names give the most specific target). `native` is resolved by the caller.
-/// Errors suggest the nearest known name.
+/// Accepts sm_NN[a|f], compute_NN, NN, families (ampere, ada, hopper, blackwell) and products (a100, h200,
+/// rtx4090, b200, rtx_pro_6000, thor, ...; product names give the most specific target). `native` is resolved
+/// by the caller. Errors suggest the nearest known name.
 [[nodiscard]] Result<Arch> parse_arch(std::string_view text);
 
-/// True when a device of compute capability `device` can load a cubin built for `target`: same major, minor not
-/// older, and exactly equal for an 'a' target (CUDA C++ Programming Guide, binary compatibility).
+/// True when a device of compute capability `device` can load a cubin built for `target`: same major, minor
+/// not older, and exactly equal for an 'a' target (CUDA C++ Programming Guide, binary compatibility).
 [[nodiscard]] bool can_load(const Arch& device, const Arch& target);
 
 /// Per-SM limits that occupancy and resource checks need, per compute capability (CUDA C++ Programming Guide,

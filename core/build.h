@@ -12,14 +12,14 @@
 
 namespace ak {
 
-/// Everything NVRTC is given: the product of codegen, the input of the compile workers, and (hashed together with
-/// the NVRTC version) the key of the build cache.
+/// Everything NVRTC is given: the product of codegen, the input of the compile workers, and (hashed together
+/// with the NVRTC version) the key of the build cache.
 struct TranslationUnit {
   std::string file_name;  ///< what messages call the candidate, e.g. "softmax.cu"
   std::string source;     ///< candidate with prelude and constants inserted; #line keeps its own line numbers
   std::vector<std::pair<std::string, std::string>> headers;  ///< name -> text, in memory (shims)
-  std::vector<std::string> options;  ///< NVRTC options except the architecture
-  std::vector<std::string> kernels;  ///< name expressions to lower
+  std::vector<std::string> options;                          ///< NVRTC options except the architecture
+  std::vector<std::string> kernels;                          ///< name expressions to lower
   Arch arch;
 
   [[nodiscard]] std::string hash() const;
@@ -35,8 +35,9 @@ struct KernelFacts {
   int static_shared_bytes = 0;
   int constant_bytes = 0;
   int barriers = 0;
-  std::vector<std::string> parameter_types;  ///< PTX types in order: "u64", "u32", "f32", "b8[128]" for aggregates
-  int max_threads = 0;                       ///< from __launch_bounds__; 0 when not given
+  std::vector<std::string>
+      parameter_types;  ///< PTX types in order: "u64", "u32", "f32", "b8[128]" for aggregates
+  int max_threads = 0;  ///< from __launch_bounds__; 0 when not given
 };
 
 struct BuildResult {
@@ -56,13 +57,13 @@ struct BuildResult {
 [[nodiscard]] Json to_json(const BuildResult& result);  ///< cubin as base64
 [[nodiscard]] BuildResult build_result_from_json(const Json& json);
 
-/// Active blocks per SM and resulting occupancy, from limits and kernel facts (CUDA Occupancy Calculator's rules:
-/// registers allocated per warp in units of 256, warps in multiples of 4 per SM, shared memory in 128-byte units
-/// plus 1 KiB reserved per block on compute capability 8.0 and later).
+/// Active blocks per SM and resulting occupancy, from limits and kernel facts (CUDA Occupancy Calculator's
+/// rules: registers allocated per warp in units of 256, warps in multiples of 4 per SM, shared memory in
+/// 128-byte units plus 1 KiB reserved per block on compute capability 8.0 and later).
 struct Occupancy {
   int blocks_per_sm = 0;
-  double ratio = 0;          ///< active warps / maximum warps
-  std::string limiter;       ///< "registers", "shared memory", "block size", "blocks"
+  double ratio = 0;     ///< active warps / maximum warps
+  std::string limiter;  ///< "registers", "shared memory", "block size", "blocks"
 };
 [[nodiscard]] Occupancy occupancy(const ArchLimits& limits, const KernelFacts& kernel, int threads_per_block,
                                   int dynamic_shared_bytes);

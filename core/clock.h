@@ -14,7 +14,9 @@ class Clock {
 
 class SystemClock final : public Clock {
  public:
-  [[nodiscard]] std::chrono::steady_clock::time_point now() const override { return std::chrono::steady_clock::now(); }
+  [[nodiscard]] std::chrono::steady_clock::time_point now() const override {
+    return std::chrono::steady_clock::now();
+  }
 };
 
 }  // namespace ak

@@ -23,7 +23,8 @@ struct Axis {
 
 struct TensorSpec {
   std::string name;
-  std::optional<std::vector<std::string>> shape;  ///< axis names; absent = a scalar argument, empty = 0-D tensor
+  std::optional<std::vector<std::string>>
+      shape;  ///< axis names; absent = a scalar argument, empty = 0-D tensor
   DType dtype = DType::float32;
   std::string description;
 };
@@ -54,6 +55,7 @@ using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
 
 /// Element count of a tensor under concrete axis values (1 for a 0-D tensor).
 /// @param sizes holds every varying axis; fixed axes come from the definition.
-[[nodiscard]] std::int64_t element_count(const Definition& definition, const TensorSpec& tensor, const AxisValues& sizes);
+[[nodiscard]] std::int64_t element_count(const Definition& definition, const TensorSpec& tensor,
+                                         const AxisValues& sizes);
 
 }  // namespace ak

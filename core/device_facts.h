@@ -18,7 +18,7 @@ struct DeviceFacts {
   std::string name;  ///< "NVIDIA H200"; for DeviceKind::none the target arch
   std::string uuid;  ///< "GPU-xxxxxxxx-..." or empty
   int ordinal = 0;
-  Arch arch;         ///< compute capability of the device, feature 'a' where it has one
+  Arch arch;  ///< compute capability of the device, feature 'a' where it has one
   int sm_count = 0;
   int max_threads_per_sm = 0;
   std::int64_t l2_bytes = 0;

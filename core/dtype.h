@@ -9,14 +9,26 @@
 namespace ak {
 
 /// Element types, spelled as FlashInfer-Bench spells them. The order is stored nowhere; the names are.
-enum class DType : std::uint8_t { float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int64, int32, int16, int8, boolean };
+enum class DType : std::uint8_t {
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  int64,
+  int32,
+  int16,
+  int8,
+  boolean
+};
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;        ///< stored in the database and in definitions; never renamed
-  std::string_view alias;       ///< short form accepted on the command line
-  std::string_view cuda_type;   ///< C++ type in candidate source
-  std::string_view cuda_header; ///< header that declares it; empty for a built-in type
+  std::string_view name;         ///< stored in the database and in definitions; never renamed
+  std::string_view alias;        ///< short form accepted on the command line
+  std::string_view cuda_type;    ///< C++ type in candidate source
+  std::string_view cuda_header;  ///< header that declares it; empty for a built-in type
   int bytes;
   bool floating;
   double unit_roundoff;  ///< half the distance from 1 to the next value (IEEE 754, OCP FP8); 0 for integers

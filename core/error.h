@@ -14,14 +14,14 @@ namespace ak {
 /// Exit code of every executable. A public interface: documented in docs/exit_codes.md, never renumbered.
 enum class ExitCode : int {
   ok = 0,
-  internal_error = 1,    ///< a bug in AlphaKernel
-  usage = 2,             ///< unknown flag, algorithm, shape, dtype or arch
-  bad_input = 3,         ///< a file given by the user is missing or malformed
-  no_kernel = 4,         ///< the run ended and no candidate was verified (or the evaluated file failed)
-  environment = 5,       ///< CUDA toolkit, driver or device missing or unusable
-  database = 6,          ///< not a database, newer schema, locked past the timeout, or disk full
-  output = 7,            ///< an output file cannot be written
-  interrupted = 130,     ///< stopped by Ctrl-C; the best verified kernel so far was written
+  internal_error = 1,  ///< a bug in AlphaKernel
+  usage = 2,           ///< unknown flag, algorithm, shape, dtype or arch
+  bad_input = 3,       ///< a file given by the user is missing or malformed
+  no_kernel = 4,       ///< the run ended and no candidate was verified (or the evaluated file failed)
+  environment = 5,     ///< CUDA toolkit, driver or device missing or unusable
+  database = 6,        ///< not a database, newer schema, locked past the timeout, or disk full
+  output = 7,          ///< an output file cannot be written
+  interrupted = 130,   ///< stopped by Ctrl-C; the best verified kernel so far was written
 };
 
 /// Base of every exception AlphaKernel throws: the environment or the user's input failed, never a candidate
@@ -41,7 +41,8 @@ template <class... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-[[noreturn]] void assertion_failed(const char* condition, std::string_view meaning, std::source_location where);
+[[noreturn]] void assertion_failed(const char* condition, std::string_view meaning,
+                                   std::source_location where);
 
 }  // namespace ak
 

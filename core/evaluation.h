@@ -26,7 +26,8 @@ struct EvaluationRequest {
   Depth depth = Depth::time;
   std::vector<std::string> workloads;  ///< names; empty = all of the problem that suit the device
   std::uint64_t seed = 0;              ///< of inputs; the run's secret seed
-  std::optional<double> incumbent_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
+  std::optional<double>
+      incumbent_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
   std::chrono::milliseconds deadline{60'000};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
@@ -38,8 +39,8 @@ struct CheckRecord {
   std::uint64_t seed = 0;
   std::string tensor;
   bool passed = false;
-  double max_error = 0, mean_error = 0;     ///< relative to |reference| + rms(reference)
-  double tolerance = 0;                      ///< bound on max_error
+  double max_error = 0, mean_error = 0;  ///< relative to |reference| + rms(reference)
+  double tolerance = 0;                  ///< bound on max_error
   std::int64_t worst_index = -1;
   double worst_expected = 0, worst_got = 0;
   std::int64_t nonfinite_mismatches = 0;
@@ -57,15 +58,17 @@ struct Measurement {
   bool cold = true;              ///< L2 flushed before every sample
   std::vector<std::uint32_t> samples_ns;
   int launches_per_sample = 1;
-  bool truncated = false;        ///< stopped before the error target: time budget or hopelessly slow
-  double median_ns = 0, ci_low_ns = 0, ci_high_ns = 0;  ///< per call of the launch sequence; 95 % interval of the median
+  bool truncated = false;  ///< stopped before the error target: time budget or hopelessly slow
+  double median_ns = 0, ci_low_ns = 0,
+         ci_high_ns = 0;  ///< per call of the launch sequence; 95 % interval of the median
   int sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;
   std::string throttle_reasons;
 };
 
 /// Where the time of one evaluation went, milliseconds.
 struct StageTimes {
-  double queue_ms = 0, build_ms = 0, device_wait_ms = 0, check_ms = 0, time_ms = 0, gpu_busy_ms = 0, total_ms = 0;
+  double queue_ms = 0, build_ms = 0, device_wait_ms = 0, check_ms = 0, time_ms = 0, gpu_busy_ms = 0,
+         total_ms = 0;
 };
 
 struct EvaluationResult {
@@ -88,13 +91,14 @@ struct Completed {
 
 struct EvaluatorCapabilities {
   DeviceFacts device;
-  bool executes = false;   ///< false: build, inspect and predict only
+  bool executes = false;  ///< false: build, inspect and predict only
   int parallel_builds = 1;
   int useful_in_flight = 2;  ///< requests to keep submitted so that neither compilers nor device wait
 };
 
-/// Evaluates candidates, several at a time. Owned and called by one thread; work happens in child processes and
-/// threads of its own. Candidate failures are Outcomes; Error is thrown when the environment failed for good.
+/// Evaluates candidates, several at a time. Owned and called by one thread; work happens in child processes
+/// and threads of its own. Candidate failures are Outcomes; Error is thrown when the environment failed for
+/// good.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;

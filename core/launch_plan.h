@@ -19,7 +19,7 @@ namespace ak {
 
 /// A tunable of a candidate: the values search may choose from.
 struct Tunable {
-  std::string name;  ///< [A-Z][A-Z0-9_]*
+  std::string name;                  ///< [A-Z][A-Z0-9_]*
   std::vector<std::int64_t> values;  ///< distinct, at least one; booleans are 0 and 1
   std::int64_t default_value = 0;    ///< one of `values`
 };
@@ -59,7 +59,7 @@ struct LoopPlan {
 };
 
 struct LaunchPlanEntry {
-  std::string kernel;  ///< C++ name expression (nvrtcAddNameExpression)
+  std::string kernel;                            ///< C++ name expression (nvrtcAddNameExpression)
   std::vector<Expression> grid, block, cluster;  ///< 1 to 3 entries; cluster may be empty
   std::vector<ArgumentPlan> arguments;
   std::optional<Expression> shared_bytes;  ///< dynamic shared memory
@@ -69,7 +69,8 @@ struct LaunchPlanEntry {
   std::optional<LoopPlan> loop;
 };
 
-/// The launch plan of a candidate: data, written as JSON in the leading comment of its .cu file (docs/candidate.md).
+/// The launch plan of a candidate: data, written as JSON in the leading comment of its .cu file
+/// (docs/candidate.md).
 struct LaunchPlan {
   std::vector<Tunable> tunables;
   std::vector<Expression> constraints;
@@ -79,16 +80,17 @@ struct LaunchPlan {
   std::vector<LaunchPlanEntry> launches;
   std::vector<std::string> options;  ///< allow-listed build options, e.g. "fast_math", "maxrregcount=64"
   // A finished output also carries what it was made for, so that `evaluate k.cu` needs no flag.
-  std::string problem;        ///< family name or empty
-  Json params;                ///< object or null
-  TunableValues frozen;       ///< values chosen by a search; empty in a template
+  std::string problem;   ///< family name or empty
+  Json params;           ///< object or null
+  TunableValues frozen;  ///< values chosen by a search; empty in a template
 };
 
 /// Reads a plan; errors name the field by path ("launches[0].grid[1]") and what was expected.
 [[nodiscard]] Result<LaunchPlan> launch_plan_from_json(const Json& json);
 [[nodiscard]] Json to_json(const LaunchPlan& plan);
 
-// ---- resolved: every expression evaluated for one workload --------------------------------------------------------
+// ---- resolved: every expression evaluated for one workload
+// --------------------------------------------------------
 
 struct ResolvedScalar {
   ScalarType type = ScalarType::i32;
@@ -131,8 +133,8 @@ struct ResolvedPlan {
 };
 
 /// Evaluates the plan. `environment` holds axes, params, tunables and device facts; `let` is added here.
-/// Errors (a candidate's fault): an expression fails, a constraint does not hold, a dimension is < 1 or over the
-/// CUDA limits (docs/candidate.md), workspace over 16 GiB, more than 4,096 launches.
+/// Errors (a candidate's fault): an expression fails, a constraint does not hold, a dimension is < 1 or over
+/// the CUDA limits (docs/candidate.md), workspace over 16 GiB, more than 4,096 launches.
 [[nodiscard]] Result<ResolvedPlan> resolve(const LaunchPlan& plan, const Environment& environment);
 
 [[nodiscard]] Json to_json(const ResolvedPlan& plan);

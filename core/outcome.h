@@ -12,22 +12,48 @@ namespace ak {
 
 /// How an evaluation ended. Stored by name (to_string), never renamed.
 enum class Status : std::uint8_t {
-  ok, compiled_only, pruned, duplicate,
-  invalid_candidate, compile_error, resource_exceeded, launch_error, memory_error, race, hang, timeout,
-  out_of_memory, unsupported,
-  incorrect, nondeterministic, integrity_violation, below_floor, invalid_reference,
-  interrupted, infrastructure_error,
+  ok,
+  compiled_only,
+  pruned,
+  duplicate,
+  invalid_candidate,
+  compile_error,
+  resource_exceeded,
+  launch_error,
+  memory_error,
+  race,
+  hang,
+  timeout,
+  out_of_memory,
+  unsupported,
+  incorrect,
+  nondeterministic,
+  integrity_violation,
+  below_floor,
+  invalid_reference,
+  interrupted,
+  infrastructure_error,
 };
 
 /// Steps of an evaluation, in order. Stored by name.
-enum class StageId : std::uint8_t { pre_check, build, resources, predict, check, time, recheck, profile, verdict };
+enum class StageId : std::uint8_t {
+  pre_check,
+  build,
+  resources,
+  predict,
+  check,
+  time,
+  recheck,
+  profile,
+  verdict
+};
 
 struct StatusInfo {
   Status status;
   std::string_view name;
-  std::string_view meaning;             ///< one line, for people and prompts
-  std::string_view flashinfer_bench;    ///< nearest FlashInfer-Bench status, or empty where there is none
-  bool candidate_fault;                 ///< true: retrying the same candidate gives the same end
+  std::string_view meaning;           ///< one line, for people and prompts
+  std::string_view flashinfer_bench;  ///< nearest FlashInfer-Bench status, or empty where there is none
+  bool candidate_fault;               ///< true: retrying the same candidate gives the same end
 };
 
 [[nodiscard]] std::span<const StatusInfo> statuses();

@@ -62,24 +62,26 @@ struct InputDistribution {
   float shift = 0;
 };
 
-/// Pass if every element's error is at most `factor` times the error of the honest low-precision twin on the same
-/// inputs, and non-finite values agree (docs/checking.md).
+/// Pass if every element's error is at most `factor` times the error of the honest low-precision twin on the
+/// same inputs, and non-finite values agree (docs/checking.md).
 struct Tolerance {
   double factor = 4;
-  double floor_ulps = 2;  ///< the twin's error counts as at least this many unit roundoffs of the output dtype
+  double floor_ulps =
+      2;  ///< the twin's error counts as at least this many unit roundoffs of the output dtype
   std::string reason;
-  bool allow_nondeterministic = false;  ///< float atomics permitted: repeated runs may differ within tolerance
+  bool allow_nondeterministic =
+      false;  ///< float atomics permitted: repeated runs may differ within tolerance
 };
 
 /// A deliberately wrong variant that the checks must reject (the problem audit).
 struct Lesion {
   std::string name;
-  std::string what;    ///< the mistake, in words
-  std::string macro;   ///< reference.cu compiled with this macro defined makes the mistake
+  std::string what;   ///< the mistake, in words
+  std::string macro;  ///< reference.cu compiled with this macro defined makes the mistake
 };
 
 struct CandidateFile {
-  std::string name;    ///< file name, e.g. "softmax.cu"
+  std::string name;  ///< file name, e.g. "softmax.cu"
   std::string source;
 };
 
@@ -98,8 +100,8 @@ struct ProblemInstance {
   std::vector<InputDistribution> distributions;  ///< the first one is also used for timing
   std::vector<Lesion> lesions;
   std::vector<Workload> workloads;
-  std::string reference_cu;                 ///< reference kernel in the candidate contract
-  std::vector<CandidateFile> templates;     ///< every other .cu of the folder, sorted by name
+  std::string reference_cu;              ///< reference kernel in the candidate contract
+  std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;
 
   /// Params, fixed axes and `sizes`, for evaluating the formulas.

@@ -12,19 +12,22 @@
 namespace ak {
 
 /// Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC11).
-[[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+[[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                                      std::array<std::uint32_t, 2> key);
 
 /// Key of one tensor's stream: mixes the run's seed with the tensor's name.
 [[nodiscard]] std::array<std::uint32_t, 2> tensor_key(std::uint64_t seed, std::string_view tensor);
 
-/// Fills `bytes` with `count` elements of `dtype`: element i depends on key, distribution and i alone. Integer-only
-/// arithmetic up to one final float multiply-add and rounding, so host, GPU and CPU device agree bit by bit;
-/// runtime/device/random_input.cuh is the device's implementation. Integer dtypes take small integers in [-8, 8].
+/// Fills `bytes` with `count` elements of `dtype`: element i depends on key, distribution and i alone.
+/// Integer-only arithmetic up to one final float multiply-add and rounding, so host, GPU and CPU device agree
+/// bit by bit; runtime/device/random_input.cuh is the device's implementation. Integer dtypes take small
+/// integers in [-8, 8].
 /// @param bytes exactly count * info(dtype).bytes
-void fill_random(std::span<std::byte> bytes, DType dtype, std::int64_t count, std::array<std::uint32_t, 2> key,
-                 const InputDistribution& distribution);
+void fill_random(std::span<std::byte> bytes, DType dtype, std::int64_t count,
+                 std::array<std::uint32_t, 2> key, const InputDistribution& distribution);
 
-/// Conversions with round to nearest even, as the GPU's cvt.rn does. fp8 saturates to finite as __nv_fp8 types do.
+/// Conversions with round to nearest even, as the GPU's cvt.rn does. fp8 saturates to finite as __nv_fp8
+/// types do.
 [[nodiscard]] std::uint16_t float_to_half(float value);
 [[nodiscard]] float half_to_float(std::uint16_t bits);
 [[nodiscard]] std::uint16_t float_to_bfloat16(float value);

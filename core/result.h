@@ -15,7 +15,8 @@ struct Complaint {
   int line = 0;         ///< 1-based line in that text; 0 when not known
 };
 
-/// A value, or the reason why there is none. For parsing and other ordinary failures; asking the wrong side asserts.
+/// A value, or the reason why there is none. For parsing and other ordinary failures; asking the wrong side
+/// asserts.
 template <class T, class E = Complaint>
 class [[nodiscard]] Result {
  public:

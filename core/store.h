@@ -14,20 +14,20 @@ namespace ak {
 using RowId = std::int64_t;
 
 struct SessionRecord {
-  std::string command;    ///< the command line, keys redacted
-  std::string proposer;   ///< "search", "llm", "hybrid", "user"
-  std::string strategy;   ///< "random", "exhaustive", ...
+  std::string command;   ///< the command line, keys redacted
+  std::string proposer;  ///< "search", "llm", "hybrid", "user"
+  std::string strategy;  ///< "random", "exhaustive", ...
   std::uint64_t seed = 0;
   Json budgets;
-  std::string version;    ///< of AlphaKernel
+  std::string version;  ///< of AlphaKernel
 };
 
 /// Everything one evaluation leaves behind, committed in one transaction.
 struct EvaluationRecord {
   RowId session = 0;
   int iteration = 0;
-  std::string proposer, arm;            ///< who proposed it: strategy name or model and prompt arm
-  std::vector<RowId> parents;           ///< variant ids
+  std::string proposer, arm;                   ///< who proposed it: strategy name or model and prompt arm
+  std::vector<RowId> parents;                  ///< variant ids
   const EvaluationRequest* request = nullptr;  ///< not owned; valid for the call
   const EvaluationResult* result = nullptr;
 };
@@ -40,8 +40,8 @@ struct StoredEvaluation {
 class VariantStore {
  public:
   virtual ~VariantStore() = default;
-  virtual RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
-                              const Arch& arch) = 0;
+  virtual RowId begin_session(const SessionRecord& session, const ProblemInstance& problem,
+                              const DeviceFacts& device, const Arch& arch) = 0;
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
   virtual void end_session(RowId session, std::string_view status, std::string_view reason,

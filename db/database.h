@@ -12,11 +12,12 @@
 
 namespace ak::db {
 
-/// Opens (creating and migrating) the performance database. Throws Error(database): not a database, written by a
-/// newer version (names both), locked past the timeout, folder not writable, disk full.
+/// Opens (creating and migrating) the performance database. Throws Error(database): not a database, written
+/// by a newer version (names both), locked past the timeout, folder not writable, disk full.
 [[nodiscard]] std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file);
 
-/// $ALPHAKERNEL_DB, else $XDG_DATA_HOME/alphakernel/alphakernel.db, else ~/.local/share/alphakernel/alphakernel.db.
+/// $ALPHAKERNEL_DB, else $XDG_DATA_HOME/alphakernel/alphakernel.db, else
+/// ~/.local/share/alphakernel/alphakernel.db.
 [[nodiscard]] std::filesystem::path default_database();
 
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<unsigned char>>;
@@ -26,13 +27,14 @@ struct Table {
   bool truncated = false;  ///< the row limit was reached
 };
 
-/// Runs one SELECT on a read-only connection with a time limit. Throws Error(bad_input) for a mistake in the SQL,
-/// with the place marked, and for anything that would write; Error(database) when the file is unusable.
+/// Runs one SELECT on a read-only connection with a time limit. Throws Error(bad_input) for a mistake in the
+/// SQL, with the place marked, and for anything that would write; Error(database) when the file is unusable.
 [[nodiscard]] Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
                           std::chrono::milliseconds time_limit);
 
 enum class TableFormat : std::uint8_t { table, csv, json, markdown };
-/// `table` aligns columns for a terminal; csv follows RFC 4180; json is an array of objects; BLOBs are shown as x'hex'.
+/// `table` aligns columns for a terminal; csv follows RFC 4180; json is an array of objects; BLOBs are shown
+/// as x'hex'.
 [[nodiscard]] std::string render(const Table& table, TableFormat format);
 
 }  // namespace ak::db

@@ -11,12 +11,14 @@ runtime::SourceAssembler source_assembler() {
   return {
       .pre_check = codegen::pre_check,
       .candidate = codegen::assemble,
-      .exact_reference = [](const ProblemInstance& problem, const Arch& arch) {
-        return codegen::assemble_reference(problem, arch, ReferenceMode::exact);
-      },
-      .twin_reference = [](const ProblemInstance& problem, const Arch& arch) {
-        return codegen::assemble_reference(problem, arch, ReferenceMode::twin);
-      },
+      .exact_reference =
+          [](const ProblemInstance& problem, const Arch& arch) {
+            return codegen::assemble_reference(problem, arch, ReferenceMode::exact);
+          },
+      .twin_reference =
+          [](const ProblemInstance& problem, const Arch& arch) {
+            return codegen::assemble_reference(problem, arch, ReferenceMode::twin);
+          },
       .plain = codegen::assemble_plain,
   };
 }

@@ -23,7 +23,8 @@ std::vector<std::string> known_flags(const CLI::App& app) {
 [[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
   const std::string flag = extra.substr(0, extra.find('='));
   if (flag.rfind("-", 0) == 0) {
-    fail(ExitCode::usage, "unknown flag '{}'{} (--help lists the flags)", flag, did_you_mean(flag, known_flags(app)));
+    fail(ExitCode::usage, "unknown flag '{}'{} (--help lists the flags)", flag,
+         did_you_mean(flag, known_flags(app)));
   }
   fail(ExitCode::usage, "unexpected argument '{}' (--help shows the usage)", extra);
 }
@@ -48,7 +49,8 @@ std::string choices_text(const ParamSpec& param) {
   std::vector<std::string> words;
   for (const Value& choice : param.choices) words.push_back(to_string(choice));
   if (param.type == ParamType::boolean) return "true or false";
-  if (words.empty()) return fmt::format("{} to {}", param.minimum.value_or(1), param.maximum.value_or(INT64_MAX));
+  if (words.empty())
+    return fmt::format("{} to {}", param.minimum.value_or(1), param.maximum.value_or(INT64_MAX));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -75,9 +77,11 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 }
 
 ProblemFlags::ProblemFlags(CLI::App& app, const Arguments& arguments, const std::string& fallback) {
-  app.add_option("--algorithm", algorithm_, "algorithm to write a kernel for (alphakernel algorithms lists them)");
+  app.add_option("--algorithm", algorithm_,
+                 "algorithm to write a kernel for (alphakernel algorithms lists them)");
   app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
-  app.add_option("--shape", shape_, "one shape to optimise for instead of the shipped ones, e.g. M=4096,N=1000");
+  app.add_option("--shape", shape_,
+                 "one shape to optimise for instead of the shipped ones, e.g. M=4096,N=1000");
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");
   if (!name.empty() && !folder.empty()) fail(ExitCode::usage, "give --algorithm or --problem, not both");
@@ -94,15 +98,19 @@ void ProblemFlags::add_param_flags(CLI::App& app) {
   for (const ParamSpec& param : problem_->params) {
     std::string flag = flag_name(param.name);
     if (flag != "--" + param.name) flag += ",--" + param.name;
-    const std::string help = fmt::format("{} ({}; default {})", param.help, choices_text(param), to_string(param.default_value));
-    CLI::Option* option = app.add_option(flag, values_[param.name], help)->group("Parameters of " + problem_->name);
+    const std::string help =
+        fmt::format("{} ({}; default {})", param.help, choices_text(param), to_string(param.default_value));
+    CLI::Option* option =
+        app.add_option(flag, values_[param.name], help)->group("Parameters of " + problem_->name);
     if (param.type == ParamType::boolean) option->expected(0, 1)->default_str("true");
     options_[param.name] = option;
   }
 }
 
 std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defaults) const {
-  if (!problem_) fail(ExitCode::usage, "say what to write: --algorithm NAME (alphakernel algorithms lists them) or --problem DIR");
+  if (!problem_)
+    fail(ExitCode::usage,
+         "say what to write: --algorithm NAME (alphakernel algorithms lists them) or --problem DIR");
   std::map<std::string, std::string> given;
   for (const auto& [name, value] : defaults) given[name] = to_string(value);
   for (const auto& [name, option] : options_) {
@@ -120,8 +128,10 @@ std::vector<std::string> worker_command() {
 
 std::filesystem::path default_cache_dir() {
   if (const char* dir = std::getenv("ALPHAKERNEL_CACHE"); dir && *dir) return dir;
-  if (const char* dir = std::getenv("XDG_CACHE_HOME"); dir && *dir) return std::filesystem::path(dir) / "alphakernel";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache" / "alphakernel";
+  if (const char* dir = std::getenv("XDG_CACHE_HOME"); dir && *dir)
+    return std::filesystem::path(dir) / "alphakernel";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".cache" / "alphakernel";
   return {};
 }
 

@@ -20,8 +20,8 @@ namespace ak::tools {
 /// A CLI::App with the house style: help formatter, exit codes in the footer.
 void set_style(CLI::App& app, const std::string& examples);
 
-/// Flags naming a problem and its params, shared by generate, evaluate and problem check. The problem has to be known
-/// before its params can be flags, so it is read from the arguments first.
+/// Flags naming a problem and its params, shared by generate, evaluate and problem check. The problem has to
+/// be known before its params can be flags, so it is read from the arguments first.
 class ProblemFlags {
  public:
   /// Adds --algorithm, --problem, --shape, and one flag per param of the problem that `arguments` name.
@@ -43,7 +43,8 @@ class ProblemFlags {
 /// {"<this binary>", "worker"}.
 [[nodiscard]] std::vector<std::string> worker_command();
 
-/// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there is no home.
+/// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there is no
+/// home.
 [[nodiscard]] std::filesystem::path default_cache_dir();
 
 }  // namespace ak::tools

@@ -30,14 +30,23 @@ const std::map<std::string, Key>& keys() {
   static const std::map<std::string, Key> table{
       {"database", {"a path", is_text, [](Config& c, const Json& v) { c.database = v; }}},
       {"cache", {"a path", is_text, [](Config& c, const Json& v) { c.cache = v; }}},
-      {"arch", {"a target such as \"sm_90a\" or \"native\"", is_text, [](Config& c, const Json& v) { c.arch = v; }}},
+      {"arch",
+       {"a target such as \"sm_90a\" or \"native\"", is_text, [](Config& c, const Json& v) { c.arch = v; }}},
       {"device", {"auto, cuda, cuda:N or none", is_text, [](Config& c, const Json& v) { c.device = v; }}},
       {"model", {"provider:model", is_text, [](Config& c, const Json& v) { c.model = v; }}},
       {"workers", {"a number of compile workers", is_count, [](Config& c, const Json& v) { c.workers = v; }}},
-      {"max_evaluations", {"a number >= 0", is_count, [](Config& c, const Json& v) { c.budgets.max_evaluations = v.get<std::int64_t>(); }}},
-      {"max_compilations", {"a number >= 0", is_count, [](Config& c, const Json& v) { c.budgets.max_compilations = v.get<std::int64_t>(); }}},
-      {"max_tokens", {"a number >= 0", is_count, [](Config& c, const Json& v) { c.budgets.max_tokens = v.get<std::int64_t>(); }}},
-      {"max_cost_usd", {"a number > 0", is_amount, [](Config& c, const Json& v) { c.budgets.max_cost_usd = v.get<double>(); }}},
+      {"max_evaluations",
+       {"a number >= 0", is_count,
+        [](Config& c, const Json& v) { c.budgets.max_evaluations = v.get<std::int64_t>(); }}},
+      {"max_compilations",
+       {"a number >= 0", is_count,
+        [](Config& c, const Json& v) { c.budgets.max_compilations = v.get<std::int64_t>(); }}},
+      {"max_tokens",
+       {"a number >= 0", is_count,
+        [](Config& c, const Json& v) { c.budgets.max_tokens = v.get<std::int64_t>(); }}},
+      {"max_cost_usd",
+       {"a number > 0", is_amount,
+        [](Config& c, const Json& v) { c.budgets.max_cost_usd = v.get<double>(); }}},
       {"max_minutes",
        {"a number > 0", is_amount,
         [](Config& c, const Json& v) {
@@ -51,8 +60,10 @@ const std::map<std::string, Key>& keys() {
 
 std::filesystem::path config_path() {
   if (const char* file = std::getenv("ALPHAKERNEL_CONFIG"); file && *file) return file;
-  if (const char* dir = std::getenv("XDG_CONFIG_HOME"); dir && *dir) return std::filesystem::path(dir) / "alphakernel/config.json";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".config/alphakernel/config.json";
+  if (const char* dir = std::getenv("XDG_CONFIG_HOME"); dir && *dir)
+    return std::filesystem::path(dir) / "alphakernel/config.json";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".config/alphakernel/config.json";
   return {};
 }
 
@@ -71,9 +82,11 @@ Config load_config() {
   for (const auto& [name, key] : keys()) names.push_back(name);
   for (const auto& [name, value] : json.items()) {
     const auto key = keys().find(name);
-    if (key == keys().end()) fail(ExitCode::bad_input, "{}: unknown key '{}'{}", path.string(), name, did_you_mean(name, names));
+    if (key == keys().end())
+      fail(ExitCode::bad_input, "{}: unknown key '{}'{}", path.string(), name, did_you_mean(name, names));
     if (!key->second.accepts(value)) {
-      fail(ExitCode::bad_input, "{}: '{}' is {}, expected {}", path.string(), name, value.dump(), key->second.expected);
+      fail(ExitCode::bad_input, "{}: '{}' is {}, expected {}", path.string(), name, value.dump(),
+           key->second.expected);
     }
     key->second.set(config, value);
   }

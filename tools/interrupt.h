@@ -5,8 +5,8 @@
 
 namespace ak::tools {
 
-/// While it lives, the first SIGINT or SIGTERM sets a flag instead of killing the process, so that a run can write
-/// its best kernel; the second one kills as usual. One at a time.
+/// While it lives, the first SIGINT or SIGTERM sets a flag instead of killing the process, so that a run can
+/// write its best kernel; the second one kills as usual. One at a time.
 class InterruptGuard {
  public:
   [[nodiscard]] InterruptGuard();

@@ -15,25 +15,29 @@ namespace ak::tools {
 namespace {
 
 void print_help() {
-  fmt::print("AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
-             "Usage: alphakernel VERB [OPTIONS]      alphakernel VERB --help\n\nVerbs:\n");
+  fmt::print(
+      "AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
+      "Usage: alphakernel VERB [OPTIONS]      alphakernel VERB --help\n\nVerbs:\n");
   for (const Verb& verb : verbs()) {
     if (!verb.summary.empty()) fmt::print("  {:<12}{}\n", verb.name, verb.summary);
   }
-  fmt::print("\nFirst steps:\n"
-             "  alphakernel doctor\n"
-             "  generate_kernel --algorithm softmax --dtype bf16 --arch native --output softmax.cu\n"
-             "  alphakernel query \"SELECT * FROM leaderboard\"\n\n"
-             "Exit codes: docs/exit_codes.md\n");
+  fmt::print(
+      "\nFirst steps:\n"
+      "  alphakernel doctor\n"
+      "  generate_kernel --algorithm softmax --dtype bf16 --arch native --output softmax.cu\n"
+      "  alphakernel query \"SELECT * FROM leaderboard\"\n\n"
+      "Exit codes: docs/exit_codes.md\n");
 }
 
 int run_verb(const std::string& name, const Arguments& arguments) {
   const auto known = verbs();
-  const auto found = std::find_if(known.begin(), known.end(), [&](const Verb& verb) { return verb.name == name; });
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const Verb& verb) { return verb.name == name; });
   if (found == known.end()) {
     std::vector<std::string> names;
     for (const Verb& verb : known) names.emplace_back(verb.name);
-    fail(ExitCode::usage, "unknown verb '{}'{} (alphakernel --help lists them)", name, did_you_mean(name, names));
+    fail(ExitCode::usage, "unknown verb '{}'{} (alphakernel --help lists them)", name,
+         did_you_mean(name, names));
   }
   return found->run(arguments);
 }

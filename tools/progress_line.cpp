@@ -47,7 +47,8 @@ void ProgressLine::show(const agent::Progress& progress) {
   if (!due && (terminal_ || !new_best)) return;
   last_ = now;
   last_best_ns_ = progress.best_ns.value_or(0);
-  fmt::print(stderr, terminal_ ? "\r\x1b[K{}" : "{}\n", describe(progress));
+  const std::string line = describe(progress);
+  terminal_ ? fmt::print(stderr, "\r\x1b[K{}", line) : fmt::print(stderr, "{}\n", line);
   std::fflush(stderr);
   open_line_ = terminal_;
 }

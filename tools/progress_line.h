@@ -11,8 +11,8 @@ namespace ak::tools {
 /// "42.3 us", "1.25 ms": three significant digits in the unit a person would choose.
 [[nodiscard]] std::string format_ns(double time_ns);
 
-/// Shows how a run is going on stderr: one line rewritten in place on a terminal, else a plain line for every new
-/// best and at least every 10 s.
+/// Shows how a run is going on stderr: one line rewritten in place on a terminal, else a plain line for every
+/// new best and at least every 10 s.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet);

@@ -21,11 +21,16 @@ Json kernel_json(const KernelFacts& kernel) {
 }
 
 Json check_json(const CheckRecord& check) {
-  return {{"workload", check.workload},       {"distribution", check.distribution},
-          {"seed", check.seed},               {"tensor", check.tensor},
-          {"passed", check.passed},           {"max_error", check.max_error},
-          {"mean_error", check.mean_error},   {"tolerance", check.tolerance},
-          {"worst_index", check.worst_index}, {"nonfinite_mismatches", check.nonfinite_mismatches}};
+  return {{"workload", check.workload},
+          {"distribution", check.distribution},
+          {"seed", check.seed},
+          {"tensor", check.tensor},
+          {"passed", check.passed},
+          {"max_error", check.max_error},
+          {"mean_error", check.mean_error},
+          {"tolerance", check.tolerance},
+          {"worst_index", check.worst_index},
+          {"nonfinite_mismatches", check.nonfinite_mismatches}};
 }
 
 Json measurement_json(const Measurement& m) {
@@ -61,11 +66,15 @@ double bytes_moved(const ProblemInstance& problem, const std::string& workload_n
 }  // namespace
 
 OutputPaths output_paths(const std::filesystem::path& output) {
-  if (output.extension() != ".cu") fail(ExitCode::usage, "--output {}: expected a file name ending in .cu", output.string());
+  if (output.extension() != ".cu")
+    fail(ExitCode::usage, "--output {}: expected a file name ending in .cu", output.string());
   const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
-  if (!std::filesystem::is_directory(folder)) fail(ExitCode::output, "--output {}: the folder {} does not exist", output.string(), folder.string());
-  if (::access(folder.c_str(), W_OK) != 0) fail(ExitCode::output, "--output {}: the folder {} is not writable", output.string(), folder.string());
-  if (std::filesystem::is_directory(output)) fail(ExitCode::output, "--output {}: it is a folder", output.string());
+  if (!std::filesystem::is_directory(folder))
+    fail(ExitCode::output, "--output {}: the folder {} does not exist", output.string(), folder.string());
+  if (::access(folder.c_str(), W_OK) != 0)
+    fail(ExitCode::output, "--output {}: the folder {} is not writable", output.string(), folder.string());
+  if (std::filesystem::is_directory(output))
+    fail(ExitCode::output, "--output {}: it is a folder", output.string());
   const auto beside = [&](const char* suffix) { return folder / (output.stem().string() + suffix); };
   return {output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json")};
 }
@@ -75,7 +84,8 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
   const Candidate& candidate = best.request.candidate;
   write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
   write_file_atomically(paths.explanation, codegen::emit_explanation(problem, candidate, best.result, run));
-  write_file_atomically(paths.test, codegen::emit_stand_alone_test(problem, candidate, paths.kernel.filename().string()));
+  write_file_atomically(paths.test,
+                        codegen::emit_stand_alone_test(problem, candidate, paths.kernel.filename().string()));
 }
 
 Json evaluation_json(const EvaluationResult& result) {
@@ -85,13 +95,15 @@ Json evaluation_json(const EvaluationResult& result) {
   json["score_ns"] = result.score_ns ? Json(*result.score_ns) : Json();
   json["diagnostics"] = Json::array();
   for (const Diagnostic& d : result.outcome.diagnostics) {
-    json["diagnostics"].push_back({{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
+    json["diagnostics"].push_back(
+        {{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
   }
   json["kernels"] = Json::array();
   if (result.build) {
     for (const KernelFacts& kernel : result.build->kernels) json["kernels"].push_back(kernel_json(kernel));
   }
-  if (result.occupancy) json["occupancy"] = {{"ratio", result.occupancy->ratio}, {"limiter", result.occupancy->limiter}};
+  if (result.occupancy)
+    json["occupancy"] = {{"ratio", result.occupancy->ratio}, {"limiter", result.occupancy->limiter}};
   json["checks"] = Json::array();
   for (const CheckRecord& check : result.checks) json["checks"].push_back(check_json(check));
   json["measurements"] = Json::array();
@@ -99,8 +111,8 @@ Json evaluation_json(const EvaluationResult& result) {
   return json;
 }
 
-Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop, const codegen::RunSummary& run,
-                 const OutputPaths& paths) {
+Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
+                 const codegen::RunSummary& run, const OutputPaths& paths) {
   Json json = {{"definition", problem.definition.name},
                {"arch", run.arch},
                {"device", run.device},
@@ -122,8 +134,10 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop, 
   json["best"]["variant"] = loop.best_variant ? Json(*loop.best_variant) : Json();
   json["best"]["template"] = candidate.name;
   json["best"]["tunables"] = tunables_json(candidate.tunables);
-  json["files"] = {{"kernel", paths.kernel.string()}, {"explanation", paths.explanation.string()},
-                   {"test", paths.test.string()}, {"result", paths.result.string()}};
+  json["files"] = {{"kernel", paths.kernel.string()},
+                   {"explanation", paths.explanation.string()},
+                   {"test", paths.test.string()},
+                   {"result", paths.result.string()}};
   return json;
 }
 
@@ -137,15 +151,16 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
   for (const CheckRecord& check : result.checks) {
     passed += check.passed;
     if (check.passed) continue;
-    text += fmt::format("  check failed: {} on {} ({}): error {:.2e}, tolerance {:.2e}\n", check.tensor, check.workload,
-                        check.distribution, check.max_error, check.tolerance);
+    text += fmt::format("  check failed: {} on {} ({}): error {:.2e}, tolerance {:.2e}\n", check.tensor,
+                        check.workload, check.distribution, check.max_error, check.tolerance);
   }
   if (!result.checks.empty()) text += fmt::format("  {} of {} checks passed\n", passed, result.checks.size());
   for (const Measurement& m : result.measurements) {
     const double bytes = bytes_moved(problem, m.workload);
     const std::string who = m.role == MeasurementRole::candidate ? "kernel" : m.label;
-    text += fmt::format("  {:<12} {:<10} {:>10}  [{}, {}]  {:.0f} GB/s\n", m.workload, who, format_ns(m.median_ns),
-                        format_ns(m.ci_low_ns), format_ns(m.ci_high_ns), m.median_ns > 0 ? bytes / m.median_ns : 0);
+    text += fmt::format("  {:<12} {:<10} {:>10}  [{}, {}]  {:.0f} GB/s\n", m.workload, who,
+                        format_ns(m.median_ns), format_ns(m.ci_low_ns), format_ns(m.ci_high_ns),
+                        m.median_ns > 0 ? bytes / m.median_ns : 0);
   }
   return text;
 }

@@ -14,15 +14,16 @@ namespace ak::tools {
 struct OutputPaths {
   std::filesystem::path kernel, explanation, test, result;
 };
-/// Paths for `output` ("k.cu"). Throws Error(usage) when it does not end in .cu, Error(output) when the folder
-/// is missing or not writable: told before the run, not after it.
+/// Paths for `output` ("k.cu"). Throws Error(usage) when it does not end in .cu, Error(output) when the
+/// folder is missing or not writable: told before the run, not after it.
 [[nodiscard]] OutputPaths output_paths(const std::filesystem::path& output);
 
 /// Writes kernel, explanation and test for a verified (or, with nothing executed, the best ranked) candidate.
 void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,
                         const codegen::RunSummary& run);
 
-/// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md names every field.
+/// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md names every
+/// field.
 [[nodiscard]] Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                                const codegen::RunSummary& run, const OutputPaths& paths);
 

@@ -29,10 +29,12 @@ DeviceChoice parse_device(const std::string& flag) {
     int ordinal = -1;
     const char* end = flag.data() + flag.size();
     const auto [rest, status] = std::from_chars(flag.data() + 5, end, ordinal);
-    if (status == std::errc() && rest == end && ordinal >= 0) return {.kind = DeviceKind::cuda, .ordinal = ordinal};
+    if (status == std::errc() && rest == end && ordinal >= 0)
+      return {.kind = DeviceKind::cuda, .ordinal = ordinal};
   }
   const std::vector<std::string> known{"auto", "cuda", "none"};
-  fail(ExitCode::usage, "unknown device '{}'{}; expected auto, cuda, cuda:N or none", flag, did_you_mean(flag, known));
+  fail(ExitCode::usage, "unknown device '{}'{}; expected auto, cuda, cuda:N or none", flag,
+       did_you_mean(flag, known));
 }
 
 Arch parse_arch_or_fail(const std::string& flag) {
@@ -51,7 +53,8 @@ const DeviceFacts* find_device(const std::vector<DeviceFacts>& devices, int ordi
 Target nothing_executed(const Arch& arch, std::string why) {
   Target target;
   target.arch = arch;
-  target.notice = fmt::format("{}: kernels are built for {} and ranked by resources; nothing is executed", why, arch.sm());
+  target.notice = fmt::format("{}: kernels are built for {} and ranked by resources; nothing is executed",
+                              why, arch.sm());
   return target;
 }
 
@@ -72,7 +75,8 @@ double geometric_mean_ns(const ProblemInstance& problem, const FloorNs& per_work
     times.push_back(per_workload(problem.environment(workload.axes)));
     weights.push_back(workload.weight);
   }
-  if (times.empty()) fail(ExitCode::usage, "{} has no timed workload to set a target for", problem.definition.name);
+  if (times.empty())
+    fail(ExitCode::usage, "{} has no timed workload to set a target for", problem.definition.name);
   return weighted_geometric_mean(times, weights);
 }
 
@@ -83,7 +87,8 @@ double evaluate_formula(const Expression& formula, const Environment& environmen
 }
 
 double bytes_of(const ProblemInstance& problem, const Environment& environment) {
-  return evaluate_formula(problem.bytes_read, environment) + evaluate_formula(problem.bytes_written, environment);
+  return evaluate_formula(problem.bytes_read, environment) +
+         evaluate_formula(problem.bytes_written, environment);
 }
 
 }  // namespace
@@ -91,7 +96,8 @@ double bytes_of(const ProblemInstance& problem, const Environment& environment) 
 Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
   const DeviceChoice choice = parse_device(device_flag);
   const bool native = arch_flag.empty() || arch_flag == "native";
-  if (!native) static_cast<void>(parse_arch_or_fail(arch_flag));  // a typo is told before a device is looked for
+  if (!native)
+    static_cast<void>(parse_arch_or_fail(arch_flag));  // a typo is told before a device is looked for
   if (choice.kind == DeviceKind::none) {
     if (native) fail(ExitCode::usage, "--device none needs --arch, e.g. --arch sm_90a");
     return nothing_executed(parse_arch_or_fail(arch_flag), "--device none");
@@ -100,14 +106,19 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
   const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
   const DeviceFacts* device = find_device(devices, choice.ordinal);
   if (!device) {
-    const std::string reason = devices.empty() ? why : fmt::format("there is no device {}, only {}", choice.ordinal, devices.size());
-    if (!choice.automatic) fail(ExitCode::environment, "no GPU to run on: {} (alphakernel doctor says more)", reason);
-    if (native) fail(ExitCode::usage, "no GPU found ({}), so --arch must say what to build for, e.g. --arch sm_90a", reason);
+    const std::string reason =
+        devices.empty() ? why : fmt::format("there is no device {}, only {}", choice.ordinal, devices.size());
+    if (!choice.automatic)
+      fail(ExitCode::environment, "no GPU to run on: {} (alphakernel doctor says more)", reason);
+    if (native)
+      fail(ExitCode::usage, "no GPU found ({}), so --arch must say what to build for, e.g. --arch sm_90a",
+           reason);
     return nothing_executed(parse_arch_or_fail(arch_flag), "no GPU found (" + reason + ")");
   }
   const Arch arch = native ? device->arch : parse_arch_or_fail(arch_flag);
   if (!can_load(device->arch, arch)) {
-    Target target = nothing_executed(arch, fmt::format("{} ({}) cannot load code for {}", device->name, device->arch.sm(), arch.sm()));
+    Target target = nothing_executed(
+        arch, fmt::format("{} ({}) cannot load code for {}", device->name, device->arch.sm(), arch.sm()));
     target.device = *device;
     return target;
   }
@@ -123,18 +134,24 @@ double parse_target_performance(const std::string& text, const ProblemInstance& 
   if (amount > 0 && unit == "ms") return amount * 1e6;
   if (amount > 0 && (unit == "TFLOPS" || unit == "GFLOPS")) {
     const double flops_per_ns = unit == "TFLOPS" ? amount * 1e3 : amount;
-    return geometric_mean_ns(problem, [&](const Environment& e) { return evaluate_formula(problem.flops, e) / flops_per_ns; });
+    return geometric_mean_ns(
+        problem, [&](const Environment& e) { return evaluate_formula(problem.flops, e) / flops_per_ns; });
   }
   if (amount > 0 && unit == "GB/s") {
     return geometric_mean_ns(problem, [&](const Environment& e) { return bytes_of(problem, e) / amount; });
   }
   if (amount > 0 && amount <= 100 && unit == "%sol") {
     const double peak_gbps = device ? device->peak_bandwidth_gbps() : 0;
-    if (peak_gbps <= 0) fail(ExitCode::usage, "--target-performance {}: the memory bandwidth of this device is not known", text);
-    return geometric_mean_ns(problem, [&](const Environment& e) { return bytes_of(problem, e) / peak_gbps / (amount / 100); });
+    if (peak_gbps <= 0)
+      fail(ExitCode::usage, "--target-performance {}: the memory bandwidth of this device is not known",
+           text);
+    return geometric_mean_ns(
+        problem, [&](const Environment& e) { return bytes_of(problem, e) / peak_gbps / (amount / 100); });
   }
-  fail(ExitCode::usage, "--target-performance '{}': expected a time (60us, 1.5ms), a rate (500TFLOPS, 2000GB/s) or a "
-       "share of the memory speed of light (90%sol)", text);
+  fail(ExitCode::usage,
+       "--target-performance '{}': expected a time (60us, 1.5ms), a rate (500TFLOPS, 2000GB/s) or a "
+       "share of the memory speed of light (90%sol)",
+       text);
 }
 
 }  // namespace ak::tools

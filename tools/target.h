@@ -23,8 +23,8 @@ struct Target {
 /// Throws Error(usage) for a bad flag, Error(environment) when a named device is not there.
 [[nodiscard]] Target choose_target(const std::string& device_flag, const std::string& arch_flag);
 
-/// Time a run should reach, from "60us", "1.5ms", "500TFLOPS", "2000GB/s" or "90%sol"; nanoseconds of the weighted
-/// geometric mean over the timed workloads. Throws Error(usage) listing the forms.
+/// Time a run should reach, from "60us", "1.5ms", "500TFLOPS", "2000GB/s" or "90%sol"; nanoseconds of the
+/// weighted geometric mean over the timed workloads. Throws Error(usage) listing the forms.
 [[nodiscard]] double parse_target_performance(const std::string& text, const ProblemInstance& problem,
                                               const std::optional<DeviceFacts>& device);
 

@@ -13,7 +13,7 @@ using Arguments = std::vector<std::string>;  ///< without the program and verb n
 /// One word of the command line: `alphakernel NAME ...`. One file a verb in tools/verbs/.
 struct Verb {
   std::string_view name;
-  std::string_view summary;          ///< one line for `alphakernel --help`; empty hides it
+  std::string_view summary;                ///< one line for `alphakernel --help`; empty hides it
   int (*run)(const Arguments& arguments);  ///< returns the exit code; ak::Error is caught by main
 };
 

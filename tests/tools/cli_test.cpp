@@ -17,17 +17,27 @@ namespace {
 /// Runs alphakernel with cache, database and configuration in a folder of the test's own.
 struct Sandbox {
   TemporaryFolder folder;
-  std::map<std::string, std::string> environment{
-      {"ALPHAKERNEL_DB", (folder / "ak.db").string()}, {"ALPHAKERNEL_CACHE", (folder / "cache").string()},
-      {"ALPHAKERNEL_CONFIG", (folder / "config.json").string()}, {"HOME", folder.path().string()}};
+  std::map<std::string, std::string> environment{{"ALPHAKERNEL_DB", (folder / "ak.db").string()},
+                                                 {"ALPHAKERNEL_CACHE", (folder / "cache").string()},
+                                                 {"ALPHAKERNEL_CONFIG", (folder / "config.json").string()},
+                                                 {"HOME", folder.path().string()}};
 
   ProgramResult run(std::vector<std::string> arguments, int interrupt_after_ms = 0) {
     arguments.insert(arguments.begin(), AK_PROGRAM);
     return run_program(arguments, environment, interrupt_after_ms);
   }
   ProgramResult generate(std::vector<std::string> extra) {
-    std::vector<std::string> arguments{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none",
-                                       "--max-evaluations", "3", "--output", (folder / "k.cu").string()};
+    std::vector<std::string> arguments{"generate",
+                                       "--algorithm",
+                                       "vector_add",
+                                       "--arch",
+                                       "sm_90a",
+                                       "--device",
+                                       "none",
+                                       "--max-evaluations",
+                                       "3",
+                                       "--output",
+                                       (folder / "k.cu").string()};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     return run(arguments);
   }
@@ -59,7 +69,8 @@ TEST_CASE("without a GPU a run builds variants, says that nothing was executed, 
 TEST_CASE("every variant tried is a row that query shows") {
   Sandbox box;
   REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
-  const ProgramResult result = box.run({"query", "--format", "csv", "SELECT count(*) AS n FROM evaluations WHERE status = 'compiled_only'"});
+  const ProgramResult result = box.run(
+      {"query", "--format", "csv", "SELECT count(*) AS n FROM evaluations WHERE status = 'compiled_only'"});
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("3") != std::string::npos);
@@ -86,7 +97,8 @@ TEST_CASE("the same seed proposes the same variants in the same order") {
 TEST_CASE("a file the run wrote evaluates with no other flag than where to run it") {
   Sandbox box;
   REQUIRE(box.generate({"--seed", "1", "--dtype", "fp16"}).exit_code == 0);
-  const ProgramResult result = box.run({"evaluate", (box.folder / "k.cu").string(), "--device", "none", "--arch", "sm_90a"});
+  const ProgramResult result =
+      box.run({"evaluate", (box.folder / "k.cu").string(), "--device", "none", "--arch", "sm_90a"});
   INFO(result.out << result.err);
   CHECK(result.exit_code == 0);
   CHECK(result.out.find("compiled_only") != std::string::npos);
@@ -107,19 +119,52 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
       {{"generat"}, ExitCode::usage, "generate"},
       {{"generate", "--algorithm", "sofmax", "--output", out}, ExitCode::usage, "softmax"},
       {{"generate", "--algorithm", "softmax", "--outptu", out}, ExitCode::usage, "--output"},
-      {{"generate", "--algorithm", "softmax", "--dtype", "int4", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "float32"},
-      {{"generate", "--algorithm", "softmax", "--arch", "sm_42", "--device", "none", "--output", out}, ExitCode::usage, "sm_42"},
-      {{"generate", "--algorithm", "softmax", "--arch", "h20O", "--device", "none", "--output", out}, ExitCode::usage, "h200"},
-      {{"generate", "--algorithm", "softmax", "--shape", "M=0,N=4", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "M"},
-      {{"generate", "--algorithm", "softmax", "--shape", "Q=4", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "Q"},
-      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--output", "/nonexistent/k.cu"}, ExitCode::output, "/nonexistent"},
-      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none"}, ExitCode::usage, "--output"},
-      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--strategy", "randon", "--output", out}, ExitCode::usage, "random"},
-      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--output", out, "--db", (box.folder / "text.db").string()}, ExitCode::database, "not a database"},
-      {{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--output", out, "--start", (box.folder / "empty.cu").string()}, ExitCode::bad_input, "empty"},
-      {{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--output", out, "--start", (box.folder / "noplan.cu").string()}, ExitCode::bad_input, "noplan.cu"},
+      {{"generate", "--algorithm", "softmax", "--dtype", "int4", "--arch", "sm_90a", "--device", "none",
+        "--output", out},
+       ExitCode::usage,
+       "float32"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_42", "--device", "none", "--output", out},
+       ExitCode::usage,
+       "sm_42"},
+      {{"generate", "--algorithm", "softmax", "--arch", "h20O", "--device", "none", "--output", out},
+       ExitCode::usage,
+       "h200"},
+      {{"generate", "--algorithm", "softmax", "--shape", "M=0,N=4", "--arch", "sm_90a", "--device", "none",
+        "--output", out},
+       ExitCode::usage,
+       "M"},
+      {{"generate", "--algorithm", "softmax", "--shape", "Q=4", "--arch", "sm_90a", "--device", "none",
+        "--output", out},
+       ExitCode::usage,
+       "Q"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--output",
+        "/nonexistent/k.cu"},
+       ExitCode::output,
+       "/nonexistent"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none"},
+       ExitCode::usage,
+       "--output"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--strategy", "randon",
+        "--output", out},
+       ExitCode::usage,
+       "random"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--output", out, "--db",
+        (box.folder / "text.db").string()},
+       ExitCode::database,
+       "not a database"},
+      {{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--output", out,
+        "--start", (box.folder / "empty.cu").string()},
+       ExitCode::bad_input,
+       "empty"},
+      {{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--output", out,
+        "--start", (box.folder / "noplan.cu").string()},
+       ExitCode::bad_input,
+       "noplan.cu"},
       {{"generate", "--problem", "/nonexistent", "--output", out}, ExitCode::bad_input, "/nonexistent"},
-      {{"generate", "--algorithm", "softmax", "--model", "x:y", "--max-cost-usd", "1", "--arch", "sm_90a", "--device", "none", "--output", out}, ExitCode::usage, "price"},
+      {{"generate", "--algorithm", "softmax", "--model", "x:y", "--max-cost-usd", "1", "--arch", "sm_90a",
+        "--device", "none", "--output", out},
+       ExitCode::usage,
+       "price"},
       {{"evaluate", "/nonexistent.cu"}, ExitCode::bad_input, "/nonexistent.cu"},
       {{"query", "SELEC 1"}, ExitCode::database, ""},
       {{"query", "--format", "cvs", "SELECT 1"}, ExitCode::usage, "csv"},
@@ -145,13 +190,16 @@ TEST_CASE("a mistake in a query shows the place and exits as bad input") {
   CHECK(result.err.find("nope") != std::string::npos);
   const ProgramResult write = box.run({"query", "DELETE FROM evaluations"});
   CHECK(write.exit_code == code(ExitCode::bad_input));
-  CHECK(box.run({"query", "--format", "csv", "SELECT count(*) FROM evaluations"}).out.find("3") != std::string::npos);
+  CHECK(box.run({"query", "--format", "csv", "SELECT count(*) FROM evaluations"}).out.find("3") !=
+        std::string::npos);
 }
 
 TEST_CASE("a configuration file sets defaults, and a wrong key in it is named") {
   Sandbox box;
   box.write("config.json", R"({"arch": "sm_80", "device": "none"})");
-  CHECK(box.run({"generate", "--algorithm", "vector_add", "--max-evaluations", "1", "--output", (box.folder / "k.cu").string()}).exit_code == 0);
+  CHECK(box.run({"generate", "--algorithm", "vector_add", "--max-evaluations", "1", "--output",
+                 (box.folder / "k.cu").string()})
+            .exit_code == 0);
   box.write("config.json", R"({"databse": "x"})");
   const ProgramResult result = box.run({"query", "SELECT 1"});
   CHECK(result.exit_code == code(ExitCode::bad_input));
@@ -160,8 +208,10 @@ TEST_CASE("a configuration file sets defaults, and a wrong key in it is named") 
 
 TEST_CASE("Ctrl-C stops a run cleanly, keeps the best so far and leaves no process behind") {
   Sandbox box;
-  const ProgramResult result = box.run({"generate", "--algorithm", "softmax", "--dtype", "bf16", "--arch", "sm_90a", "--device", "none",
-                                        "--strategy", "exhaustive", "--output", (box.folder / "k.cu").string()}, 8000);
+  const ProgramResult result =
+      box.run({"generate", "--algorithm", "softmax", "--dtype", "bf16", "--arch", "sm_90a", "--device",
+               "none", "--strategy", "exhaustive", "--output", (box.folder / "k.cu").string()},
+              8000);
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::interrupted));
   CHECK(box.exists("k.cu"));

@@ -21,12 +21,15 @@ std::string slurp(const std::filesystem::path& path) {
   return text.str();
 }
 
-[[noreturn]] void become(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
+[[noreturn]] void become(const std::vector<std::string>& argv,
+                         const std::map<std::string, std::string>& environment,
                          const std::filesystem::path& folder) {
   for (const auto& [name, value] : environment) {
     value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
   }
-  if (!std::freopen((folder / "out").c_str(), "w", stdout) || !std::freopen((folder / "err").c_str(), "w", stderr)) _exit(126);
+  if (!std::freopen((folder / "out").c_str(), "w", stdout) ||
+      !std::freopen((folder / "err").c_str(), "w", stderr))
+    _exit(126);
   std::vector<char*> raw;
   for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
   raw.push_back(nullptr);
@@ -36,8 +39,8 @@ std::string slurp(const std::filesystem::path& path) {
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                          int interrupt_after_ms) {
+ProgramResult run_program(const std::vector<std::string>& argv,
+                          const std::map<std::string, std::string>& environment, int interrupt_after_ms) {
   const TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) become(argv, environment, folder.path());

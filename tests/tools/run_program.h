@@ -15,7 +15,8 @@ struct ProgramResult {
 
 /// Runs a program to its end with these arguments and the parent's environment changed by `environment`
 /// (an empty value removes the variable).
-ProgramResult run_program(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment = {},
+ProgramResult run_program(const std::vector<std::string>& argv,
+                          const std::map<std::string, std::string>& environment = {},
                           int interrupt_after_ms = 0);
 
 /// A fresh folder, removed with everything in it.

@@ -22,7 +22,8 @@ std::string roles_text(const Workload& workload) {
 
 void print_list() {
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    fmt::print("{:<18}{}\n", entry.name, entry.complaint.empty() ? entry.summary : "broken: " + entry.complaint);
+    fmt::print("{:<18}{}\n", entry.name,
+               entry.complaint.empty() ? entry.summary : "broken: " + entry.complaint);
   }
   fmt::print("\nalphakernel algorithms NAME shows parameters, shapes and templates.\n");
 }
@@ -30,7 +31,10 @@ void print_list() {
 Json list_json() {
   Json json = Json::array();
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    json.push_back({{"name", entry.name}, {"summary", entry.summary}, {"folder", entry.folder.string()}, {"complaint", entry.complaint}});
+    json.push_back({{"name", entry.name},
+                    {"summary", entry.summary},
+                    {"folder", entry.folder.string()},
+                    {"complaint", entry.complaint}});
   }
   return json;
 }
@@ -41,14 +45,16 @@ void print_problem(const codegen::Problem& problem) {
   for (const ParamSpec& param : problem.params) {
     std::vector<std::string> choices;
     for (const Value& choice : param.choices) choices.push_back(to_string(choice));
-    fmt::print("  {:<12}{} [{}] default {}\n", param.name, param.help, fmt::join(choices, ", "), to_string(param.default_value));
+    fmt::print("  {:<12}{} [{}] default {}\n", param.name, param.help, fmt::join(choices, ", "),
+               to_string(param.default_value));
   }
   fmt::print("\nShapes (with default parameters)\n");
   for (const Workload& workload : instance->workloads) {
     fmt::print("  {:<18}{:<24}{}\n", workload.name, axes_text(workload.axes), roles_text(workload));
   }
   fmt::print("\nTemplates\n");
-  for (const CandidateFile& file : instance->templates) fmt::print("  {}\n", (instance->folder / file.name).string());
+  for (const CandidateFile& file : instance->templates)
+    fmt::print("  {}\n", (instance->folder / file.name).string());
 }
 
 }  // namespace

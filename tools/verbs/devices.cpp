@@ -8,7 +8,8 @@
 namespace ak::tools {
 
 int run_devices(const Arguments& arguments) {
-  CLI::App app{"List the GPUs that candidates can run on, and the names --arch accepts.", "alphakernel devices"};
+  CLI::App app{"List the GPUs that candidates can run on, and the names --arch accepts.",
+               "alphakernel devices"};
   set_style(app, "Examples:\n  alphakernel devices\n  alphakernel devices --json\n");
   bool json = false;
   app.add_flag("--json", json, "print JSON");
@@ -22,11 +23,13 @@ int run_devices(const Arguments& arguments) {
     return 0;
   }
   for (const DeviceFacts& d : devices) {
-    fmt::print("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", d.ordinal, d.name, d.arch.sm(), d.sm_count,
-               static_cast<double>(d.memory_bytes) / 1e9, d.peak_bandwidth_gbps(), d.l2_bytes >> 20, d.uuid);
+    fmt::print("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", d.ordinal, d.name,
+               d.arch.sm(), d.sm_count, static_cast<double>(d.memory_bytes) / 1e9, d.peak_bandwidth_gbps(),
+               d.l2_bytes >> 20, d.uuid);
   }
   if (devices.empty()) fmt::print("no GPU: {}\n", why);
-  fmt::print("\n--arch accepts sm_NN (alphakernel doctor lists those this NVRTC builds) and: {}\n", fmt::join(arch_names(), ", "));
+  fmt::print("\n--arch accepts sm_NN (alphakernel doctor lists those this NVRTC builds) and: {}\n",
+             fmt::join(arch_names(), ", "));
   return 0;
 }
 

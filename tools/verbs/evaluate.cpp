@@ -33,14 +33,18 @@ Params params_of(const LaunchPlan& plan) {
 }
 
 /// Built, checked and timed once; committed as a session of its own.
-EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& problem, const Candidate& candidate,
-                               const Target& target, const Config& config, const std::filesystem::path& database,
-                               const std::string& command) {
+EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& problem,
+                               const Candidate& candidate, const Target& target, const Config& config,
+                               const std::filesystem::path& database, const std::string& command) {
   const auto store = db::open_store(database);
   const auto evaluator = make_evaluator(target, config);
   const std::uint64_t seed = random_seed() >> 1;
-  const RowId session = store->begin_session({.command = command, .proposer = "user", .strategy = "none", .seed = seed,
-                                              .budgets = Json::object(), .version = AK_VERSION},
+  const RowId session = store->begin_session({.command = command,
+                                              .proposer = "user",
+                                              .strategy = "none",
+                                              .seed = seed,
+                                              .budgets = Json::object(),
+                                              .version = AK_VERSION},
                                              *problem, target.device.value_or(DeviceFacts{}), target.arch);
   EvaluationRequest request;
   request.problem = problem;
@@ -51,20 +55,31 @@ EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& pro
   evaluator->submit(std::move(request));
   const auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
   AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-  const StoredEvaluation stored = store->commit({.session = session, .iteration = 0, .proposer = "user", .arm = "", .parents = {},
-                                                 .request = &done->request, .result = &done->result});
-  const bool passed = done->result.outcome.status == Status::ok || done->result.outcome.status == Status::compiled_only;
-  store->end_session(session, "finished", "one evaluation", passed ? std::optional(stored.variant) : std::nullopt);
+  const StoredEvaluation stored = store->commit({.session = session,
+                                                 .iteration = 0,
+                                                 .proposer = "user",
+                                                 .arm = "",
+                                                 .parents = {},
+                                                 .request = &done->request,
+                                                 .result = &done->result});
+  const bool passed =
+      done->result.outcome.status == Status::ok || done->result.outcome.status == Status::compiled_only;
+  store->end_session(session, "finished", "one evaluation",
+                     passed ? std::optional(stored.variant) : std::nullopt);
   return done->result;
 }
 
 }  // namespace
 
 int run_evaluate(const Arguments& arguments) {
-  CLI::App app{"Build, check and time one kernel file. A file that generate_kernel wrote says what it was made for; "
-               "for any other, name the problem.", "alphakernel evaluate"};
-  set_style(app, "Examples:\n  alphakernel evaluate softmax.cu\n  alphakernel evaluate mine.cu --algorithm softmax --dtype bf16\n"
-                 "  alphakernel evaluate mine.cu --problem my_problem/ --shape N=1000\n");
+  CLI::App app{
+      "Build, check and time one kernel file. A file that generate_kernel wrote says what it was made for; "
+      "for any other, name the problem.",
+      "alphakernel evaluate"};
+  set_style(app,
+            "Examples:\n  alphakernel evaluate softmax.cu\n  alphakernel evaluate mine.cu --algorithm "
+            "softmax --dtype bf16\n"
+            "  alphakernel evaluate mine.cu --problem my_problem/ --shape N=1000\n");
   std::string file, arch, device, database;
   bool json = false;
   app.add_option("file", file, "the kernel, a .cu file with a launch plan (docs/candidate.md)")->required();
@@ -87,16 +102,20 @@ int run_evaluate(const Arguments& arguments) {
   if (!candidate) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
   const Config config = load_config();
   const auto problem = problem_flags.instance(params_of(candidate->plan));
-  const Target target = choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  const Target target =
+      choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
-  const std::filesystem::path db_file = !database.empty() ? std::filesystem::path(database)
-                                        : !config.database.empty() ? std::filesystem::path(config.database) : db::default_database();
-  const EvaluationResult result = evaluate_once(problem, *candidate, target, config, db_file,
-                                                fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")));
+  const std::filesystem::path db_file = !database.empty()          ? std::filesystem::path(database)
+                                        : !config.database.empty() ? std::filesystem::path(config.database)
+                                                                   : db::default_database();
+  const EvaluationResult result =
+      evaluate_once(problem, *candidate, target, config, db_file,
+                    fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")));
   if (json) {
     fmt::print("{}\n", evaluation_json(result).dump());
   } else {
-    fmt::print("{}: {}{}\n{}", path, to_string(result.outcome.status), result.outcome.message.empty() ? "" : ": " + result.outcome.message,
+    fmt::print("{}: {}{}\n{}", path, to_string(result.outcome.status),
+               result.outcome.message.empty() ? "" : ": " + result.outcome.message,
                evaluation_text(*problem, result));
   }
   const bool passed = result.outcome.status == Status::ok || result.outcome.status == Status::compiled_only;

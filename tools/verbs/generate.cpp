@@ -24,7 +24,8 @@ namespace ak::tools {
 namespace {
 
 struct GenerateFlags {
-  std::string arch, device, output, start, proposer = "auto", strategy = "random", model, database, cache, target;
+  std::string arch, device, output, start, proposer = "auto", strategy = "random", model, database, cache,
+                                           target;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
   std::optional<double> max_minutes, max_cost_usd;
@@ -47,23 +48,33 @@ std::string strategy_help() {
 }
 
 void add_flags(CLI::App& app, GenerateFlags& flags) {
-  app.add_option("--arch,--target", flags.arch, "what to compile for: sm_90a, hopper, h200, native (default: native)");
-  app.add_option("--device", flags.device, "where to run candidates: auto, cuda, cuda:N, none (build and rank only)");
-  app.add_option("--output,-o", flags.output, "file to write the kernel to; explanation, test and result go beside it");
-  app.add_option("--start", flags.start, "your own kernel: seeds the search and is the baseline of the report");
+  app.add_option("--arch,--target", flags.arch,
+                 "what to compile for: sm_90a, hopper, h200, native (default: native)");
+  app.add_option("--device", flags.device,
+                 "where to run candidates: auto, cuda, cuda:N, none (build and rank only)");
+  app.add_option("--output,-o", flags.output,
+                 "file to write the kernel to; explanation, test and result go beside it");
+  app.add_option("--start", flags.start,
+                 "your own kernel: seeds the search and is the baseline of the report");
   app.add_option("--proposer", flags.proposer, "who proposes candidates: auto, search (default: auto)");
   app.add_option("--strategy", flags.strategy, strategy_help());
   app.add_option("--model", flags.model, "language model as provider:model (no provider is built in yet)");
   app.add_option("--seed", flags.seed, "seed of the search and of the inputs (default: random, stored)");
-  app.add_option("--db", flags.database, "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_option("--cache", flags.cache, "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
+  app.add_option("--db", flags.database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_option("--cache", flags.cache,
+                 "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
   app.add_option("--workers", flags.workers, "compile workers (default: one per core, at most 16)");
-  app.add_option("--max-evaluations", flags.max_evaluations, "stop after this many candidates")->group("Budgets");
-  app.add_option("--max-compilations", flags.max_compilations, "stop after this many builds that were not cached")->group("Budgets");
+  app.add_option("--max-evaluations", flags.max_evaluations, "stop after this many candidates")
+      ->group("Budgets");
+  app.add_option("--max-compilations", flags.max_compilations,
+                 "stop after this many builds that were not cached")
+      ->group("Budgets");
   app.add_option("--max-minutes", flags.max_minutes, "stop after this much wall time")->group("Budgets");
   app.add_option("--max-tokens", flags.max_tokens, "stop after this many model tokens")->group("Budgets");
   app.add_option("--max-cost-usd", flags.max_cost_usd, "stop after this much money")->group("Budgets");
-  app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")->group("Budgets");
+  app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
+      ->group("Budgets");
   app.add_flag("--json", flags.json, "print the result as one JSON object on stdout");
   app.add_flag("--quiet,-q", flags.quiet, "no progress");
 }
@@ -73,17 +84,23 @@ void check_flags(const GenerateFlags& flags) {
   if (!agent::find_strategy(flags.strategy)) {
     std::vector<std::string> names;
     for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
-    fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", flags.strategy, did_you_mean(flags.strategy, names), fmt::join(names, ", "));
+    fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", flags.strategy,
+         did_you_mean(flags.strategy, names), fmt::join(names, ", "));
   }
   if (flags.proposer != "auto" && flags.proposer != "search") {
-    fail(ExitCode::usage, "proposer '{}' is not available; expected auto or search (no language-model provider is built in)", flags.proposer);
+    fail(ExitCode::usage,
+         "proposer '{}' is not available; expected auto or search (no language-model provider is built in)",
+         flags.proposer);
   }
   if (!flags.model.empty()) {
-    if (flags.max_cost_usd) fail(ExitCode::usage, "model '{}' has no price entry, so --max-cost-usd cannot be kept", flags.model);
-    fail(ExitCode::usage, "model '{}': no language-model provider is built in; leave --model out to use search", flags.model);
+    if (flags.max_cost_usd)
+      fail(ExitCode::usage, "model '{}' has no price entry, so --max-cost-usd cannot be kept", flags.model);
+    fail(ExitCode::usage,
+         "model '{}': no language-model provider is built in; leave --model out to use search", flags.model);
   }
   if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
-  for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations}, {"--max-compilations", flags.max_compilations}}) {
+  for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations},
+                                    {"--max-compilations", flags.max_compilations}}) {
     if (value && *value < 1) fail(ExitCode::usage, "{} must be at least 1", name);
   }
 }
@@ -93,7 +110,8 @@ agent::Budgets budgets(const GenerateFlags& flags, agent::Budgets defaults) {
   if (flags.max_compilations) defaults.max_compilations = flags.max_compilations;
   if (flags.max_tokens) defaults.max_tokens = flags.max_tokens;
   if (flags.max_cost_usd) defaults.max_cost_usd = flags.max_cost_usd;
-  if (flags.max_minutes) defaults.max_wall = std::chrono::milliseconds(std::llround(*flags.max_minutes * 60'000));
+  if (flags.max_minutes)
+    defaults.max_wall = std::chrono::milliseconds(std::llround(*flags.max_minutes * 60'000));
   return defaults;
 }
 
@@ -112,7 +130,8 @@ Candidate read_candidate(const std::string& name, const std::string& source) {
   Result<Candidate> candidate = parse_candidate(name, source);
   if (!candidate) {
     const Complaint& complaint = candidate.error();
-    fail(ExitCode::bad_input, "{}{}: {}", name, complaint.line > 0 ? fmt::format(":{}", complaint.line) : "", complaint.message);
+    fail(ExitCode::bad_input, "{}{}: {}", name, complaint.line > 0 ? fmt::format(":{}", complaint.line) : "",
+         complaint.message);
   }
   return std::move(candidate).value();
 }
@@ -127,13 +146,15 @@ std::vector<Candidate> starting_points(const GenerateFlags& flags, const Problem
     candidates.push_back(read_candidate((problem.folder / file.name).string(), file.source));
   }
   if (candidates.empty()) {
-    fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu", problem.folder.string());
+    fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu",
+         problem.folder.string());
   }
   return candidates;
 }
 
 /// Weighted geometric mean of the named baseline, or of the user's own kernel where there is one.
-void add_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const agent::LoopResult& loop, bool own_start) {
+void add_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const agent::LoopResult& loop,
+                  bool own_start) {
   if (own_start && loop.start && loop.start->result.score_ns) {
     run.baseline_ns = loop.start->result.score_ns;
     run.baseline_label = "your kernel";
@@ -166,31 +187,39 @@ codegen::RunSummary summarise(const GenerateFlags& flags, const Target& target, 
   return run;
 }
 
-void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop, const codegen::RunSummary& run,
-                   const OutputPaths& paths, const std::filesystem::path& database) {
-  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch, loop.progress.evaluated,
-             loop.progress.verified, run.executed ? "verified" : "built", loop.progress.elapsed_s, loop.stop_reason);
+void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
+                   const codegen::RunSummary& run, const OutputPaths& paths,
+                   const std::filesystem::path& database) {
+  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
+             loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
+             loop.progress.elapsed_s, loop.stop_reason);
   if (!loop.best) {
     fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
                run.executed ? "verified" : "working", database.string());
     return;
   }
   std::string chosen;
-  for (const auto& [name, value] : loop.best->request.candidate.tunables) chosen += fmt::format(" {}={}", name, value);
-  fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(), chosen);
+  for (const auto& [name, value] : loop.best->request.candidate.tunables)
+    chosen += fmt::format(" {}={}", name, value);
+  fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
+             chosen);
   fmt::print("{}", evaluation_text(problem, loop.best->result));
   if (run.baseline_ns && loop.best->result.score_ns) {
-    fmt::print("  {:.2f} times as fast as {} ({})\n", *run.baseline_ns / *loop.best->result.score_ns, run.baseline_label, format_ns(*run.baseline_ns));
+    fmt::print("  {:.2f} times as fast as {} ({})\n", *run.baseline_ns / *loop.best->result.score_ns,
+               run.baseline_label, format_ns(*run.baseline_ns));
   }
-  if (!run.executed) fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
-  fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(), paths.explanation.filename().string(),
-             paths.test.filename().string(), paths.result.filename().string(), database.string());
+  if (!run.executed)
+    fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
+  fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),
+             paths.explanation.filename().string(), paths.test.filename().string(),
+             paths.result.filename().string(), database.string());
 }
 
 /// What the run cost besides time: for benchmarks, and for people with small machines.
 void add_costs(Json& json, double setup_s) {
   json["setup_s"] = setup_s;
-  if (!json["first_verified_s"].is_null()) json["first_verified_s"] = json["first_verified_s"].get<double>() + setup_s;
+  if (!json["first_verified_s"].is_null())
+    json["first_verified_s"] = json["first_verified_s"].get<double>() + setup_s;
   rusage self = {}, children = {};
   getrusage(RUSAGE_SELF, &self);
   getrusage(RUSAGE_CHILDREN, &children);
@@ -207,8 +236,10 @@ int exit_code(const agent::LoopResult& loop) {
 
 int run_generate(const Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
-  CLI::App app{"Find a fast, verified CUDA kernel: search a template's parameters, build, check and time every variant.",
-               "generate_kernel"};
+  CLI::App app{
+      "Find a fast, verified CUDA kernel: search a template's parameters, build, check and time every "
+      "variant.",
+      "generate_kernel"};
   set_style(app, kExamples);
   GenerateFlags flags;
   add_flags(app, flags);
@@ -221,11 +252,13 @@ int run_generate(const Arguments& arguments) {
   const auto problem = problem_flags.instance();
   const std::vector<Candidate> templates = starting_points(flags, *problem);
   const OutputPaths paths = output_paths(flags.output);
-  const Target target = choose_target(flags.device.empty() ? config.device : flags.device, flags.arch.empty() ? config.arch : flags.arch);
+  const Target target = choose_target(flags.device.empty() ? config.device : flags.device,
+                                      flags.arch.empty() ? config.arch : flags.arch);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
 
-  const std::filesystem::path database = !flags.database.empty() ? std::filesystem::path(flags.database)
-                                         : !config.database.empty() ? std::filesystem::path(config.database) : db::default_database();
+  const std::filesystem::path database = !flags.database.empty()    ? std::filesystem::path(flags.database)
+                                         : !config.database.empty() ? std::filesystem::path(config.database)
+                                                                    : db::default_database();
   const auto store = db::open_store(database);
   auto evaluator = make_evaluator(target, config);
 
@@ -237,10 +270,15 @@ int run_generate(const Arguments& arguments) {
   options.strategy = flags.strategy;
   options.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   options.budgets = budgets(flags, config.budgets);
-  if (!flags.target.empty()) options.budgets.target_ns = parse_target_performance(flags.target, *problem, target.device);
+  if (!flags.target.empty())
+    options.budgets.target_ns = parse_target_performance(flags.target, *problem, target.device);
   const std::string command = fmt::format("generate_kernel {}", fmt::join(arguments, " "));
-  options.session = {.command = command, .proposer = "search", .strategy = flags.strategy, .seed = options.seed,
-                     .budgets = budgets_json(options.budgets), .version = AK_VERSION};
+  options.session = {.command = command,
+                     .proposer = "search",
+                     .strategy = flags.strategy,
+                     .seed = options.seed,
+                     .budgets = budgets_json(options.budgets),
+                     .version = AK_VERSION};
   codegen::RunSummary run = summarise(flags, target, command);
   const InterruptGuard interrupt;
   options.stop_requested = &interrupt.requested();

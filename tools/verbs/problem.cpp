@@ -27,7 +27,8 @@ int make_problem(const Arguments& arguments) {
 }
 
 /// One evaluation of each template's default point, on the device or (without one) as far as the build.
-int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const Target& target, Evaluator& evaluator) {
+int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
+                    Evaluator& evaluator) {
   int broken = 0;
   for (const CandidateFile& file : problem->templates) {
     const Result<Candidate> candidate = parse_candidate(file.name, file.source);
@@ -46,7 +47,8 @@ int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const
     const auto done = evaluator.wait_any(std::chrono::steady_clock::time_point::max());
     AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
     const Outcome& outcome = done->result.outcome;
-    fmt::print("  {}: {}{}\n{}", file.name, to_string(outcome.status), outcome.message.empty() ? "" : ": " + outcome.message,
+    fmt::print("  {}: {}{}\n{}", file.name, to_string(outcome.status),
+               outcome.message.empty() ? "" : ": " + outcome.message,
                evaluation_text(*problem, done->result));
     broken += outcome.status != Status::ok && outcome.status != Status::compiled_only;
   }
@@ -54,7 +56,8 @@ int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const
 }
 
 int check_problem(const Arguments& arguments) {
-  CLI::App app{"Check a problem folder: read it, build its reference, and evaluate its kernels.", "alphakernel problem check"};
+  CLI::App app{"Check a problem folder: read it, build its reference, and evaluate its kernels.",
+               "alphakernel problem check"};
   set_style(app, "Example:\n  alphakernel problem check my_problem/ --arch sm_90a\n");
   std::string folder, arch, device;
   app.add_option("folder", folder, "the problem folder")->required();
@@ -63,8 +66,9 @@ int check_problem(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   const codegen::Problem loaded = codegen::load_problem(folder);
   const auto problem = codegen::instantiate(loaded, codegen::choose_params(loaded, {}));
-  fmt::print("{}: {} with {} workloads, {} distributions, {} lesions, {} kernels\n", folder, problem->definition.name,
-             problem->workloads.size(), problem->distributions.size(), problem->lesions.size(), problem->templates.size());
+  fmt::print("{}: {} with {} workloads, {} distributions, {} lesions, {} kernels\n", folder,
+             problem->definition.name, problem->workloads.size(), problem->distributions.size(),
+             problem->lesions.size(), problem->templates.size());
   const Target target = choose_target(device, arch);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
   const auto evaluator = make_evaluator(target, load_config());
@@ -81,8 +85,10 @@ int run_problem(const Arguments& arguments) {
   if (word == "new") return make_problem(rest);
   if (word == "check") return check_problem(rest);
   if (word == "--help" || word == "-h") {
-    fmt::print("Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n\n"
-               "A problem folder says what to compute, on which shapes, and how right it must be (docs/problem.md).\n");
+    fmt::print(
+        "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n\n"
+        "A problem folder says what to compute, on which shapes, and how right it must be "
+        "(docs/problem.md).\n");
     return 0;
   }
   fail(ExitCode::usage, "expected 'problem new' or 'problem check', got '{}'", word);
