@@ -28,13 +28,14 @@ struct WorkerLost {
 struct WorkerTimeout {};
 using WorkerReply = std::variant<WorkerMessage, WorkerLost, WorkerTimeout>;
 
-/// A worker's child process, seen from its parent. A thread of its own starts the child, moves bytes, sends heartbeats
-/// and reaps; the members may be called from one thread at a time. The child is in a process group of its own, gets no
-/// environment variable that may hold a secret, and is killed when this object or this process ends.
+/// A worker's child process, seen from its parent. A thread of its own starts the child, moves bytes, sends
+/// heartbeats and reaps; the members may be called from one thread at a time. The child is in a process group
+/// of its own, gets no environment variable that may hold a secret, and is killed when this object or this
+/// process ends.
 class WorkerProcess {
  public:
-  /// Starts `argv` (launcher, worker command, "--role", ...) and queues the hello. A command that cannot be started
-  /// shows as WorkerLost.
+  /// Starts `argv` (launcher, worker command, "--role", ...) and queues the hello. A command that cannot be
+  /// started shows as WorkerLost.
   explicit WorkerProcess(std::vector<std::string> argv,
                          std::chrono::milliseconds heartbeat = kHeartbeatInterval);
   ~WorkerProcess();
@@ -43,7 +44,8 @@ class WorkerProcess {
 
   /// Queues a message; never blocks. To a lost worker it does nothing: receive() tells.
   void send(const WorkerMessage& message);
-  /// Next message, or what became of the worker. A malformed line or a wrong nonce kills it. Once lost, always lost.
+  /// Next message, or what became of the worker. A malformed line or a wrong nonce kills it. Once lost,
+  /// always lost.
   [[nodiscard]] WorkerReply receive(std::chrono::steady_clock::time_point deadline);
   /// The facts of the worker's answer to hello. To be called once, before other receives.
   [[nodiscard]] Result<Json> await_hello(std::chrono::steady_clock::time_point deadline);
@@ -85,8 +87,8 @@ class WorkerProcess {
   std::thread thread_;
 };
 
-/// The environment a child gets: this process's, less every variable whose name contains KEY, TOKEN, SECRET or
-/// PASSWORD.
+/// The environment a child gets: this process's, less every variable whose name contains KEY, TOKEN, SECRET
+/// or PASSWORD.
 [[nodiscard]] std::vector<std::string> child_environment();
 
 }  // namespace ak::runtime

@@ -38,8 +38,8 @@ struct WorkerMessage {
 
 /// One line, newline included.
 [[nodiscard]] std::string encode(const WorkerMessage& message, std::string_view nonce);
-/// Inverse. The error names what is wrong: no JSON, another version, a wrong nonce, a missing key. An empty `nonce`
-/// accepts any (a worker reading its parent's hello).
+/// Inverse. The error names what is wrong: no JSON, another version, a wrong nonce, a missing key. An empty
+/// `nonce` accepts any (a worker reading its parent's hello).
 [[nodiscard]] Result<WorkerMessage> decode(std::string_view line, std::string_view nonce);
 
 /// Cuts a stream of bytes into lines.
@@ -56,11 +56,11 @@ class LineReader {
   std::string partial_;
 };
 
-/// The worker's end. Construct it before anything else in the process (before any CUDA or NVRTC call): it moves
-/// standard input and output to private close-on-exec descriptors and points 0 at /dev/null, 1 and 2 at a pipe that a
-/// thread drains, so that nothing a candidate prints can look like an answer. Another thread reads the protocol and
-/// ends the process (_exit) when the parent's end closes or it stays silent, however stuck the other threads are.
-/// receive and respond are for one thread; one instance a process.
+/// The worker's end. Construct it before anything else in the process (before any CUDA or NVRTC call): it
+/// moves standard input and output to private close-on-exec descriptors and points 0 at /dev/null, 1 and 2 at
+/// a pipe that a thread drains, so that nothing a candidate prints can look like an answer. Another thread
+/// reads the protocol and ends the process (_exit) when the parent's end closes or it stays silent, however
+/// stuck the other threads are. receive and respond are for one thread; one instance a process.
 class WorkerChannel {
  public:
   WorkerChannel();
@@ -73,8 +73,8 @@ class WorkerChannel {
   /// Answers it. `facts` says what this worker is: versions, degradations.
   void answer_hello(Json facts);
 
-  /// Next request in order of arrival; nothing when the parent asked for shutdown, closed its end or sent something
-  /// malformed: then return from the serve function.
+  /// Next request in order of arrival; nothing when the parent asked for shutdown, closed its end or sent
+  /// something malformed: then return from the serve function.
   [[nodiscard]] std::optional<WorkerMessage> receive();
   /// Answers `request`, with everything printed since the last answer attached.
   void respond(const WorkerMessage& request, std::string type, Json body);
