@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/candidate_run.h"
+
+namespace ak::runtime {
+namespace {
+
+Outcome fault(Status status, StageId stage, std::string message) {
+  return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}};
+}
+
+}  // namespace
+
+Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
+                                                   const ResolvedPlan& plan, const LoadedImage& image,
+                                                   bool separate_outputs) {
+  CandidateRun run(bench, std::move(data));
+  try {
+    run.allocate(plan, separate_outputs);
+  } catch (const CudaError& error) {
+    if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+    return fault(Status::out_of_memory, StageId::check, error.what());
+  }
+  auto prepared = PreparedPlan::prepare(plan, image, run.addresses_);
+  if (!prepared) return prepared.error();
+  run.plan_ = std::move(prepared).value();
+  return run;
+}
+
+void CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) {
+  const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
+    buffers_.push_back({name, what, dtype, GuardedBuffer(bytes, bench_->random_shift(), what)});
+    buffers_.back().buffer.arm_guards(bench_->stream);
+    addresses_[name] = buffers_.back().buffer.data();
+  };
+  for (const InputData& input : data_->inputs)
+    addresses_[bench_->problem.tensors[input.tensor].name] = input.buffer.data();
+  for (std::size_t i = 0; i < bench_->problem.tensors.size(); ++i) {
+    const TensorLayout& tensor = bench_->problem.tensors[i];
+    if (!tensor.output) continue;
+    if (!tensor.alias_of.empty() && !separate_outputs) {
+      addresses_[tensor.name] = addresses_.at(tensor.alias_of);
+    } else {
+      add(tensor.name, fmt::format("output '{}'", tensor.name), tensor.dtype,
+          bench_->tensor_bytes(*data_->workload, i));
+    }
+  }
+  for (const ResolvedWorkspace& workspace : plan.workspace) {
+    const auto bytes =
+        static_cast<std::size_t>(workspace.count) * static_cast<std::size_t>(info(workspace.dtype).bytes);
+    add(workspace.name, fmt::format("workspace '{}'", workspace.name), workspace.dtype, bytes);
+  }
+}
+
+void CandidateRun::reset() const {
+  for (const InputData& input : data_->inputs) {
+    if (!input.aliased) continue;
+    check(driver().cuMemcpyDtoDAsync(input.buffer.data().address, input.pristine.address(),
+                                     input.buffer.data().bytes, bench_->stream),
+          "restoring input '{}'", bench_->problem.tensors[input.tensor].name);
+  }
+  for (const OwnBuffer& own : buffers_) {
+    const BufferView data = own.buffer.data();
+    check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
+          "poisoning {}", own.what);
+  }
+}
+
+std::optional<Outcome> CandidateRun::run(StageId stage) const {
+  // 20 times what the plain reference takes is far beyond any kernel worth keeping; 2 s covers loading and
+  // start-up.
+  const double limit_ms = std::max(2'000.0, 20 * data_->reference_ms);
+  bench_->report({.doing = "candidate",
+                  .what = fmt::format("{} on workload {}", plan_->kernel_list(), data_->workload->name),
+                  .limit_ms = limit_ms});
+  reset();
+  if (auto failed = enqueue()) return failed;
+  const CUresult result = driver().cuStreamSynchronize(bench_->stream);
+  if (result == CUDA_SUCCESS) return std::nullopt;
+  Outcome outcome = outcome_of(result, stage, plan_->kernel_list());
+  outcome.message += fmt::format(" on workload {}", data_->workload->name);
+  return outcome;
+}
+
+std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, const std::string& what,
+                                                   StageId stage) const {
+  const auto message = [&](std::string_view side, const std::string& offset) {
+    return fmt::format("{} wrote {} {} ({}) on workload {}", plan_->kernel_list(), side, what, offset,
+                       data_->workload->name);
+  };
+  const BufferView low = buffer.low_guard();
+  if (const auto at = bench_->kernels.scan(low, kGuardByte)) {
+    return fault(Status::memory_error, stage,
+                 message("before the start of", fmt::format("first at byte -{}", low.bytes - *at)));
+  }
+  if (const auto at = bench_->kernels.scan(buffer.high_guard(), kGuardByte)) {
+    return fault(Status::memory_error, stage,
+                 message("beyond the end of", fmt::format("{} bytes long, first at byte {}",
+                                                          buffer.data().bytes, buffer.data().bytes + *at)));
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
+  for (const OwnBuffer& own : buffers_) {
+    if (auto wrong = verify_guards(own.buffer, own.what, stage)) return wrong;
+  }
+  for (const InputData& input : data_->inputs) {
+    const std::string& name = bench_->problem.tensors[input.tensor].name;
+    if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", name), stage)) return wrong;
+    if (input.aliased || bench_->kernels.hash(input.buffer.data()) == input.hash) continue;
+    return fault(Status::integrity_violation, stage,
+                 fmt::format("{} modified its input '{}' on workload {}", plan_->kernel_list(), name,
+                             data_->workload->name));
+  }
+  return std::nullopt;
+}
+
+BufferView CandidateRun::output(std::size_t tensor) const {
+  return addresses_.at(bench_->problem.tensors[tensor].name);
+}
+
+}  // namespace ak::runtime

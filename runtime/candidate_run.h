@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/data_set.h"
+
+namespace ak::runtime {
+
+/// A candidate bound to one data set and to output and workspace buffers of its own.
+class CandidateRun {
+ public:
+  /// Outputs that alias an input share its buffer, unless `separate_outputs` (for a reference timed as a
+  /// baseline: it need not work in place). Errors: what PreparedPlan::prepare says, out_of_memory. `bench`
+  /// and `image` must outlive it.
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(Workbench& bench,
+                                                            std::shared_ptr<const DataSet> data,
+                                                            const ResolvedPlan& plan,
+                                                            const LoadedImage& image,
+                                                            bool separate_outputs = false);
+
+  /// Restores aliased inputs and poisons outputs and workspace; asynchronous.
+  void reset() const;
+  /// Enqueues the launch sequence.
+  [[nodiscard]] std::optional<Outcome> enqueue() const { return plan_->enqueue(bench_->stream); }
+  /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
+  /// thrown.
+  [[nodiscard]] std::optional<Outcome> run(StageId stage) const;
+  /// Guard bands of all buffers and hashes of the inputs: memory_error or integrity_violation.
+  [[nodiscard]] std::optional<Outcome> verify_memory(StageId stage) const;
+
+  [[nodiscard]] BufferView output(std::size_t tensor) const;  ///< index into OpenProblem::tensors
+  [[nodiscard]] const DataSet& data() const { return *data_; }
+  [[nodiscard]] const PreparedPlan& plan() const { return *plan_; }
+
+ private:
+  struct OwnBuffer {
+    std::string name, what;
+    DType dtype;
+    GuardedBuffer buffer;
+  };
+  CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
+      : bench_(&bench), data_(std::move(data)) {}
+  void allocate(const ResolvedPlan& plan, bool separate_outputs);
+  [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
+                                                     StageId stage) const;
+
+  Workbench* bench_;
+  std::shared_ptr<const DataSet> data_;
+  std::vector<OwnBuffer> buffers_;
+  AddressTable addresses_;
+  std::optional<PreparedPlan> plan_;
+};
+
+}  // namespace ak::runtime

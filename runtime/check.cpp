@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "core/random_input.h"
+
+namespace ak::runtime {
+namespace {
+
+template <class T>
+T read_as(const std::array<std::byte, 8>& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+double to_double(const std::array<std::byte, 8>& bytes, DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return read_as<double>(bytes);
+    case DType::float32:
+      return read_as<float>(bytes);
+    case DType::float16:
+      return half_to_float(read_as<std::uint16_t>(bytes));
+    case DType::bfloat16:
+      return bfloat16_to_float(read_as<std::uint16_t>(bytes));
+    case DType::float8_e4m3fn:
+      return e4m3_to_float(read_as<std::uint8_t>(bytes));
+    case DType::float8_e5m2:
+      return e5m2_to_float(read_as<std::uint8_t>(bytes));
+    case DType::int64:
+      return static_cast<double>(read_as<std::int64_t>(bytes));
+    case DType::int32:
+      return read_as<std::int32_t>(bytes);
+    case DType::int16:
+      return read_as<std::int16_t>(bytes);
+    case DType::int8:
+      return read_as<std::int8_t>(bytes);
+    case DType::boolean:
+      return read_as<std::uint8_t>(bytes);
+  }
+  AK_ASSERT(false, "every dtype has a case");
+  return 0;
+}
+
+double element_at(CUdeviceptr base, DType dtype, std::int64_t index) {
+  std::array<std::byte, 8> bytes{};
+  const auto size = static_cast<std::size_t>(info(dtype).bytes);
+  check(driver().cuMemcpyDtoH(bytes.data(), base + static_cast<std::size_t>(index) * size, size),
+        "reading element {}", index);
+  return to_double(bytes, dtype);
+}
+
+// The element a message is about: one of the wrong class first, else the one with the largest error.
+std::int64_t telling_index(const Comparison& comparison) {
+  return comparison.first_nonfinite >= 0 ? comparison.first_nonfinite : comparison.worst;
+}
+
+std::string percent_wrong(const Comparison& comparison) {
+  const double percent =
+      100.0 * static_cast<double>(comparison.wrong) / static_cast<double>(comparison.count);
+  return percent < 1 ? fmt::format("{} of {} elements wrong", comparison.wrong, comparison.count)
+                     : fmt::format("{:.0f} % of elements wrong", percent);
+}
+
+class OutputComparison {
+ public:
+  OutputComparison(Workbench& bench, const CandidateRun& run, const ReferenceData& reference)
+      : run_(run), reference_(reference), layout_(bench.problem.tensors[reference.tensor]), bench_(bench) {}
+
+  /// Fills `record`; a message when the tensor is wrong.
+  std::optional<std::string> compare(CheckRecord& record) {
+    const auto exact = reference_.exact.map();
+    const auto twin = reference_.twin.map();
+    const CUdeviceptr got = run_.output(reference_.tensor).address;
+    const bool floating = info(layout_.dtype).floating;
+    result_ = bench_.kernels.compare({.dtype = layout_.dtype,
+                                      .got = got,
+                                      .expected = exact.address(),
+                                      .twin = twin.address(),
+                                      .count = run_.data().workload->elements(reference_.tensor),
+                                      .rms = reference_.rms,
+                                      .tolerance = reference_.max_tolerance});
+    const bool mean_passes = !floating || result_.mean_error <= reference_.mean_tolerance;
+    record = {.workload = run_.data().workload->name,
+              .distribution = run_.data().distribution,
+              .seed = run_.data().seed,
+              .tensor = layout_.name,
+              .passed = result_.wrong == 0 && mean_passes,
+              .max_error = result_.max_error,
+              .mean_error = result_.mean_error,
+              .tolerance = reference_.max_tolerance,
+              .worst_index = telling_index(result_),
+              .nonfinite_mismatches = result_.nonfinite};
+    if (record.worst_index >= 0) {
+      record.worst_got = element_at(got, layout_.dtype, record.worst_index);
+      // Where the twin overflows on purpose (infinity in half precision), it is the twin that must be
+      // matched.
+      record.worst_expected =
+          result_.nonfinite > 0
+              ? element_at(twin.address(), layout_.dtype, record.worst_index)
+              : element_at(exact.address(), floating ? DType::float64 : DType::int64, record.worst_index);
+    }
+    if (record.passed) return std::nullopt;
+    return message(record);
+  }
+
+ private:
+  std::string message(const CheckRecord& record) const {
+    const std::string where =
+        fmt::format("on workload {}, distribution {}", record.workload, record.distribution);
+    if (result_.unwritten > 0) {
+      return fmt::format(
+          "{}: {} was never written (it still holds the harness's {} pattern) {}; {} of {} elements "
+          "unwritten",
+          bench_.problem.problem, name(result_.first_unwritten),
+          info(layout_.dtype).floating ? "NaN" : "poison", where, result_.unwritten, result_.count);
+    }
+    if (result_.wrong == 0) {
+      return fmt::format(
+          "{}: the mean error of {} is {:.1e}, over the tolerance of {:.1e} {} (no single element is over "
+          "its tolerance of {:.1e})",
+          bench_.problem.problem, layout_.name, result_.mean_error, reference_.mean_tolerance, where,
+          record.tolerance);
+    }
+    return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", bench_.problem.problem,
+                       name(record.worst_index), record.worst_got, record.worst_expected,
+                       size_of_error(record), where, percent_wrong(result_));
+  }
+
+  std::string size_of_error(const CheckRecord& record) const {
+    if (!info(layout_.dtype).floating) return "must be equal";
+    if (result_.nonfinite > 0) return "NaN and infinity must be where the reference has them";
+    return fmt::format("error {:.1e}, tolerance {:.1e}", record.max_error, record.tolerance);
+  }
+
+  std::string name(std::int64_t index) const {
+    return element_name(layout_.name, run_.data().workload->shapes[reference_.tensor], index);
+  }
+
+  const CandidateRun& run_;
+  const ReferenceData& reference_;
+  const TensorLayout& layout_;
+  Workbench& bench_;
+  Comparison result_;
+};
+
+Outcome incorrect(StageId stage, std::string message) {
+  return {.status = Status::incorrect, .stage = stage, .message = std::move(message), .diagnostics = {}};
+}
+
+// The same inputs again, into other buffers: must give the same bytes, and right ones.
+std::optional<Outcome> check_repeat(Workbench& bench, const CandidateRun& first, const CandidateRun& second) {
+  if (auto failed = second.run(StageId::check)) return failed;
+  if (auto failed = second.verify_memory(StageId::check)) return failed;
+  std::vector<CheckRecord> ignored;
+  if (auto failed =
+          compare_outputs(bench, second, StageId::check, "in the second call on the same inputs", ignored))
+    return failed;
+  if (bench.problem.tolerance.allow_nondeterministic) return std::nullopt;
+  for (const ReferenceData& reference : second.data().references) {
+    const TensorLayout& layout = bench.problem.tensors[reference.tensor];
+    const auto at =
+        bench.kernels.first_difference(first.output(reference.tensor), second.output(reference.tensor));
+    if (!at) continue;
+    const std::int64_t index = static_cast<std::int64_t>(*at) / info(layout.dtype).bytes;
+    return Outcome{
+        .status = Status::nondeterministic,
+        .stage = StageId::check,
+        .message = fmt::format(
+            "two calls on the same inputs differ, first near {} on workload {}, distribution {}: a race, "
+            "an order of atomic additions, or state kept between calls",
+            element_name(layout.name, second.data().workload->shapes[reference.tensor], index),
+            second.data().workload->name, second.data().distribution),
+        .diagnostics = {}};
+  }
+  return std::nullopt;
+}
+
+// An output that shares an input's memory is overwritten by the second call: with aliases, only the results
+// count.
+bool has_alias(const OpenProblem& problem) {
+  for (const TensorLayout& tensor : problem.tensors) {
+    if (!tensor.alias_of.empty()) return true;
+  }
+  return false;
+}
+
+std::optional<Outcome> check_distribution(Workbench& bench, std::shared_ptr<const DataSet> data,
+                                          const KernelImage& image, const WorkloadTask& task,
+                                          std::vector<CheckRecord>& records) {
+  const LoadedImage loaded(image, "the candidate's program");
+  auto first = CandidateRun::create(bench, data, task.plan, loaded);
+  if (!first) return first.error();
+  if (auto failed = first->run(StageId::check)) return failed;
+  if (auto failed = first->verify_memory(StageId::check)) return failed;
+  if (auto failed = compare_outputs(bench, first.value(), StageId::check, "", records)) return failed;
+  if (has_alias(bench.problem)) {
+    if (auto failed = first->run(StageId::check)) return failed;
+    std::vector<CheckRecord> ignored;
+    return compare_outputs(bench, first.value(), StageId::check, "in the second call on the same inputs",
+                           ignored);
+  }
+  const auto second = CandidateRun::create(bench, data, task.plan, loaded);
+  if (!second) return second.error();
+  return check_repeat(bench, first.value(), second.value());
+}
+
+}  // namespace
+
+std::string element_name(const std::string& tensor, const std::vector<std::int64_t>& shape,
+                         std::int64_t index) {
+  if (shape.empty()) return tensor;
+  std::vector<std::int64_t> indices(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    indices[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
+}
+
+std::optional<Outcome> compare_outputs(Workbench& bench, const CandidateRun& run, StageId stage,
+                                       const std::string& when, std::vector<CheckRecord>& records) {
+  std::optional<Outcome> failure;
+  for (const ReferenceData& reference : run.data().references) {
+    CheckRecord record;
+    const auto wrong = OutputComparison(bench, run, reference).compare(record);
+    records.push_back(std::move(record));
+    if (wrong && !failure)
+      failure = incorrect(stage, when.empty() ? *wrong : fmt::format("{} ({})", *wrong, when));
+  }
+  return failure;
+}
+
+std::optional<Outcome> check_workload(Workbench& bench, DataStore& store, const KernelImage& image,
+                                      const WorkloadLayout& workload, const WorkloadTask& task,
+                                      std::uint64_t seed, std::vector<CheckRecord>& records) {
+  for (const std::string& distribution : task.distributions) {
+    auto data = store.get(workload, distribution, seed);
+    if (!data) return data.error();
+    if (auto failed = check_distribution(bench, data.value(), image, task, records)) return failed;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ak::runtime

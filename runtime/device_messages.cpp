@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device_messages.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/hash.h"
+
+namespace ak::runtime {
+namespace {
+
+// JSON has no NaN and no infinities; a wrong result may hold both.
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+double number_from(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  if (json == "inf") return std::numeric_limits<double>::infinity();
+  if (json == "-inf") return -std::numeric_limits<double>::infinity();
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+DType dtype_from(const Json& json) {
+  const auto dtype = parse_dtype(json.get<std::string>());
+  if (!dtype) fail(ExitCode::bad_input, "device message: unknown dtype {}", json.dump());
+  return *dtype;
+}
+
+Json image_json(const KernelImage& image) {
+  Json kernels = Json::array();
+  for (const auto& [expression, symbol] : image.kernels) kernels.push_back({expression, symbol});
+  return {{"cubin", base64_encode(image.cubin)}, {"kernels", kernels}};
+}
+
+KernelImage image_from(const Json& json) {
+  KernelImage image{.cubin = base64_decode(json.at("cubin").get<std::string>()), .kernels = {}};
+  for (const Json& kernel : json.at("kernels")) {
+    image.kernels.emplace_back(kernel.at(0).get<std::string>(), kernel.at(1).get<std::string>());
+  }
+  return image;
+}
+
+Json layout_json(const TensorLayout& tensor) {
+  return {{"name", tensor.name},
+          {"dtype", info(tensor.dtype).name},
+          {"output", tensor.output},
+          {"alias_of", tensor.alias_of}};
+}
+
+TensorLayout layout_from(const Json& json) {
+  return {.name = json.at("name"),
+          .dtype = dtype_from(json.at("dtype")),
+          .output = json.at("output"),
+          .alias_of = json.at("alias_of")};
+}
+
+Json workload_json(const WorkloadLayout& workload) {
+  return {{"name", workload.name},
+          {"shapes", workload.shapes},
+          {"exact", ak::to_json(workload.exact)},
+          {"twin", ak::to_json(workload.twin)}};
+}
+
+WorkloadLayout workload_from(const Json& json) {
+  return {.name = json.at("name"),
+          .shapes = json.at("shapes").get<std::vector<std::vector<std::int64_t>>>(),
+          .exact = resolved_plan_from_json(json.at("exact")),
+          .twin = resolved_plan_from_json(json.at("twin"))};
+}
+
+Json distribution_json(const InputDistribution& distribution) {
+  return {{"name", distribution.name},
+          {"kind", ak::to_string(distribution.kind)},
+          {"scale", distribution.scale},
+          {"shift", distribution.shift}};
+}
+
+InputDistribution distribution_from(const Json& json) {
+  const auto kind = parse_input_kind(json.at("kind").get<std::string>());
+  if (!kind) fail(ExitCode::bad_input, "device message: unknown input kind {}", json.at("kind").dump());
+  return {.name = json.at("name"), .kind = *kind, .scale = json.at("scale"), .shift = json.at("shift")};
+}
+
+Json tolerance_json(const Tolerance& tolerance) {
+  return {{"factor", tolerance.factor},
+          {"floor_ulps", tolerance.floor_ulps},
+          {"allow_nondeterministic", tolerance.allow_nondeterministic}};
+}
+
+Tolerance tolerance_from(const Json& json) {
+  return {.factor = json.at("factor"),
+          .floor_ulps = json.at("floor_ulps"),
+          .reason = {},
+          .allow_nondeterministic = json.at("allow_nondeterministic")};
+}
+
+Json task_json(const WorkloadTask& task) {
+  Json json{{"workload", task.workload},
+            {"plan", ak::to_json(task.plan)},
+            {"distributions", task.distributions},
+            {"time", task.time}};
+  if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
+  return json;
+}
+
+WorkloadTask task_from(const Json& json) {
+  WorkloadTask task{.workload = json.at("workload"),
+                    .plan = resolved_plan_from_json(json.at("plan")),
+                    .distributions = json.at("distributions").get<std::vector<std::string>>(),
+                    .time = json.at("time"),
+                    .incumbent_ns = {}};
+  if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
+  return task;
+}
+
+Json budget_json(const TimingBudget& budget) {
+  return {{"minimum_samples", budget.minimum_samples},
+          {"maximum_samples", budget.maximum_samples},
+          {"gpu_ms", budget.gpu_ms},
+          {"relative_error", budget.relative_error}};
+}
+
+TimingBudget budget_from(const Json& json) {
+  return {.minimum_samples = json.at("minimum_samples"),
+          .maximum_samples = json.at("maximum_samples"),
+          .gpu_ms = json.at("gpu_ms"),
+          .relative_error = json.at("relative_error")};
+}
+
+Json check_json(const CheckRecord& check) {
+  return {{"workload", check.workload},
+          {"distribution", check.distribution},
+          {"seed", check.seed},
+          {"tensor", check.tensor},
+          {"passed", check.passed},
+          {"max_error", number(check.max_error)},
+          {"mean_error", number(check.mean_error)},
+          {"tolerance", number(check.tolerance)},
+          {"worst_index", check.worst_index},
+          {"worst_expected", number(check.worst_expected)},
+          {"worst_got", number(check.worst_got)},
+          {"nonfinite_mismatches", check.nonfinite_mismatches}};
+}
+
+CheckRecord check_from(const Json& json) {
+  return {.workload = json.at("workload"),
+          .distribution = json.at("distribution"),
+          .seed = json.at("seed"),
+          .tensor = json.at("tensor"),
+          .passed = json.at("passed"),
+          .max_error = number_from(json.at("max_error")),
+          .mean_error = number_from(json.at("mean_error")),
+          .tolerance = number_from(json.at("tolerance")),
+          .worst_index = json.at("worst_index"),
+          .worst_expected = number_from(json.at("worst_expected")),
+          .worst_got = number_from(json.at("worst_got")),
+          .nonfinite_mismatches = json.at("nonfinite_mismatches")};
+}
+
+Json measurement_json(const Measurement& measurement) {
+  return {{"workload", measurement.workload},
+          {"role", static_cast<int>(measurement.role)},
+          {"label", measurement.label},
+          {"method", measurement.method},
+          {"cold", measurement.cold},
+          {"samples_ns", measurement.samples_ns},
+          {"launches_per_sample", measurement.launches_per_sample},
+          {"truncated", measurement.truncated},
+          {"median_ns", measurement.median_ns},
+          {"ci_low_ns", measurement.ci_low_ns},
+          {"ci_high_ns", measurement.ci_high_ns},
+          {"sm_clock_mhz", measurement.sm_clock_mhz},
+          {"memory_clock_mhz", measurement.memory_clock_mhz},
+          {"temperature_c", measurement.temperature_c},
+          {"throttle_reasons", measurement.throttle_reasons}};
+}
+
+Measurement measurement_from(const Json& json) {
+  return {.workload = json.at("workload"),
+          .role = static_cast<MeasurementRole>(json.at("role").get<int>()),
+          .label = json.at("label"),
+          .method = json.at("method"),
+          .cold = json.at("cold"),
+          .samples_ns = json.at("samples_ns").get<std::vector<std::uint32_t>>(),
+          .launches_per_sample = json.at("launches_per_sample"),
+          .truncated = json.at("truncated"),
+          .median_ns = json.at("median_ns"),
+          .ci_low_ns = json.at("ci_low_ns"),
+          .ci_high_ns = json.at("ci_high_ns"),
+          .sm_clock_mhz = json.at("sm_clock_mhz"),
+          .memory_clock_mhz = json.at("memory_clock_mhz"),
+          .temperature_c = json.at("temperature_c"),
+          .throttle_reasons = json.at("throttle_reasons")};
+}
+
+template <class T, class ToJson>
+Json array_json(const std::vector<T>& values, ToJson to_json_of) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(to_json_of(value));
+  return array;
+}
+
+template <class FromJson>
+auto array_from(const Json& array, FromJson from_json_of) {
+  std::vector<decltype(from_json_of(array))> values;
+  for (const Json& value : array) values.push_back(from_json_of(value));
+  return values;
+}
+
+}  // namespace
+
+std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shapes.at(tensor)) count *= extent;
+  return count;
+}
+
+Json to_json(const OpenProblem& problem) {
+  return {{"problem", problem.problem},
+          {"ordinal", problem.ordinal},
+          {"harness_cubin", base64_encode(problem.harness_cubin)},
+          {"exact", image_json(problem.exact)},
+          {"twin", image_json(problem.twin)},
+          {"tensors", array_json(problem.tensors, layout_json)},
+          {"workloads", array_json(problem.workloads, workload_json)},
+          {"distributions", array_json(problem.distributions, distribution_json)},
+          {"tolerance", tolerance_json(problem.tolerance)}};
+}
+
+OpenProblem open_problem_from_json(const Json& json) {
+  return {.problem = json.at("problem"),
+          .ordinal = json.at("ordinal"),
+          .harness_cubin = base64_decode(json.at("harness_cubin").get<std::string>()),
+          .exact = image_from(json.at("exact")),
+          .twin = image_from(json.at("twin")),
+          .tensors = array_from(json.at("tensors"), layout_from),
+          .workloads = array_from(json.at("workloads"), workload_from),
+          .distributions = array_from(json.at("distributions"), distribution_from),
+          .tolerance = tolerance_from(json.at("tolerance"))};
+}
+
+Json to_json(const DeviceTask& task) {
+  return {{"image", image_json(task.image)},
+          {"seed", task.seed},
+          {"workloads", array_json(task.workloads, task_json)},
+          {"budget", budget_json(task.budget)}};
+}
+
+DeviceTask device_task_from_json(const Json& json) {
+  return {.image = image_from(json.at("image")),
+          .seed = json.at("seed"),
+          .workloads = array_from(json.at("workloads"), task_from),
+          .budget = budget_from(json.at("budget"))};
+}
+
+Json to_json(const DeviceAnswer& answer) {
+  return {{"status", ak::to_string(answer.outcome.status)},
+          {"stage", static_cast<int>(answer.outcome.stage)},
+          {"message", answer.outcome.message},
+          {"checks", array_json(answer.checks, check_json)},
+          {"measurements", array_json(answer.measurements, measurement_json)},
+          {"check_ms", answer.check_ms},
+          {"time_ms", answer.time_ms},
+          {"busy_ms", answer.busy_ms},
+          {"lost", answer.lost}};
+}
+
+DeviceAnswer device_answer_from_json(const Json& json) {
+  DeviceAnswer answer;
+  const auto status = parse_status(json.at("status").get<std::string>());
+  if (!status) fail(ExitCode::environment, "device worker: unknown status {}", json.at("status").dump());
+  answer.outcome = {.status = *status,
+                    .stage = static_cast<StageId>(json.at("stage").get<int>()),
+                    .message = json.at("message"),
+                    .diagnostics = {}};
+  answer.checks = array_from(json.at("checks"), check_from);
+  answer.measurements = array_from(json.at("measurements"), measurement_from);
+  answer.check_ms = json.at("check_ms");
+  answer.time_ms = json.at("time_ms");
+  answer.busy_ms = json.at("busy_ms");
+  answer.lost = json.at("lost");
+  return answer;
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/evaluation.h"
+
+namespace ak::runtime {
+
+// What parent and device worker tell each other; docs/device_messages.md describes the JSON.
+
+struct TensorLayout {
+  std::string name;
+  DType dtype = DType::float32;
+  bool output = false;
+  std::string alias_of;  ///< of an output: the input whose memory it shares; else empty
+};
+
+/// A loaded program: cubin and, for every kernel, its name in plans and its symbol in the cubin.
+struct KernelImage {
+  std::string cubin;
+  std::vector<std::pair<std::string, std::string>> kernels;
+};
+
+struct WorkloadLayout {
+  std::string name;
+  std::vector<std::vector<std::int64_t>> shapes;  ///< of OpenProblem::tensors, in order
+  ResolvedPlan exact, twin;
+
+  [[nodiscard]] std::int64_t elements(std::size_t tensor) const;
+};
+
+struct OpenProblem {
+  std::string problem;  ///< family name, for messages
+  int ordinal = 0;
+  std::string harness_cubin;
+  KernelImage exact, twin;
+  std::vector<TensorLayout> tensors;
+  std::vector<WorkloadLayout> workloads;
+  std::vector<InputDistribution> distributions;
+  Tolerance tolerance;
+};
+
+/// When sampling stops (docs/timing.md).
+struct TimingBudget {
+  int minimum_samples = 10;
+  int maximum_samples = 200;
+  double gpu_ms = 40;             ///< sum of samples, per workload
+  double relative_error = 0.005;  ///< half width of the 95 % interval of the median
+};
+
+struct WorkloadTask {
+  std::string workload;
+  ResolvedPlan plan;
+  std::vector<std::string> distributions;  ///< to check with; empty: no check
+  bool time = false;
+  std::optional<double> incumbent_ns;  ///< of this workload
+};
+
+struct DeviceTask {
+  KernelImage
+      image;  ///< empty cubin: the problem's twin reference is timed as a baseline, nothing is checked
+  std::uint64_t seed = 0;
+  std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
+  TimingBudget budget;
+};
+
+struct DeviceAnswer {
+  Outcome outcome;
+  std::vector<CheckRecord> checks;
+  std::vector<Measurement> measurements;
+  double check_ms = 0, time_ms = 0;
+  double busy_ms = 0;  ///< wall time spent on the request
+  bool lost = false;   ///< the worker's process can no longer use the device and exits
+};
+
+[[nodiscard]] Json to_json(const OpenProblem& problem);
+[[nodiscard]] OpenProblem open_problem_from_json(const Json& json);
+[[nodiscard]] Json to_json(const DeviceTask& task);
+[[nodiscard]] DeviceTask device_task_from_json(const Json& json);
+[[nodiscard]] Json to_json(const DeviceAnswer& answer);
+[[nodiscard]] DeviceAnswer device_answer_from_json(const Json& json);
+
+}  // namespace ak::runtime

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device_worker.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "runtime/device_context.h"
+#include "runtime/device_messages.h"
+#include "runtime/problem_session.h"
+
+namespace ak::runtime {
+namespace {
+
+class DeviceService {
+ public:
+  explicit DeviceService(WorkerChannel& channel) : channel_(channel) {}
+
+  int serve() {
+    channel_.answer_hello({{"role", "device"}});
+    while (!lost_) {
+      const auto request = channel_.receive();
+      if (!request) break;
+      answer(*request);
+    }
+    return static_cast<int>(ExitCode::ok);
+  }
+
+ private:
+  void answer(const WorkerMessage& request) {
+    try {
+      if (request.type == "describe") return describe(request);
+      if (request.type == "open") return open(request);
+      if (request.type == "evaluate") return evaluate(request);
+      channel_.respond(request, "failed",
+                       {{"message", fmt::format("unknown request '{}'", request.type)}, {"code", 1}});
+    } catch (const CudaError& error) {
+      lost_ = process_lost(error.result());
+      channel_.respond(request, "failed",
+                       {{"message", error.what()}, {"code", static_cast<int>(error.code())}});
+    } catch (const Error& error) {
+      channel_.respond(request, "failed",
+                       {{"message", error.what()}, {"code", static_cast<int>(error.code())}});
+    } catch (const Json::exception& error) {
+      channel_.respond(
+          request, "failed",
+          {{"message", fmt::format("malformed {}: {}", request.type, error.what())}, {"code", 1}});
+    }
+  }
+
+  void describe(const WorkerMessage& request) {
+    Json devices = Json::array();
+    for (const DeviceFacts& facts : describe_devices()) devices.push_back(to_json(facts));
+    channel_.respond(request, "devices", {{"devices", devices}});
+  }
+
+  void open(const WorkerMessage& request) {
+    session_.reset();  // before the next one, so that two never share the device's memory
+    session_ = std::make_unique<ProblemSession>(open_problem_from_json(request.body),
+                                                [this](const Progress& progress) { report(progress); });
+    channel_.respond(request, "opened", Json::object());
+  }
+
+  void evaluate(const WorkerMessage& request) {
+    if (!session_) fail(ExitCode::internal_error, "an evaluation before any problem was opened");
+    current_ = &request;
+    const DeviceAnswer answer = session_->run(device_task_from_json(request.body));
+    current_ = nullptr;
+    // What device printf left in stdio goes out with this answer.
+    std::fflush(stdout);
+    lost_ = answer.lost;
+    channel_.respond(request, "evaluated", to_json(answer));
+  }
+
+  void report(const Progress& progress) {
+    if (current_ == nullptr) return;
+    channel_.respond(*current_, "progress",
+                     {{"doing", progress.doing}, {"what", progress.what}, {"limit_ms", progress.limit_ms}});
+  }
+
+  WorkerChannel& channel_;
+  std::unique_ptr<ProblemSession> session_;
+  const WorkerMessage* current_ = nullptr;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+int serve_device(WorkerChannel& channel) { return DeviceService(channel).serve(); }
+
+}  // namespace ak::runtime

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/problem_session.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/check.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+double milliseconds_since(steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
+}
+
+Outcome cuda_outcome(const CudaError& error, StageId stage) {
+  Outcome outcome = outcome_of(error.result(), stage, "the device");
+  // Loading is the one step where the driver judges the candidate's program itself.
+  if (outcome.status == Status::launch_error && !process_lost(error.result()))
+    outcome.status = Status::infrastructure_error;
+  outcome.message = error.what();
+  return outcome;
+}
+
+}  // namespace
+
+ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report)
+    : problem_(std::move(problem)),
+      context_(problem_.ordinal),
+      stream_(create_stream()),
+      kernels_(problem_.harness_cubin, stream_.get()),
+      exact_(problem_.exact, "the exact reference"),
+      twin_(problem_.twin, "the twin reference"),
+      bench_{.context = context_,
+             .stream = stream_.get(),
+             .kernels = kernels_,
+             .problem = problem_,
+             .report = std::move(report),
+             .random = std::mt19937_64(std::random_device{}())},
+      store_(bench_, exact_, twin_),
+      timer_(bench_, store_) {}
+
+const WorkloadLayout& ProblemSession::workload(const std::string& name) const {
+  const auto found = std::find_if(problem_.workloads.begin(), problem_.workloads.end(),
+                                  [&](const WorkloadLayout& w) { return w.name == name; });
+  if (found == problem_.workloads.end())
+    fail(ExitCode::internal_error, "device task: unknown workload '{}'", name);
+  return *found;
+}
+
+DeviceAnswer ProblemSession::run(const DeviceTask& task) {
+  DeviceAnswer answer;
+  answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
+  const auto start = steady_clock::now();
+  StageId stage = StageId::check;
+  try {
+    check_all(task, answer);
+    answer.check_ms = milliseconds_since(start);
+    if (answer.outcome.status == Status::ok) {
+      stage = StageId::time;
+      time_all(task, answer);
+      answer.time_ms = milliseconds_since(start) - answer.check_ms;
+    }
+  } catch (const CudaError& error) {
+    answer.outcome = cuda_outcome(error, stage);
+  }
+  if (answer.outcome.status != Status::ok) settle(answer);
+  answer.busy_ms = milliseconds_since(start);
+  return answer;
+}
+
+void ProblemSession::check_all(const DeviceTask& task, DeviceAnswer& answer) {
+  if (task.image.cubin.empty()) return;
+  for (const WorkloadTask& one : task.workloads) {
+    auto failed =
+        check_workload(bench_, store_, task.image, workload(one.workload), one, task.seed, answer.checks);
+    if (!failed) continue;
+    answer.outcome = std::move(*failed);
+    return;
+  }
+}
+
+void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
+  const bool baseline = task.image.cubin.empty();
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time) continue;
+    const WorkloadLayout& layout = workload(one.workload);
+    std::optional<LoadedImage> fresh;  // __device__ variables start anew for every workload
+    if (!baseline) fresh.emplace(task.image, "the candidate's program");
+    const TimingTarget target{.image = baseline ? twin_ : *fresh,
+                              .plan = baseline ? layout.twin : one.plan,
+                              .workload = layout,
+                              .role = baseline ? MeasurementRole::baseline : MeasurementRole::candidate,
+                              .label = baseline ? "naive" : "",
+                              .incumbent_ns = one.incumbent_ns};
+    // Other seeds than the check's: what a candidate may have kept from there is of no use here.
+    auto measured = timer_.measure(target, task.seed + 1, task.budget);
+    if (!measured) {
+      answer.outcome = measured.error();
+      return;
+    }
+    answer.measurements.push_back(std::move(measured).value());
+  }
+}
+
+// After a failure memory may hold anything, and the context may be gone.
+void ProblemSession::settle(DeviceAnswer& answer) {
+  const CUresult state = driver().cuCtxSynchronize();
+  answer.lost = state != CUDA_SUCCESS;
+  const Status status = answer.outcome.status;
+  if (status == Status::memory_error || status == Status::integrity_violation) store_.clear();
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "runtime/data_set.h"
+#include "runtime/timing.h"
+
+namespace ak::runtime {
+
+/// One problem opened on a device: its references, data sets, and the candidates run against them. One
+/// thread.
+class ProblemSession {
+ public:
+  /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment).
+  ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report);
+
+  /// Never throws for what a candidate does. The answer's `lost` says that the process must be given up.
+  [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
+
+ private:
+  const WorkloadLayout& workload(const std::string& name) const;
+  void check_all(const DeviceTask& task, DeviceAnswer& answer);
+  void time_all(const DeviceTask& task, DeviceAnswer& answer);
+  void settle(DeviceAnswer& answer);
+
+  OpenProblem problem_;
+  DeviceContext context_;
+  StreamHandle stream_;
+  HarnessKernels kernels_;
+  LoadedImage exact_, twin_;
+  Workbench bench_;
+  DataStore store_;
+  Timer timer_;
+};
+
+}  // namespace ak::runtime
