@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/problem_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/file.h"
+#include "core/hash.h"
+
+namespace ak::codegen {
+namespace {
+
+template <class Enum>
+struct Spelling {
+  std::string_view name;
+  Enum value;
+};
+constexpr std::array kParamTypes{Spelling<ParamType>{"choice", ParamType::choice},
+                                 Spelling<ParamType>{"integer", ParamType::integer},
+                                 Spelling<ParamType>{"boolean", ParamType::boolean}};
+constexpr std::array kRoles{Spelling<WorkloadRole>{"check", WorkloadRole::check},
+                            Spelling<WorkloadRole>{"time", WorkloadRole::time}};
+constexpr std::array kTiers{Spelling<WorkloadTier>{"emulator", WorkloadTier::emulator},
+                            Spelling<WorkloadTier>{"gpu", WorkloadTier::gpu},
+                            Spelling<WorkloadTier>{"deep", WorkloadTier::deep}};
+
+template <class Table>
+auto read_spelling(const JsonReader& at, const Table& table) {
+  const std::string text = at.text();
+  std::vector<std::string_view> names;
+  for (const auto& row : table) {
+    if (row.name == text) return row.value;
+    names.push_back(row.name);
+  }
+  at.fail(fmt::format("one of {}", fmt::join(names, ", ")));
+}
+
+Value read_value(const JsonReader& at) {
+  if (at.json().is_string()) return at.text();
+  if (at.json().is_boolean()) return std::int64_t{at.boolean()};
+  return at.integer();
+}
+
+Expression read_formula(const JsonReader& at) {
+  const std::string text = at.json().is_number_integer() ? at.json().dump() : at.text();
+  Result<Expression> parsed = Expression::parse(text);
+  if (!parsed) at.complain(fmt::format("'{}': {}", text, parsed.error().message));
+  return std::move(parsed).value();
+}
+
+bool allowed(const ParamSpec& param, const Value& value) {
+  if (!param.choices.empty())
+    return std::find(param.choices.begin(), param.choices.end(), value) != param.choices.end();
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number && *number >= param.minimum.value_or(1) && *number <= param.maximum.value_or(INT64_MAX);
+}
+
+ParamSpec read_param(const std::string& name, const JsonReader& at) {
+  at.only({"type", "choices", "minimum", "maximum", "default", "help"});
+  ParamSpec param;
+  param.name = name;
+  param.type = read_spelling(at.member("type"), kParamTypes);
+  if (const auto given = at.find("choices")) {
+    for (const JsonReader& item : given->items()) param.choices.push_back(read_value(item));
+  }
+  if (const auto given = at.find("minimum")) param.minimum = given->integer();
+  if (const auto given = at.find("maximum")) param.maximum = given->integer();
+  if (param.type == ParamType::boolean) param.choices = {std::int64_t{0}, std::int64_t{1}};
+  if (param.type == ParamType::choice && param.choices.empty())
+    at.member("choices").fail("at least one choice");
+  param.default_value = read_value(at.member("default"));
+  if (!allowed(param, param.default_value)) at.member("default").fail("one of the allowed values");
+  param.help = at.member("help").text();
+  return param;
+}
+
+/// How a param's value appears in a definition's name.
+std::string name_part(const std::string& param, const ParamSpec& spec, const Value& value) {
+  if (spec.type == ParamType::boolean) return std::get<std::int64_t>(value) ? param : "no_" + param;
+  const std::string text = to_string(value);
+  if (const auto dtype = parse_dtype(text)) return std::string(info(*dtype).alias);
+  return text;
+}
+
+std::string fill_name(const JsonReader& at, const Problem& problem, const Params& params) {
+  std::string name = at.text();
+  for (const ParamSpec& spec : problem.params) {
+    const std::string hole = "{" + spec.name + "}";
+    const std::string part = name_part(spec.name, spec, params.at(spec.name));
+    for (std::size_t i = name.find(hole); i != std::string::npos; i = name.find(hole))
+      name.replace(i, hole.size(), part);
+  }
+  if (name.empty() || name.find('{') != std::string::npos) at.fail("a name whose {holes} are params");
+  return name;
+}
+
+Environment environment_of(const Params& params) { return Environment(params.begin(), params.end()); }
+
+Axis read_axis(const std::string& name, const JsonReader& at, const Params& params) {
+  at.only({"type", "value", "description"});
+  Axis axis{.name = name, .value = std::nullopt, .description = ""};
+  if (const auto given = at.find("description")) axis.description = given->text();
+  const std::string type = at.member("type").text();
+  if (type == "var") return axis;
+  if (type != "const") at.member("type").fail("\"var\" or \"const\"");
+  const JsonReader value = at.member("value");
+  const Result<std::int64_t> number = read_formula(value).evaluate_integer(environment_of(params));
+  if (!number) value.complain(number.error().message);
+  axis.value = *number;
+  return axis;
+}
+
+DType read_dtype(const JsonReader& at, const Params& params) {
+  std::string text = at.text();
+  if (const auto param = params.find(text); param != params.end()) text = to_string(param->second);
+  const auto dtype = parse_dtype(text);
+  if (!dtype) at.fail("a dtype, or the name of a param that holds one");
+  return *dtype;
+}
+
+TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
+                       const Params& params) {
+  at.only({"shape", "dtype", "description"});
+  TensorSpec tensor;
+  tensor.name = name;
+  tensor.dtype = read_dtype(at.member("dtype"), params);
+  if (const auto given = at.find("description")) tensor.description = given->text();
+  const JsonReader shape = at.member("shape");
+  if (shape.json().is_null()) return tensor;
+  tensor.shape.emplace();
+  for (const JsonReader& item : shape.items()) {
+    const std::string axis_name = item.text();
+    if (std::none_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.name == axis_name; }))
+      item.fail("the name of an axis");
+    tensor.shape->push_back(axis_name);
+  }
+  return tensor;
+}
+
+std::string read_reference(const JsonReader& at, const std::filesystem::path& folder) {
+  const std::string text = at.text();
+  if (text.ends_with(".py") && text.find('\n') == std::string::npos) return read_file(folder / text);
+  if (text.find("def run(") == std::string::npos)
+    at.fail("Python source with a top-level run, or the name of a .py file");
+  return text;
+}
+
+Definition read_definition(const JsonReader& at, const Problem& problem, const Params& params) {
+  at.only({"name", "axes", "inputs", "outputs", "constraints", "description", "tags"});
+  Definition definition;
+  definition.name = fill_name(at.member("name"), problem, params);
+  definition.op_type = problem.json.at("op_type").get<std::string>();
+  for (const auto& [name, axis] : at.member("axes").members())
+    definition.axes.push_back(read_axis(name, axis, params));
+  for (const auto& [name, t] : at.member("inputs").members())
+    definition.inputs.push_back(read_tensor(name, t, definition.axes, params));
+  for (const auto& [name, t] : at.member("outputs").members()) {
+    if (definition.find_tensor(name)) t.fail("a name that no input has");
+    definition.outputs.push_back(read_tensor(name, t, definition.axes, params));
+  }
+  if (definition.outputs.empty()) at.member("outputs").fail("at least one output");
+  definition.reference = read_reference(JsonReader(problem.json).member("reference"), problem.folder);
+  if (const auto given = at.find("description")) definition.description = given->text();
+  if (const auto given = at.find("constraints")) {
+    for (const JsonReader& item : given->items()) definition.constraints.push_back(read_formula(item).text());
+  }
+  if (const auto given = at.find("tags")) {
+    for (const JsonReader& item : given->items()) definition.tags.push_back(item.text());
+  }
+  return definition;
+}
+
+Tolerance read_tolerance(const JsonReader& at) {
+  at.only({"factor", "floor_ulps", "reason", "allow_nondeterministic"});
+  Tolerance tolerance;
+  if (const auto given = at.find("factor")) tolerance.factor = given->number();
+  if (const auto given = at.find("floor_ulps")) tolerance.floor_ulps = given->number();
+  if (!(tolerance.factor > 0)) at.member("factor").fail("a number above 0");
+  if (!(tolerance.floor_ulps >= 0)) at.member("floor_ulps").fail("a number of at least 0");
+  tolerance.reason = at.member("reason").text();
+  if (const auto given = at.find("allow_nondeterministic"))
+    tolerance.allow_nondeterministic = given->boolean();
+  return tolerance;
+}
+
+InputDistribution read_distribution(const JsonReader& at) {
+  at.only({"name", "kind", "scale", "shift"});
+  InputDistribution distribution;
+  distribution.name = at.member("name").text();
+  const auto kind = parse_input_kind(at.member("kind").text());
+  if (!kind)
+    at.member("kind").fail("one of normal, uniform, small_integer, zero_one, outliers, ramp, peaked");
+  distribution.kind = *kind;
+  if (const auto given = at.find("scale")) distribution.scale = static_cast<float>(given->number());
+  if (const auto given = at.find("shift")) distribution.shift = static_cast<float>(given->number());
+  return distribution;
+}
+
+std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
+  std::map<std::string, std::string> aliases;
+  for (const auto& [output, input] : at.members()) {
+    if (!definition.find_tensor(output)) input.complain(fmt::format("'{}' is no output", output));
+    if (!definition.find_tensor(input.text())) input.fail("the name of an input");
+    aliases[output] = input.text();
+  }
+  return aliases;
+}
+
+}  // namespace
+
+Problem read_problem(const Json& json, const std::filesystem::path& folder) {
+  const JsonReader at(json);
+  at.only({"name", "summary", "op_type", "params", "definition", "aliases", "flops", "bytes_read",
+           "bytes_written", "tolerance", "distributions", "lesions", "reference", "sources"});
+  Problem problem{.name = at.member("name").text(),
+                  .summary = at.member("summary").text(),
+                  .folder = folder,
+                  .params = {},
+                  .json = json};
+  static_cast<void>(at.member("op_type").text());
+  if (const auto given = at.find("params")) {
+    for (const auto& [name, param] : given->members()) problem.params.push_back(read_param(name, param));
+  }
+  return problem;
+}
+
+ProblemInstance read_instance(const Problem& problem, const Params& params) {
+  const JsonReader at(problem.json);
+  ProblemInstance instance{.problem = problem.name,
+                           .folder = problem.folder,
+                           .params = params,
+                           .definition = read_definition(at.member("definition"), problem, params),
+                           .aliases = {},
+                           .flops = read_formula(at.member("flops")),
+                           .bytes_read = read_formula(at.member("bytes_read")),
+                           .bytes_written = read_formula(at.member("bytes_written")),
+                           .tolerance = read_tolerance(at.member("tolerance")),
+                           .distributions = {},
+                           .lesions = {},
+                           .workloads = {},
+                           .reference_cu = "",
+                           .templates = {},
+                           .sources_cited = {}};
+  if (const auto given = at.find("aliases")) instance.aliases = read_aliases(*given, instance.definition);
+  for (const JsonReader& item : at.member("distributions").items())
+    instance.distributions.push_back(read_distribution(item));
+  if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
+  if (const auto given = at.find("lesions")) {
+    for (const JsonReader& item : given->items()) {
+      item.only({"name", "what", "macro"});
+      instance.lesions.push_back(
+          {item.member("name").text(), item.member("what").text(), item.member("macro").text()});
+    }
+  }
+  if (const auto given = at.find("sources")) {
+    for (const JsonReader& item : given->items()) instance.sources_cited.push_back(item.text());
+  }
+  return instance;
+}
+
+std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance) {
+  const JsonReader at(json);
+  at.only({"name", "uid", "axes", "role", "tier", "weight", "when"});
+  if (const auto given = at.find("when")) {
+    const Result<bool> holds = read_formula(*given).evaluate_bool(environment_of(instance.params));
+    if (!holds) given->complain(holds.error().message);
+    if (!*holds) return std::nullopt;
+  }
+  Workload workload;
+  workload.name = at.member("name").text();
+  for (const auto& [axis, value] : at.member("axes").members()) workload.axes[axis] = value.integer();
+  if (const std::string complaint = size_complaint(instance, workload.axes); !complaint.empty())
+    at.member("axes").complain(complaint);
+  const JsonReader role = at.member("role");
+  if (role.json().is_string()) {
+    workload.roles.push_back(read_spelling(role, kRoles));
+  } else {
+    for (const JsonReader& item : role.items()) workload.roles.push_back(read_spelling(item, kRoles));
+  }
+  if (workload.roles.empty()) role.fail("\"check\", \"time\" or both");
+  if (const auto given = at.find("tier")) workload.tier = read_spelling(*given, kTiers);
+  if (const auto given = at.find("weight")) workload.weight = given->number();
+  if (!(workload.weight > 0)) at.member("weight").fail("a number above 0");
+  workload.uid = at.find("uid")
+                     ? at.member("uid").text()
+                     : sha256_hex(instance.definition.name + Json(workload.axes).dump()).substr(0, 32);
+  return workload;
+}
+
+std::string size_complaint(const ProblemInstance& instance, const AxisValues& sizes) {
+  std::set<std::string> varying;
+  for (const Axis& axis : instance.definition.axes) {
+    if (!axis.value) varying.insert(axis.name);
+  }
+  for (const std::string& name : varying) {
+    if (!sizes.contains(name)) return fmt::format("the axis {} has no value", name);
+  }
+  for (const auto& [name, value] : sizes) {
+    if (!varying.contains(name))
+      return fmt::format("'{}' is no varying axis; those are {}", name, fmt::join(varying, ", "));
+    if (value < 1) return fmt::format("{} is {}, expected at least 1", name, value);
+  }
+  const Environment environment = instance.environment(sizes);
+  for (const std::string& text : instance.definition.constraints) {
+    const Result<Expression> constraint = Expression::parse(text);
+    AK_ASSERT(constraint.ok(), "constraints were parsed when the definition was read");
+    const Result<bool> holds = constraint->evaluate_bool(environment);
+    if (!holds) return fmt::format("constraint '{}': {}", text, holds.error().message);
+    if (!*holds) return fmt::format("the constraint '{}' does not hold", text);
+  }
+  return "";
+}
+
+}  // namespace ak::codegen
