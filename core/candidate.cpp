@@ -7,12 +7,19 @@
 #include <set>
 
 #include "core/hash.h"
+#include "core/suggest.h"
 
 namespace ak {
 namespace {
 
 constexpr std::string_view kOpening = "/*";
 constexpr std::string_view kMarker = "alphakernel";
+// Reading a plan takes stack in proportion to its depth and time in proportion to the square of its size, so
+// a hostile one is refused first. The plans of the templates have about 1 KiB and five levels.
+constexpr std::size_t kMaxPlanBytes = 64u << 10;
+constexpr int kMaxPlanDepth = 32;
+// Points looked at by enumerate_tunables: constraints that fail everywhere must not keep it busy for years.
+constexpr std::size_t kMaxVisitedPoints = 1u << 20;
 
 /// Place of the plan's JSON in a candidate file.
 struct PlanSpan {
@@ -40,18 +47,36 @@ Result<PlanSpan> find_plan(std::string_view source) {
   return PlanSpan{begin, end, line_of(source, begin)};
 }
 
+std::string not_json(const Json::exception& error) {
+  // The library's message starts with its own id and position; ours gives the line of the file.
+  std::string reason = error.what();
+  if (const std::size_t colon = reason.find(": "); colon != std::string::npos)
+    reason = reason.substr(colon + 2);
+  return fmt::format("the launch plan is not JSON: {}", sanitize(reason));
+}
+
 Result<Json> parse_json(std::string_view source, const PlanSpan& span) {
   const std::string_view text = source.substr(span.begin, span.end - span.begin);
+  if (text.size() > kMaxPlanBytes) {
+    return Complaint{
+        fmt::format("the launch plan has {} bytes, at most {} are accepted", text.size(), kMaxPlanBytes),
+        span.first_line};
+  }
+  bool too_deep = false;
+  const auto keep = [&](int depth, Json::parse_event_t, const Json&) {
+    too_deep = too_deep || depth > kMaxPlanDepth;
+    return !too_deep;
+  };
   try {
-    return Json::parse(text);
+    Json json = Json::parse(text, keep);
+    if (!too_deep) return json;
+    return Complaint{fmt::format("the launch plan is nested more than {} levels deep", kMaxPlanDepth),
+                     span.first_line};
   } catch (const Json::parse_error& error) {
     const std::size_t offset = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-    // The library's message starts with its own id and position; ours gives the line of the file.
-    std::string reason = error.what();
-    if (const std::size_t colon = reason.find(": "); colon != std::string::npos)
-      reason = reason.substr(colon + 2);
-    return Complaint{fmt::format("the launch plan is not JSON: {}", reason),
-                     line_of(source, span.begin + offset)};
+    return Complaint{not_json(error), line_of(source, span.begin + offset)};
+  } catch (const Json::exception& error) {  // a number that no double can hold
+    return Complaint{not_json(error), span.first_line};
   }
 }
 
@@ -72,6 +97,7 @@ struct SpaceWalker {
   Environment environment;
   TunableValues values;
   std::vector<TunableValues> found;
+  std::size_t visited = 0;
 
   SpaceWalker(const LaunchPlan& launch_plan, const Environment& known, std::size_t most)
       : plan(launch_plan), limit(most), decidable(launch_plan.tunables.size() + 1), environment(known) {
@@ -102,7 +128,9 @@ struct SpaceWalker {
   }
 
   void walk(std::size_t decided) {
-    if (found.size() >= limit || !holds(decided)) return;
+    if (found.size() >= limit || visited >= kMaxVisitedPoints) return;
+    ++visited;
+    if (!holds(decided)) return;
     if (decided == plan.tunables.size()) {
       found.push_back(values);
       return;

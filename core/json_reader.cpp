@@ -14,7 +14,7 @@ constexpr std::size_t kShownValueBytes = 60;  // enough to recognise a value, sh
 
 std::string shown(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() <= kShownValueBytes ? text : text.substr(0, kShownValueBytes) + "...";
+  return text.size() <= kShownValueBytes ? text : sanitize(text, kShownValueBytes) + "...";
 }
 
 }  // namespace
@@ -37,6 +37,11 @@ void JsonReader::only(std::initializer_list<std::string_view> keys) const {
   }
 }
 
+std::string JsonReader::path_of(const std::string& key) const {
+  const std::string name = sanitize(key, kShownValueBytes);
+  return path_.empty() ? name : fmt::format("{}.{}", path_, name);
+}
+
 JsonReader JsonReader::member(std::string_view key) const {
   auto found = find(key);
   if (!found) complain(fmt::format("the key '{}' is missing", key));
@@ -47,14 +52,14 @@ std::optional<JsonReader> JsonReader::find(std::string_view key) const {
   if (!json_->is_object()) fail("an object");
   const auto found = json_->find(std::string(key));
   if (found == json_->end()) return std::nullopt;
-  return JsonReader(*found, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+  return JsonReader(*found, path_of(std::string(key)));
 }
 
 std::vector<std::pair<std::string, JsonReader>> JsonReader::members() const {
   if (!json_->is_object()) fail("an object");
   std::vector<std::pair<std::string, JsonReader>> result;
   for (const auto& [key, value] : json_->items()) {
-    result.emplace_back(key, JsonReader(value, path_.empty() ? key : fmt::format("{}.{}", path_, key)));
+    result.emplace_back(key, JsonReader(value, path_of(key)));
   }
   return result;
 }

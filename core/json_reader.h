@@ -47,6 +47,8 @@ class JsonReader {
   [[nodiscard]] bool boolean() const;
 
  private:
+  [[nodiscard]] std::string path_of(const std::string& key) const;  ///< safe to show: keys are untrusted
+
   const Json* json_;
   std::string path_;
 };

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "core/json_reader.h"
+#include "core/suggest.h"
 
 namespace ak {
 namespace {
@@ -34,13 +36,15 @@ bool is_identifier(const std::string& name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
+constexpr std::size_t kShownBytes = 200;  // of a wrong expression: enough to recognise it
+
 /// An integer, or an expression as a string.
 Expression read_expression(const JsonReader& at) {
   const Json& json = at.json();
   if (!json.is_number_integer() && !json.is_string()) at.fail("an integer or an expression string");
   const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
   Result<Expression> parsed = Expression::parse(text);
-  if (!parsed) at.complain(fmt::format("'{}': {}", text, parsed.error().message));
+  if (!parsed) at.complain(fmt::format("'{}': {}", sanitize(text, kShownBytes), parsed.error().message));
   return std::move(parsed).value();
 }
 
@@ -68,7 +72,7 @@ DType read_dtype(const JsonReader& at) {
 std::int64_t read_tunable_value(const JsonReader& at) {
   if (at.json().is_boolean()) return at.json().get<bool>();
   if (!at.json().is_number_integer()) at.fail("an integer or a boolean");
-  return at.json().get<std::int64_t>();
+  return at.integer();
 }
 
 Tunable read_tunable(const std::string& name, const JsonReader& at) {
@@ -139,6 +143,15 @@ TensorMapPlan read_tensor_map(const JsonReader& at) {
   return map;
 }
 
+/// Beyond the largest float a conversion to f32 would be undefined.
+double read_real(const JsonReader& at, ScalarType type) {
+  const double value = at.number();
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (type == ScalarType::f32 && (value > kLargest || value < -kLargest))
+    at.fail("a number that fits in f32");
+  return value;
+}
+
 ArgumentPlan read_argument(const JsonReader& at) {
   if (at.json().is_string()) return NamedArgument{at.text()};
   const std::string expected = "a tensor or workspace name, or a scalar such as {\"i32\": \"N\"}";
@@ -149,7 +162,7 @@ ArgumentPlan read_argument(const JsonReader& at) {
   if (found == kScalars.end()) at.fail(expected);
   const JsonReader value = at.member(key);
   if (is_floating(found->type) && value.json().is_number())
-    return ScalarArgument{found->type, value.json().get<double>()};
+    return ScalarArgument{found->type, read_real(value, found->type)};
   return ScalarArgument{found->type, read_expression(value)};
 }
 
@@ -194,6 +207,24 @@ TunableValues read_frozen(const JsonReader& at, const std::vector<Tunable>& tuna
   return frozen;
 }
 
+/// Two things of one name would make an argument or an expression ambiguous.
+void check_names(const JsonReader& at, const LaunchPlan& plan) {
+  std::set<std::string> names;
+  for (const Tunable& tunable : plan.tunables) names.insert(tunable.name);
+  for (const auto& [name, expression] : plan.let) {
+    if (!names.insert(name).second) at.member("let").member(name).complain("the name of a tunable too");
+  }
+  std::set<std::string> pointers;
+  for (std::size_t i = 0; i < plan.workspace.size(); ++i) {
+    if (pointers.insert(plan.workspace[i].name).second) continue;
+    at.member("workspace").items()[i].member("name").fail("a name that no other workspace has");
+  }
+  for (std::size_t i = 0; i < plan.tensor_maps.size(); ++i) {
+    if (pointers.insert(plan.tensor_maps[i].name).second) continue;
+    at.member("tensor_maps").items()[i].member("name").fail("a name that nothing else has");
+  }
+}
+
 LaunchPlan read_plan(const JsonReader& at) {
   at.only({"tunables", "constraints", "let", "workspace", "tensor_maps", "launches", "options", "problem",
            "params", "frozen"});
@@ -227,6 +258,7 @@ LaunchPlan read_plan(const JsonReader& at) {
     plan.params = given->json();
   }
   if (const auto given = at.find("frozen")) plan.frozen = read_frozen(*given, plan.tunables);
+  check_names(at, plan);
   return plan;
 }
 

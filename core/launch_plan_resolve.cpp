@@ -17,6 +17,7 @@ constexpr std::int64_t kMaxClusterBlocks = 16;  // non-portable maximum, Hopper 
 // Ours: far above any honest plan, small enough that a hostile one cannot exhaust the harness.
 constexpr std::int64_t kMaxWorkspaceBytes = std::int64_t{16} << 30;
 constexpr std::size_t kMaxLaunches = 4096;
+constexpr std::int64_t kMaxLoopSteps = kMaxLaunches;
 constexpr std::int64_t kMaxSharedBytes = 1 << 20;
 
 /// Ends resolve() with a complaint; never leaves this file.
@@ -104,6 +105,12 @@ ResolvedLaunch resolve_launch(const LaunchPlanEntry& entry, const LaunchPlan& pl
     throw ResolveFailure{
         fmt::format("{}.cluster has {} blocks, at most {} are possible", field, cluster, kMaxClusterBlocks)};
   }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (launch.grid[i] % launch.cluster[i] == 0) continue;
+    throw ResolveFailure{
+        fmt::format("{0}.grid[{1}] is {2}, expected a multiple of cluster[{1}], which is {3}", field, i,
+                    launch.grid[i], launch.cluster[i])};
+  }
   if (entry.shared_bytes) {
     const std::int64_t bytes = integer(*entry.shared_bytes, environment, field + ".shared_bytes");
     if (bytes < 0 || bytes > kMaxSharedBytes) {
@@ -127,6 +134,11 @@ void append_launches(const LaunchPlanEntry& entry, const LaunchPlan& plan, Envir
   if (entry.loop) {
     low = integer(entry.loop->low, environment, field + ".for[1]");
     high = integer(entry.loop->high, environment, field + ".for[2]");
+    // Checked before the loop: steps whose `when` is false count no launch and could go on for years.
+    std::int64_t steps = 0;
+    if (__builtin_sub_overflow(high, low, &steps) || steps > kMaxLoopSteps) {
+      throw ResolveFailure{fmt::format("{}.for has more than {} steps", field, kMaxLoopSteps)};
+    }
   }
   for (std::int64_t k = low; k < high; ++k) {
     if (entry.loop) environment[entry.loop->variable] = k;
@@ -259,7 +271,9 @@ ResolvedLaunch launch_from_json(const JsonReader& at) {
   launch.grid = dimensions_from_json(at.member("grid"));
   launch.block = dimensions_from_json(at.member("block"));
   launch.cluster = dimensions_from_json(at.member("cluster"));
-  launch.shared_bytes = static_cast<std::uint32_t>(at.member("shared_bytes").integer());
+  const std::int64_t shared_bytes = at.member("shared_bytes").integer();
+  if (shared_bytes < 0 || shared_bytes > kMaxSharedBytes) at.member("shared_bytes").fail("a size in bytes");
+  launch.shared_bytes = static_cast<std::uint32_t>(shared_bytes);
   launch.cooperative = at.member("cooperative").boolean();
   launch.pdl = at.member("pdl").boolean();
   for (const JsonReader& item : at.member("args").items())
