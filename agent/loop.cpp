@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/loop.h"
+
+#include <algorithm>
+#include <exception>
+#include <unordered_map>
+#include <utility>
+
+#include "agent/budgets.h"
+#include "agent/champion.h"
+#include "agent/proposals.h"
+#include "agent/seeds.h"
+#include "core/error.h"
+
+namespace ak::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr auto kPollInterval =
+    std::chrono::milliseconds(100);                   // how late Ctrl-C is noticed: people feel no delay
+constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that ends later is given up
+constexpr int kMaxFailuresInARow =
+    5;  // so many candidates do not meet a passing fault of the machine; chosen
+
+/// The evaluation says nothing about the candidate.
+bool inconclusive(const EvaluationResult& result) {
+  return result.outcome.status == Status::infrastructure_error ||
+         result.outcome.status == Status::interrupted;
+}
+
+/// State of one call of run_loop.
+class Run {
+ public:
+  Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock);
+
+  void search();
+  void drain();
+  [[nodiscard]] LoopResult finish();
+  void abandon(std::string_view reason);
+
+ private:
+  struct Flight {
+    Proposal proposal;
+    int iteration = 0;
+  };
+
+  [[nodiscard]] bool should_stop();
+  void fill();
+  void submit(Proposal proposal);
+  [[nodiscard]] steady_clock::time_point wait_deadline() const;
+  [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
+  void absorb(Completed& completed, const Flight& flight);
+  void learn(const Completed& completed, const Flight& flight);
+  void count_failures(const Completed& completed);
+  void report(const Completed& completed, bool new_best);
+  void stop_clock() { spent_.wall = clock_.now() - start_; }
+
+  const LoopOptions& options_;
+  Evaluator& evaluator_;
+  VariantStore& store_;
+  const Clock& clock_;
+  const EvaluatorCapabilities capabilities_;
+  const Depth depth_;
+  const std::uint64_t input_seed_;
+  Proposals proposals_;
+  Champion champion_;
+  Spent spent_;
+  LoopResult result_;
+  std::unordered_map<Ticket, Flight> in_flight_;
+  int iterations_ = 0;
+  int failures_in_a_row_ = 0;
+  steady_clock::time_point start_;
+};
+
+Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock)
+    : options_(options),
+      evaluator_(evaluator),
+      store_(store),
+      clock_(clock),
+      capabilities_(evaluator.capabilities()),
+      depth_(capabilities_.executes ? options.depth : Depth::build),
+      input_seed_(derive_seed(options.seed, 0)),
+      proposals_(options),
+      champion_(depth_),
+      start_(clock.now()) {
+  result_.progress.space_points = proposals_.space_points();
+  result_.session =
+      store_.begin_session(options_.session, *options_.problem, capabilities_.device, options_.arch);
+}
+
+void Run::search() {
+  while (!should_stop()) {
+    fill();
+    if (in_flight_.empty()) {
+      result_.stop_reason = "space exhausted";
+      return;
+    }
+    auto completed = evaluator_.wait_any(wait_deadline());
+    if (!completed) continue;
+    const auto flight = take_flight(completed->ticket);
+    if (!flight) continue;  // left over from an earlier run with this evaluator
+    absorb(*completed, *flight);
+    count_failures(*completed);
+  }
+}
+
+bool Run::should_stop() {
+  stop_clock();
+  spent_.best_ns = champion_.score_ns();
+  result_.interrupted = options_.stop_requested != nullptr && options_.stop_requested->load();
+  const auto reached = budget_reached(options_.budgets, spent_);
+  if (!result_.interrupted && !reached) return false;
+  result_.stop_reason = result_.interrupted ? "interrupted" : *reached;
+  return true;
+}
+
+void Run::fill() {
+  const std::int64_t slots = std::min<std::int64_t>(std::max(1, capabilities_.useful_in_flight),
+                                                    room_in_flight(options_.budgets, spent_));
+  while (std::ssize(in_flight_) < slots) {
+    auto proposal = proposals_.next();
+    if (!proposal) return;
+    submit(std::move(*proposal));
+  }
+}
+
+void Run::submit(Proposal proposal) {
+  EvaluationRequest request;
+  request.problem = options_.problem;
+  request.candidate = options_.templates[proposal.template_index];
+  request.arch = options_.arch;
+  request.depth = depth_;
+  request.seed = input_seed_;
+  request.incumbent_ns = champion_.score_ns();
+  request.candidate.tunables = proposal.point;
+  const Ticket ticket = evaluator_.submit(std::move(request));
+  in_flight_.emplace(ticket, Flight{std::move(proposal), iterations_++});
+}
+
+steady_clock::time_point Run::wait_deadline() const {
+  const auto poll = clock_.now() + kPollInterval;
+  return options_.budgets.max_wall ? std::min(poll, start_ + *options_.budgets.max_wall) : poll;
+}
+
+std::optional<Run::Flight> Run::take_flight(Ticket ticket) {
+  auto node = in_flight_.extract(ticket);
+  if (node.empty()) return std::nullopt;
+  return std::move(node.mapped());
+}
+
+/// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
+void Run::absorb(Completed& completed, const Flight& flight) {
+  const StoredEvaluation stored =
+      store_.commit({.session = result_.session,
+                     .iteration = flight.iteration,
+                     .proposer = options_.session.proposer,
+                     .arm = flight.proposal.is_start ? "start" : options_.strategy,
+                     .parents = {},
+                     .request = &completed.request,
+                     .result = &completed.result});
+  account(spent_, completed.result);
+  stop_clock();
+  learn(completed, flight);
+  const bool new_best = champion_.offer(completed, flight.iteration, stored.variant);
+  if (flight.proposal.is_start && flight.proposal.template_index == 0) result_.start = completed;
+  report(completed, new_best);
+}
+
+void Run::learn(const Completed& completed, const Flight& flight) {
+  if (inconclusive(completed.result) && !flight.proposal.is_retry) {
+    proposals_.retry(flight.proposal);
+    return;
+  }
+  const bool useful = passed(completed.result, depth_);
+  proposals_.tell(flight.proposal, useful ? completed.result.score_ns : std::nullopt);
+}
+
+void Run::report(const Completed& completed, bool new_best) {
+  Progress& progress = result_.progress;
+  const bool good = passed(completed.result, depth_);
+  ++progress.evaluated;
+  ++(good ? progress.verified : progress.failed);
+  progress.in_flight = static_cast<int>(in_flight_.size());
+  progress.best_ns = champion_.score_ns();
+  progress.elapsed_s = std::chrono::duration<double>(spent_.wall).count();
+  if (good && depth_ != Depth::build && !progress.first_verified_s)
+    progress.first_verified_s = progress.elapsed_s;
+  progress.last = &completed;
+  if (options_.on_progress) options_.on_progress(progress);
+  progress.last = nullptr;
+  if (new_best && options_.on_new_best) options_.on_new_best(completed);
+}
+
+void Run::count_failures(const Completed& completed) {
+  failures_in_a_row_ = inconclusive(completed.result) ? failures_in_a_row_ + 1 : 0;
+  if (failures_in_a_row_ < kMaxFailuresInARow) return;
+  fail(ExitCode::environment, "{} evaluations in a row ended without a verdict; the last one: {}",
+       failures_in_a_row_, completed.result.outcome.message);
+}
+
+/// Cancels what is in flight and keeps what ended all the same.
+void Run::drain() {
+  for (const auto& [ticket, flight] : in_flight_) evaluator_.cancel(ticket);
+  const auto deadline = clock_.now() + kDrainTime;
+  while (!in_flight_.empty()) {
+    auto completed = evaluator_.wait_any(deadline);
+    if (!completed) break;
+    const auto flight = take_flight(completed->ticket);
+    if (flight && !inconclusive(completed->result)) absorb(*completed, *flight);
+  }
+  in_flight_.clear();
+}
+
+LoopResult Run::finish() {
+  stop_clock();
+  result_.progress.in_flight = 0;
+  result_.progress.elapsed_s = std::chrono::duration<double>(spent_.wall).count();
+  result_.best = champion_.best();
+  result_.best_variant = champion_.variant();
+  store_.end_session(result_.session, result_.interrupted ? "stopped" : "finished", result_.stop_reason,
+                     result_.best_variant);
+  return std::move(result_);
+}
+
+void Run::abandon(std::string_view reason) {
+  try {
+    store_.end_session(result_.session, "failed", reason, champion_.variant());
+  } catch (const std::exception&) {
+    // The store may be what failed; the first error is the one to report.
+  }
+}
+
+}  // namespace
+
+LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
+                    const Clock& clock) {
+  AK_ASSERT(options.problem != nullptr && !options.templates.empty(), "a run needs a problem and a template");
+  Run run(options, evaluator, store, clock);
+  try {
+    run.search();
+    run.drain();
+    return run.finish();
+  } catch (const std::exception& error) {
+    run.abandon(error.what());
+    throw;
+  }
+}
+
+}  // namespace ak::agent

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "agent/search/strategy.h"
+
+namespace ak::agent {
+
+// One function a strategy; strategies.cpp lists them.
+[[nodiscard]] std::unique_ptr<SearchStrategy> make_random(SearchSpace space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<SearchStrategy> make_exhaustive(SearchSpace space, std::uint64_t seed);
+
+}  // namespace ak::agent

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "agent/search/builtin.h"
+
+namespace ak::agent {
+namespace {
+
+/// Walks the space in the order it is given, row-major.
+class Exhaustive final : public SearchStrategy {
+ public:
+  explicit Exhaustive(SearchSpace space) : points_(std::move(space.points)) {}
+
+  std::optional<TunableValues> ask() override {
+    if (next_ == points_.size()) return std::nullopt;
+    return std::move(points_[next_++]);
+  }
+  void tell(const TunableValues&, std::optional<double>) override {}
+
+ private:
+  std::vector<TunableValues> points_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> make_exhaustive(SearchSpace space, std::uint64_t) {
+  return std::make_unique<Exhaustive>(std::move(space));
+}
+
+}  // namespace ak::agent
