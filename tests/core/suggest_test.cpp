@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/suggest.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+using namespace ak;
+
+TEST_CASE("a misspelt name is answered with the nearest known one") {
+  const std::vector<std::string> known{"softmax", "reduce_sum", "vector_add"};
+  CHECK(did_you_mean("sofmax", known) == "; did you mean 'softmax'?");
+  CHECK(did_you_mean("redcue_sum", known) == "; did you mean 'reduce_sum'?");
+  CHECK(did_you_mean("vectoradd", known) == "; did you mean 'vector_add'?");
+}
+
+TEST_CASE("nothing is suggested when every known name is far away") {
+  const std::vector<std::string> known{"softmax", "gemm"};
+  CHECK(did_you_mean("attention", known).empty());
+  CHECK(did_you_mean("", known).empty());
+  CHECK(did_you_mean("softmax", std::vector<std::string>{}).empty());
+  CHECK(did_you_mean("gexx", known).empty());  // two edits of four letters
+}
+
+TEST_CASE("control characters are replaced, newline and tab stay") {
+  CHECK(sanitize("a\tb\nc") == "a\tb\nc");
+  CHECK(sanitize("\x1b[31mred\x07\r\x7f") == "?[31mred???");
+  CHECK(sanitize(std::string_view("a\0b", 3)) == "a?b");
+  CHECK(sanitize("\xC2\x9B"
+                 "31m") == "??31m");  // the one-character form of ESC [
+}
+
+TEST_CASE("text that is not UTF-8 becomes UTF-8, and UTF-8 stays") {
+  CHECK(sanitize("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80") ==
+        "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80");
+  CHECK(sanitize("gr\xFC\xDF") == "gr??");
+  CHECK(sanitize("\xC0\xAF") == "??");       // overlong
+  CHECK(sanitize("\xED\xA0\x80") == "???");  // a surrogate
+  CHECK(sanitize("\xE2\x82") == "??");       // cut off
+}
+
+TEST_CASE("text is cut at the limit, never inside a character") {
+  CHECK(sanitize("abcdef", 3) == "abc");
+  CHECK(sanitize("ab\xE2\x82\xAC", 4) == "ab");
+  CHECK(sanitize("ab\xE2\x82\xAC", 5) == "ab\xE2\x82\xAC");
+}
