@@ -119,10 +119,9 @@ class Evaluation {
   }
 
   [[nodiscard]] bool is_member(const Value& wanted, const Node& list) const {
-    for (const auto& element : list.children) {
-      if (value(*element) == wanted) return true;
-    }
-    return false;
+    bool found = false;  // no early return: Python evaluates the whole list first, and so meets its errors
+    for (const auto& element : list.children) found = value(*element) == wanted || found;
+    return found;
   }
 
   [[nodiscard]] static bool holds(Operator op, const Value& left, const Value& right, int column) {
