@@ -104,7 +104,7 @@ struct ProblemInstance {
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;
 
-  /// Params, fixed axes and `sizes`, for evaluating the formulas.
+  /// Params, fixed axes, `sizes`, and `sizeof_<tensor>` (bytes of an element), for evaluating the formulas.
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;
 };
 

@@ -1,0 +1,2 @@
+// The device side of the runtime is built in.
+#pragma once

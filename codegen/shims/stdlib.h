@@ -1,0 +1,2 @@
+// malloc and free are built in.
+#pragma once
