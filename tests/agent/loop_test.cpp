@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/loop.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "agent/proposals.h"
+#include "core/error.h"
+#include "virtual_world.h"
+
+namespace ak::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failed;
+using test::surface_ns;
+using test::timed;
+using test::World;
+
+EvaluationResult on_surface(const EvaluationRequest& request) {
+  return timed(surface_ns(request.candidate.tunables));
+}
+
+/// Different for every point, so that evaluations overtake each other.
+std::chrono::milliseconds uneven(const EvaluationRequest& request) {
+  const auto& p = request.candidate.tunables;
+  return std::chrono::milliseconds(1 + (p.at("X") * 37 + p.at("Y") * 11) % 29);
+}
+
+std::vector<TunableValues> points(const World& world) {
+  std::vector<TunableValues> result;
+  for (const auto& request : world.device.requests) result.push_back(request.candidate.tunables);
+  return result;
+}
+
+TEST_CASE("the best point of the space is found, and every point is committed once") {
+  for (const StrategyEntry& entry : strategies()) {
+    CAPTURE(entry.name);
+    World world(on_surface);
+    world.device.duration = uneven;
+    world.options.strategy = entry.name;
+    const LoopResult result = world.run();
+    REQUIRE(result.best);
+    CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+    CHECK(result.stop_reason == "space exhausted");
+    CHECK(result.progress.evaluated == 100);
+    CHECK(result.progress.verified == 100);
+    CHECK(result.progress.space_points == 100);
+    CHECK(result.progress.in_flight == 0);
+    CHECK(world.device.most_in_flight == 4);
+    std::set<TunableValues> committed;
+    for (const auto& row : world.store.rows) CHECK(committed.insert(row.point).second);
+    CHECK(committed.size() == 100);
+    CHECK(world.store.status == "finished");
+    CHECK(world.store.best_variant == result.best_variant);
+    const auto row = static_cast<std::size_t>(*result.best_variant - 1001);
+    CHECK(world.store.rows[row].point == result.best->request.candidate.tunables);
+  }
+}
+
+TEST_CASE("the template's own point comes first, is not repeated, and is kept as the start") {
+  World world(on_surface);
+  world.options.strategy = "random";
+  world.options.templates.front().tunables = {{"X", 5}, {"Y", 5}};
+  const LoopResult result = world.run();
+  REQUIRE(result.start);
+  CHECK(result.start->request.candidate.tunables == TunableValues{{"X", 5}, {"Y", 5}});
+  CHECK(points(world).front() == TunableValues{{"X", 5}, {"Y", 5}});
+  CHECK(world.store.rows.front().arm == "start");
+  CHECK(world.device.submitted == 100);
+}
+
+TEST_CASE("a start outside the searched space is evaluated on top of it") {
+  World world(on_surface);
+  world.options.templates.front().tunables = {{"X", 77}, {"Y", 5}};
+  const LoopResult result = world.run();
+  CHECK(result.progress.evaluated == 101);
+  CHECK(result.progress.space_points == 101);
+}
+
+TEST_CASE("with one slot the order of proposals depends on the seed alone") {
+  const auto order = [](std::uint64_t seed) {
+    World world(on_surface);
+    world.device.capabilities_.useful_in_flight = 1;
+    world.options.strategy = "random";
+    world.options.seed = seed;
+    (void)world.run();
+    return points(world);
+  };
+  CHECK(order(1) == order(1));
+  CHECK(order(1) != order(2));
+}
+
+TEST_CASE("one input seed for the whole run, drawn from its seed, and it fits a signed integer") {
+  const auto input_seed = [](std::uint64_t seed) {
+    World world(on_surface);
+    world.options.seed = seed;
+    (void)world.run();
+    std::set<std::uint64_t> seeds;
+    for (const auto& request : world.device.requests) seeds.insert(request.seed);
+    REQUIRE(seeds.size() == 1);
+    return *seeds.begin();
+  };
+  CHECK(input_seed(1) == input_seed(1));
+  CHECK(input_seed(1) != input_seed(2));
+  CHECK(input_seed(~0ULL) >> 63 == 0);
+}
+
+TEST_CASE("several templates: every start first, then turns; an exhausted template drops out") {
+  World world(on_surface);
+  world.device.capabilities_.useful_in_flight = 1;
+  world.options.templates = {test::grid_template("a", 1, 2), test::grid_template("b", 2, 2),
+                             test::grid_template("c", 1, 3)};
+  const LoopResult result = world.run();
+  std::string order;
+  for (const auto& request : world.device.requests) order += request.candidate.name;
+  CHECK(order == "abcabcbcb");
+  CHECK(result.progress.space_points == 9);
+  CHECK(result.start->request.candidate.name == "a");
+}
+
+TEST_CASE("a template without tunables is one evaluation") {
+  World world([](const EvaluationRequest&) { return timed(10); });
+  world.options.templates = {test::make_template("fixed", {})};
+  CHECK(world.run().progress.evaluated == 1);
+}
+
+TEST_CASE("the evaluation budget is met exactly and never put at risk by work in flight") {
+  for (const int budget : {0, 1, 3, 17, 100, 500}) {
+    CAPTURE(budget);
+    World world(on_surface);
+    world.device.duration = uneven;
+    world.options.budgets.max_evaluations = budget;
+    const LoopResult result = world.run();
+    CHECK(world.device.submitted == std::min(budget, 100));
+    CHECK(result.progress.evaluated == std::min(budget, 100));
+    CHECK(world.device.cancelled == 0);
+    CHECK(result.stop_reason == (budget <= 100 ? "evaluation budget" : "space exhausted"));
+  }
+}
+
+TEST_CASE("the compilation budget counts builds that were not cache hits") {
+  int compiled = 0;
+  World world([&](const EvaluationRequest& request) {
+    EvaluationResult result = on_surface(request);
+    if (request.candidate.tunables.at("Y") % 2 == 1) {
+      result.build->cache_hit = true;
+    } else if (request.candidate.tunables.at("Y") == 4) {
+      result.build.reset();  // refused before it was built
+    } else {
+      ++compiled;
+    }
+    return result;
+  });
+  world.device.duration = uneven;
+  world.options.budgets.max_compilations = 9;
+  const LoopResult result = world.run();
+  CHECK(compiled == 9);
+  CHECK(result.stop_reason == "compilation budget");
+  CHECK(result.progress.evaluated > 9);
+}
+
+TEST_CASE("the wall budget stops at its time, cancels what runs and keeps what has ended") {
+  World world(on_surface);
+  world.device.duration = [](const EvaluationRequest&) { return 300ms; };
+  world.options.budgets.max_wall = 1000ms;
+  const auto start = world.clock.now();
+  const LoopResult result = world.run();
+  CHECK(world.clock.now() - start == 1000ms);
+  CHECK(result.stop_reason == "wall time budget");
+  CHECK(result.progress.evaluated == 12);  // 4 slots, 3 rounds of 300 ms
+  CHECK(world.device.cancelled == 4);
+  CHECK(world.store.rows.size() == 12);
+  CHECK(result.progress.elapsed_s == Approx(1.0));
+  CHECK_FALSE(result.interrupted);
+}
+
+TEST_CASE("what ends in spite of being cancelled is kept and may win") {
+  World world(on_surface);
+  world.device.finishes_cancelled = true;
+  world.device.duration = [](const EvaluationRequest&) { return 300ms; };
+  world.options.budgets.max_wall = 200ms;
+  const LoopResult result = world.run();
+  CHECK(world.store.rows.size() == 4);
+  CHECK(result.best);
+}
+
+TEST_CASE("an evaluator that does not let go is waited for 2 s and no longer") {
+  World world(on_surface);
+  world.device.ignores_cancel = true;
+  world.device.duration = [](const EvaluationRequest&) { return 60s; };
+  world.options.budgets.max_wall = 1000ms;
+  const auto start = world.clock.now();
+  CHECK_FALSE(world.run().best);
+  CHECK(world.clock.now() - start == 3000ms);
+  CHECK(world.store.status == "finished");
+}
+
+TEST_CASE("the run stops at the first champion that meets the target") {
+  World world(on_surface);
+  world.device.capabilities_.useful_in_flight = 1;
+  world.options.budgets.target_ns = 1050;
+  const LoopResult result = world.run();
+  CHECK(result.stop_reason == "target reached");
+  CHECK(result.best->result.score_ns <= 1050);
+  CHECK(world.store.rows.size() == 64);  // row-major: (6, 3) is the first at 1050 ns
+}
+
+TEST_CASE("limits on tokens and money do not stop a search, which spends none") {
+  World world(on_surface);
+  world.options.budgets.max_tokens = 0;
+  world.options.budgets.max_cost_usd = 0.0;
+  CHECK(world.run().stop_reason == "space exhausted");
+}
+
+TEST_CASE("Ctrl-C ends the session as stopped, with the best so far") {
+  std::atomic<bool> stop = false;
+  World world(on_surface);
+  world.options.stop_requested = &stop;
+  world.options.on_progress = [&](const Progress& progress) { stop = progress.evaluated == 10; };
+  const LoopResult result = world.run();
+  CHECK(result.interrupted);
+  CHECK(result.best);
+  CHECK(result.progress.evaluated == 10);
+  CHECK(world.store.status == "stopped");
+  CHECK(world.store.reason == "interrupted");
+}
+
+TEST_CASE("Ctrl-C during a long evaluation is noticed within 100 ms") {
+  std::atomic<bool> stop = false;
+  World world(on_surface);
+  world.device.duration = [&](const EvaluationRequest&) {
+    stop = true;  // while the first is submitted
+    return 60s;
+  };
+  world.options.stop_requested = &stop;
+  const auto start = world.clock.now();
+  CHECK(world.run().interrupted);
+  CHECK(world.clock.now() - start <= 100ms);
+  CHECK(world.store.rows.empty());
+}
+
+TEST_CASE("an evaluation is committed before anyone learns of it") {
+  World world(on_surface);
+  world.device.duration = uneven;
+  world.options.on_progress = [&](const Progress& progress) {
+    CHECK(std::ssize(world.store.rows) == progress.evaluated);
+    REQUIRE(progress.last);
+    CHECK(world.store.rows.back().point == progress.last->request.candidate.tunables);
+  };
+  int leads = 0;
+  world.options.on_new_best = [&](const Completed& best) {
+    ++leads;
+    CHECK(world.store.rows.back().point == best.request.candidate.tunables);
+  };
+  (void)world.run();
+  CHECK(leads > 1);
+}
+
+TEST_CASE("requests carry the champion's score, so that slower ones can stop early") {
+  World world(on_surface);
+  world.device.capabilities_.useful_in_flight = 1;
+  std::vector<std::optional<double>> expected{std::nullopt};
+  world.options.on_progress = [&](const Progress& progress) { expected.push_back(progress.best_ns); };
+  (void)world.run();
+  for (std::size_t i = 0; i < world.device.requests.size(); ++i)
+    CHECK(world.device.requests[i].incumbent_ns == expected[i]);
+}
+
+TEST_CASE("candidates that fail have no time, and a space of failures ends without a champion") {
+  for (const StrategyEntry& entry : strategies()) {
+    World world([](const EvaluationRequest&) { return failed(Status::compile_error); });
+    world.options.strategy = entry.name;
+    const LoopResult result = world.run();
+    CHECK_FALSE(result.best);
+    CHECK_FALSE(result.progress.first_verified_s);
+    CHECK(result.start);
+    CHECK(result.progress.failed == 100);
+    CHECK(result.stop_reason == "space exhausted");
+    CHECK_FALSE(world.store.best_variant);
+  }
+}
+
+TEST_CASE("a fault of the machine is tried again once, and both attempts are committed") {
+  int calls = 0;
+  World world([&](const EvaluationRequest& request) {
+    return ++calls == 1 ? failed(Status::infrastructure_error) : on_surface(request);
+  });
+  world.device.capabilities_.useful_in_flight = 1;
+  const LoopResult result = world.run();
+  REQUIRE(world.store.rows.size() == 101);
+  CHECK(world.store.rows[0].point == world.store.rows[1].point);
+  CHECK(result.start->result.outcome.status == Status::ok);
+  CHECK(result.progress.failed == 1);
+}
+
+TEST_CASE("a point that hits two faults of the machine is given up") {
+  World world([](const EvaluationRequest& request) {
+    return request.candidate.tunables.at("Y") == 5 ? failed(Status::infrastructure_error)
+                                                   : on_surface(request);
+  });
+  world.device.capabilities_.useful_in_flight = 1;
+  CHECK(world.run().progress.evaluated == 110);
+}
+
+TEST_CASE("five faults of the machine in a row end the run as an error of the environment") {
+  World world([](const EvaluationRequest&) { return failed(Status::infrastructure_error); });
+  try {
+    (void)world.run();
+    FAIL("the run went on");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::environment);
+    CHECK_THAT(error.what(), Catch::Contains("planned failure"));
+  }
+  CHECK(world.store.rows.size() == 5);
+  CHECK(world.store.status == "failed");
+}
+
+TEST_CASE("an exception, wherever it comes from, ends the session as failed and reaches the caller") {
+  World world(on_surface);
+  std::string expected;
+  SECTION("the evaluator") { world.device.throws_at = 12, expected = "the device fell off the bus"; }
+  SECTION("the store") { world.store.throws_at_row = 12, expected = "disk full"; }
+  SECTION("the caller's own function") {
+    world.options.on_new_best = [](const Completed&) { fail(ExitCode::output, "cannot write k.cu"); };
+    expected = "cannot write k.cu";
+  }
+  CHECK_THROWS_WITH(world.run(), expected);
+  CHECK(world.store.ended == 1);
+  CHECK(world.store.status == "failed");
+  CHECK(world.store.reason == expected);
+}
+
+TEST_CASE("when the store fails as well, the first error is the one that is reported") {
+  World world(on_surface);
+  world.device.throws_at = 3;
+  world.store.throws_at_end = true;
+  CHECK_THROWS_WITH(world.run(), "the device fell off the bus");
+}
+
+TEST_CASE("an unknown strategy is refused before a session begins") {
+  World world(on_surface);
+  world.options.strategy = "clairvoyance";
+  CHECK_THROWS_AS(world.run(), Error);
+  CHECK(world.store.begun == 0);
+}
+
+TEST_CASE("where nothing can be executed, builds are ranked, and the winner does not depend on their order") {
+  const auto by_registers = [](const EvaluationRequest& request) {
+    const auto& p = request.candidate.tunables;
+    return test::built(static_cast<int>(32 + (p.at("X") + p.at("Y")) % 4), 0, 0.5);
+  };
+  std::optional<TunableValues> winner;
+  for (const int slots : {1, 4, 13}) {
+    World world(by_registers);
+    world.device.duration = uneven;
+    world.device.capabilities_.useful_in_flight = slots;
+    world.device.capabilities_.executes = false;
+    const LoopResult result = world.run();
+    REQUIRE(result.best);
+    CHECK(result.progress.verified == 100);
+    CHECK_FALSE(result.progress.first_verified_s);
+    CHECK(world.device.requests.front().depth == Depth::build);
+    if (!winner) winner = result.best->request.candidate.tunables;
+    CHECK(winner == result.best->request.candidate.tunables);
+  }
+}
+
+TEST_CASE("what an earlier run left in the evaluator is ignored") {
+  World world(on_surface);
+  EvaluationRequest old;
+  old.candidate = world.options.templates.front();
+  (void)world.device.submit(std::move(old));
+  world.device.requests.clear();
+  (void)world.run();
+  CHECK(world.store.rows.size() == 100);
+}
+
+// Counts the requests that are alive by the owners of the problem they share.
+TEST_CASE("100,000 evaluations leave no more than champion and start behind") {
+  World world([](const EvaluationRequest& request) {
+    return timed(1e9 - static_cast<double>(request.candidate.tunables.at("X")));
+  });
+  world.device.keep_requests = false;
+  world.options.templates = {test::grid_template("large", 1000, 100)};
+  world.options.strategy = "random";
+  long most = 0;
+  world.options.on_progress = [&](const Progress&) {
+    most = std::max(most, world.options.problem.use_count());
+  };
+  const LoopResult result = world.run();
+  CHECK(result.progress.evaluated == 100'000);
+  // The options, 3 in flight, the one just ended, champion, start.
+  CHECK(most <= 7);
+}
+
+TEST_CASE("a space that is too large to list is cut, not refused") {
+  World world(on_surface);
+  world.options.templates = {test::grid_template("huge", 2000, 100)};
+  world.options.budgets.max_evaluations = 2;
+  CHECK(world.run().progress.space_points == static_cast<std::int64_t>(Proposals::kMaxPoints));
+}
+
+}  // namespace
+}  // namespace ak::agent

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/loop.h"
+
+namespace ak::agent::test {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+class VirtualClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return now_; }
+  void advance_to(TimePoint time) { now_ = std::max(now_, time); }
+
+ private:
+  TimePoint now_{std::chrono::hours(1)};
+};
+
+/// A device whose answers are a function of the request and whose evaluations take virtual time; several run
+/// at once, so they end out of order.
+class VirtualDevice final : public Evaluator {
+ public:
+  VirtualDevice(VirtualClock& clock, std::function<EvaluationResult(const EvaluationRequest&)> answer)
+      : answer_(std::move(answer)), clock_(clock) {}
+
+  Ticket submit(EvaluationRequest request) override;
+  std::optional<Completed> wait_any(TimePoint deadline) override;
+  void cancel(Ticket ticket) override;
+  [[nodiscard]] EvaluatorCapabilities capabilities() const override { return capabilities_; }
+
+  /// How long an evaluation takes; by default 10 ms.
+  std::function<std::chrono::milliseconds(const EvaluationRequest&)> duration;
+  bool finishes_cancelled = false;  ///< cancelled evaluations end as if nothing had happened
+  bool ignores_cancel = false;      ///< cancelled evaluations never end
+  std::optional<int> throws_at;     ///< number of the wait that throws
+  EvaluatorCapabilities capabilities_;
+
+  std::vector<EvaluationRequest> requests;  ///< every one submitted; only if keep_requests
+  bool keep_requests = true;
+  std::size_t most_in_flight = 0;
+  int submitted = 0, cancelled = 0;
+
+ private:
+  struct Running {
+    Ticket ticket;
+    EvaluationRequest request;
+    bool cancelled = false;
+  };
+  std::function<EvaluationResult(const EvaluationRequest&)> answer_;
+  VirtualClock& clock_;
+  std::multimap<TimePoint, Running> running_;
+  Ticket next_ = 100;
+  int waits_ = 0;
+};
+
+/// Keeps what it is given, without the results themselves.
+class VectorStore final : public VariantStore {
+ public:
+  struct Row {
+    int iteration;
+    std::string arm;
+    TunableValues point;
+    Status status;
+  };
+  RowId begin_session(const SessionRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
+  StoredEvaluation commit(const EvaluationRecord& record) override;
+  void end_session(RowId session, std::string_view status, std::string_view reason,
+                   std::optional<RowId> best_variant) override;
+
+  std::vector<Row> rows;
+  int begun = 0, ended = 0;
+  std::string status, reason;
+  std::optional<RowId> best_variant;
+  std::optional<std::size_t> throws_at_row;
+  bool throws_at_end = false;
+};
+
+[[nodiscard]] std::shared_ptr<const ProblemInstance> make_problem(std::vector<Workload> workloads = {});
+[[nodiscard]] Candidate make_template(const std::string& name, std::vector<Tunable> tunables);
+/// A template with the tunables X in [0, x) and Y in [0, y); the start point is (0, 0).
+[[nodiscard]] Candidate grid_template(const std::string& name, std::int64_t x, std::int64_t y);
+
+[[nodiscard]] EvaluationResult timed(double score_ns, double relative_interval = 0.001);
+[[nodiscard]] EvaluationResult failed(Status status);
+[[nodiscard]] EvaluationResult built(int registers, int spill_bytes, double occupancy_ratio);
+
+/// Options, device, store and clock of one run.
+struct World {
+  explicit World(std::function<EvaluationResult(const EvaluationRequest&)> answer)
+      : device(clock, std::move(answer)) {
+    options.problem = make_problem();
+    options.templates = {grid_template("grid", 10, 10)};
+    options.strategy = "exhaustive";
+    options.session.proposer = "search";
+    device.capabilities_.executes = true;
+    device.capabilities_.useful_in_flight = 4;
+  }
+  LoopResult run() { return run_loop(options, device, store, clock); }
+
+  LoopOptions options;
+  VirtualClock clock;
+  VirtualDevice device;
+  VectorStore store;
+};
+
+/// A smooth surface over the grid: fastest (1,000 ns) at X = 7, Y = 3.
+[[nodiscard]] double surface_ns(const TunableValues& point);
+
+}  // namespace ak::agent::test
