@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "runtime/compile_worker.h"
+#include "runtime/device_worker.h"
 #include "runtime/worker_protocol.h"
 
 namespace ak::runtime {
@@ -20,6 +21,7 @@ struct Role {
 
 constexpr std::array kRoles{
     Role{"compile", serve_compile},
+    Role{"device", serve_device},
 };
 
 const Role* find_role(std::span<const std::string> arguments) {

@@ -6,8 +6,9 @@
 
 namespace ak::runtime {
 
-/// Body of `alphakernel worker ARGS`: serves the worker protocol (docs/worker_protocol.md) on stdin and stdout until
-/// end of input, a shutdown message, or 10 s without a heartbeat. Returns the exit code. Never throws.
+/// Body of `alphakernel worker ARGS`: serves the worker protocol (docs/worker_protocol.md) on stdin and
+/// stdout until end of input, a shutdown message, or 10 s without a heartbeat. Returns the exit code. Never
+/// throws.
 int worker_main(std::span<const std::string> arguments);
 
 }  // namespace ak::runtime

@@ -16,7 +16,6 @@
 namespace ak::runtime {
 namespace {
 
-constexpr int kExitSilent = 4;  // docs/worker_protocol.md
 // Time a worker whose parent has gone gets to leave its serve function before it is ended.
 constexpr int kGraceMs = 2'000;
 constexpr int kPollMs = 200;
@@ -171,7 +170,7 @@ void WorkerChannel::read_loop() {
       last_sign_of_life = Clock::now();
     }
     // The other threads may be stuck in a compiler or a driver: only ending the process helps.
-    if (Clock::now() - last_sign_of_life > kSilenceLimit) ::_exit(kExitSilent);
+    if (Clock::now() - last_sign_of_life > kSilenceLimit) ::_exit(kExitSilentParent);
   }
 }
 

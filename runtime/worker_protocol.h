@@ -25,6 +25,8 @@ inline constexpr std::size_t kMaxMessageBytes = std::size_t{256} << 20;
 /// Silence of the parent after which a worker ends itself (docs/worker_protocol.md).
 inline constexpr std::chrono::milliseconds kSilenceLimit{10'000};
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1'000};
+/// Exit codes of a worker besides those of core/error.h (docs/worker_protocol.md).
+inline constexpr int kExitSilentParent = 10, kExitOutOfMemory = 11;
 /// What a worker keeps of its own standard output and error: the last bytes, attached to the next answer.
 inline constexpr std::size_t kPrintBytes = std::size_t{64} << 10;
 
