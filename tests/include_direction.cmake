@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # Fails when a folder includes a header of a folder it may not know (docs/architecture.md).
 set(may_core      "core")
 set(may_codegen   "codegen|core")

@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # Rules over the source text: SPDX header first, one name for one file, #pragma once in headers.
 file(GLOB_RECURSE files ${ROOT}/core/*.h ${ROOT}/core/*.cpp ${ROOT}/codegen/*.h ${ROOT}/codegen/*.cpp
   ${ROOT}/runtime/*.h ${ROOT}/runtime/*.cpp ${ROOT}/profiler/*.h ${ROOT}/profiler/*.cpp ${ROOT}/db/*.h ${ROOT}/db/*.cpp
