@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/candidate_plan.h"
+
+#include <algorithm>
+
+namespace ak::runtime {
+namespace {
+
+Outcome fault(Status status, StageId stage, std::string message) {
+  return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}};
+}
+
+// SMs and L2 of one product per compute capability, from NVIDIA's architecture white papers and data sheets.
+struct Nominal {
+  int number;
+  std::string_view product;
+  int sm_count;
+  int l2_mib;
+};
+constexpr Nominal kNominal[] = {
+    {75, "T4", 40, 4},     {80, "A100", 108, 40},           {86, "RTX 3090", 82, 6}, {87, "Orin", 16, 4},
+    {89, "L40S", 142, 96}, {90, "H200", 132, 50},           {100, "B200", 148, 126}, {103, "B300", 148, 126},
+    {110, "Thor", 20, 32}, {120, "RTX PRO 6000", 188, 128}, {121, "GB10", 48, 24}};
+
+const KernelFacts* find_kernel(const BuildResult& build, const std::string& expression) {
+  for (const KernelFacts& kernel : build.kernels) {
+    if (kernel.expression == expression) return &kernel;
+  }
+  return nullptr;
+}
+
+std::int64_t total_elements(const Definition& definition, const Workload& workload) {
+  std::int64_t total = 0;
+  for (const auto* list : {&definition.inputs, &definition.outputs}) {
+    for (const TensorSpec& tensor : *list) total += element_count(definition, tensor, workload.axes);
+  }
+  return total;
+}
+
+struct ArgumentKind {
+  std::string words;                       ///< what the plan passes
+  std::vector<std::string_view> accepted;  ///< PTX types that hold it
+  std::string_view cuda;                   ///< the C++ parameter it needs
+};
+
+ArgumentKind kind_of(const ResolvedArgument& argument) {
+  if (const auto* pointer = std::get_if<ResolvedPointer>(&argument))
+    return {fmt::format("pointer '{}'", pointer->name), {"u64", "s64", "b64"}, "a pointer"};
+  if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument)) {
+    return {fmt::format("tensor map '{}'", map->name),
+            {"b8[128]", "b64[16]"},
+            "const __grid_constant__ CUtensorMap"};
+  }
+  switch (std::get<ResolvedScalar>(argument).type) {
+    case ScalarType::i32:
+      return {"i32", {"u32", "s32", "b32"}, "int"};
+    case ScalarType::i64:
+      return {"i64", {"u64", "s64", "b64"}, "long long"};
+    case ScalarType::f32:
+      return {"f32", {"f32", "b32"}, "float"};
+    case ScalarType::f64:
+      return {"f64", {"f64", "b64"}, "double"};
+  }
+  AK_ASSERT(false, "every scalar type has a case");
+  return {};
+}
+
+std::optional<Outcome> check_launch_types(const ResolvedLaunch& launch, const KernelFacts& kernel) {
+  const auto& types = kernel.parameter_types;
+  if (types.size() != launch.arguments.size()) {
+    return fault(Status::invalid_candidate, StageId::resources,
+                 fmt::format("{} has {} parameters, but the plan passes {} arguments", launch.kernel,
+                             types.size(), launch.arguments.size()));
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const ArgumentKind kind = kind_of(launch.arguments[i]);
+    if (std::find(kind.accepted.begin(), kind.accepted.end(), types[i]) != kind.accepted.end()) continue;
+    return fault(
+        Status::invalid_candidate, StageId::resources,
+        fmt::format(
+            "{}: argument {} is {}, but the kernel's parameter is {}; {} is for a parameter that is {}",
+            launch.kernel, i, kind.words, types[i], kind.words, kind.cuda));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> exceeded(const ResolvedLaunch& launch, const KernelFacts& kernel,
+                                    const ArchLimits& limits) {
+  const auto threads = std::int64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  const int most = kernel.max_threads > 0 ? kernel.max_threads : 1024;
+  if (threads > most) {
+    return fmt::format("{} threads a block, but {} allow {}", threads,
+                       kernel.max_threads > 0 ? "its launch bounds" : "CUDA's limits", most);
+  }
+  const std::int64_t shared = std::int64_t{kernel.static_shared_bytes} + launch.shared_bytes;
+  if (shared > limits.shared_bytes_per_block) {
+    return fmt::format("{} bytes of shared memory ({} static, {} dynamic), but a block may have {}", shared,
+                       kernel.static_shared_bytes, launch.shared_bytes, limits.shared_bytes_per_block);
+  }
+  if (occupancy(limits, kernel, static_cast<int>(threads), static_cast<int>(launch.shared_bytes))
+          .blocks_per_sm > 0)
+    return std::nullopt;
+  return fmt::format(
+      "{} threads of {} registers do not fit an SM's {}; use fewer threads, or __launch_bounds__", threads,
+      kernel.registers, limits.registers_per_sm);
+}
+
+}  // namespace
+
+Environment device_environment(const DeviceFacts& device, const Arch& target) {
+  return {{"SM_COUNT", std::int64_t{device.sm_count}},
+          {"L2_BYTES", device.l2_bytes},
+          {"SHARED_BYTES_PER_BLOCK", device.shared_bytes_per_block},
+          {"ARCH", std::int64_t{target.number()}}};
+}
+
+DeviceFacts nominal_device(const Arch& target) {
+  DeviceFacts facts;
+  facts.kind = DeviceKind::none;
+  facts.name = target.sm();
+  facts.arch = target;
+  for (const Nominal& entry : kNominal) {
+    if (entry.number > target.number()) break;
+    facts.sm_count = entry.sm_count;
+    facts.l2_bytes = std::int64_t{entry.l2_mib} << 20;
+  }
+  if (const auto known = limits(target)) {
+    facts.max_threads_per_sm = known->max_threads_per_sm;
+    facts.shared_bytes_per_block = known->shared_bytes_per_block;
+  }
+  return facts;
+}
+
+std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
+                                              const std::vector<std::string>& names) {
+  std::vector<const Workload*> chosen;
+  for (const Workload& workload : problem.workloads) {
+    const bool wanted = names.empty() ? workload.tier != WorkloadTier::deep
+                                      : std::find(names.begin(), names.end(), workload.name) != names.end();
+    if (wanted) chosen.push_back(&workload);
+  }
+  for (const std::string& name : names) {
+    const auto known = [&](const Workload& workload) { return workload.name == name; };
+    if (std::none_of(problem.workloads.begin(), problem.workloads.end(), known)) {
+      fail(ExitCode::usage, "problem {} has no workload '{}'", problem.definition.name, name);
+    }
+  }
+  std::stable_sort(chosen.begin(), chosen.end(), [&](const Workload* a, const Workload* b) {
+    return total_elements(problem.definition, *a) < total_elements(problem.definition, *b);
+  });
+  return chosen;
+}
+
+std::vector<std::int64_t> tensor_shape(const Definition& definition, const TensorSpec& tensor,
+                                       const AxisValues& sizes) {
+  std::vector<std::int64_t> shape;
+  if (!tensor.shape) return shape;
+  for (const std::string& name : *tensor.shape) {
+    const auto axis = std::find_if(definition.axes.begin(), definition.axes.end(),
+                                   [&](const Axis& a) { return a.name == name; });
+    AK_ASSERT(axis != definition.axes.end(), "a definition's shapes name its axes");
+    shape.push_back(axis->value ? *axis->value : sizes.at(name));
+  }
+  return shape;
+}
+
+Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& problem,
+                                                         const Candidate& candidate,
+                                                         const std::vector<const Workload*>& workloads,
+                                                         const Environment& device) {
+  std::vector<WorkloadPlan> plans;
+  for (const Workload* workload : workloads) {
+    Environment environment = problem.environment(workload->axes);
+    for (const auto& [name, value] : candidate.tunables) environment[name] = value;
+    for (const auto& [name, value] : device) environment[name] = value;
+    auto resolved = resolve(candidate.plan, environment);
+    if (!resolved) {
+      return fault(Status::invalid_candidate, StageId::resources,
+                   fmt::format("launch plan on workload {}: {}", workload->name, resolved.error().message));
+    }
+    plans.push_back({workload, std::move(resolved).value()});
+  }
+  return plans;
+}
+
+std::optional<Outcome> check_argument_types(const ResolvedPlan& plan, const BuildResult& build) {
+  for (const ResolvedLaunch& launch : plan.launches) {
+    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+    if (kernel == nullptr)
+      return fault(Status::invalid_candidate, StageId::resources,
+                   fmt::format("the program has no kernel '{}'", launch.kernel));
+    if (auto wrong = check_launch_types(launch, *kernel)) return wrong;
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const BuildResult& build,
+                                              const ArchLimits& limits) {
+  for (const ResolvedLaunch& launch : plan.launches) {
+    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+    AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
+    if (const auto what = exceeded(launch, *kernel, limits)) {
+      return fault(Status::resource_exceeded, StageId::resources,
+                   fmt::format("{}: {}", launch.kernel, *what));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Occupancy> first_launch_occupancy(const ResolvedPlan& plan, const BuildResult& build,
+                                                const ArchLimits& limits) {
+  if (plan.launches.empty()) return std::nullopt;
+  const ResolvedLaunch& launch = plan.launches.front();
+  const KernelFacts* kernel = find_kernel(build, launch.kernel);
+  if (kernel == nullptr) return std::nullopt;
+  return occupancy(limits, *kernel, static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]),
+                   static_cast<int>(launch.shared_bytes));
+}
+
+}  // namespace ak::runtime

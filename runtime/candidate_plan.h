@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/build.h"
+#include "core/device_facts.h"
+#include "core/evaluation.h"
+
+namespace ak::runtime {
+
+/// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans.
+[[nodiscard]] Environment device_environment(const DeviceFacts& device, const Arch& target);
+
+/// Facts of a target nobody has here: the largest product of its compute capability, from data sheets.
+[[nodiscard]] DeviceFacts nominal_device(const Arch& target);
+
+/// The workloads a request asks for, smallest first by elements of all tensors; with no names, those that
+/// suit a GPU. Throws Error(usage) for an unknown name.
+[[nodiscard]] std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
+                                                            const std::vector<std::string>& names);
+
+/// Extents of a tensor under a workload's axes; empty for a 0-D tensor.
+[[nodiscard]] std::vector<std::int64_t> tensor_shape(const Definition& definition, const TensorSpec& tensor,
+                                                     const AxisValues& sizes);
+
+struct WorkloadPlan {
+  const Workload* workload = nullptr;
+  ResolvedPlan plan;
+};
+/// The candidate's plan for every workload. Errors: invalid_candidate, with workload and field.
+[[nodiscard]] Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(
+    const ProblemInstance& problem, const Candidate& candidate, const std::vector<const Workload*>& workloads,
+    const Environment& device);
+
+/// Compares arguments with the parameters PTX declares, so that a 32-bit value for a 64-bit parameter is an
+/// invalid_candidate and never a wrong result.
+[[nodiscard]] std::optional<Outcome> check_argument_types(const ResolvedPlan& plan, const BuildResult& build);
+
+/// Threads, shared memory and registers of every launch against the target's limits: resource_exceeded.
+[[nodiscard]] std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan,
+                                                            const BuildResult& build,
+                                                            const ArchLimits& limits);
+
+/// Occupancy of the first launch of a plan.
+[[nodiscard]] std::optional<Occupancy> first_launch_occupancy(const ResolvedPlan& plan,
+                                                              const BuildResult& build,
+                                                              const ArchLimits& limits);
+
+}  // namespace ak::runtime

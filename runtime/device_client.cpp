@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device_client.h"
+
+#include <algorithm>
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// A launcher may wait for its queue (srun); a process alone starts in milliseconds.
+constexpr milliseconds kHelloLimit{120'000};
+// Starting CUDA takes 0.2-1 s, and many seconds on a machine with many GPUs whose driver is not kept loaded.
+constexpr milliseconds kOpenLimit{60'000};
+constexpr int kOpenAttempts = 2;
+constexpr std::size_t kPrintLimit = 64u << 10;
+
+milliseconds to_duration(double ms) { return milliseconds(static_cast<std::int64_t>(ms)); }
+
+}  // namespace
+
+DeviceClient::DeviceClient(std::vector<std::string> argv) : argv_(std::move(argv)) {}
+
+void DeviceClient::ensure_process() {
+  if (process_) return;
+  process_ = std::make_unique<WorkerProcess>(argv_);
+  opened_ = false;
+  const auto hello = process_->await_hello(steady_clock::now() + kHelloLimit);
+  if (hello) return;
+  process_.reset();
+  fail(ExitCode::environment, "starting the device worker '{}': {}", fmt::join(argv_, " "),
+       hello.error().message);
+}
+
+std::uint64_t DeviceClient::send(std::string type, Json body) {
+  process_->send({.id = ++last_id_, .type = std::move(type), .body = std::move(body), .prints = {}});
+  return last_id_;
+}
+
+std::vector<DeviceFacts> DeviceClient::describe() {
+  AK_ASSERT(!busy(), "devices are described between tasks");
+  ensure_process();
+  const std::uint64_t id = send("describe", Json::object());
+  const auto deadline = steady_clock::now() + kOpenLimit;
+  for (;;) {
+    const WorkerReply reply = process_->receive(deadline);
+    const auto* message = std::get_if<WorkerMessage>(&reply);
+    if (message != nullptr && message->id != id) continue;
+    if (message != nullptr && message->type == "devices") {
+      std::vector<DeviceFacts> devices;
+      for (const Json& facts : message->body.at("devices")) devices.push_back(device_facts_from_json(facts));
+      return devices;
+    }
+    std::string why = "the device worker did not answer";
+    if (message != nullptr) why = message->body.value("message", "the device worker gave no reason");
+    if (const auto* lost = std::get_if<WorkerLost>(&reply))
+      why = fmt::format("the device worker {}", lost->reason);
+    process_.reset();
+    fail(ExitCode::environment, "{}", why);
+  }
+}
+
+void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
+  if (problem_ == problem) return;
+  AK_ASSERT(!busy(), "problems are opened between tasks");
+  problem_ = std::move(problem);
+  opened_ = false;
+}
+
+void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
+  AK_ASSERT(!busy() && problem_ != nullptr, "one task at a time, of an open problem");
+  ensure_process();
+  started_ = steady_clock::now();
+  deadline_ = deadline;
+  prints_.clear();
+  doing_ = opened_ ? "harness" : "open";
+  what_ = "starting";
+  limit_ms_ = static_cast<double>(kOpenLimit.count());
+  watchdog_ = started_ + kOpenLimit;
+  if (!opened_) open_id_ = send("open", to_json(*problem_));
+  opened_ = true;
+  task_id_ = send("evaluate", to_json(task));
+}
+
+std::optional<DeviceFinish> DeviceClient::poll() {
+  while (busy()) {
+    const WorkerReply reply = process_->receive(steady_clock::now());
+    if (const auto* lost = std::get_if<WorkerLost>(&reply)) return lose(*lost);
+    if (std::holds_alternative<WorkerTimeout>(reply)) return expire();
+    if (auto finished = take(std::get<WorkerMessage>(reply))) return finished;
+  }
+  return std::nullopt;
+}
+
+std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
+  prints_ += message.prints;
+  if (prints_.size() > kPrintLimit) prints_.erase(0, prints_.size() - kPrintLimit);
+  if (message.id == open_id_) {
+    if (message.type != "opened") refuse_open(message);
+    lost_while_opening_ = 0;
+    doing_ = "harness";
+    watchdog_ = steady_clock::now() + kOpenLimit;
+    return std::nullopt;
+  }
+  if (message.id != task_id_) return std::nullopt;  // of a task that was given up
+  if (message.type == "progress") {
+    doing_ = message.body.value("doing", "harness");
+    what_ = message.body.value("what", "");
+    limit_ms_ = message.body.value("limit_ms", 0.0);
+    watchdog_ = steady_clock::now() + to_duration(limit_ms_);
+    return std::nullopt;
+  }
+  if (message.type != "evaluated") {
+    const std::string why = message.body.value("message", "no reason given");
+    process_.reset();
+    return finish(Status::infrastructure_error, fmt::format("the device worker failed: {}", why));
+  }
+  DeviceAnswer answer = device_answer_from_json(message.body);
+  if (answer.lost) process_.reset();
+  return finish(std::move(answer));
+}
+
+void DeviceClient::refuse_open(const WorkerMessage& message) {
+  const std::string why = message.body.value("message", "no reason given");
+  task_id_ = 0;
+  process_.reset();
+  fail(ExitCode::environment, "opening problem {} on the device: {}", problem_->problem, why);
+}
+
+std::optional<DeviceFinish> DeviceClient::expire() {
+  const auto now = steady_clock::now();
+  if (now < watchdog_ && now < deadline_) return std::nullopt;
+  process_.reset();
+  const double waited_ms = std::chrono::duration<double, std::milli>(now - started_).count();
+  if (now >= deadline_)
+    return finish(Status::timeout, fmt::format("the evaluation did not end within {:.1f} s; it was in: {}",
+                                               waited_ms / 1e3, what_));
+  if (doing_ == "candidate")
+    return finish(Status::hang,
+                  fmt::format("{} did not finish within {:.1f} s; the device worker was restarted", what_,
+                              limit_ms_ / 1e3));
+  return finish(
+      Status::infrastructure_error,
+      fmt::format("the device worker gave no sign of life for {:.0f} s ({})", limit_ms_ / 1e3, what_));
+}
+
+DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
+  process_.reset();
+  if (doing_ == "open" && ++lost_while_opening_ >= kOpenAttempts) {
+    task_id_ = 0;
+    fail(ExitCode::environment, "the device worker {} while opening problem {}, {} times in a row",
+         lost.reason, problem_->problem, kOpenAttempts);
+  }
+  return finish(Status::infrastructure_error,
+                fmt::format("the device worker {} ({}: {})", lost.reason, doing_, what_));
+}
+
+DeviceFinish DeviceClient::finish(Status status, std::string message) {
+  DeviceAnswer answer;
+  answer.outcome = {
+      .status = status, .stage = StageId::check, .message = std::move(message), .diagnostics = {}};
+  answer.busy_ms = std::chrono::duration<double, std::milli>(steady_clock::now() - started_).count();
+  return finish(std::move(answer));
+}
+
+DeviceFinish DeviceClient::finish(DeviceAnswer answer) {
+  task_id_ = 0;
+  watchdog_ = deadline_ = TimePoint::max();
+  return {.answer = std::move(answer), .prints = std::exchange(prints_, {})};
+}
+
+void DeviceClient::abandon() {
+  process_.reset();
+  task_id_ = 0;
+  watchdog_ = deadline_ = TimePoint::max();
+}
+
+}  // namespace ak::runtime

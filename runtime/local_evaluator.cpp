@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/local_evaluator.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "core/hash.h"
+#include "core/stats.h"
+#include "core/suggest.h"
+#include "runtime/candidate_plan.h"
+#include "runtime/compile_pool.h"
+#include "runtime/device_client.h"
+#include "runtime/problem_build.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+using TimePoint = steady_clock::time_point;
+
+// Of a model's prompt as much as of a person's patience (chosen, untested).
+constexpr std::size_t kPrintsShown = 2'000;
+// A baseline is for context, not for a decision: a third of a candidate's budget is enough.
+constexpr TimingBudget kBaselineBudget{
+    .minimum_samples = 5, .maximum_samples = 50, .gpu_ms = 15, .relative_error = 0.01};
+
+double ms_between(TimePoint from, TimePoint to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+struct Job {
+  Ticket ticket = 0;
+  EvaluationRequest request;
+  EvaluationResult result;
+  ProblemBuild* problem = nullptr;  ///< null: nothing runs on a device
+  std::vector<WorkloadPlan> plans;
+  TimePoint submitted, built, started;
+};
+
+/// What is known of a problem over the evaluations so far.
+struct ProblemHistory {
+  bool baseline_timed = false;
+  std::vector<Measurement> baselines;  ///< until the first result takes them along
+  std::optional<double> best_score_ns;
+  std::map<std::string, double> best_medians_ns;
+};
+
+std::vector<std::string> with_role(std::vector<std::string> command, std::string_view role) {
+  command.insert(command.end(), {"--role", std::string(role)});
+  return command;
+}
+
+std::vector<std::string> device_command(const EvaluatorOptions& options) {
+  std::vector<std::string> command = options.launcher;
+  command.insert(command.end(), options.worker_command.begin(), options.worker_command.end());
+  return with_role(std::move(command), "device");
+}
+
+/// A number from a hash's first digits.
+std::size_t number_of(const std::string& hash) { return std::stoul(hash.substr(0, 8), nullptr, 16); }
+
+class LocalEvaluator final : public Evaluator {
+ public:
+  LocalEvaluator(EvaluatorOptions options, SourceAssembler assembler);
+
+  Ticket submit(EvaluationRequest request) override;
+  std::optional<Completed> wait_any(TimePoint deadline) override;
+  void cancel(Ticket ticket) override;
+  [[nodiscard]] EvaluatorCapabilities capabilities() const override;
+
+ private:
+  [[nodiscard]] bool executes(const EvaluationRequest& request) const;
+  ProblemBuild& problem_build(const EvaluationRequest& request);
+  void begin(Job& job);
+  void finish(Job& job, Outcome outcome);
+  void finish(Job& job, Status status, StageId stage, std::string message) {
+    finish(job, {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}});
+  }
+
+  void pump();
+  void on_built(std::uint64_t build, BuildResult result);
+  void inspect(Job& job);
+  std::optional<Outcome> inspect_plans(Job& job) const;
+
+  void feed_device();
+  [[nodiscard]] Job* next_for_device();
+  void start_on_device(Job& job);
+  void start_baseline(Job& job);
+  [[nodiscard]] DeviceTask device_task(const Job& job);
+  [[nodiscard]] std::optional<double> incumbent_ns(const Job& job, const std::string& workload);
+  void on_device_finished(DeviceFinish finish);
+  void take_baseline(DeviceAnswer answer);
+  void score(Job& job);
+  [[nodiscard]] std::string program_key(const Job& job) const;
+  [[nodiscard]] bool reuse(Job& job);
+  void wait_for_event(TimePoint deadline);
+
+  EvaluatorOptions options_;
+  SourceAssembler assembler_;
+  CompilePool pool_;
+  std::optional<DeviceClient> device_;
+  DeviceFacts facts_;
+  Environment environment_;
+
+  Ticket last_ticket_ = 0;
+  std::map<Ticket, std::unique_ptr<Job>> jobs_;  ///< in flight
+  std::map<std::uint64_t, Ticket> building_;     ///< build -> job
+  std::vector<Ticket> waiting_;                  ///< for the device, in order of arrival
+  Ticket on_device_ = 0;                         ///< 0: none, or a baseline
+  ProblemHistory* baseline_of_ = nullptr;        ///< set while a baseline is being timed
+  std::deque<Completed> finished_;
+  std::vector<std::unique_ptr<ProblemBuild>> problems_;
+  std::map<const ProblemInstance*, ProblemHistory> history_;
+  struct Known {
+    std::string name;
+    EvaluationResult result;
+  };
+  std::map<std::string, Known> known_;  ///< program_key -> how it ended
+};
+
+LocalEvaluator::LocalEvaluator(EvaluatorOptions options, SourceAssembler assembler)
+    : options_(std::move(options)),
+      assembler_(std::move(assembler)),
+      pool_({.worker_command = options_.worker_command,
+             .workers = options_.compile_workers,
+             .deadline = options_.compile_deadline,
+             .cache_dir = options_.cache_dir}) {
+  facts_ = nominal_device(options_.target);
+  if (options_.device == DeviceKind::cuda) {
+    device_.emplace(device_command(options_));
+    const auto devices = device_->describe();
+    const auto found = std::find_if(devices.begin(), devices.end(),
+                                    [&](const DeviceFacts& d) { return d.ordinal == options_.ordinal; });
+    if (found == devices.end())
+      fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", options_.ordinal,
+           devices.size());
+    facts_ = *found;
+  }
+  environment_ = device_environment(facts_, options_.target);
+}
+
+bool LocalEvaluator::executes(const EvaluationRequest& request) const {
+  return device_.has_value() && can_load(facts_.arch, request.arch);
+}
+
+EvaluatorCapabilities LocalEvaluator::capabilities() const {
+  const int builds = pool_.workers();
+  return {.device = facts_,
+          .executes = device_.has_value() && can_load(facts_.arch, options_.target),
+          .parallel_builds = builds,
+          .useful_in_flight = builds + 1};
+}
+
+ProblemBuild& LocalEvaluator::problem_build(const EvaluationRequest& request) {
+  for (const auto& problem : problems_) {
+    if (&problem->problem() == request.problem.get() && problem->arch() == request.arch) return *problem;
+  }
+  const auto submit_unit = [this](const TranslationUnit& unit) { return pool_.submit(unit); };
+  problems_.push_back(std::make_unique<ProblemBuild>(request.problem, request.arch, assembler_, submit_unit));
+  return *problems_.back();
+}
+
+Ticket LocalEvaluator::submit(EvaluationRequest request) {
+  AK_ASSERT(request.problem != nullptr, "a request names its problem");
+  static_cast<void>(
+      select_workloads(*request.problem, request.workloads));  // an unknown name is the caller's mistake
+  auto job = std::make_unique<Job>();
+  job->ticket = ++last_ticket_;
+  job->request = std::move(request);
+  job->submitted = steady_clock::now();
+  Job& added = *(jobs_[job->ticket] = std::move(job));
+  begin(added);
+  return last_ticket_;
+}
+
+void LocalEvaluator::begin(Job& job) {
+  const EvaluationRequest& request = job.request;
+  if (request.depth != Depth::build && executes(request)) job.problem = &problem_build(request);
+  std::vector<Diagnostic> findings = assembler_.pre_check(*request.problem, request.candidate);
+  const auto error = std::find_if(findings.begin(), findings.end(),
+                                  [](const Diagnostic& d) { return d.severity == "error"; });
+  if (error != findings.end()) {
+    std::string message = error->message;
+    return finish(job, {.status = Status::invalid_candidate,
+                        .stage = StageId::pre_check,
+                        .message = std::move(message),
+                        .diagnostics = std::move(findings)});
+  }
+  const auto unit = assembler_.candidate(*request.problem, request.candidate, request.arch);
+  if (!unit) return finish(job, Status::invalid_candidate, StageId::pre_check, unit.error().message);
+  building_[pool_.submit(*unit)] = job.ticket;
+}
+
+void LocalEvaluator::finish(Job& job, Outcome outcome) {
+  job.result.outcome = std::move(outcome);
+  job.result.stage_times.total_ms = ms_between(job.submitted, steady_clock::now());
+  const Ticket ticket = job.ticket;
+  std::erase(waiting_, ticket);
+  finished_.push_back({.ticket = ticket, .request = std::move(job.request), .result = std::move(job.result)});
+  jobs_.erase(ticket);
+}
+
+// ---- builds
+// -------------------------------------------------------------------------------------------------------
+
+void LocalEvaluator::on_built(std::uint64_t build, BuildResult result) {
+  for (const auto& problem : problems_) {
+    if (problem->take(build, result)) return;
+  }
+  const auto found = building_.find(build);
+  if (found == building_.end()) return;  // cancelled
+  Job& job = *jobs_.at(found->second);
+  building_.erase(found);
+  job.built = steady_clock::now();
+  StageTimes& times = job.result.stage_times;
+  times.build_ms = result.cache_hit ? 0 : result.compile_ms;
+  times.queue_ms = std::max(0.0, ms_between(job.submitted, job.built) - times.build_ms);
+  job.result.build = std::move(result);
+  if (job.result.build->outcome.status != Status::ok) return finish(job, job.result.build->outcome);
+  inspect(job);
+}
+
+void LocalEvaluator::inspect(Job& job) {
+  if (auto wrong = inspect_plans(job)) return finish(job, std::move(*wrong));
+  if (job.problem == nullptr) return finish(job, Status::compiled_only, StageId::resources, {});
+  waiting_.push_back(job.ticket);
+}
+
+std::optional<Outcome> LocalEvaluator::inspect_plans(Job& job) const {
+  const auto& request = job.request;
+  auto plans = resolve_plans(*request.problem, request.candidate,
+                             select_workloads(*request.problem, request.workloads), environment_);
+  if (!plans) return plans.error();
+  job.plans = std::move(plans).value();
+  const auto limits_of_target = limits(request.arch);
+  for (const WorkloadPlan& plan : job.plans) {
+    if (auto wrong = check_argument_types(plan.plan, *job.result.build)) return wrong;
+    if (!limits_of_target) continue;
+    if (auto wrong = check_launch_resources(plan.plan, *job.result.build, *limits_of_target)) return wrong;
+  }
+  if (limits_of_target && !job.plans.empty()) {
+    job.result.occupancy =
+        first_launch_occupancy(job.plans.front().plan, *job.result.build, *limits_of_target);
+  }
+  return std::nullopt;
+}
+
+// ---- the device
+// ---------------------------------------------------------------------------------------------------
+
+Job* LocalEvaluator::next_for_device() {
+  Job* best = nullptr;
+  for (const Ticket ticket : waiting_) {
+    Job& job = *jobs_.at(ticket);
+    if (job.problem->ready() && (best == nullptr || job.request.priority > best->request.priority))
+      best = &job;
+  }
+  return best;
+}
+
+void LocalEvaluator::feed_device() {
+  while (device_ && !device_->busy()) {
+    Job* job = next_for_device();
+    if (job == nullptr) return;
+    if (reuse(*job)) continue;
+    device_->open(job->problem->open_problem(environment_, options_.ordinal));
+    const bool wants_baseline = options_.time_baseline && job->request.depth == Depth::time;
+    if (wants_baseline && !history_[job->request.problem.get()].baseline_timed) return start_baseline(*job);
+    return start_on_device(*job);
+  }
+}
+
+void LocalEvaluator::start_on_device(Job& job) {
+  job.started = steady_clock::now();
+  job.result.stage_times.device_wait_ms = ms_between(job.built, job.started);
+  on_device_ = job.ticket;
+  std::erase(waiting_, job.ticket);
+  device_->start(device_task(job), job.started + job.request.deadline);
+}
+
+// The plain reference in the candidates' precision, timed once: what "naive" means for this problem.
+void LocalEvaluator::start_baseline(Job& job) {
+  baseline_of_ = &history_[job.request.problem.get()];
+  baseline_of_->baseline_timed = true;
+  DeviceTask task{.image = {}, .seed = job.request.seed, .workloads = {}, .budget = kBaselineBudget};
+  for (const WorkloadPlan& plan : job.plans) {
+    if (plan.workload->has(WorkloadRole::time)) {
+      task.workloads.push_back({.workload = plan.workload->name,
+                                .plan = {},
+                                .distributions = {},
+                                .time = true,
+                                .incumbent_ns = {}});
+    }
+  }
+  device_->start(task, steady_clock::now() + job.request.deadline);
+}
+
+// Timed shapes are large: one distribution each, by turns over variants; the others get all of them.
+DeviceTask LocalEvaluator::device_task(const Job& job) {
+  const auto& request = job.request;
+  DeviceTask task{
+      .image = kernel_image(*job.result.build), .seed = request.seed, .workloads = {}, .budget = {}};
+  const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
+  for (const WorkloadPlan& plan : job.plans) {
+    WorkloadTask one{.workload = plan.workload->name,
+                     .plan = plan.plan,
+                     .distributions = {},
+                     .time = false,
+                     .incumbent_ns = {}};
+    const bool timed = plan.workload->has(WorkloadRole::time);
+    const auto& all = request.problem->distributions;
+    for (const InputDistribution& distribution : all) {
+      if (!timed || &distribution == &all[turn % all.size()]) one.distributions.push_back(distribution.name);
+    }
+    one.time = timed && request.depth == Depth::time;
+    if (one.time) one.incumbent_ns = incumbent_ns(job, one.workload);
+    task.workloads.push_back(std::move(one));
+  }
+  return task;
+}
+
+// The incumbent is known by its score. With several timed workloads its share of each is taken from the best
+// result seen here, scaled to that score.
+std::optional<double> LocalEvaluator::incumbent_ns(const Job& job, const std::string& workload) {
+  if (!job.request.incumbent_ns) return std::nullopt;
+  const auto timed = std::count_if(job.plans.begin(), job.plans.end(),
+                                   [](const WorkloadPlan& p) { return p.workload->has(WorkloadRole::time); });
+  if (timed == 1) return job.request.incumbent_ns;
+  const ProblemHistory& history = history_[job.request.problem.get()];
+  const auto best = history.best_medians_ns.find(workload);
+  if (!history.best_score_ns || best == history.best_medians_ns.end()) return std::nullopt;
+  return best->second * *job.request.incumbent_ns / *history.best_score_ns;
+}
+
+void LocalEvaluator::on_device_finished(DeviceFinish finished) {
+  if (baseline_of_ != nullptr) return take_baseline(std::move(finished.answer));
+  if (on_device_ == 0) return;
+  Job& job = *jobs_.at(std::exchange(on_device_, Ticket{0}));
+  DeviceAnswer& answer = finished.answer;
+  job.result.checks = std::move(answer.checks);
+  job.result.measurements = std::move(answer.measurements);
+  job.result.stage_times.check_ms = answer.check_ms;
+  job.result.stage_times.time_ms = answer.time_ms;
+  job.result.stage_times.gpu_busy_ms = answer.busy_ms;
+  if (!finished.prints.empty()) {
+    answer.outcome.diagnostics.push_back({.severity = "note",
+                                          .message = "printed: " + sanitize(finished.prints, kPrintsShown),
+                                          .line = 0,
+                                          .column = 0});
+  }
+  const bool good = answer.outcome.status == Status::ok;
+  job.result.outcome = answer.outcome;
+  if (good) score(job);
+  if (good) known_[program_key(job)] = {.name = job.request.candidate.name, .result = job.result};
+  if (good && job.request.depth == Depth::time) {
+    auto& baselines = history_[job.request.problem.get()].baselines;
+    std::move(baselines.begin(), baselines.end(), std::back_inserter(job.result.measurements));
+    baselines.clear();
+  }
+  finish(job, std::move(answer.outcome));
+}
+
+void LocalEvaluator::take_baseline(DeviceAnswer answer) {
+  // A reference too slow or too large to time leaves no baseline; the candidates' checks will say what is
+  // wrong.
+  std::exchange(baseline_of_, nullptr)->baselines = std::move(answer.measurements);
+}
+
+void LocalEvaluator::score(Job& job) {
+  std::vector<double> medians, weights;
+  std::map<std::string, double> by_workload;
+  for (const Measurement& measurement : job.result.measurements) {
+    const auto found = std::find_if(job.plans.begin(), job.plans.end(), [&](const WorkloadPlan& p) {
+      return p.workload->name == measurement.workload;
+    });
+    AK_ASSERT(found != job.plans.end(), "a device answers for the workloads of its task");
+    medians.push_back(measurement.median_ns);
+    weights.push_back(found->workload->weight);
+    by_workload[measurement.workload] = measurement.median_ns;
+  }
+  if (medians.empty() || *std::min_element(medians.begin(), medians.end()) <= 0) return;
+  job.result.score_ns = weighted_geometric_mean(medians, weights);
+  ProblemHistory& history = history_[job.request.problem.get()];
+  if (history.best_score_ns && *history.best_score_ns <= *job.result.score_ns) return;
+  history.best_score_ns = job.result.score_ns;
+  history.best_medians_ns = std::move(by_workload);
+}
+
+std::string LocalEvaluator::program_key(const Job& job) const {
+  std::string text = job.request.problem->definition.hash() + sha256_hex(job.result.build->cubin) +
+                     (job.request.depth == Depth::time ? "time" : "check");
+  for (const WorkloadPlan& plan : job.plans) text += plan.workload->name + to_json(plan.plan).dump();
+  return sha256_hex(text);
+}
+
+// Tunables that change nothing in the program give the same cubin and the same launches: measured once.
+bool LocalEvaluator::reuse(Job& job) {
+  const auto found = known_.find(program_key(job));
+  if (found == known_.end()) return false;
+  const Known& known = found->second;
+  job.result.checks = known.result.checks;
+  job.result.measurements = known.result.measurements;
+  job.result.score_ns = known.result.score_ns;
+  finish(job, Status::duplicate, StageId::resources,
+         fmt::format("the same program and launches as '{}', whose results are used", known.name));
+  return true;
+}
+
+// ---- events
+// -------------------------------------------------------------------------------------------------------
+
+void LocalEvaluator::pump() {
+  while (auto built = pool_.poll()) on_built(built->ticket, std::move(built->result));
+  if (device_ && device_->busy()) {
+    if (auto finished = device_->poll()) on_device_finished(std::move(*finished));
+  }
+  feed_device();
+}
+
+void LocalEvaluator::wait_for_event(TimePoint deadline) {
+  std::vector<pollfd> descriptors{{.fd = pool_.descriptor(), .events = POLLIN, .revents = 0}};
+  TimePoint until = deadline;
+  if (device_ && device_->busy()) {
+    descriptors.push_back({.fd = device_->descriptor(), .events = POLLIN, .revents = 0});
+    until = std::min(until, device_->wake_up());
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+  // Capped, so that a missed wake-up costs a second and not the night.
+  const int timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000));
+  static_cast<void>(::poll(descriptors.data(), descriptors.size(), timeout_ms));
+}
+
+std::optional<Completed> LocalEvaluator::wait_any(TimePoint deadline) {
+  for (;;) {
+    pump();
+    if (!finished_.empty()) {
+      Completed completed = std::move(finished_.front());
+      finished_.pop_front();
+      return completed;
+    }
+    if (jobs_.empty() || steady_clock::now() >= deadline) return std::nullopt;
+    wait_for_event(deadline);
+  }
+}
+
+void LocalEvaluator::cancel(Ticket ticket) {
+  const auto found = jobs_.find(ticket);
+  if (found == jobs_.end()) return;
+  if (on_device_ == ticket) {
+    device_->abandon();
+    on_device_ = 0;
+  }
+  const auto build = std::find_if(building_.begin(), building_.end(),
+                                  [&](const auto& entry) { return entry.second == ticket; });
+  if (build != building_.end()) {
+    pool_.cancel(build->first);
+    building_.erase(build);
+  }
+  finish(*found->second, Status::interrupted, StageId::pre_check, "cancelled");
+}
+
+}  // namespace
+
+std::unique_ptr<Evaluator> make_local_evaluator(EvaluatorOptions options, SourceAssembler assembler) {
+  return std::make_unique<LocalEvaluator>(std::move(options), std::move(assembler));
+}
+
+std::vector<DeviceFacts> probe_devices(const std::vector<std::string>& worker_command, std::string& why) {
+  try {
+    return DeviceClient(with_role(worker_command, "device")).describe();
+  } catch (const Error& error) {
+    why = error.what();
+    return {};
+  }
+}
+
+}  // namespace ak::runtime
