@@ -45,10 +45,9 @@ TEST_CASE("the intervals of workloads are combined by their weights, baselines l
                                         {.name = "small", .uid = {}, .axes = {}, .roles = {}, .weight = 1}};
   const auto result = [](double score, double big_high, double small_high) {
     EvaluationResult r = timed(score);
-    r.measurements = {measurement("big", 900, big_high), measurement("small", 900, small_high)};
     Measurement baseline = measurement("big", 1e6, 1e6);
     baseline.role = MeasurementRole::baseline;
-    r.measurements.push_back(baseline);
+    r.measurements = {baseline, measurement("big", 900, big_high), measurement("small", 900, small_high)};
     return r;
   };
   const EvaluationResult first = result(1000, 1100, 1100);  // lower bound: 900
