@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <chrono>
+
+#include "db/database.h"
+#include "db/schema.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+namespace {
+
+using std::chrono::steady_clock;
+
+// SQLite calls back every so many virtual machine steps; a step takes well under a microsecond.
+constexpr int kStepsBetweenClockReads = 10'000;
+
+int past_deadline(void* deadline) {
+  return steady_clock::now() > *static_cast<const steady_clock::time_point*>(deadline) ? 1 : 0;
+}
+
+/// What a query may do: read. The connection is read-only too; this also refuses ATTACH and pragmas that
+/// change the connection.
+int authorise(void*, int action, const char* first, const char* second, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_PRAGMA: {
+      const std::string_view name = first ? first : "";
+      return second == nullptr || name == "table_info" || name == "table_xinfo" ? SQLITE_OK : SQLITE_DENY;
+    }
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+/// The line of `sql` around `offset`, with a caret below the place.
+std::string point_at(std::string_view sql, int offset) {
+  if (offset < 0) return "";
+  const auto at = std::min(static_cast<std::size_t>(offset), sql.size());
+  const std::size_t newline = at == 0 ? std::string_view::npos : sql.rfind('\n', at - 1);
+  const std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+  const std::size_t end = std::min(sql.find('\n', at), sql.size());
+  return fmt::format("\n  {}\n  {:>{}}", sql.substr(begin, end - begin), '^', at - begin + 1);
+}
+
+StatementHandle prepare(Connection& connection, std::string_view sql) {
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int result =
+      sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+  StatementHandle statement(raw);
+  if (result == SQLITE_AUTH)
+    fail(ExitCode::bad_input, "query: only SELECT is allowed: the database is opened for reading");
+  if (result != SQLITE_OK) {
+    fail(ExitCode::bad_input, "query: {}{}", sqlite3_errmsg(connection.get()),
+         point_at(sql, sqlite3_error_offset(connection.get())));
+  }
+  if (!statement) fail(ExitCode::bad_input, "query: expected a SELECT, got nothing");
+  const std::string_view remaining = sql.substr(static_cast<std::size_t>(rest - sql.data()));
+  if (remaining.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    fail(ExitCode::bad_input, "query: expected one statement, got several");
+  if (sqlite3_stmt_readonly(raw) == 0)
+    fail(ExitCode::bad_input, "query: only SELECT is allowed: the database is opened for reading");
+  return statement;
+}
+
+Cell read_cell(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return std::int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_TEXT: {
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+      return std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
+    }
+    case SQLITE_BLOB: {
+      const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
+      return std::vector<unsigned char>(bytes, bytes + sqlite3_column_bytes(statement, column));
+    }
+    default:
+      return std::monostate{};
+  }
+}
+
+}  // namespace
+
+Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
+            std::chrono::milliseconds time_limit) {
+  if (!std::filesystem::exists(file))
+    fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
+         file.string());
+  Connection connection(file, OpenMode::read_only);
+  check_database(connection, file);
+  steady_clock::time_point deadline = steady_clock::now() + time_limit;
+  sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &deadline);
+  sqlite3_set_authorizer(connection.get(), authorise, nullptr);
+  const StatementHandle statement = prepare(connection, sql);
+
+  Table table;
+  const int columns = sqlite3_column_count(statement.get());
+  for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(statement.get(), i));
+  for (;;) {
+    const int result = sqlite3_step(statement.get());
+    if (result == SQLITE_DONE) return table;
+    if ((result & 0xff) == SQLITE_INTERRUPT)
+      fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout",
+           time_limit.count());
+    if (result != SQLITE_ROW) fail(ExitCode::bad_input, "query: {}", sqlite3_errmsg(connection.get()));
+    if (row_limit > 0 && table.rows.size() == row_limit) {
+      table.truncated = true;
+      return table;
+    }
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (int i = 0; i < columns; ++i) row.push_back(read_cell(statement.get(), i));
+  }
+}
+
+}  // namespace ak::db

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+/// "AKDB" in the file header (PRAGMA application_id): how a file is known to be ours.
+inline constexpr std::int64_t kApplicationId = 0x414B4442;
+
+/// Version this program writes: the number of the last file in db/migrations.
+[[nodiscard]] std::int64_t schema_version();
+
+/// Sets durability and brings the file to schema_version(), one transaction a migration. Throws
+/// Error(database) when the file belongs to another program or to a newer version; such a file is left
+/// untouched.
+void prepare_database(Connection& connection, const std::filesystem::path& file);
+
+/// Refuses a file that prepare_database() would refuse, without writing.
+void check_database(Connection& connection, const std::filesystem::path& file);
+
+}  // namespace ak::db

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/sqlite.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+namespace ak::db {
+namespace {
+
+/// What to do about a result code, for the end of a message.
+std::string_view remedy(int result) {
+  switch (result & 0xff) {
+    case SQLITE_BUSY:
+      return "; another process holds the lock: wait for it, or give another --db";
+    case SQLITE_FULL:
+      return "; free some disk space: what was committed before is safe";
+    case SQLITE_READONLY:
+      return "; the file or its folder is not writable";
+    case SQLITE_CANTOPEN:
+      return "; does its folder exist and is it writable?";
+    case SQLITE_NOTADB:
+      return "; the file is not a database: give another --db";
+    case SQLITE_CORRUPT:
+      return "; the database is damaged: restore a copy, or give another --db";
+    default:
+      return "";
+  }
+}
+
+[[noreturn]] void throw_error(sqlite3* connection, int result, const std::string& doing) {
+  const char* words = connection ? sqlite3_errmsg(connection) : sqlite3_errstr(result);
+  throw SqliteError(result, fmt::format("{}: {}{}", doing, words, remedy(result)));
+}
+
+std::string shortened(std::string_view sql) {
+  constexpr std::size_t kShown = 80;
+  return std::string(sql.substr(0, kShown)) + (sql.size() > kShown ? "..." : "");
+}
+
+}  // namespace
+
+void close_connection(sqlite3* connection) noexcept { sqlite3_close_v2(connection); }
+void finalize_statement(sqlite3_stmt* statement) noexcept { sqlite3_finalize(statement); }
+
+Statement::Statement(sqlite3* connection, std::string_view sql) {
+  sqlite3_stmt* raw = nullptr;
+  const int result = sqlite3_prepare_v2(connection, sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
+  handle_.reset(raw);
+  if (result != SQLITE_OK) throw_error(connection, result, fmt::format("preparing '{}'", shortened(sql)));
+}
+
+void Statement::check(int result, const char* doing) const {
+  if (result == SQLITE_OK) return;
+  throw_error(sqlite3_db_handle(handle_.get()), result,
+              fmt::format("{} '{}'", doing, shortened(sqlite3_sql(handle_.get()))));
+}
+
+Statement& Statement::bind(int index, std::int64_t value) {
+  check(sqlite3_bind_int64(handle_.get(), index, value), "binding to");
+  return *this;
+}
+Statement& Statement::bind(int index, double value) {
+  check(sqlite3_bind_double(handle_.get(), index, value), "binding to");
+  return *this;
+}
+Statement& Statement::bind(int index, std::string_view value) {
+  check(sqlite3_bind_text64(handle_.get(), index, value.data() ? value.data() : "", value.size(),
+                            SQLITE_TRANSIENT, SQLITE_UTF8),
+        "binding to");
+  return *this;
+}
+Statement& Statement::bind(int index, Blob value) {
+  // A null pointer would bind NULL instead of an empty BLOB.
+  check(value.empty()
+            ? sqlite3_bind_zeroblob(handle_.get(), index, 0)
+            : sqlite3_bind_blob64(handle_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT),
+        "binding to");
+  return *this;
+}
+Statement& Statement::bind(int index, std::nullptr_t) {
+  check(sqlite3_bind_null(handle_.get(), index), "binding to");
+  return *this;
+}
+
+bool Statement::step() {
+  const int result = sqlite3_step(handle_.get());
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  const std::string doing = fmt::format("running '{}'", shortened(sqlite3_sql(handle_.get())));
+  sqlite3* connection = sqlite3_db_handle(handle_.get());
+  const std::string words = sqlite3_errmsg(connection);
+  reset();
+  throw SqliteError(result, fmt::format("{}: {}{}", doing, words, remedy(result)));
+}
+
+void Statement::run() {
+  while (step()) continue;
+  reset();
+}
+
+void Statement::reset() noexcept {
+  sqlite3_reset(handle_.get());
+  sqlite3_clear_bindings(handle_.get());
+}
+
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+
+std::string Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
+  return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)))
+               : "";
+}
+
+Connection::Connection(const std::filesystem::path& file, OpenMode mode) {
+  const int flags =
+      mode == OpenMode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  sqlite3* raw = nullptr;
+  const int result =
+      sqlite3_open_v2(file.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  handle_.reset(raw);
+  if (result != SQLITE_OK) throw_error(raw, result, fmt::format("opening database {}", file.string()));
+}
+
+void Connection::execute(const std::string& sql) {
+  const int result = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw_error(handle_.get(), result, fmt::format("running '{}'", shortened(sql)));
+}
+
+Statement& Connection::prepare(const std::string& sql) {
+  const auto found = statements_.find(sql);
+  if (found == statements_.end())
+    return statements_.emplace(sql, Statement(handle_.get(), sql)).first->second;
+  found->second.reset();
+  return found->second;
+}
+
+std::int64_t Connection::pragma(const std::string& name) {
+  Statement statement(handle_.get(), "PRAGMA " + name);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+std::int64_t Connection::last_row_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
+
+Transaction::Transaction(Connection& connection) : connection_(connection) {
+  connection_.prepare("BEGIN IMMEDIATE").run();
+}
+
+Transaction::~Transaction() {
+  // A failed rollback means SQLite rolled back itself (disk full, I/O error); there is nothing else to undo.
+  if (open_) sqlite3_exec(connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+  connection_.prepare("COMMIT").run();
+  open_ = false;
+}
+
+}  // namespace ak::db

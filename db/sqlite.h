@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/unique_handle.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace ak::db {
+
+void close_connection(sqlite3* connection) noexcept;
+void finalize_statement(sqlite3_stmt* statement) noexcept;
+using ConnectionHandle = UniqueHandle<sqlite3*, close_connection>;
+using StatementHandle = UniqueHandle<sqlite3_stmt*, finalize_statement>;
+
+/// A failed SQLite call: what was being done and the library's words; never bound values.
+class SqliteError : public Error {
+ public:
+  SqliteError(int result, const std::string& message) : Error(ExitCode::database, message), result_(result) {}
+  [[nodiscard]] int result() const noexcept { return result_; }  ///< SQLITE_BUSY, ...
+
+ private:
+  int result_;
+};
+
+using Blob = std::span<const unsigned char>;
+
+/// A prepared statement. Belongs to one connection and one thread.
+class Statement {
+ public:
+  Statement(sqlite3* connection, std::string_view sql);
+
+  Statement& bind(int index, std::int64_t value);
+  Statement& bind(int index, int value) { return bind(index, std::int64_t{value}); }
+  Statement& bind(int index, bool value) { return bind(index, std::int64_t{value}); }
+  Statement& bind(int index, double value);  ///< NaN is stored as NULL, as SQLite does
+  Statement& bind(int index, std::string_view value);
+  Statement& bind(int index, const std::string& value) { return bind(index, std::string_view(value)); }
+  Statement& bind(int index, const char* value) { return bind(index, std::string_view(value)); }
+  Statement& bind(int index, Blob value);
+  Statement& bind(int index, std::nullptr_t);
+  template <class T>
+  Statement& bind(int index, const std::optional<T>& value) {
+    return value ? bind(index, *value) : bind(index, nullptr);
+  }
+
+  /// True while there is a row. Throws SqliteError.
+  bool step();
+  /// Runs to the end, then makes the statement ready for new values.
+  void run();
+  void reset() noexcept;
+
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] sqlite3_stmt* get() const noexcept { return handle_.get(); }
+
+ private:
+  void check(int result, const char* doing) const;
+  StatementHandle handle_;
+};
+
+enum class OpenMode : std::uint8_t { create, read_only };
+
+/// One connection, used by one thread. Statements made by `prepare` are cached by their text.
+class Connection {
+ public:
+  /// Throws SqliteError naming the file.
+  Connection(const std::filesystem::path& file, OpenMode mode);
+
+  void execute(const std::string& sql);  ///< several statements, no parameters
+  /// Ready for values; owned by the connection, valid until the next call with the same text.
+  Statement& prepare(const std::string& sql);
+  [[nodiscard]] std::int64_t pragma(const std::string& name);
+  [[nodiscard]] std::int64_t last_row_id() const;
+  [[nodiscard]] sqlite3* get() const noexcept { return handle_.get(); }
+
+ private:
+  ConnectionHandle handle_;
+  std::map<std::string, Statement> statements_;
+};
+
+/// BEGIN IMMEDIATE now; rolled back when it goes out of scope without commit().
+class Transaction {
+ public:
+  [[nodiscard]] explicit Transaction(Connection& connection);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Connection& connection_;
+  bool open_ = true;
+};
+
+}  // namespace ak::db

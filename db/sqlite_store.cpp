@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/sqlite_store.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <bit>
+#include <cmath>
+
+#include "core/hash.h"
+#include "db/database.h"
+#include "db/schema.h"
+
+namespace ak::db {
+namespace {
+
+using Uid = std::array<unsigned char, 16>;
+
+std::string utc_now() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
+
+/// Seeds are unsigned 64-bit values, SQLite integers are signed: the same bits.
+std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
+
+/// SQLite has no NaN or infinity worth storing: unknown.
+std::optional<double> finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+std::optional<double> positive(double value) {
+  return value > 0 && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+std::optional<std::int64_t> known(int value) {
+  return value > 0 ? std::optional<std::int64_t>(value) : std::nullopt;
+}
+
+/// JSON text that stays valid whatever bytes a candidate put into a message.
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json params_json(const Params& params) {
+  Json json = Json::object();
+  for (const auto& [name, value] : params) std::visit([&](const auto& v) { json[name] = v; }, value);
+  return json;
+}
+
+Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
+  Json json = Json::array();
+  for (const Diagnostic& d : diagnostics) {
+    json.push_back(
+        {{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
+  }
+  return json;
+}
+
+constexpr std::string_view to_string(Depth depth) {
+  return depth == Depth::build ? "build" : depth == Depth::check ? "check" : "time";
+}
+
+std::optional<std::int64_t> formula(const Expression& expression, const Environment& environment) {
+  const Result<std::int64_t> value = expression.evaluate_integer(environment);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+std::vector<unsigned char> little_endian(const std::vector<std::uint32_t>& samples) {
+  std::vector<unsigned char> bytes;
+  bytes.reserve(4 * samples.size());
+  for (const std::uint32_t sample : samples) {
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<unsigned char>(sample >> shift));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(const std::filesystem::path& file) : connection_(file, OpenMode::create) {
+  prepare_database(connection_, file);
+}
+
+std::optional<RowId> SqliteStore::find(Statement& query) {
+  const std::optional<RowId> row = query.step() ? std::optional(query.integer(0)) : std::nullopt;
+  query.reset();
+  return row;
+}
+
+RowId SqliteStore::environment_row(const DeviceFacts& device, const std::string& version) {
+  utsname system = {};
+  uname(&system);
+  const std::string os = fmt::format("{} {}", system.sysname, system.release);
+  const std::string hash =
+      sha256_hex(fmt::format("{}\n{}\n{}\n{}", system.nodename, os, device.driver_version, version));
+  if (const auto row =
+          find(connection_.prepare("SELECT id FROM environments WHERE content_hash = ?").bind(1, hash)))
+    return *row;
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO environments (uid, content_hash, host, operating_system, driver_version, "
+          "alphakernel_version) VALUES (?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, hash)
+      .bind(3, system.nodename)
+      .bind(4, os)
+      .bind(5, device.driver_version)
+      .bind(6, version)
+      .run();
+  return connection_.last_row_id();
+}
+
+RowId SqliteStore::device_row(const DeviceFacts& device) {
+  const std::string kind(ak::to_string(device.kind));
+  const std::string arch = device.arch.major > 0 ? device.arch.sm() : "";
+  auto& query =
+      connection_.prepare("SELECT id FROM devices WHERE kind = ? AND name = ? AND uuid = ? AND arch = ?");
+  if (const auto row = find(query.bind(1, kind).bind(2, device.name).bind(3, device.uuid).bind(4, arch)))
+    return *row;
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO devices (uid, kind, name, uuid, arch, sm_count, l2_bytes, memory_bytes, "
+          "peak_bandwidth_gbps, facts) VALUES (?,?,?,?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, kind)
+      .bind(3, device.name)
+      .bind(4, device.uuid)
+      .bind(5, arch)
+      .bind(6, device.sm_count)
+      .bind(7, device.l2_bytes)
+      .bind(8, device.memory_bytes)
+      .bind(9, positive(device.peak_bandwidth_gbps()))
+      .bind(10, dump(to_json(device)))
+      .run();
+  return connection_.last_row_id();
+}
+
+RowId SqliteStore::definition_row(const ProblemInstance& problem) {
+  const std::string hash = problem.definition.hash();
+  if (const auto row =
+          find(connection_.prepare("SELECT id FROM definitions WHERE content_hash = ?").bind(1, hash)))
+    return *row;
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO definitions (uid, content_hash, name, problem, params, definition) VALUES "
+          "(?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, hash)
+      .bind(3, problem.definition.name)
+      .bind(4, problem.problem)
+      .bind(5, dump(params_json(problem.params)))
+      .bind(6, dump(to_json(problem.definition)))
+      .run();
+  return connection_.last_row_id();
+}
+
+std::map<std::string, RowId> SqliteStore::workload_rows(RowId definition, const ProblemInstance& problem) {
+  std::map<std::string, RowId> rows;
+  for (const Workload& workload : problem.workloads) {
+    auto& query =
+        connection_.prepare("SELECT id FROM workloads WHERE definition_id = ? AND workload_uid = ?");
+    if (const auto row = find(query.bind(1, definition).bind(2, workload.uid))) {
+      rows[workload.name] = *row;
+      continue;
+    }
+    const Environment environment = problem.environment(workload.axes);
+    const Uid uid = random_uid();
+    connection_
+        .prepare(
+            "INSERT INTO workloads (uid, definition_id, name, workload_uid, axes, weight, checked, timed, "
+            "flops, bytes_read, bytes_written) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?)")
+        .bind(1, Blob(uid))
+        .bind(2, definition)
+        .bind(3, workload.name)
+        .bind(4, workload.uid)
+        .bind(5, dump(Json(workload.axes)))
+        .bind(6, workload.weight)
+        .bind(7, workload.has(WorkloadRole::check))
+        .bind(8, workload.has(WorkloadRole::time))
+        .bind(9, formula(problem.flops, environment))
+        .bind(10, formula(problem.bytes_read, environment))
+        .bind(11, formula(problem.bytes_written, environment))
+        .run();
+    rows[workload.name] = connection_.last_row_id();
+  }
+  return rows;
+}
+
+RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInstance& problem,
+                                 const DeviceFacts& device, const Arch& arch) {
+  Transaction transaction(connection_);
+  OpenSession open{.definition = definition_row(problem), .device = device_row(device), .workloads = {}};
+  open.workloads = workload_rows(open.definition, problem);
+  const RowId environment = environment_row(device, session.version);
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO sessions (uid, definition_id, device_id, environment_id, arch, command, proposer, "
+          "strategy, seed, budgets, status, reason, started_at) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,'running','',?)")
+      .bind(1, Blob(uid))
+      .bind(2, open.definition)
+      .bind(3, open.device)
+      .bind(4, environment)
+      .bind(5, arch.sm())
+      .bind(6, session.command)
+      .bind(7, session.proposer)
+      .bind(8, session.strategy)
+      .bind(9, as_signed(session.seed))
+      .bind(10, dump(session.budgets))
+      .bind(11, utc_now())
+      .run();
+  const RowId id = connection_.last_row_id();
+  transaction.commit();
+  sessions_[id] = std::move(open);
+  return id;
+}
+
+RowId SqliteStore::source_row(const Candidate& candidate) {
+  const std::string hash = candidate.source_hash();
+  if (const auto row =
+          find(connection_.prepare("SELECT id FROM sources WHERE content_hash = ?").bind(1, hash)))
+    return *row;
+  const Uid uid = random_uid();
+  connection_.prepare("INSERT INTO sources (uid, content_hash, text) VALUES (?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, hash)
+      .bind(3, candidate.source)
+      .run();
+  return connection_.last_row_id();
+}
+
+RowId SqliteStore::variant_row(RowId definition, const Candidate& candidate) {
+  const std::string hash = candidate.variant_hash();
+  auto& query = connection_.prepare("SELECT id FROM variants WHERE definition_id = ? AND variant_hash = ?");
+  if (const auto row = find(query.bind(1, definition).bind(2, hash))) return *row;
+  const RowId source = source_row(candidate);
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO variants (uid, definition_id, source_id, variant_hash, name, plan, tunables) VALUES "
+          "(?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, definition)
+      .bind(3, source)
+      .bind(4, hash)
+      .bind(5, candidate.name)
+      .bind(6, dump(to_json(candidate.plan)))
+      .bind(7, dump(Json(candidate.tunables)))
+      .run();
+  return connection_.last_row_id();
+}
+
+RowId SqliteStore::proposal_row(const EvaluationRecord& record, RowId variant) {
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO proposals (uid, session_id, variant_id, iteration, proposer, arm) VALUES "
+          "(?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, record.session)
+      .bind(3, variant)
+      .bind(4, record.iteration)
+      .bind(5, record.proposer)
+      .bind(6, record.arm)
+      .run();
+  const RowId id = connection_.last_row_id();
+  for (const RowId parent : record.parents) {
+    connection_.prepare("INSERT OR IGNORE INTO variant_parents (variant_id, parent_id) VALUES (?,?)")
+        .bind(1, variant)
+        .bind(2, parent)
+        .run();
+  }
+  return id;
+}
+
+std::optional<RowId> SqliteStore::build_row(RowId variant, const EvaluationRecord& record) {
+  const auto& build = record.result->build;
+  if (!build || build->key.empty()) return std::nullopt;
+  auto& query = connection_.prepare("SELECT id FROM builds WHERE variant_id = ? AND build_key = ?");
+  if (const auto row = find(query.bind(1, variant).bind(2, build->key))) return row;
+  const Uid uid = random_uid();
+  const bool built = !build->cubin.empty();
+  connection_
+      .prepare(
+          "INSERT INTO builds (uid, variant_id, arch, build_key, nvrtc_version, status, cubin_hash, "
+          "cubin_bytes, ptx_bytes, compile_ms, log) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, variant)
+      .bind(3, record.request->arch.sm())
+      .bind(4, build->key)
+      .bind(5, build->nvrtc_version)
+      .bind(6, ak::to_string(build->outcome.status))
+      .bind(7, built ? std::optional(sha256_hex(build->cubin)) : std::nullopt)
+      .bind(8, built ? std::optional<std::int64_t>(build->cubin.size()) : std::nullopt)
+      .bind(9, built ? std::optional<std::int64_t>(build->ptx.size()) : std::nullopt)
+      .bind(10, build->compile_ms)
+      .bind(11, build->log)
+      .run();
+  const RowId id = connection_.last_row_id();
+  for (const KernelFacts& kernel : build->kernels) {
+    connection_
+        .prepare(
+            "INSERT OR IGNORE INTO build_kernels (build_id, kernel, lowered_name, registers, "
+            "static_shared_bytes, spill_store_bytes, spill_load_bytes, stack_bytes) "
+            "VALUES (?,?,?,?,?,?,?,?)")
+        .bind(1, id)
+        .bind(2, kernel.expression)
+        .bind(3, kernel.lowered_name)
+        .bind(4, kernel.registers)
+        .bind(5, kernel.static_shared_bytes)
+        .bind(6, kernel.spill_store_bytes)
+        .bind(7, kernel.spill_load_bytes)
+        .bind(8, kernel.stack_bytes)
+        .run();
+  }
+  return id;
+}
+
+RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSession& session, RowId variant,
+                                  RowId proposal, std::optional<RowId> build) {
+  const EvaluationResult& result = *record.result;
+  const StageTimes& times = result.stage_times;
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO evaluations (uid, session_id, proposal_id, variant_id, build_id, device_id, depth, "
+          "input_seed, status, stage, message, diagnostics, "
+          "score_ns, occupancy_ratio, occupancy_limiter, cache_hit, queue_ms, build_ms, device_wait_ms, "
+          "check_ms, time_ms, gpu_busy_ms, total_ms, ended_at) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, record.session)
+      .bind(3, proposal)
+      .bind(4, variant)
+      .bind(5, build)
+      .bind(6, session.device)
+      .bind(7, to_string(record.request->depth))
+      .bind(8, as_signed(record.request->seed))
+      .bind(9, ak::to_string(result.outcome.status))
+      .bind(10, ak::to_string(result.outcome.stage))
+      .bind(11, result.outcome.message)
+      .bind(12, dump(diagnostics_json(result.outcome.diagnostics)))
+      .bind(13, result.score_ns)
+      .bind(14, result.occupancy ? std::optional(result.occupancy->ratio) : std::nullopt)
+      .bind(15, result.occupancy ? std::optional(result.occupancy->limiter) : std::nullopt)
+      .bind(16, result.build && result.build->cache_hit)
+      .bind(17, times.queue_ms)
+      .bind(18, times.build_ms)
+      .bind(19, times.device_wait_ms)
+      .bind(20, times.check_ms)
+      .bind(21, times.time_ms)
+      .bind(22, times.gpu_busy_ms)
+      .bind(23, times.total_ms)
+      .bind(24, utc_now())
+      .run();
+  return connection_.last_row_id();
+}
+
+void SqliteStore::check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session) {
+  for (const CheckRecord& check : record.result->checks) {
+    connection_
+        .prepare(
+            "INSERT INTO checks (evaluation_id, workload_id, distribution, input_seed, tensor, passed, "
+            "max_error, mean_error, tolerance, worst_index, "
+            "worst_expected, worst_got, nonfinite_mismatches) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")
+        .bind(1, evaluation)
+        .bind(2, session.workloads.at(check.workload))
+        .bind(3, check.distribution)
+        .bind(4, as_signed(check.seed))
+        .bind(5, check.tensor)
+        .bind(6, check.passed)
+        .bind(7, finite(check.max_error))
+        .bind(8, finite(check.mean_error))
+        .bind(9, finite(check.tolerance))
+        .bind(10, check.worst_index >= 0 ? std::optional(check.worst_index) : std::nullopt)
+        .bind(11, finite(check.worst_expected))
+        .bind(12, finite(check.worst_got))
+        .bind(13, check.nonfinite_mismatches)
+        .run();
+  }
+}
+
+void SqliteStore::measurement_rows(RowId evaluation, const EvaluationRecord& record,
+                                   const OpenSession& session) {
+  for (const Measurement& m : record.result->measurements) {
+    const Uid uid = random_uid();
+    const std::vector<unsigned char> samples = little_endian(m.samples_ns);
+    connection_
+        .prepare(
+            "INSERT INTO measurements (uid, evaluation_id, workload_id, role, label, method, cold, samples, "
+            "launches_per_sample, truncated, median_ns, ci_low_ns, "
+            "ci_high_ns, sm_clock_mhz, memory_clock_mhz, temperature_c, throttle_reasons) VALUES "
+            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+        .bind(1, Blob(uid))
+        .bind(2, evaluation)
+        .bind(3, session.workloads.at(m.workload))
+        .bind(4, ak::to_string(m.role))
+        .bind(5, m.label)
+        .bind(6, m.method)
+        .bind(7, m.cold)
+        .bind(8, Blob(samples))
+        .bind(9, m.launches_per_sample)
+        .bind(10, m.truncated)
+        .bind(11, positive(m.median_ns))
+        .bind(12, positive(m.ci_low_ns))
+        .bind(13, positive(m.ci_high_ns))
+        .bind(14, known(m.sm_clock_mhz))
+        .bind(15, known(m.memory_clock_mhz))
+        .bind(16, known(m.temperature_c))
+        .bind(17, m.throttle_reasons)
+        .run();
+  }
+}
+
+StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
+  AK_ASSERT(record.request && record.result, "an evaluation record refers to its request and result");
+  const auto session = sessions_.find(record.session);
+  AK_ASSERT(session != sessions_.end(), "evaluations are committed to a session begun by the same store");
+  Transaction transaction(connection_);
+  StoredEvaluation stored;
+  stored.variant = variant_row(session->second.definition, record.request->candidate);
+  const RowId proposal = proposal_row(record, stored.variant);
+  const std::optional<RowId> build = build_row(stored.variant, record);
+  stored.evaluation = evaluation_row(record, session->second, stored.variant, proposal, build);
+  check_rows(stored.evaluation, record, session->second);
+  measurement_rows(stored.evaluation, record, session->second);
+  transaction.commit();
+  return stored;
+}
+
+void SqliteStore::end_session(RowId session, std::string_view status, std::string_view reason,
+                              std::optional<RowId> best_variant) {
+  Transaction transaction(connection_);
+  connection_
+      .prepare("UPDATE sessions SET status = ?, reason = ?, best_variant_id = ?, ended_at = ? WHERE id = ?")
+      .bind(1, status)
+      .bind(2, reason)
+      .bind(3, best_variant)
+      .bind(4, utc_now())
+      .bind(5, session)
+      .run();
+  transaction.commit();
+  sessions_.erase(session);
+}
+
+std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file) {
+  if (const auto folder = file.parent_path(); !folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+      fail(ExitCode::database, "cannot make the folder {} of the database: {}", folder.string(),
+           error.message());
+  }
+  return std::make_unique<SqliteStore>(file);
+}
+
+std::filesystem::path default_database() {
+  if (const char* file = std::getenv("ALPHAKERNEL_DB"); file && *file) return file;
+  if (const char* folder = std::getenv("XDG_DATA_HOME"); folder && *folder)
+    return std::filesystem::path(folder) / "alphakernel/alphakernel.db";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".local/share/alphakernel/alphakernel.db";
+  fail(ExitCode::database, "no place for the database: give --db FILE or set ALPHAKERNEL_DB");
+}
+
+}  // namespace ak::db

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/store.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+/// VariantStore in an SQLite file. One object a process and thread; several processes may share the file.
+class SqliteStore final : public VariantStore {
+ public:
+  explicit SqliteStore(const std::filesystem::path& file);
+
+  RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
+                      const Arch& arch) override;
+  StoredEvaluation commit(const EvaluationRecord& record) override;
+  void end_session(RowId session, std::string_view status, std::string_view reason,
+                   std::optional<RowId> best_variant) override;
+
+ private:
+  /// What the rows of a running session refer to.
+  struct OpenSession {
+    RowId definition = 0, device = 0;
+    std::map<std::string, RowId> workloads;  ///< by name
+  };
+
+  RowId environment_row(const DeviceFacts& device, const std::string& version);
+  RowId device_row(const DeviceFacts& device);
+  RowId definition_row(const ProblemInstance& problem);
+  std::map<std::string, RowId> workload_rows(RowId definition, const ProblemInstance& problem);
+  RowId source_row(const Candidate& candidate);
+  RowId variant_row(RowId definition, const Candidate& candidate);
+  RowId proposal_row(const EvaluationRecord& record, RowId variant);
+  std::optional<RowId> build_row(RowId variant, const EvaluationRecord& record);
+  RowId evaluation_row(const EvaluationRecord& record, const OpenSession& session, RowId variant,
+                       RowId proposal, std::optional<RowId> build);
+  void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
+  void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
+  /// Id of the row that the one-parameter query finds, or nothing.
+  std::optional<RowId> find(Statement& query);
+
+  Connection connection_;
+  std::map<RowId, OpenSession> sessions_;
+};
+
+}  // namespace ak::db
