@@ -40,7 +40,10 @@ fs::path make_pch_folder() {
   const fs::path folder = pch_folder(::getpid());
   std::error_code error;
   fs::create_directories(folder, error);
-  return error ? fs::path{} : folder;
+  if (error) return {};
+  // NVRTC writes a precompiled header to a temporary file first; elsewhere the confinement would refuse it.
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  return folder;
 }
 
 Json describe(const Nvrtc& nvrtc, const Confinement& confinement) {
@@ -65,8 +68,8 @@ class Service {
  public:
   explicit Service(const CudaToolkit& toolkit) : nvrtc_(load(toolkit)) {
     limit_resources(kCompileWorkerBytes, kFileBytes);
-    warm_up(nvrtc_, toolkit);
     const fs::path folder = make_pch_folder();
+    warm_up(nvrtc_, toolkit);
     confinement_ =
         confine_files(toolkit.include_dirs, folder.empty() ? std::vector<fs::path>{} : std::vector{folder});
     compiler_.emplace(nvrtc_, toolkit, folder);
