@@ -109,6 +109,7 @@ WorkerProcess::WorkerProcess(std::vector<std::string> argv, std::chrono::millise
   hello.body["protocol"] = kProtocolVersion;
   hello.body["heartbeat_ms"] = heartbeat_.count();
   outbox_.push_back(encode(hello, nonce_));
+  ::eventfd_write(wake_.get(), 1);
   thread_ = std::thread([this] { run(); });
 }
 

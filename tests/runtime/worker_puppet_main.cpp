@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A test program that is its own worker: `PROGRAM worker --role compile` serves the protocol, and the role
+// `puppet` does as the tests say.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "runtime/worker_main.h"
+#include "runtime/worker_protocol.h"
+
+namespace {
+
+int serve_puppet() {
+  ak::runtime::WorkerChannel channel;
+  if (!channel.await_hello()) return 1;
+  channel.answer_hello(ak::Json::object());
+  while (const auto request = channel.receive()) {
+    if (request->type == "print") {
+      std::fputs(request->body["text"].get<std::string>().c_str(), stdout);
+      std::fflush(stdout);
+      std::fputs("and a complaint\n", stderr);
+    }
+    if (request->type == "stick")
+      for (;;) {
+      }
+    channel.respond(*request, "echo", request->body);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "puppet") return serve_puppet();
+  if (!arguments.empty() && arguments[0] == "worker")
+    return ak::runtime::worker_main(std::span(arguments).subspan(1));
+  return Catch::Session().run(argc, argv);
+}
