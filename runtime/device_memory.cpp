@@ -45,14 +45,13 @@ HiddenBuffer::HiddenBuffer(std::size_t bytes, int ordinal, const std::string& wh
   check(driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
         "asking for the allocation granularity");
   reserved_ = (std::max<std::size_t>(bytes, 1) + granularity - 1) / granularity * granularity;
-  try {
-    check(driver().cuMemCreate(&handle_, reserved_, &properties, 0), "allocating {} ({} bytes)", what, bytes);
-    has_handle_ = true;
-    check(driver().cuMemAddressReserve(&address_, reserved_, 0, 0, 0), "reserving addresses for {}", what);
-  } catch (...) {
-    release();
-    throw;
-  }
+  check(driver().cuMemCreate(&handle_, reserved_, &properties, 0), "allocating {} ({} bytes)", what, bytes);
+  has_handle_ = true;
+  CUdeviceptr address = 0;
+  const CUresult result = driver().cuMemAddressReserve(&address, reserved_, 0, 0, 0);
+  if (result != CUDA_SUCCESS) release();
+  check(result, "reserving addresses for {}", what);
+  address_ = address;
 }
 
 HiddenBuffer::HiddenBuffer(HiddenBuffer&& other) noexcept

@@ -49,15 +49,8 @@ std::string_view file_text(std::string_view name) {
   return {};
 }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names{
-      "sum_squares_double", "sum_squares_integer", "scan_bytes", "first_difference",
-      "hash_bytes",         "flush_write",         "flush_read", "spin"};
-  for (const DTypeInfo& dtype : dtypes()) {
-    names.push_back(fmt::format("fill_{}", dtype.name));
-    names.push_back(fmt::format("compare_{}", dtype.name));
-  }
-  return names;
+bool uses(const std::vector<DType>& used, DType dtype) {
+  return std::find(used.begin(), used.end(), dtype) != used.end();
 }
 
 template <class T>
@@ -71,11 +64,20 @@ std::vector<T> download(CUdeviceptr address, std::size_t count, CUstream stream)
 
 }  // namespace
 
-HarnessSource harness_source() {
-  return {.file_name = "harness_kernels.cu",
-          .source = std::string(file_text("device/harness_kernels.cu")),
-          .headers = {{"random_input.cuh", std::string(file_text("device/random_input.cuh"))}},
-          .kernels = kernel_names()};
+HarnessSource harness_source(const std::vector<DType>& used) {
+  HarnessSource harness{.file_name = "harness_kernels.cu",
+                        .source = std::string(file_text("device/harness_kernels.cu")),
+                        .options = {},
+                        .headers = {{"random_input.cuh", std::string(file_text("device/random_input.cuh"))}},
+                        .kernels = {"sum_squares_double", "sum_squares_integer", "scan_bytes",
+                                    "first_difference", "hash_bytes", "flush_write", "flush_read", "spin"}};
+  for (const DTypeInfo& dtype : dtypes()) {
+    if (!uses(used, dtype.dtype)) continue;
+    harness.options.push_back(fmt::format("-DAK_USE_{}", dtype.name));
+    harness.kernels.push_back(fmt::format("fill_{}", dtype.name));
+    harness.kernels.push_back(fmt::format("compare_{}", dtype.name));
+  }
+  return harness;
 }
 
 Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t count) {

@@ -14,13 +14,15 @@
 
 namespace ak::runtime {
 
-/// Source, in-memory headers and kernel names of runtime/device/harness_kernels.cu.
+/// What runtime/device/harness_kernels.cu is compiled with.
 struct HarnessSource {
   std::string file_name, source;
+  std::vector<std::string> options;  ///< besides the standard ones
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> kernels;
 };
-[[nodiscard]] HarnessSource harness_source();
+/// @param used dtypes to fill and compare; repetitions do no harm.
+[[nodiscard]] HarnessSource harness_source(const std::vector<DType>& used);
 
 /// One block's share of a comparison, as the kernels write it.
 struct BlockComparison {

@@ -16,10 +16,16 @@ TranslationUnit assembled(const ProblemInstance& problem, Result<TranslationUnit
   return std::move(unit).value();
 }
 
-TranslationUnit harness_unit(const Arch& arch, const SourceAssembler& assembler) {
-  HarnessSource harness = harness_source();
+TranslationUnit harness_unit(const ProblemInstance& problem, const Arch& arch,
+                             const SourceAssembler& assembler) {
+  std::vector<DType> used;
+  for (const auto* list : {&problem.definition.inputs, &problem.definition.outputs}) {
+    for (const TensorSpec& tensor : *list) used.push_back(tensor.dtype);
+  }
+  HarnessSource harness = harness_source(used);
   TranslationUnit unit = assembler.plain(harness.file_name, harness.source, arch);
   for (auto& header : harness.headers) unit.headers.push_back(std::move(header));
+  unit.options.insert(unit.options.end(), harness.options.begin(), harness.options.end());
   unit.kernels = std::move(harness.kernels);
   return unit;
 }
@@ -57,7 +63,7 @@ KernelImage kernel_image(const BuildResult& build) {
 ProblemBuild::ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
                            const SourceAssembler& assembler, const Submit& submit)
     : problem_(std::move(problem)), arch_(arch) {
-  start(Part::harness, harness_unit(arch, assembler), submit);
+  start(Part::harness, harness_unit(*problem_, arch, assembler), submit);
   start(Part::exact, assembled(*problem_, assembler.exact_reference(*problem_, arch)), submit);
   start(Part::twin, assembled(*problem_, assembler.twin_reference(*problem_, arch)), submit);
 }

@@ -152,11 +152,14 @@ TEST_CASE("an unknown workload name is the caller's mistake") {
 TEST_CASE("the harness's own kernels compile for every architecture") {
   CompilePool pool(
       {.worker_command = test::self_as_worker(), .workers = 1, .deadline = 60s, .cache_dir = {}});
-  const HarnessSource harness = harness_source();
+  std::vector<DType> all;
+  for (const DTypeInfo& dtype : dtypes()) all.push_back(dtype.dtype);
+  const HarnessSource harness = harness_source(all);
   for (const char* name : {"sm_80", "sm_90a", "sm_100a", "sm_120a"}) {
     TranslationUnit unit =
         test::plain_assembler().plain(harness.file_name, harness.source, parse_arch(name).value());
     unit.headers = harness.headers;
+    unit.options.insert(unit.options.end(), harness.options.begin(), harness.options.end());
     unit.kernels = harness.kernels;
     static_cast<void>(pool.submit(unit));
     const auto built = pool.wait(steady_clock::now() + 60s);
