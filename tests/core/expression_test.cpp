@@ -400,7 +400,7 @@ class Generator {
 TEST_CASE("random expressions have the value of the tree they were written from") {
   Generator generator(20240607);
   int with_value = 0;
-  const int rounds = test::fuzz_iterations(20'000);
+  const int rounds = test::fuzz_iterations(10'000);
   for (int i = 0; i < rounds; ++i) {
     const Sample sample = generator.sample(i % 5);
     if (sample.text.size() > 4000) continue;
@@ -457,7 +457,7 @@ TEST_CASE("no text makes the parser or the evaluator crash") {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
   };
   int parsed_count = 0;
-  for (int i = 0; i < test::fuzz_iterations(40'000); ++i) {
+  for (int i = 0; i < test::fuzz_iterations(20'000); ++i) {
     std::string text;
     for (std::size_t length = below(30); length > 0; --length) {
       text += i % 4 == 0 ? std::string(1, static_cast<char>(below(256))) : kPieces[below(std::size(kPieces))];
