@@ -79,11 +79,13 @@ __device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
     for (int u = 0; u < UNROLL; ++u) sums[u] += sum_of(packs[u]);
   }
   // At most one block has a part of the last tile: whole vectors where they fit, then single elements.
+#pragma unroll 1
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
       sums[0] += sum_of(load(x + start));
     } else {
+#pragma unroll 1
       for (long long i = start; i < n; ++i) sums[0] += static_cast<float>(x[i]);
     }
   }
@@ -127,6 +129,7 @@ __global__ void __launch_bounds__(BLOCK)
   if (!is_last_block(finished)) return;
   float total = 0.0f;
   // __ldcg reads from L2, where the other blocks' sums are: this SM's L1 could hold older lines.
+#pragma unroll 4
   for (int i = static_cast<int>(threadIdx.x); i < static_cast<int>(gridDim.x); i += BLOCK) total += __ldcg(partial + i);
   total = block_sum<BLOCK>(total);
   if (threadIdx.x == 0) y[0] = static_cast<scalar_t>(total);

@@ -77,11 +77,13 @@ __device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
     for (int u = 0; u < UNROLL; ++u) sums[u] += sum_of(packs[u]);
   }
   // At most one block has a part of the last tile: whole vectors where they fit, then single elements.
+#pragma unroll 1
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
       sums[0] += sum_of(load(x + start));
     } else {
+#pragma unroll 1
       for (long long i = start; i < n; ++i) sums[0] += static_cast<float>(x[i]);
     }
   }

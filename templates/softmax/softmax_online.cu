@@ -166,6 +166,7 @@ __device__ __forceinline__ void softmax_row(const scalar_t* x, scalar_t* y, long
 
   Running running;
   for (long long tile = 0; tile < full; tile += kTile) take_tile<WIDTH>(x + tile + lane, running);
+#pragma unroll 1
   for (long long i = full + lane; i < n; i += kStep) {
     const Pack<WIDTH> pack = load<WIDTH>(x + i);
     float maximum = running.maximum;

@@ -201,6 +201,7 @@ __global__ void __launch_bounds__(512)
 #pragma unroll
     for (int k = 0; k < VEC; ++k) sum += exp_of(static_cast<float>(pack.value[k]) - maximum);
   }
+#pragma unroll 1
   for (long long i = whole + threadIdx.x; i < n; i += 512) {
     const float value = static_cast<float>(x[i]);
     const float next = fmaxf(maximum, value);
@@ -219,6 +220,7 @@ __global__ void __launch_bounds__(512)
     }
     store<VEC>(y + i, pack);
   }
+#pragma unroll 1
   for (long long i = whole + threadIdx.x; i < n; i += 512) {
     y[i] = static_cast<scalar_t>(exp_of(static_cast<float>(x[i]) - row_maximum) * scale);
   }

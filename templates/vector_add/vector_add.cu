@@ -91,11 +91,13 @@ __device__ __forceinline__ void add_full_tile(const scalar_t* a, const scalar_t*
 // The last tile: whole vectors where they fit, then single elements (at most VEC - 1).
 __device__ __forceinline__ void add_last_tile(const scalar_t* a, const scalar_t* b, scalar_t* c, long long first,
                                               long long n) {
+#pragma unroll 1
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
       store(c + start, add(load(a + start), load(b + start)));
     } else {
+#pragma unroll 1
       for (long long i = start; i < n; ++i) c[i] = add(a[i], b[i]);
     }
   }
