@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/runtime/gpu_bench.h"
+
+#include <catch2/catch.hpp>
+
+namespace ak::test {
+
+GpuBench::GpuBench(const TinyProblem& tiny, bool time_baseline) : problem_(make_problem(tiny)) {
+  std::string why;
+  const auto devices = runtime::probe_devices(self_as_worker(), why);
+  INFO(why);
+  REQUIRE_FALSE(devices.empty());
+  runtime::EvaluatorOptions options;
+  options.target = devices.front().arch;
+  options.compile_workers = 2;
+  options.worker_command = self_as_worker();
+  options.time_baseline = time_baseline;
+  evaluator_ = runtime::make_local_evaluator(std::move(options), plain_assembler());
+}
+
+EvaluationResult GpuBench::run(const std::string& plan, const std::string& source, Depth depth) {
+  EvaluationRequest request;
+  request.problem = problem_;
+  request.candidate = make_candidate("candidate_" + std::to_string(++count_), plan, source);
+  request.arch = evaluator_->capabilities().device.arch;
+  request.depth = depth;
+  request.seed = 0x5eed;
+  static_cast<void>(evaluator_->submit(std::move(request)));
+  auto completed = evaluator_->wait_any(std::chrono::steady_clock::now() + std::chrono::seconds(120));
+  REQUIRE(completed);
+  return std::move(completed->result);
+}
+
+std::string kernel(const std::string& body, const std::string& type, const std::string& before) {
+  return "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n" + before +
+         "\nextern \"C\" __global__ void k(const " + type + "* a, const " + type + "* b, " + type +
+         "* c, long long n) {\n  const long long i = blockIdx.x * 256ll + threadIdx.x;\n" + body + "\n}\n";
+}
+
+std::string describe(const EvaluationResult& result) {
+  std::string text = std::string(to_string(result.outcome.status)) + " at " +
+                     std::string(to_string(result.outcome.stage)) + ": " + result.outcome.message;
+  for (const Diagnostic& diagnostic : result.outcome.diagnostics)
+    text += "\n  " + diagnostic.message.substr(0, 300);
+  for (const CheckRecord& check : result.checks) {
+    text += fmt::format(
+        "\n  check {} {} {}: passed {} max {} mean {} tolerance {} worst {} got {} expected {}",
+        check.workload, check.distribution, check.tensor, check.passed, check.max_error, check.mean_error,
+        check.tolerance, check.worst_index, check.worst_got, check.worst_expected);
+  }
+  for (const Measurement& m : result.measurements) {
+    text += fmt::format("\n  time {} {}: median {} ns [{}, {}], {} samples, truncated {}, {} MHz", m.workload,
+                        m.label, m.median_ns, m.ci_low_ns, m.ci_high_ns, m.samples_ns.size(), m.truncated,
+                        m.sm_clock_mhz);
+  }
+  if (result.build && result.build->outcome.status != Status::ok)
+    text += "\n" + result.build->log.substr(0, 2'000);
+  return text;
+}
+
+}  // namespace ak::test

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/local_evaluator.h"
+#include "tests/runtime/tiny_problem.h"
+
+namespace ak::test {
+
+/// One evaluator on device 0 and one problem, for tests that evaluate candidates one at a time.
+class GpuBench {
+ public:
+  explicit GpuBench(const TinyProblem& tiny, bool time_baseline = false);
+
+  /// Evaluates `source` with the elementwise plan of its kernel `k`.
+  [[nodiscard]] EvaluationResult run(const std::string& source) { return run(elementwise_plan("k"), source); }
+  [[nodiscard]] EvaluationResult run(const std::string& plan, const std::string& source,
+                                     Depth depth = Depth::time);
+
+ private:
+  std::shared_ptr<const ProblemInstance> problem_;
+  std::unique_ptr<Evaluator> evaluator_;
+  int count_ = 0;
+};
+
+/// `extern "C" __global__ void k(const T* a, const T* b, T* c, long long n)` with `i` defined and `body`
+/// inside.
+[[nodiscard]] std::string kernel(const std::string& body, const std::string& type = "float",
+                                 const std::string& before = "");
+
+/// What happened, for INFO.
+[[nodiscard]] std::string describe(const EvaluationResult& result);
+
+}  // namespace ak::test
