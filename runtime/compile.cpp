@@ -82,6 +82,13 @@ std::string list(const std::vector<Arch>& archs) {
   return text;
 }
 
+// NVRTC's front end does not always say that memory ended: it may fail while reporting, and then names no
+// error.
+bool ended_for_memory(nvrtcResult status, std::string_view log, const std::vector<Diagnostic>& diagnostics) {
+  if (status == NVRTC_ERROR_OUT_OF_MEMORY || log.find("out of memory") != std::string_view::npos) return true;
+  return diagnostics.empty() && log.find("catastrophic error") != std::string_view::npos;
+}
+
 bool is_too_large_for_the_device(std::string_view log) {
   return log.find("ptxas error") != std::string_view::npos &&
          log.find("uses too much") != std::string_view::npos;
@@ -90,7 +97,7 @@ bool is_too_large_for_the_device(std::string_view log) {
 Outcome failure(nvrtcResult status, const Nvrtc& nvrtc, std::string_view log,
                 std::vector<Diagnostic> diagnostics) {
   Outcome outcome{Status::compile_error, StageId::build, "", std::move(diagnostics)};
-  if (status == NVRTC_ERROR_OUT_OF_MEMORY) {
+  if (ended_for_memory(status, log, outcome.diagnostics)) {
     outcome.status = Status::out_of_memory;
     outcome.message = "the compiler ran out of memory on this source";
     return outcome;

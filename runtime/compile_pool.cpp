@@ -125,12 +125,14 @@ void CompilePool::start(Slot& slot) {
   slot.deadline = Clock::now() + kStartLimit;
 }
 
-void CompilePool::stop(Slot& slot) {
+// Ends the worker; what it was working on goes back to the caller.
+std::optional<CompilePool::Job> CompilePool::stop(Slot& slot) {
   slot.process.reset();
-  slot.job.reset();
   std::error_code error;
   if (!slot.pch_folder.empty()) std::filesystem::remove_all(slot.pch_folder, error);
   slot.pch_folder.clear();
+  slot.started = false;
+  return std::exchange(slot.job, std::nullopt);
 }
 
 Result<CompilerFacts> CompilePool::greet(Slot& slot) {
@@ -194,8 +196,8 @@ void CompilePool::interrupt(BuildTicket ticket) {
   }
   for (auto& slot : slots_) {
     if (!slot.job || slot.job->ticket != ticket) continue;
-    finish(*slot.job, Status::interrupted, "the build was cancelled");
-    stop(slot);
+    const auto job = stop(slot);
+    finish(*job, Status::interrupted, "the build was cancelled");
   }
 }
 
@@ -242,20 +244,24 @@ void CompilePool::take_answer(Slot& slot, const WorkerMessage& message) {
     return lose(slot, {fmt::format("gave a malformed answer: {}", error.what()), -1, 0});
   }
   if (cache_) cache_->store(result);
-  finish(*slot.job, std::move(result));
+  const Job job = std::move(*slot.job);
   slot.job.reset();
-  if (slot.process->resident_bytes() > kRecycleBytes) stop(slot);
+  // After running out of memory a compiler is not to be trusted with another source.
+  const bool exhausted = result.outcome.status == Status::out_of_memory;
+  if (exhausted || slot.process->resident_bytes() > kRecycleBytes) stop(slot);
+  finish(job, std::move(result));
 }
 
 void CompilePool::lose(Slot& slot, const WorkerLost& lost) {
-  if (slot.job && slot.started) {
+  const bool started = slot.started;
+  auto job = stop(slot);
+  if (job && started) {
     const auto [status, message] = verdict(lost);
-    finish(*slot.job, status, message);
-  } else if (slot.job) {
-    waiting_.push_front(std::move(*slot.job));  // not its fault
+    finish(*job, status, message);
+  } else if (job) {
+    waiting_.push_front(std::move(*job));  // not its fault
   }
-  if (!slot.started && ++failed_starts_ >= kMaxFailedStarts) give_up(lost);
-  stop(slot);
+  if (!started && ++failed_starts_ >= kMaxFailedStarts) give_up(lost);
 }
 
 void CompilePool::give_up(const WorkerLost& lost) {
@@ -266,10 +272,9 @@ void CompilePool::give_up(const WorkerLost& lost) {
 }
 
 void CompilePool::expire(Slot& slot) {
-  finish(
-      *slot.job, Status::timeout,
-      fmt::format("compilation took longer than {} s", static_cast<double>(slot.job->limit.count()) / 1000));
-  stop(slot);
+  const auto job = stop(slot);
+  finish(*job, Status::timeout,
+         fmt::format("compilation took longer than {} s", static_cast<double>(job->limit.count()) / 1000));
 }
 
 void CompilePool::assign() {

@@ -88,7 +88,7 @@ class CompilePool {
   };
 
   void start(Slot& slot);
-  void stop(Slot& slot);
+  std::optional<Job> stop(Slot& slot);
   Result<CompilerFacts> greet(Slot& slot);
   void wake();
 

@@ -68,8 +68,9 @@ bool is_out_of_memory() {
   const ssize_t count = ::pread(status_descriptor, text.data(), text.size() - 1, 0);
   std::size_t pages = 0;
   if (count > 0) std::from_chars(text.data(), text.data() + count, pages);
-  // A compiler that dies within the last eighth of its memory died of it: a failed request need not be small.
-  return pages * 4096 >= address_space_limit / 8 * 7;
+  // A compiler that dies with more than half of its memory in use died of it: the request that failed may
+  // have been for as much again. Ordinary builds stay below a quarter.
+  return pages * 4096 >= address_space_limit / 2;
 }
 
 void on_fatal_signal(int signal) {

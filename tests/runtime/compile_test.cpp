@@ -84,12 +84,11 @@ TEST_CASE("facts of a kernel are those of its source") {
 
 TEST_CASE("spills and stack of a kernel short of registers are reported") {
   auto unit = unit_of(
-      "extern \"C\" __global__ void k(float* x, int n) {\n"
+      "extern \"C\" __global__ void k(volatile float* x) {\n"
       "  float v[64];\n"
-      "  for (int i = 0; i < 64; ++i) v[i] = x[i * 32];\n"
-      "  for (int j = 0; j < n; ++j)\n"
-      "    for (int i = 0; i < 64; ++i) v[i] = v[i] * v[(i + 1) % 64] + v[(i + 7) % 64];\n"
-      "  for (int i = 0; i < 64; ++i) x[i] = v[i];\n"
+      "  for (int i = 0; i < 64; ++i) v[i] = x[i];\n"
+      "  __syncthreads();\n"
+      "  for (int i = 63; i >= 0; --i) x[i] = v[i];\n"
       "}\n");
   unit.options.push_back("--maxrregcount=24");
   const auto result = compiler().compile(unit);
@@ -127,7 +126,7 @@ TEST_CASE("warnings of a kernel that builds are kept, ptxas's report is not") {
 
 TEST_CASE("more static shared memory than a block may have exceeds resources") {
   const auto result = build(
-      "extern \"C\" __global__ void k(float* x) { __shared__ float t[20000]; t[threadIdx.x] = x[0]; "
+      "extern \"C\" __global__ void k(float* x) { __shared__ float t[60000]; t[threadIdx.x] = x[0]; "
       "__syncthreads(); "
       "x[1] = t[5]; }\n");
   CHECK(result.outcome.status == Status::resource_exceeded);
