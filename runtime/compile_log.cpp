@@ -22,7 +22,10 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
+    std::string_view line = text.substr(0, end);
+    // NVRTC 13.0 puts a NUL before ptxas's errors.
+    while (line.starts_with('\0')) line.remove_prefix(1);
+    lines.push_back(line);
     text.remove_prefix(end == npos ? text.size() : end + 1);
   }
   return lines;
