@@ -12,22 +12,20 @@
 
 /// Every driver function used. cuda.h maps unversioned names to versioned ones (cuMemAlloc -> cuMemAlloc_v2),
 /// and the preprocessor does the same for the members and the strings made from this list.
+// clang-format off
 #define AK_DRIVER_FUNCTIONS(X)                                                                             \
-  X(cuInit)                                                                                                \
-  X(cuDriverGetVersion)                                                                                    \
-  X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)              \
-      X(cuDeviceGetUuid) X(cuDeviceTotalMem) X(cuDeviceGetAttribute) X(cuDeviceGetPCIBusId)                \
-          X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuCtxGetDevice)    \
-              X(cuCtxSynchronize) X(cuCtxSetLimit) X(cuCtxResetPersistingL2Cache) X(cuModuleLoadData)      \
-                  X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute)     \
-                      X(cuFuncGetParamInfo) X(cuLaunchKernelEx) X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) \
-                          X(cuMemsetD8Async) X(cuMemcpyDtoH) X(cuMemcpyHtoD) X(cuMemcpyDtoDAsync)          \
-                              X(cuMemGetAllocationGranularity) X(cuMemCreate) X(cuMemRelease)              \
-                                  X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemMap) X(cuMemUnmap)     \
-                                      X(cuMemSetAccess) X(cuStreamCreate) X(cuStreamDestroy)               \
-                                          X(cuStreamSynchronize) X(cuEventCreate) X(cuEventDestroy)        \
-                                              X(cuEventRecord) X(cuEventElapsedTime)                       \
-                                                  X(cuTensorMapEncodeTiled)
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                    \
+  X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem)             \
+  X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)                         \
+  X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) X(cuCtxSetLimit) X(cuCtxResetPersistingL2Cache) \
+  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction)                                             \
+  X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo) X(cuLaunchKernelEx)                    \
+  X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync)                       \
+  X(cuMemGetAllocationGranularity) X(cuMemCreate) X(cuMemRelease) X(cuMemAddressReserve)                   \
+  X(cuMemAddressFree) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                                          \
+  X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                                              \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuTensorMapEncodeTiled)
+// clang-format on
 
 namespace ak::runtime {
 
