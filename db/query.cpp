@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "db/database.h"
@@ -20,6 +22,20 @@ int past_deadline(void* deadline) {
   return steady_clock::now() > *static_cast<const steady_clock::time_point*>(deadline) ? 1 : 0;
 }
 
+// Pragmas that only describe the file; many others act, even without an argument.
+constexpr std::array<std::string_view, 14> kReadingPragmas{
+    "application_id", "compile_options", "database_list", "foreign_key_check", "foreign_key_list",
+    "index_info",     "index_list",      "index_xinfo",   "integrity_check",   "quick_check",
+    "table_info",     "table_list",      "table_xinfo",   "user_version"};
+// Those of them that take a value: the name of a table. Of the others a value would be written.
+constexpr std::array<std::string_view, 3> kSettablePragmas{"application_id", "user_version",
+                                                           "compile_options"};
+
+bool reads(std::string_view pragma, bool with_value) {
+  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), pragma) != list.end(); };
+  return in(kReadingPragmas) && !(with_value && in(kSettablePragmas));
+}
+
 /// What a query may do: read. The connection is read-only too; this also refuses ATTACH and pragmas that
 /// change the connection.
 int authorise(void*, int action, const char* first, const char* second, const char*, const char*) {
@@ -29,10 +45,8 @@ int authorise(void*, int action, const char* first, const char* second, const ch
     case SQLITE_FUNCTION:
     case SQLITE_RECURSIVE:
       return SQLITE_OK;
-    case SQLITE_PRAGMA: {
-      const std::string_view name = first ? first : "";
-      return second == nullptr || name == "table_info" || name == "table_xinfo" ? SQLITE_OK : SQLITE_DENY;
-    }
+    case SQLITE_PRAGMA:
+      return first && reads(first, second != nullptr) ? SQLITE_OK : SQLITE_DENY;
     default:
       return SQLITE_DENY;
   }
@@ -45,7 +59,44 @@ std::string point_at(std::string_view sql, int offset) {
   const std::size_t newline = at == 0 ? std::string_view::npos : sql.rfind('\n', at - 1);
   const std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
   const std::size_t end = std::min(sql.find('\n', at), sql.size());
-  return fmt::format("\n  {}\n  {:>{}}", sql.substr(begin, end - begin), '^', at - begin + 1);
+  std::string blanks;  // a tab stays a tab and a UTF-8 sequence is one column, so that the caret lines up
+  for (const char c : sql.substr(begin, at - begin)) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) blanks += c == '\t' ? '\t' : ' ';
+  }
+  return fmt::format("\n  {}\n  {}^", sql.substr(begin, end - begin), blanks);
+}
+
+constexpr const char* kOnlySelect = "query: only SELECT is allowed: the database is opened for reading";
+
+/// Throws what a failed call means: a mistake in the SQL, or a file that cannot be read.
+[[noreturn]] void fail_query(Connection& connection, int result, std::string_view sql) {
+  switch (result & 0xff) {
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+      fail(ExitCode::bad_input, "{}", kOnlySelect);
+    case SQLITE_ERROR:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+    case SQLITE_RANGE:
+      fail(ExitCode::bad_input, "query: {}{}", sqlite3_errmsg(connection.get()),
+           point_at(sql, sqlite3_error_offset(connection.get())));
+    default:
+      throw SqliteError(result, fmt::format("reading the database: {}", sqlite3_errmsg(connection.get())));
+  }
+}
+
+/// True when `sql` holds a statement, not just blanks, semicolons and comments.
+bool has_statement(Connection& connection, std::string_view sql) {
+  while (!sql.empty()) {
+    sqlite3_stmt* raw = nullptr;
+    const char* rest = nullptr;
+    const int result =
+        sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+    const StatementHandle statement(raw);
+    if (result != SQLITE_OK || raw != nullptr) return true;
+    sql.remove_prefix(static_cast<std::size_t>(rest - sql.data()));
+  }
+  return false;
 }
 
 StatementHandle prepare(Connection& connection, std::string_view sql) {
@@ -54,18 +105,11 @@ StatementHandle prepare(Connection& connection, std::string_view sql) {
   const int result =
       sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, &rest);
   StatementHandle statement(raw);
-  if (result == SQLITE_AUTH)
-    fail(ExitCode::bad_input, "query: only SELECT is allowed: the database is opened for reading");
-  if (result != SQLITE_OK) {
-    fail(ExitCode::bad_input, "query: {}{}", sqlite3_errmsg(connection.get()),
-         point_at(sql, sqlite3_error_offset(connection.get())));
-  }
+  if (result != SQLITE_OK) fail_query(connection, result, sql);
   if (!statement) fail(ExitCode::bad_input, "query: expected a SELECT, got nothing");
-  const std::string_view remaining = sql.substr(static_cast<std::size_t>(rest - sql.data()));
-  if (remaining.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+  if (has_statement(connection, sql.substr(static_cast<std::size_t>(rest - sql.data()))))
     fail(ExitCode::bad_input, "query: expected one statement, got several");
-  if (sqlite3_stmt_readonly(raw) == 0)
-    fail(ExitCode::bad_input, "query: only SELECT is allowed: the database is opened for reading");
+  if (sqlite3_stmt_readonly(raw) == 0) fail(ExitCode::bad_input, "{}", kOnlySelect);
   return statement;
 }
 
@@ -97,6 +141,9 @@ Table query(const std::filesystem::path& file, std::string_view sql, std::size_t
          file.string());
   Connection connection(file, OpenMode::read_only);
   check_database(connection, file);
+  // The clock is read between steps, and one step can make a value as long as this: far above any stored one.
+  constexpr int kLongestValue = 64 << 20;
+  sqlite3_limit(connection.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
   steady_clock::time_point deadline = steady_clock::now() + time_limit;
   sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &deadline);
   sqlite3_set_authorizer(connection.get(), authorise, nullptr);
@@ -111,7 +158,7 @@ Table query(const std::filesystem::path& file, std::string_view sql, std::size_t
     if ((result & 0xff) == SQLITE_INTERRUPT)
       fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout",
            time_limit.count());
-    if (result != SQLITE_ROW) fail(ExitCode::bad_input, "query: {}", sqlite3_errmsg(connection.get()));
+    if (result != SQLITE_ROW) fail_query(connection, result, sql);
     if (row_limit > 0 && table.rows.size() == row_limit) {
       table.truncated = true;
       return table;

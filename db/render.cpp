@@ -115,11 +115,23 @@ Json json_cell(const Cell& cell) {
   return plain(cell, 0);
 }
 
+/// Keys of an object must differ: a second column "n" is called "n_2".
+std::vector<std::string> distinct(std::vector<std::string> names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name = names[i];
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(i);
+    for (int n = 2; std::find(names.begin(), end, names[i]) != end; ++n)
+      names[i] = fmt::format("{}_{}", name, n);
+  }
+  return names;
+}
+
 std::string render_json(const Table& table) {
+  const std::vector<std::string> keys = distinct(table.columns);
   Json rows = Json::array();
   for (const auto& row : table.rows) {
     Json& object = rows.emplace_back(Json::object());
-    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i]] = json_cell(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) object[keys[i]] = json_cell(row[i]);
   }
   return rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

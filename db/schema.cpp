@@ -9,14 +9,13 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "migrations.h"
 
 namespace ak::db {
 namespace {
-
-constexpr int kBusyTimeoutMs = 5'000;
 
 struct Migration {
   std::int64_t version;
@@ -39,31 +38,32 @@ std::vector<Migration> migrations() {
 
 /// File systems on which WAL's shared memory does not work across machines (magic numbers of statfs(2), and
 /// of the vendors' own headers for Lustre and GPFS).
-constexpr std::array<long, 7> kNetworkFileSystems{0x6969 /* NFS */,
-                                                  0x517B /* SMB */,
-                                                  0xFF534D42 /* CIFS */,
-                                                  0xFE534D42 /* SMB2 */,
-                                                  0x0BD00BD0 /* Lustre */,
-                                                  0x47504653 /* GPFS */,
-                                                  0x65735546 /* FUSE */};
+constexpr std::array<long, 11> kNetworkFileSystems{0x6969 /* NFS */,
+                                                   0x517B /* SMB */,
+                                                   0xFF534D42 /* CIFS */,
+                                                   0xFE534D42 /* SMB2 */,
+                                                   0x0BD00BD0 /* Lustre */,
+                                                   0x47504653 /* GPFS */,
+                                                   0x65735546 /* FUSE */,
+                                                   0x00C36400 /* Ceph */,
+                                                   0x5346414F /* AFS */,
+                                                   0x19830326 /* BeeGFS */,
+                                                   0x01021997 /* 9p */};
 
 bool on_network_file_system(const std::filesystem::path& file) {
   struct statfs info = {};
   const std::filesystem::path folder =
       file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  return statfs(folder.c_str(), &info) == 0 &&
-         std::find(kNetworkFileSystems.begin(), kNetworkFileSystems.end(), static_cast<long>(info.f_type)) !=
-             kNetworkFileSystems.end();
+  return statfs(folder.c_str(), &info) == 0 && is_network_file_system(static_cast<long>(info.f_type));
 }
 
-bool is_empty(Connection& connection) {
-  return connection.pragma("schema_version") == 0 && connection.pragma("page_count") == 0;
-}
+/// A new file, or one whose maker died before its first migration was committed.
+bool is_empty(Connection& connection) { return connection.pragma("schema_version") == 0; }
 
 /// Another process may be switching the same new file to WAL: SQLite answers BUSY at once there, whatever the
 /// timeout.
 void use_wal(Connection& connection) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  const auto deadline = std::chrono::steady_clock::now() + kBusyTimeout;
   for (;;) {
     try {
       connection.execute("PRAGMA journal_mode = WAL");
@@ -75,11 +75,23 @@ void use_wal(Connection& connection) {
   }
 }
 
-void set_durability(Connection& connection, const std::filesystem::path& file) {
-  if (on_network_file_system(file)) {
+void say_once(const std::filesystem::path& file) {
+  static std::once_flag said;
+  std::call_once(said, [&] {
     fmt::print(stderr,
                "note: {} is on a network file system: it is locked for this process alone while in use\n",
                file.string());
+  });
+}
+
+}  // namespace
+
+bool is_network_file_system(long type) {
+  return std::find(kNetworkFileSystems.begin(), kNetworkFileSystems.end(), type) != kNetworkFileSystems.end();
+}
+
+void set_durability(Connection& connection, bool network) {
+  if (network) {
     connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE");
   } else {
     use_wal(connection);
@@ -87,21 +99,19 @@ void set_durability(Connection& connection, const std::filesystem::path& file) {
   connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
 }
 
-}  // namespace
-
 std::int64_t schema_version() { return migrations().back().version; }
 
 void check_database(Connection& connection, const std::filesystem::path& file) {
-  sqlite3_busy_timeout(connection.get(), kBusyTimeoutMs);
   std::int64_t application = 0, version = 0;
   try {
+    // Asked first: another process may commit the first migration between these questions.
+    if (is_empty(connection)) return;
     application = connection.pragma("application_id");
     version = connection.pragma("user_version");
   } catch (const SqliteError& error) {
     if (error.result() != SQLITE_NOTADB) throw;
     fail(ExitCode::database, "{} is not a database; give another file with --db", file.string());
   }
-  if (is_empty(connection)) return;
   if (application != kApplicationId) {
     fail(ExitCode::database, "{} is an SQLite database of another program; give another file with --db",
          file.string());
@@ -116,7 +126,9 @@ void check_database(Connection& connection, const std::filesystem::path& file) {
 
 void prepare_database(Connection& connection, const std::filesystem::path& file) {
   check_database(connection, file);
-  set_durability(connection, file);
+  const bool network = on_network_file_system(file);
+  if (network) say_once(file);
+  set_durability(connection, network);
   for (const Migration& migration : migrations()) {
     if (connection.pragma("user_version") >= migration.version) continue;
     Transaction transaction(connection);

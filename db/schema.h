@@ -13,6 +13,13 @@ inline constexpr std::int64_t kApplicationId = 0x414B4442;
 /// Version this program writes: the number of the last file in db/migrations.
 [[nodiscard]] std::int64_t schema_version();
 
+/// True for the statfs(2) type of a file system whose locks and shared memory do not serve WAL.
+[[nodiscard]] bool is_network_file_system(long type);
+
+/// WAL, or on a network file system a rollback journal and a lock held by this connection alone; FULL
+/// synchronisation and foreign keys on. Throws SqliteError.
+void set_durability(Connection& connection, bool network);
+
 /// Sets durability and brings the file to schema_version(), one transaction a migration. Throws
 /// Error(database) when the file belongs to another program or to a newer version; such a file is left
 /// untouched.

@@ -32,8 +32,14 @@ std::string_view remedy(int result) {
   throw SqliteError(result, fmt::format("{}: {}{}", doing, words, remedy(result)));
 }
 
+/// " at byte 12", or nothing where SQLite does not know the place.
+std::string place(sqlite3* connection) {
+  const int offset = sqlite3_error_offset(connection);
+  return offset >= 0 ? fmt::format(" at byte {}", offset) : "";
+}
+
 std::string shortened(std::string_view sql) {
-  constexpr std::size_t kShown = 80;
+  constexpr std::size_t kShown = 160;  // the verb, the table and most of the columns
   return std::string(sql.substr(0, kShown)) + (sql.size() > kShown ? "..." : "");
 }
 
@@ -42,11 +48,14 @@ std::string shortened(std::string_view sql) {
 void close_connection(sqlite3* connection) noexcept { sqlite3_close_v2(connection); }
 void finalize_statement(sqlite3_stmt* statement) noexcept { sqlite3_finalize(statement); }
 
-Statement::Statement(sqlite3* connection, std::string_view sql) {
+Statement::Statement(sqlite3* connection, std::string_view sql, std::string_view* rest) {
   sqlite3_stmt* raw = nullptr;
-  const int result = sqlite3_prepare_v2(connection, sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
+  const char* end = nullptr;
+  const int result = sqlite3_prepare_v2(connection, sql.data(), static_cast<int>(sql.size()), &raw, &end);
   handle_.reset(raw);
-  if (result != SQLITE_OK) throw_error(connection, result, fmt::format("preparing '{}'", shortened(sql)));
+  if (result != SQLITE_OK)
+    throw_error(connection, result, fmt::format("preparing '{}'{}", shortened(sql), place(connection)));
+  if (rest) *rest = sql.substr(static_cast<std::size_t>(end - sql.data()));
 }
 
 void Statement::check(int result, const char* doing) const {
@@ -111,7 +120,8 @@ std::string Statement::text(int column) const {
                : "";
 }
 
-Connection::Connection(const std::filesystem::path& file, OpenMode mode) {
+Connection::Connection(const std::filesystem::path& file, OpenMode mode,
+                       std::chrono::milliseconds busy_timeout) {
   const int flags =
       mode == OpenMode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   sqlite3* raw = nullptr;
@@ -119,11 +129,14 @@ Connection::Connection(const std::filesystem::path& file, OpenMode mode) {
       sqlite3_open_v2(file.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   handle_.reset(raw);
   if (result != SQLITE_OK) throw_error(raw, result, fmt::format("opening database {}", file.string()));
+  sqlite3_busy_timeout(raw, static_cast<int>(busy_timeout.count()));
 }
 
 void Connection::execute(const std::string& sql) {
-  const int result = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (result != SQLITE_OK) throw_error(handle_.get(), result, fmt::format("running '{}'", shortened(sql)));
+  for (std::string_view rest = sql; !rest.empty();) {
+    Statement statement(handle_.get(), rest, &rest);
+    if (statement.get()) statement.run();  // nothing after the last semicolon but blanks and comments
+  }
 }
 
 Statement& Connection::prepare(const std::string& sql) {
@@ -142,7 +155,15 @@ std::int64_t Connection::pragma(const std::string& name) {
 std::int64_t Connection::last_row_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
 
 Transaction::Transaction(Connection& connection) : connection_(connection) {
-  connection_.prepare("BEGIN IMMEDIATE").run();
+  constexpr int kAttempts = 6;  // half a minute in all, with the busy timeout of a store
+  for (int attempt = 1;; ++attempt) {
+    try {
+      connection_.prepare("BEGIN IMMEDIATE").run();
+      return;
+    } catch (const SqliteError& error) {
+      if ((error.result() & 0xff) != SQLITE_BUSY || attempt == kAttempts) throw;
+    }
+  }
 }
 
 Transaction::~Transaction() {

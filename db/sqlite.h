@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -38,7 +39,9 @@ using Blob = std::span<const unsigned char>;
 /// A prepared statement. Belongs to one connection and one thread.
 class Statement {
  public:
-  Statement(sqlite3* connection, std::string_view sql);
+  /// Prepares the first statement of `sql`; `rest`, where given, is set to what follows it. Throws
+  /// SqliteError quoting the SQL and the byte offset of the mistake.
+  Statement(sqlite3* connection, std::string_view sql, std::string_view* rest = nullptr);
 
   Statement& bind(int index, std::int64_t value);
   Statement& bind(int index, int value) { return bind(index, std::int64_t{value}); }
@@ -71,11 +74,16 @@ class Statement {
 
 enum class OpenMode : std::uint8_t { create, read_only };
 
+/// How long one call waits for another process's lock. Longest commit of another writer: an fsync, some
+/// milliseconds; longest expected: a checkpoint of a large log on a slow disk.
+inline constexpr std::chrono::milliseconds kBusyTimeout{5'000};
+
 /// One connection, used by one thread. Statements made by `prepare` are cached by their text.
 class Connection {
  public:
   /// Throws SqliteError naming the file.
-  Connection(const std::filesystem::path& file, OpenMode mode);
+  Connection(const std::filesystem::path& file, OpenMode mode,
+             std::chrono::milliseconds busy_timeout = kBusyTimeout);
 
   void execute(const std::string& sql);  ///< several statements, no parameters
   /// Ready for values; owned by the connection, valid until the next call with the same text.
@@ -89,7 +97,9 @@ class Connection {
   std::map<std::string, Statement> statements_;
 };
 
-/// BEGIN IMMEDIATE now; rolled back when it goes out of scope without commit().
+/// BEGIN IMMEDIATE now; rolled back when it goes out of scope without commit(). The beginning is tried a few
+/// times, each for the connection's busy timeout, because a run of hours should not end for a colleague's
+/// VACUUM.
 class Transaction {
  public:
   [[nodiscard]] explicit Transaction(Connection& connection);

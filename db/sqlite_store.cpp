@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <chrono>
 #include <cmath>
 
 #include "core/hash.h"
@@ -17,7 +20,14 @@ namespace {
 
 using Uid = std::array<unsigned char, 16>;
 
-std::string utc_now() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
+using std::chrono::system_clock;
+
+/// ISO 8601 with milliseconds: sorts as text.
+std::string utc(system_clock::time_point time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(std::time_t{ms / 1000}), ms % 1000);
+}
+std::string utc_now() { return utc(system_clock::now()); }
 
 /// Seeds are unsigned 64-bit values, SQLite integers are signed: the same bits.
 std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
@@ -51,8 +61,29 @@ Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
   return json;
 }
 
-constexpr std::string_view to_string(Depth depth) {
-  return depth == Depth::build ? "build" : depth == Depth::check ? "check" : "time";
+// Spellings stored in the file: never renamed.
+constexpr std::array<std::string_view, 3> kDepthNames{"build", "check", "time"};
+constexpr std::array<std::string_view, 3> kTierNames{"emulator", "gpu", "deep"};
+
+std::string_view to_string(Depth depth) { return kDepthNames.at(static_cast<std::size_t>(depth)); }
+std::string_view to_string(WorkloadTier tier) { return kTierNames.at(static_cast<std::size_t>(tier)); }
+
+/// What was asked for beyond candidate, arch, depth and seed, which have columns of their own.
+Json request_json(const EvaluationRequest& request) {
+  return {{"workloads", request.workloads},
+          {"incumbent_ns", request.incumbent_ns ? Json(*request.incumbent_ns) : Json(nullptr)},
+          {"deadline_ms", request.deadline.count()},
+          {"priority", request.priority},
+          {"tag", request.tag}};
+}
+
+/// Occupancy is known of the first launch only: of a kernel when no other is launched.
+std::optional<double> kernel_occupancy(const EvaluationRecord& record, const KernelFacts& kernel) {
+  if (!record.result->occupancy) return std::nullopt;
+  const auto& launches = record.request->candidate.plan.launches;
+  const auto same = [&](const LaunchPlanEntry& launch) { return launch.kernel == kernel.expression; };
+  return std::all_of(launches.begin(), launches.end(), same) ? std::optional(record.result->occupancy->ratio)
+                                                             : std::nullopt;
 }
 
 std::optional<std::int64_t> formula(const Expression& expression, const Environment& environment) {
@@ -71,7 +102,8 @@ std::vector<unsigned char> little_endian(const std::vector<std::uint32_t>& sampl
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::filesystem::path& file) : connection_(file, OpenMode::create) {
+SqliteStore::SqliteStore(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout)
+    : connection_(file, OpenMode::create, busy_timeout) {
   prepare_database(connection_, file);
 }
 
@@ -151,44 +183,59 @@ RowId SqliteStore::definition_row(const ProblemInstance& problem) {
   return connection_.last_row_id();
 }
 
-std::map<std::string, RowId> SqliteStore::workload_rows(RowId definition, const ProblemInstance& problem) {
-  std::map<std::string, RowId> rows;
-  for (const Workload& workload : problem.workloads) {
-    auto& query =
-        connection_.prepare("SELECT id FROM workloads WHERE definition_id = ? AND workload_uid = ?");
-    if (const auto row = find(query.bind(1, definition).bind(2, workload.uid))) {
-      rows[workload.name] = *row;
-      continue;
-    }
-    const Environment environment = problem.environment(workload.axes);
-    const Uid uid = random_uid();
-    connection_
-        .prepare(
-            "INSERT INTO workloads (uid, definition_id, name, workload_uid, axes, weight, checked, timed, "
-            "flops, bytes_read, bytes_written) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?,?)")
-        .bind(1, Blob(uid))
-        .bind(2, definition)
-        .bind(3, workload.name)
-        .bind(4, workload.uid)
-        .bind(5, dump(Json(workload.axes)))
-        .bind(6, workload.weight)
-        .bind(7, workload.has(WorkloadRole::check))
-        .bind(8, workload.has(WorkloadRole::time))
-        .bind(9, formula(problem.flops, environment))
-        .bind(10, formula(problem.bytes_read, environment))
-        .bind(11, formula(problem.bytes_written, environment))
-        .run();
-    rows[workload.name] = connection_.last_row_id();
-  }
-  return rows;
+/// A workload whose formulas, weight or roles were changed since is another row: what was measured keeps the
+/// figures it was measured with.
+RowId SqliteStore::workload_row(RowId definition, const ProblemInstance& problem, const Workload& workload) {
+  const Environment environment = problem.environment(workload.axes);
+  const std::array formulas{formula(problem.flops, environment), formula(problem.bytes_read, environment),
+                            formula(problem.bytes_written, environment)};
+  const bool checked = workload.has(WorkloadRole::check), timed = workload.has(WorkloadRole::time);
+  Json content{workload.name, workload.uid,    workload.axes, to_string(workload.tier),
+               checked,       workload.weight, timed};
+  for (const auto& value : formulas) content.push_back(value ? Json(*value) : Json(nullptr));
+  const std::string hash = sha256_hex(dump(content));
+  auto& query = connection_.prepare("SELECT id FROM workloads WHERE definition_id = ? AND content_hash = ?");
+  if (const auto row = find(query.bind(1, definition).bind(2, hash))) return *row;
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO workloads (uid, definition_id, name, workload_uid, content_hash, axes, tier, weight, "
+          "checked, timed, flops, bytes_read, bytes_written) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, definition)
+      .bind(3, workload.name)
+      .bind(4, workload.uid)
+      .bind(5, hash)
+      .bind(6, dump(Json(workload.axes)))
+      .bind(7, to_string(workload.tier))
+      .bind(8, workload.weight)
+      .bind(9, checked)
+      .bind(10, timed)
+      .bind(11, formulas[0])
+      .bind(12, formulas[1])
+      .bind(13, formulas[2])
+      .run();
+  return connection_.last_row_id();
+}
+
+/// Shapes sampled after the session began are rows too, from the request's own problem.
+RowId SqliteStore::workload_of(const std::string& name, const EvaluationRecord& record,
+                               const OpenSession& session) {
+  if (const auto known = session.workloads.find(name); known != session.workloads.end()) return known->second;
+  AK_ASSERT(record.request->problem, "a request carries the problem of its workloads");
+  const ProblemInstance& problem = *record.request->problem;
+  const auto found = std::find_if(problem.workloads.begin(), problem.workloads.end(),
+                                  [&](const Workload& workload) { return workload.name == name; });
+  AK_ASSERT(found != problem.workloads.end(), "results are of workloads of the request's problem");
+  return workload_row(session.definition, problem, *found);
 }
 
 RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInstance& problem,
                                  const DeviceFacts& device, const Arch& arch) {
   Transaction transaction(connection_);
   OpenSession open{.definition = definition_row(problem), .device = device_row(device), .workloads = {}};
-  open.workloads = workload_rows(open.definition, problem);
+  for (const Workload& workload : problem.workloads)
+    open.workloads[workload.name] = workload_row(open.definition, problem, workload);
   const RowId environment = environment_row(device, session.version);
   const Uid uid = random_uid();
   connection_
@@ -228,7 +275,8 @@ RowId SqliteStore::source_row(const Candidate& candidate) {
   return connection_.last_row_id();
 }
 
-RowId SqliteStore::variant_row(RowId definition, const Candidate& candidate) {
+RowId SqliteStore::variant_row(RowId definition, const EvaluationRequest& request) {
+  const Candidate& candidate = request.candidate;
   const std::string hash = candidate.variant_hash();
   auto& query = connection_.prepare("SELECT id FROM variants WHERE definition_id = ? AND variant_hash = ?");
   if (const auto row = find(query.bind(1, definition).bind(2, hash))) return *row;
@@ -236,15 +284,16 @@ RowId SqliteStore::variant_row(RowId definition, const Candidate& candidate) {
   const Uid uid = random_uid();
   connection_
       .prepare(
-          "INSERT INTO variants (uid, definition_id, source_id, variant_hash, name, plan, tunables) VALUES "
-          "(?,?,?,?,?,?,?)")
+          "INSERT INTO variants (uid, definition_id, source_id, variant_hash, name, plan, params, tunables) "
+          "VALUES (?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, definition)
       .bind(3, source)
       .bind(4, hash)
       .bind(5, candidate.name)
       .bind(6, dump(to_json(candidate.plan)))
-      .bind(7, dump(Json(candidate.tunables)))
+      .bind(7, dump(params_json(request.problem ? request.problem->params : Params())))
+      .bind(8, dump(Json(candidate.tunables)))
       .run();
   return connection_.last_row_id();
 }
@@ -264,7 +313,8 @@ RowId SqliteStore::proposal_row(const EvaluationRecord& record, RowId variant) {
       .run();
   const RowId id = connection_.last_row_id();
   for (const RowId parent : record.parents) {
-    connection_.prepare("INSERT OR IGNORE INTO variant_parents (variant_id, parent_id) VALUES (?,?)")
+    connection_
+        .prepare("INSERT INTO variant_parents (variant_id, parent_id) VALUES (?,?) ON CONFLICT DO NOTHING")
         .bind(1, variant)
         .bind(2, parent)
         .run();
@@ -281,29 +331,36 @@ std::optional<RowId> SqliteStore::build_row(RowId variant, const EvaluationRecor
   const bool built = !build->cubin.empty();
   connection_
       .prepare(
-          "INSERT INTO builds (uid, variant_id, arch, build_key, nvrtc_version, status, cubin_hash, "
-          "cubin_bytes, ptx_bytes, compile_ms, log) "
-          "VALUES (?,?,?,?,?,?,?,?,?,?,?)")
+          "INSERT INTO builds (uid, variant_id, arch, build_key, options, nvrtc_version, status, "
+          "cubin_hash, cubin_bytes, ptx_bytes, compile_ms, cache_hit, log) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, variant)
       .bind(3, record.request->arch.sm())
       .bind(4, build->key)
-      .bind(5, build->nvrtc_version)
-      .bind(6, ak::to_string(build->outcome.status))
-      .bind(7, built ? std::optional(sha256_hex(build->cubin)) : std::nullopt)
-      .bind(8, built ? std::optional<std::int64_t>(build->cubin.size()) : std::nullopt)
-      .bind(9, built ? std::optional<std::int64_t>(build->ptx.size()) : std::nullopt)
-      .bind(10, build->compile_ms)
-      .bind(11, build->log)
+      .bind(5, dump(Json(record.request->candidate.plan.options)))
+      .bind(6, build->nvrtc_version)
+      .bind(7, ak::to_string(build->outcome.status))
+      .bind(8, built ? std::optional(sha256_hex(build->cubin)) : std::nullopt)
+      .bind(9, built ? std::optional<std::int64_t>(build->cubin.size()) : std::nullopt)
+      .bind(10, built ? std::optional<std::int64_t>(build->ptx.size()) : std::nullopt)
+      .bind(11, build->compile_ms)
+      .bind(12, build->cache_hit)
+      .bind(13, build->log)
       .run();
   const RowId id = connection_.last_row_id();
-  for (const KernelFacts& kernel : build->kernels) {
+  kernel_rows(id, record);
+  return id;
+}
+
+void SqliteStore::kernel_rows(RowId build, const EvaluationRecord& record) {
+  for (const KernelFacts& kernel : record.result->build->kernels) {
     connection_
         .prepare(
-            "INSERT OR IGNORE INTO build_kernels (build_id, kernel, lowered_name, registers, "
-            "static_shared_bytes, spill_store_bytes, spill_load_bytes, stack_bytes) "
-            "VALUES (?,?,?,?,?,?,?,?)")
-        .bind(1, id)
+            "INSERT INTO build_kernels (build_id, kernel, lowered_name, registers, static_shared_bytes, "
+            "spill_store_bytes, spill_load_bytes, stack_bytes, occupancy_ratio) "
+            "VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING")
+        .bind(1, build)
         .bind(2, kernel.expression)
         .bind(3, kernel.lowered_name)
         .bind(4, kernel.registers)
@@ -311,23 +368,25 @@ std::optional<RowId> SqliteStore::build_row(RowId variant, const EvaluationRecor
         .bind(6, kernel.spill_store_bytes)
         .bind(7, kernel.spill_load_bytes)
         .bind(8, kernel.stack_bytes)
+        .bind(9, kernel_occupancy(record, kernel))
         .run();
   }
-  return id;
 }
 
 RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSession& session, RowId variant,
                                   RowId proposal, std::optional<RowId> build) {
   const EvaluationResult& result = *record.result;
   const StageTimes& times = result.stage_times;
+  const auto ended = system_clock::now();
+  const auto started = ended - std::chrono::milliseconds(std::llround(times.total_ms));
   const Uid uid = random_uid();
   connection_
       .prepare(
           "INSERT INTO evaluations (uid, session_id, proposal_id, variant_id, build_id, device_id, depth, "
           "input_seed, status, stage, message, diagnostics, "
           "score_ns, occupancy_ratio, occupancy_limiter, cache_hit, queue_ms, build_ms, device_wait_ms, "
-          "check_ms, time_ms, gpu_busy_ms, total_ms, ended_at) "
-          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "check_ms, time_ms, gpu_busy_ms, total_ms, request, started_at, ended_at) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, proposal)
@@ -351,31 +410,35 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
       .bind(21, times.time_ms)
       .bind(22, times.gpu_busy_ms)
       .bind(23, times.total_ms)
-      .bind(24, utc_now())
+      .bind(24, dump(request_json(*record.request)))
+      .bind(25, utc(started))
+      .bind(26, utc(ended))
       .run();
   return connection_.last_row_id();
 }
 
 void SqliteStore::check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session) {
   for (const CheckRecord& check : record.result->checks) {
+    const Uid uid = random_uid();
     connection_
         .prepare(
-            "INSERT INTO checks (evaluation_id, workload_id, distribution, input_seed, tensor, passed, "
+            "INSERT INTO checks (uid, evaluation_id, workload_id, distribution, input_seed, tensor, passed, "
             "max_error, mean_error, tolerance, worst_index, "
-            "worst_expected, worst_got, nonfinite_mismatches) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")
-        .bind(1, evaluation)
-        .bind(2, session.workloads.at(check.workload))
-        .bind(3, check.distribution)
-        .bind(4, as_signed(check.seed))
-        .bind(5, check.tensor)
-        .bind(6, check.passed)
-        .bind(7, finite(check.max_error))
-        .bind(8, finite(check.mean_error))
-        .bind(9, finite(check.tolerance))
-        .bind(10, check.worst_index >= 0 ? std::optional(check.worst_index) : std::nullopt)
-        .bind(11, finite(check.worst_expected))
-        .bind(12, finite(check.worst_got))
-        .bind(13, check.nonfinite_mismatches)
+            "worst_expected, worst_got, nonfinite_mismatches) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+        .bind(1, Blob(uid))
+        .bind(2, evaluation)
+        .bind(3, workload_of(check.workload, record, session))
+        .bind(4, check.distribution)
+        .bind(5, as_signed(check.seed))
+        .bind(6, check.tensor)
+        .bind(7, check.passed)
+        .bind(8, finite(check.max_error))
+        .bind(9, finite(check.mean_error))
+        .bind(10, finite(check.tolerance))
+        .bind(11, check.worst_index >= 0 ? std::optional(check.worst_index) : std::nullopt)
+        .bind(12, finite(check.worst_expected))
+        .bind(13, finite(check.worst_got))
+        .bind(14, check.nonfinite_mismatches)
         .run();
   }
 }
@@ -393,7 +456,7 @@ void SqliteStore::measurement_rows(RowId evaluation, const EvaluationRecord& rec
             "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
         .bind(1, Blob(uid))
         .bind(2, evaluation)
-        .bind(3, session.workloads.at(m.workload))
+        .bind(3, workload_of(m.workload, record, session))
         .bind(4, ak::to_string(m.role))
         .bind(5, m.label)
         .bind(6, m.method)
@@ -418,7 +481,7 @@ StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   AK_ASSERT(session != sessions_.end(), "evaluations are committed to a session begun by the same store");
   Transaction transaction(connection_);
   StoredEvaluation stored;
-  stored.variant = variant_row(session->second.definition, record.request->candidate);
+  stored.variant = variant_row(session->second.definition, *record.request);
   const RowId proposal = proposal_row(record, stored.variant);
   const std::optional<RowId> build = build_row(stored.variant, record);
   stored.evaluation = evaluation_row(record, session->second, stored.variant, proposal, build);

@@ -9,10 +9,12 @@
 
 namespace ak::db {
 
-/// VariantStore in an SQLite file. One object a process and thread; several processes may share the file.
+/// VariantStore in an SQLite file. One object belongs to one thread; several processes may share the file. A
+/// call that throws leaves the file as it was before the call, and the object usable.
 class SqliteStore final : public VariantStore {
  public:
-  explicit SqliteStore(const std::filesystem::path& file);
+  explicit SqliteStore(const std::filesystem::path& file,
+                       std::chrono::milliseconds busy_timeout = kBusyTimeout);
 
   RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
                       const Arch& arch) override;
@@ -30,13 +32,15 @@ class SqliteStore final : public VariantStore {
   RowId environment_row(const DeviceFacts& device, const std::string& version);
   RowId device_row(const DeviceFacts& device);
   RowId definition_row(const ProblemInstance& problem);
-  std::map<std::string, RowId> workload_rows(RowId definition, const ProblemInstance& problem);
+  RowId workload_row(RowId definition, const ProblemInstance& problem, const Workload& workload);
+  RowId workload_of(const std::string& name, const EvaluationRecord& record, const OpenSession& session);
   RowId source_row(const Candidate& candidate);
-  RowId variant_row(RowId definition, const Candidate& candidate);
+  RowId variant_row(RowId definition, const EvaluationRequest& request);
   RowId proposal_row(const EvaluationRecord& record, RowId variant);
   std::optional<RowId> build_row(RowId variant, const EvaluationRecord& record);
   RowId evaluation_row(const EvaluationRecord& record, const OpenSession& session, RowId variant,
                        RowId proposal, std::optional<RowId> build);
+  void kernel_rows(RowId build, const EvaluationRecord& record);
   void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   /// Id of the row that the one-parameter query finds, or nothing.

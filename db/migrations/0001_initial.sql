@@ -42,14 +42,16 @@ CREATE TABLE workloads (
   definition_id INTEGER NOT NULL REFERENCES definitions (id),
   name TEXT NOT NULL,
   workload_uid TEXT NOT NULL,
+  content_hash TEXT NOT NULL,
   axes TEXT NOT NULL CHECK (json_valid(axes)),
+  tier TEXT NOT NULL,
   weight REAL NOT NULL,
   checked INTEGER NOT NULL,
   timed INTEGER NOT NULL,
   flops INTEGER,
   bytes_read INTEGER,
   bytes_written INTEGER,
-  UNIQUE (definition_id, workload_uid)
+  UNIQUE (definition_id, content_hash)
 ) STRICT;
 
 CREATE TABLE sessions (
@@ -86,6 +88,7 @@ CREATE TABLE variants (
   variant_hash TEXT NOT NULL,
   name TEXT NOT NULL,
   plan TEXT NOT NULL CHECK (json_valid(plan)),
+  params TEXT NOT NULL CHECK (json_valid(params)),
   tunables TEXT NOT NULL CHECK (json_valid(tunables)),
   UNIQUE (definition_id, variant_hash)
 ) STRICT;
@@ -130,12 +133,14 @@ CREATE TABLE builds (
   variant_id INTEGER NOT NULL REFERENCES variants (id),
   arch TEXT NOT NULL,
   build_key TEXT NOT NULL,
+  options TEXT NOT NULL CHECK (json_valid(options)),
   nvrtc_version TEXT NOT NULL,
   status TEXT NOT NULL,
   cubin_hash TEXT,
   cubin_bytes INTEGER,
   ptx_bytes INTEGER,
   compile_ms REAL NOT NULL,
+  cache_hit INTEGER NOT NULL CHECK (cache_hit IN (0, 1)),
   log TEXT NOT NULL,
   UNIQUE (variant_id, build_key)
 ) STRICT;
@@ -150,6 +155,7 @@ CREATE TABLE build_kernels (
   spill_store_bytes INTEGER NOT NULL,
   spill_load_bytes INTEGER NOT NULL,
   stack_bytes INTEGER NOT NULL,
+  occupancy_ratio REAL,
   UNIQUE (build_id, kernel)
 ) STRICT;
 
@@ -163,6 +169,7 @@ CREATE TABLE evaluations (
   device_id INTEGER NOT NULL REFERENCES devices (id),
   depth TEXT NOT NULL,
   input_seed INTEGER NOT NULL,
+  request TEXT NOT NULL CHECK (json_valid(request)),
   status TEXT NOT NULL,
   stage TEXT NOT NULL,
   message TEXT NOT NULL,
@@ -170,7 +177,7 @@ CREATE TABLE evaluations (
   score_ns REAL,
   occupancy_ratio REAL,
   occupancy_limiter TEXT,
-  cache_hit INTEGER NOT NULL,
+  cache_hit INTEGER NOT NULL CHECK (cache_hit IN (0, 1)),
   queue_ms REAL NOT NULL,
   build_ms REAL NOT NULL,
   device_wait_ms REAL NOT NULL,
@@ -178,6 +185,7 @@ CREATE TABLE evaluations (
   time_ms REAL NOT NULL,
   gpu_busy_ms REAL NOT NULL,
   total_ms REAL NOT NULL,
+  started_at TEXT NOT NULL,
   ended_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX evaluations_by_session ON evaluations (session_id);
@@ -185,12 +193,13 @@ CREATE INDEX evaluations_by_variant ON evaluations (variant_id);
 
 CREATE TABLE checks (
   id INTEGER PRIMARY KEY,
+  uid BLOB NOT NULL UNIQUE CHECK (length(uid) = 16),
   evaluation_id INTEGER NOT NULL REFERENCES evaluations (id),
   workload_id INTEGER NOT NULL REFERENCES workloads (id),
   distribution TEXT NOT NULL,
   input_seed INTEGER NOT NULL,
   tensor TEXT NOT NULL,
-  passed INTEGER NOT NULL,
+  passed INTEGER NOT NULL CHECK (passed IN (0, 1)),
   max_error REAL,
   mean_error REAL,
   tolerance REAL,
@@ -199,7 +208,7 @@ CREATE TABLE checks (
   worst_got REAL,
   nonfinite_mismatches INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX checks_by_evaluation ON checks (evaluation_id);
+CREATE INDEX checks_by_evaluation ON checks (evaluation_id, workload_id);
 
 CREATE TABLE measurements (
   id INTEGER PRIMARY KEY,
@@ -209,10 +218,10 @@ CREATE TABLE measurements (
   role TEXT NOT NULL,
   label TEXT NOT NULL,
   method TEXT NOT NULL,
-  cold INTEGER NOT NULL,
-  samples BLOB NOT NULL,
+  cold INTEGER NOT NULL CHECK (cold IN (0, 1)),
+  samples BLOB NOT NULL CHECK (length(samples) % 4 = 0),
   launches_per_sample INTEGER NOT NULL,
-  truncated INTEGER NOT NULL,
+  truncated INTEGER NOT NULL CHECK (truncated IN (0, 1)),
   median_ns REAL,
   ci_low_ns REAL,
   ci_high_ns REAL,
@@ -221,10 +230,12 @@ CREATE TABLE measurements (
   temperature_c INTEGER,
   throttle_reasons TEXT NOT NULL
 ) STRICT;
-CREATE INDEX measurements_by_evaluation ON measurements (evaluation_id);
+CREATE INDEX measurements_by_evaluation ON measurements (evaluation_id, workload_id);
+CREATE INDEX baseline_measurements ON measurements (workload_id, evaluation_id) WHERE role = 'baseline';
 
 CREATE TABLE metrics (
   id INTEGER PRIMARY KEY,
+  uid BLOB NOT NULL UNIQUE CHECK (length(uid) = 16),
   evaluation_id INTEGER NOT NULL REFERENCES evaluations (id),
   workload_id INTEGER REFERENCES workloads (id),
   kernel TEXT NOT NULL,
@@ -272,7 +283,7 @@ SELECT s.id AS session, d.name AS definition, dev.name AS device, s.arch, s.best
        v.tunables, min(e.score_ns) / 1000.0 AS score_us, s.started_at, s.command
 FROM sessions s
 JOIN variants v ON v.id = s.best_variant_id JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
-LEFT JOIN evaluations e ON e.session_id = s.id AND e.variant_id = v.id
+LEFT JOIN evaluations e ON e.session_id = s.id AND e.variant_id = v.id AND e.status = 'ok'
 GROUP BY s.id;
 
 -- Every evaluation of a session in order, with the best score so far.
@@ -296,7 +307,7 @@ FROM llm_calls GROUP BY session_id, model;
 -- One row a session: what was tried and what came of it.
 CREATE VIEW experiments AS
 SELECT s.id AS session, d.name AS definition, dev.name AS device, s.arch, s.proposer, s.strategy, s.seed, s.status, s.reason,
-       count(e.id) AS evaluations, sum(e.status = 'ok') AS verified, min(CASE WHEN e.status = 'ok' THEN e.score_ns END) / 1000.0 AS best_us,
+       count(e.id) AS evaluations, count(*) FILTER (WHERE e.status = 'ok') AS verified, min(CASE WHEN e.status = 'ok' THEN e.score_ns END) / 1000.0 AS best_us,
        s.started_at, s.ended_at, s.command
 FROM sessions s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 LEFT JOIN evaluations e ON e.session_id = s.id
@@ -308,30 +319,40 @@ SELECT session_id AS session, count(*) AS evaluations, avg(queue_ms) AS queue_ms
        avg(check_ms) AS check_ms, avg(time_ms) AS time_ms, avg(gpu_busy_ms) AS gpu_busy_ms, avg(total_ms) AS total_ms, sum(gpu_busy_ms) AS gpu_busy_total_ms
 FROM evaluations GROUP BY session_id;
 
--- One row a candidate measurement, in the terms benchmark suites use. NULL where not known.
+-- One row an evaluation and workload it touched, in the terms benchmark suites use; an evaluation that reached no
+-- workload (compiled_only, compile_error, ...) has one row without workload. NULL where not known.
 CREATE VIEW benchmark_results AS
-SELECT d.name AS definition, w.name AS workload, v.id AS variant, v.name AS template, v.tunables, dev.name AS device, e.session_id AS session,
-       e.status = 'ok' AS output_correct,
-       (SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = e.id) AS max_error,
-       (SELECT avg(c.mean_error) FROM checks c WHERE c.evaluation_id = e.id) AS mean_error,
-       w.flops / nullif(m.median_ns, 0) / 1000.0 AS throughput_tflops,
+WITH baselines AS (
+  SELECT e.session_id, m.workload_id, m.cold,
+         min(m.median_ns) FILTER (WHERE m.label = 'naive') AS naive_ns,
+         min(m.median_ns) FILTER (WHERE m.label LIKE 'pytorch%') AS pytorch_ns,
+         min(m.median_ns) AS fastest_ns
+  FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id
+  WHERE m.role = 'baseline'
+  GROUP BY e.session_id, m.workload_id, m.cold)
+SELECT d.name AS definition, w.name AS workload, v.id AS variant, v.name AS template, v.tunables, dev.name AS device,
+       e.session_id AS session, e.id AS evaluation, e.status, m.method, m.cold,
+       CASE WHEN e.status = 'ok' THEN 1
+            WHEN e.status IN ('incorrect', 'nondeterministic', 'integrity_violation', 'memory_error', 'race') THEN 0
+            ELSE (SELECT min(c.passed) FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) END AS output_correct,
+       (SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS max_error,
+       (SELECT avg(c.mean_error) FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS mean_error,
+       w.flops / m.median_ns / 1000.0 AS throughput_tflops,
        m.median_ns / 1e6 AS latency_ms,
-       (w.bytes_read + w.bytes_written) / nullif(m.median_ns, 0) AS memory_bandwidth_gbs,
+       (w.bytes_read + w.bytes_written) / m.median_ns AS memory_bandwidth_gbs,
        e.occupancy_ratio AS occupancy,
-       (SELECT k.value FROM metrics k WHERE k.evaluation_id = e.id AND k.name = 'sm/efficiency' LIMIT 1) AS sm_efficiency,
-       (w.bytes_read + w.bytes_written) / nullif(m.median_ns, 0) / nullif(dev.peak_bandwidth_gbps, 0) AS memory_efficiency,
+       (SELECT k.value FROM metrics k WHERE k.evaluation_id = e.id AND k.name = 'sm/efficiency'
+        AND (k.workload_id IS NULL OR k.workload_id = w.id) ORDER BY k.workload_id DESC LIMIT 1) AS sm_efficiency,
+       (w.bytes_read + w.bytes_written) / m.median_ns / nullif(dev.peak_bandwidth_gbps, 0) AS memory_efficiency,
        (SELECT max(b.registers) FROM build_kernels b WHERE b.build_id = e.build_id) AS register_usage,
        (SELECT max(b.static_shared_bytes) FROM build_kernels b WHERE b.build_id = e.build_id) AS shared_mem_usage,
-       (SELECT n.median_ns FROM measurements n JOIN evaluations ne ON ne.id = n.evaluation_id
-        WHERE ne.session_id = e.session_id AND n.workload_id = m.workload_id AND n.role = 'baseline' AND n.label = 'naive' LIMIT 1)
-         / nullif(m.median_ns, 0) AS speedup_vs_naive,
-       (SELECT n.median_ns FROM measurements n JOIN evaluations ne ON ne.id = n.evaluation_id
-        WHERE ne.session_id = e.session_id AND n.workload_id = m.workload_id AND n.role = 'baseline' AND n.label LIKE 'pytorch%' LIMIT 1)
-         / nullif(m.median_ns, 0) AS speedup_vs_pytorch,
-       100.0 * (SELECT min(n.median_ns) FROM measurements n JOIN evaluations ne ON ne.id = n.evaluation_id
-        WHERE ne.session_id = e.session_id AND n.workload_id = m.workload_id AND n.role = 'baseline')
-         / nullif(m.median_ns, 0) AS pct_of_reference
-FROM measurements m
-JOIN evaluations e ON e.id = m.evaluation_id JOIN workloads w ON w.id = m.workload_id JOIN variants v ON v.id = e.variant_id
-JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id
-WHERE m.role = 'candidate';
+       base.naive_ns / m.median_ns AS speedup_vs_naive,
+       base.pytorch_ns / m.median_ns AS speedup_vs_pytorch,
+       100.0 * base.fastest_ns / m.median_ns AS pct_of_reference
+FROM evaluations e
+JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id
+LEFT JOIN workloads w ON w.definition_id = d.id
+  AND (EXISTS (SELECT 1 FROM measurements x WHERE x.evaluation_id = e.id AND x.workload_id = w.id AND x.role = 'candidate')
+       OR EXISTS (SELECT 1 FROM checks x WHERE x.evaluation_id = e.id AND x.workload_id = w.id))
+LEFT JOIN measurements m ON m.evaluation_id = e.id AND m.workload_id = w.id AND m.role = 'candidate'
+LEFT JOIN baselines base ON base.session_id = e.session_id AND base.workload_id = w.id AND base.cold = m.cold;
