@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "profiler/roofline.h"
 #include "tools/progress_line.h"
 
 namespace ak::tools {
@@ -54,11 +55,7 @@ Json tunables_json(const TunableValues& tunables) {
 
 double bytes_moved(const ProblemInstance& problem, const std::string& workload_name) {
   for (const Workload& workload : problem.workloads) {
-    if (workload.name != workload_name) continue;
-    const Environment environment = problem.environment(workload.axes);
-    const auto read = problem.bytes_read.evaluate_integer(environment);
-    const auto written = problem.bytes_written.evaluate_integer(environment);
-    if (read && written) return static_cast<double>(*read + *written);
+    if (workload.name == workload_name) return profiler::work_of(problem, workload).bytes;
   }
   return 0;
 }

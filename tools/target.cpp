@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <functional>
 
 #include "core/error.h"
-#include "core/stats.h"
 #include "core/suggest.h"
+#include "profiler/roofline.h"
 #include "runtime/local_evaluator.h"
 #include "tools/command_line.h"
 
@@ -66,31 +65,6 @@ std::pair<double, std::string> split_number(const std::string& text) {
   return {value, std::string(rest, static_cast<std::size_t>(text.data() + text.size() - rest))};
 }
 
-using FloorNs = std::function<double(const Environment&)>;
-
-double geometric_mean_ns(const ProblemInstance& problem, const FloorNs& per_workload) {
-  std::vector<double> times, weights;
-  for (const Workload& workload : problem.workloads) {
-    if (!workload.has(WorkloadRole::time)) continue;
-    times.push_back(per_workload(problem.environment(workload.axes)));
-    weights.push_back(workload.weight);
-  }
-  if (times.empty())
-    fail(ExitCode::usage, "{} has no timed workload to set a target for", problem.definition.name);
-  return weighted_geometric_mean(times, weights);
-}
-
-double evaluate_formula(const Expression& formula, const Environment& environment) {
-  const auto value = formula.evaluate_integer(environment);
-  if (!value) fail(ExitCode::bad_input, "formula '{}': {}", formula.text(), value.error().message);
-  return static_cast<double>(*value);
-}
-
-double bytes_of(const ProblemInstance& problem, const Environment& environment) {
-  return evaluate_formula(problem.bytes_read, environment) +
-         evaluate_formula(problem.bytes_written, environment);
-}
-
 }  // namespace
 
 Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
@@ -127,30 +101,31 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
 
 double parse_target_performance(const std::string& text, const ProblemInstance& problem,
                                 const std::optional<DeviceFacts>& device) {
-  const auto [value, unit] = split_number(text);
-  const double amount = value;
+  using profiler::Work;
+  const auto parts = split_number(text);
+  const double amount = parts.first;
+  const std::string& unit = parts.second;
   if (amount > 0 && unit == "ns") return amount;
   if (amount > 0 && unit == "us") return amount * 1e3;
   if (amount > 0 && unit == "ms") return amount * 1e6;
   if (amount > 0 && (unit == "TFLOPS" || unit == "GFLOPS")) {
     const double flops_per_ns = unit == "TFLOPS" ? amount * 1e3 : amount;
-    return geometric_mean_ns(
-        problem, [&](const Environment& e) { return evaluate_formula(problem.flops, e) / flops_per_ns; });
+    return profiler::weighted_time_ns(problem, [&](const Work& work) { return work.flops / flops_per_ns; });
   }
   if (amount > 0 && unit == "GB/s") {
-    return geometric_mean_ns(problem, [&](const Environment& e) { return bytes_of(problem, e) / amount; });
+    return profiler::weighted_time_ns(problem, [&](const Work& work) { return work.bytes / amount; });
   }
   if (amount > 0 && amount <= 100 && unit == "%sol") {
-    const double peak_gbps = device ? device->peak_bandwidth_gbps() : 0;
-    if (peak_gbps <= 0)
+    const auto floor_ns = device ? profiler::memory_floor_ns(problem, *device) : std::nullopt;
+    if (!floor_ns)
       fail(ExitCode::usage, "--target-performance {}: the memory bandwidth of this device is not known",
            text);
-    return geometric_mean_ns(
-        problem, [&](const Environment& e) { return bytes_of(problem, e) / peak_gbps / (amount / 100); });
+    return *floor_ns / (amount / 100);
   }
   fail(ExitCode::usage,
-       "--target-performance '{}': expected a time (60us, 1.5ms), a rate (500TFLOPS, 2000GB/s) or a "
-       "share of the memory speed of light (90%sol)",
+       "--target-performance '{}': expected a time (60us, 1.5ms), a rate (500TFLOPS, 2000GB/s) or a share of "
+       "the "
+       "memory speed of light (90%sol)",
        text);
 }
 

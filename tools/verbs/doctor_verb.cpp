@@ -23,9 +23,9 @@ namespace {
 struct Finding {
   std::string part;
   bool present = false;
-  std::string detail;  ///< what was found, or why it was not
-  std::string cost;    ///< what does not work without it; empty when present
-  std::string remedy;  ///< how to get it; empty when present
+  std::string detail;      ///< what was found, or why it was not
+  std::string cost;        ///< what does not work without it; empty when present
+  std::string remedy;      ///< how to get it; empty when present
   bool essential = false;  ///< without it no kernel can be built
 };
 
@@ -38,20 +38,30 @@ bool loads(const char* library) {
 Finding look_for_driver() {
   std::string why;
   const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
-  Finding finding{.part = "driver", .present = !devices.empty(), .detail = why, .cost = "kernels are built and ranked, not run",
+  Finding finding{.part = "driver",
+                  .present = !devices.empty(),
+                  .detail = why,
+                  .cost = "kernels are built and ranked, not run",
                   .remedy = "install the NVIDIA driver 580 or newer and check that nvidia-smi lists the GPU"};
   if (finding.present) {
     const DeviceFacts& first = devices.front();
-    finding.detail = fmt::format("CUDA {}.{}, {} GPU{}, first: {} ({})", first.driver_version / 1000, first.driver_version % 1000 / 10,
-                                 devices.size(), devices.size() == 1 ? "" : "s", first.name, first.arch.sm());
+    finding.detail = fmt::format("CUDA {}.{}, {} GPU{}, first: {} ({})", first.driver_version / 1000,
+                                 first.driver_version % 1000 / 10, devices.size(),
+                                 devices.size() == 1 ? "" : "s", first.name, first.arch.sm());
   }
   return finding;
 }
 
 /// What a compile worker says of itself: it loads NVRTC and confines itself as it does for real work.
 std::vector<Finding> look_at_compile_worker() {
-  Finding nvrtc{.part = "NVRTC", .detail = "", .cost = "nothing can be built", .remedy = "install the CUDA 13 toolkit or set CUDA_HOME to its folder", .essential = true};
-  Finding landlock{.part = "Landlock", .detail = "", .cost = "includes are checked by text only, not by the kernel",
+  Finding nvrtc{.part = "NVRTC",
+                .detail = "",
+                .cost = "nothing can be built",
+                .remedy = "install the CUDA 13 toolkit or set CUDA_HOME to its folder",
+                .essential = true};
+  Finding landlock{.part = "Landlock",
+                   .detail = "",
+                   .cost = "includes are checked by text only, not by the kernel",
                    .remedy = "Linux 5.13 or newer with landlock in the list of security modules"};
   const auto toolkit = runtime::find_cuda_toolkit();
   if (!toolkit) {
@@ -70,7 +80,8 @@ std::vector<Finding> look_at_compile_worker() {
   nvrtc.present = true;
   std::vector<std::string> archs;
   if (hello->contains("archs")) archs = hello->at("archs").get<std::vector<std::string>>();
-  nvrtc.detail = fmt::format("{} in {}; builds for {}", hello->value("nvrtc_version", "?"), toolkit->nvrtc_library.string(), fmt::join(archs, " "));
+  nvrtc.detail = fmt::format("{} in {}; builds for {}", hello->value("nvrtc_version", "?"),
+                             toolkit->nvrtc_library.string(), fmt::join(archs, " "));
   const int abi = hello->value("landlock_abi", 0);
   landlock.present = abi > 0;
   landlock.detail = abi > 0 ? fmt::format("ABI {}", abi) : hello->value("degradation", "not available");
@@ -79,8 +90,12 @@ std::vector<Finding> look_at_compile_worker() {
 
 Finding look_for_headers() {
   const auto toolkit = runtime::find_cuda_toolkit();
-  Finding finding{.part = "headers", .present = toolkit.ok() && !toolkit->include_dirs.empty(), .detail = "", .cost = "candidates that include cuda_fp16.h and the like do not build",
-                  .remedy = "install the toolkit's headers (cuda-cudart-dev, cuda-cccl)", .essential = true};
+  Finding finding{.part = "headers",
+                  .present = toolkit.ok() && !toolkit->include_dirs.empty(),
+                  .detail = "",
+                  .cost = "candidates that include cuda_fp16.h and the like do not build",
+                  .remedy = "install the toolkit's headers (cuda-cudart-dev, cuda-cccl)",
+                  .essential = true};
   if (finding.present) finding.detail = toolkit->include_dirs.front().string();
   return finding;
 }
@@ -89,7 +104,8 @@ Finding look_for_headers() {
 bool counters_restricted() {
   std::ifstream params("/proc/driver/nvidia/params");
   for (std::string line; std::getline(params, line);) {
-    if (line.rfind("RmProfilingAdminOnly:", 0) == 0) return line.find('1') != std::string::npos && geteuid() != 0;
+    if (line.rfind("RmProfilingAdminOnly:", 0) == 0)
+      return line.find('1') != std::string::npos && geteuid() != 0;
   }
   return false;
 }
@@ -99,36 +115,51 @@ Finding look_for_cupti() {
   const std::string beside = toolkit ? (toolkit->nvrtc_library.parent_path() / "libcupti.so").string() : "";
   const bool present = loads("libcupti.so.13") || (!beside.empty() && loads(beside.c_str()));
   if (present && counters_restricted()) {
-    return {.part = "CUPTI", .present = false, .detail = "found, but the driver keeps hardware counters to administrators", .cost = "no hardware counters",
+    return {.part = "CUPTI",
+            .present = false,
+            .detail = "found, but the driver keeps hardware counters to administrators",
+            .cost = "no hardware counters",
             .remedy = "set the module option NVreg_RestrictProfilingToAdminUsers=0 for nvidia and reload it"};
   }
-  return {.part = "CUPTI", .present = present, .detail = present ? "found" : "libcupti.so.13 was not found", .cost = present ? "" : "no hardware counters",
+  return {.part = "CUPTI",
+          .present = present,
+          .detail = present ? "found" : "libcupti.so.13 was not found",
+          .cost = present ? "" : "no hardware counters",
           .remedy = present ? "" : "install cuda-cupti of the toolkit"};
 }
 
 Finding look_for_nvml() {
   const bool present = loads("libnvidia-ml.so.1");
-  return {.part = "NVML", .present = present, .detail = present ? "found" : "libnvidia-ml.so.1 was not found",
-          .cost = "clocks, temperature and throttling are not recorded", .remedy = "it comes with the NVIDIA driver"};
+  return {.part = "NVML",
+          .present = present,
+          .detail = present ? "found" : "libnvidia-ml.so.1 was not found",
+          .cost = "clocks, temperature and throttling are not recorded",
+          .remedy = "it comes with the NVIDIA driver"};
 }
 
 /// Nearest existing folder of a path that may not exist yet.
 std::filesystem::path existing_parent(std::filesystem::path path) {
-  while (!path.empty() && !std::filesystem::exists(path) && path.has_relative_path()) path = path.parent_path();
+  while (!path.empty() && !std::filesystem::exists(path) && path.has_relative_path())
+    path = path.parent_path();
   return path.empty() ? "." : path;
 }
 
-constexpr double kLeastFreeGb = 2;  // a night of 100,000 variants leaves under 1 GB of database and cache entries
+constexpr double kLeastFreeGb =
+    2;  // a night of 100,000 variants leaves under 1 GB of database and cache entries
 
 Finding look_at_disk(const std::string& what, const std::filesystem::path& path) {
   const std::filesystem::path folder = existing_parent(path);
   struct statvfs info = {};
   const bool known = statvfs(folder.c_str(), &info) == 0;
-  const double free_gb = known ? static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9 : 0;
+  const double free_gb =
+      known ? static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9 : 0;
   const bool writable = access(folder.c_str(), W_OK) == 0;
-  return {.part = "disk", .present = known && writable && free_gb >= kLeastFreeGb,
-          .detail = fmt::format("{} {}: {:.0f} GB free{}", what, path.string(), free_gb, writable ? "" : ", not writable"),
-          .cost = "results and builds may not be kept", .remedy = "free space, or name another place with --db, --cache or docs/config.md"};
+  return {.part = "disk",
+          .present = known && writable && free_gb >= kLeastFreeGb,
+          .detail = fmt::format("{} {}: {:.0f} GB free{}", what, path.string(), free_gb,
+                                writable ? "" : ", not writable"),
+          .cost = "results and builds may not be kept",
+          .remedy = "free space, or name another place with --db, --cache or docs/config.md"};
 }
 
 Finding look_for_templates() {
@@ -137,8 +168,11 @@ Finding look_for_templates() {
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
     entry.complaint.empty() ? static_cast<void>(++whole) : static_cast<void>(broken = entry.complaint);
   }
-  return {.part = "templates", .present = whole > 0 && broken.empty(), .detail = broken.empty() ? fmt::format("{} algorithms", whole) : broken,
-          .cost = "--algorithm cannot name them", .remedy = "mend the file named, or set ALPHAKERNEL_TEMPLATES"};
+  return {.part = "templates",
+          .present = whole > 0 && broken.empty(),
+          .detail = broken.empty() ? fmt::format("{} algorithms", whole) : broken,
+          .cost = "--algorithm cannot name them",
+          .remedy = "mend the file named, or set ALPHAKERNEL_TEMPLATES"};
 }
 
 std::vector<Finding> examine() {
@@ -148,22 +182,30 @@ std::vector<Finding> examine() {
   findings.push_back(look_for_headers());
   findings.push_back(look_for_cupti());
   findings.push_back(look_for_nvml());
-  findings.push_back(look_at_disk("database", config.database.empty() ? db::default_database() : std::filesystem::path(config.database)));
-  findings.push_back(look_at_disk("build cache", config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache)));
+  findings.push_back(look_at_disk(
+      "database", config.database.empty() ? db::default_database() : std::filesystem::path(config.database)));
+  findings.push_back(look_at_disk(
+      "build cache", config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache)));
   findings.push_back(look_for_templates());
   return findings;
 }
 
 Json to_json(const Finding& finding) {
-  return {{"part", finding.part}, {"present", finding.present}, {"detail", finding.detail},
-          {"cost", finding.present ? "" : finding.cost}, {"remedy", finding.present ? "" : finding.remedy}};
+  return {{"part", finding.part},
+          {"present", finding.present},
+          {"detail", finding.detail},
+          {"cost", finding.present ? "" : finding.cost},
+          {"remedy", finding.present ? "" : finding.remedy}};
 }
 
 }  // namespace
 
 int run_doctor(const Arguments& arguments) {
-  CLI::App app{"Say what is present, what is missing, what that costs and how to get it.", "alphakernel doctor"};
-  set_style(app, "Examples:\n  alphakernel doctor\n  alphakernel doctor --json\n\nExits with 5 when no kernel could be built.\n");
+  CLI::App app{"Say what is present, what is missing, what that costs and how to get it.",
+               "alphakernel doctor"};
+  set_style(app,
+            "Examples:\n  alphakernel doctor\n  alphakernel doctor --json\n\nExits with 5 when no kernel "
+            "could be built.\n");
   bool json = false;
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
@@ -175,7 +217,8 @@ int run_doctor(const Arguments& arguments) {
     list.push_back(to_json(finding));
     if (json) continue;
     fmt::print("{:<10}{:<9}{}\n", finding.part, finding.present ? "ok" : "missing", finding.detail);
-    if (!finding.present) fmt::print("{:<19}costs: {}\n{:<19}to get it: {}\n", "", finding.cost, "", finding.remedy);
+    if (!finding.present)
+      fmt::print("{:<19}costs: {}\n{:<19}to get it: {}\n", "", finding.cost, "", finding.remedy);
   }
   if (json) fmt::print("{}\n", list.dump(2));
   return static_cast<int>(usable ? ExitCode::ok : ExitCode::environment);

@@ -152,26 +152,28 @@ std::vector<Candidate> starting_points(const GenerateFlags& flags, const Problem
   return candidates;
 }
 
-/// Weighted geometric mean of the named baseline, or of the user's own kernel where there is one.
-void add_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const agent::LoopResult& loop,
-                  bool own_start) {
-  if (own_start && loop.start && loop.start->result.score_ns) {
-    run.baseline_ns = loop.start->result.score_ns;
-    run.baseline_label = "your kernel";
-    return;
-  }
+/// Weighted geometric mean of the baseline that came with the first timed results; nothing when there is
+/// none.
+void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result) {
+  if (run.baseline_ns) return;
   std::vector<double> times, weights;
-  for (const auto* source : {&loop.start, &loop.best}) {
-    if (!*source || !times.empty()) continue;
-    for (const Measurement& m : (*source)->result.measurements) {
-      if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
-      for (const Workload& workload : problem.workloads) {
-        if (workload.name == m.workload) times.push_back(m.median_ns), weights.push_back(workload.weight);
-      }
-      run.baseline_label = m.label;
+  for (const Measurement& m : result.measurements) {
+    if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
+    for (const Workload& workload : problem.workloads) {
+      if (workload.name != m.workload) continue;
+      times.push_back(m.median_ns);
+      weights.push_back(workload.weight);
     }
+    run.baseline_label = m.label;
   }
   if (!times.empty()) run.baseline_ns = weighted_geometric_mean(times, weights);
+}
+
+/// The user's own kernel is the baseline of the report where there is one.
+void prefer_own_kernel(codegen::RunSummary& run, const agent::LoopResult& loop) {
+  if (!loop.start || !loop.start->result.score_ns) return;
+  run.baseline_ns = loop.start->result.score_ns;
+  run.baseline_label = "your kernel";
 }
 
 codegen::RunSummary summarise(const GenerateFlags& flags, const Target& target, const std::string& command) {
@@ -284,7 +286,10 @@ int run_generate(const Arguments& arguments) {
   options.stop_requested = &interrupt.requested();
   ProgressLine progress(flags.quiet || flags.json);
   options.on_progress = [&](const agent::Progress& p) {
-    run.evaluations = p.evaluated, run.verified = p.verified, run.wall_s = p.elapsed_s;
+    run.evaluations = p.evaluated;
+    run.verified = p.verified;
+    run.wall_s = p.elapsed_s;
+    if (p.last) note_baseline(run, *problem, p.last->result);
     progress.show(p);
   };
   options.on_new_best = [&](const Completed& best) { write_kernel_files(paths, *problem, best, run); };
@@ -295,7 +300,7 @@ int run_generate(const Arguments& arguments) {
   evaluator.reset();  // ends the workers, so that their memory is accounted for
   progress.finish();
   run.stop_reason = loop.stop_reason;
-  add_baseline(run, *problem, loop, !flags.start.empty());
+  if (!flags.start.empty()) prefer_own_kernel(run, loop);
   if (loop.best) write_kernel_files(paths, *problem, *loop.best, run);
   Json json = result_json(*problem, loop, run, paths);
   add_costs(json, setup_s);

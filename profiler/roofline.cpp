@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/roofline.h"
+
+#include "core/error.h"
+#include "core/stats.h"
+
+namespace ak::profiler {
+namespace {
+
+double evaluate(const Expression& formula, const Environment& environment) {
+  const Result<std::int64_t> value = formula.evaluate_integer(environment);
+  if (!value) fail(ExitCode::bad_input, "formula '{}': {}", formula.text(), value.error().message);
+  return static_cast<double>(*value);
+}
+
+}  // namespace
+
+Work work_of(const ProblemInstance& problem, const Workload& workload) {
+  const Environment environment = problem.environment(workload.axes);
+  return {.flops = evaluate(problem.flops, environment),
+          .bytes = evaluate(problem.bytes_read, environment) + evaluate(problem.bytes_written, environment)};
+}
+
+double weighted_time_ns(const ProblemInstance& problem, const std::function<double(const Work&)>& time_ns) {
+  std::vector<double> times, weights;
+  for (const Workload& workload : problem.workloads) {
+    if (!workload.has(WorkloadRole::time)) continue;
+    times.push_back(time_ns(work_of(problem, workload)));
+    weights.push_back(workload.weight);
+  }
+  if (times.empty()) fail(ExitCode::usage, "{} has no timed workload", problem.definition.name);
+  return weighted_geometric_mean(times, weights);
+}
+
+std::optional<double> memory_floor_ns(const ProblemInstance& problem, const DeviceFacts& device) {
+  const double peak_gbps = device.peak_bandwidth_gbps();  // GB/s are bytes a nanosecond
+  if (peak_gbps <= 0) return std::nullopt;
+  return weighted_time_ns(problem, [&](const Work& work) { return work.bytes / peak_gbps; });
+}
+
+}  // namespace ak::profiler
