@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/store.h"
+#include "db/database.h"
+
+namespace ak::db::test {
+
+/// A folder of its own, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path file() const { return path_ / "test.db"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// c = a + b in float32, workloads "small" (checked, N = 1,000) and "large" (checked and timed, N =
+/// 1,000,000).
+[[nodiscard]] ProblemInstance vector_add();
+[[nodiscard]] DeviceFacts device();
+
+/// A session with what its evaluations share.
+struct Run {
+  explicit Run(VariantStore& into);
+  /// An evaluation of variant BLOCK = `block`, ended as `status`; checked, timed at `median_ns` where it is
+  /// ok, and with the naive baseline at 2,000,000 ns.
+  StoredEvaluation commit(int block, Status status = Status::ok, double median_ns = 1'000'000);
+  StoredEvaluation commit(const EvaluationRequest& request, const EvaluationResult& result);
+  [[nodiscard]] EvaluationRequest request(int block) const;
+  [[nodiscard]] static EvaluationResult result(Status status, double median_ns);
+
+  VariantStore& store;
+  std::shared_ptr<const ProblemInstance> problem;
+  RowId session = 0;
+  int iteration = 0;
+};
+
+/// The only cell of the query's answer.
+[[nodiscard]] Cell cell(const std::filesystem::path& file, const std::string& sql);
+[[nodiscard]] std::int64_t integer(const std::filesystem::path& file, const std::string& sql);
+[[nodiscard]] double real(const std::filesystem::path& file, const std::string& sql);
+[[nodiscard]] std::string text(const std::filesystem::path& file, const std::string& sql);
+[[nodiscard]] bool is_null(const std::filesystem::path& file, const std::string& sql);
+
+/// integrity_check and foreign_key_check find nothing.
+[[nodiscard]] bool intact(const std::filesystem::path& file);
+
+}  // namespace ak::db::test

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include <chrono>
+
+#include "core/error.h"
+#include "db/sqlite.h"
+#include "tests/db/store_fixture.h"
+
+namespace ak::db::test {
+namespace {
+
+TEST_CASE("one evaluation leaves its variant, proposal, build, checks and measurements") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const StoredEvaluation stored = run.commit(128);
+  const auto file = folder.file();
+  CHECK(integer(file, "SELECT id FROM evaluations") == stored.evaluation);
+  CHECK(integer(file, "SELECT id FROM variants") == stored.variant);
+  CHECK(integer(file, "SELECT count(*) FROM proposals WHERE proposer = 'search' AND arm = 'random'") == 1);
+  CHECK(text(file, "SELECT options FROM builds") == R"(["fast_math"])");
+  CHECK(integer(file, "SELECT registers FROM build_kernels") == 32);
+  CHECK(real(file, "SELECT occupancy_ratio FROM build_kernels") == 0.5);
+  CHECK(integer(file, "SELECT count(*) FROM checks") == 2);
+  CHECK(integer(file, "SELECT count(*) FROM measurements") == 2);
+  CHECK(text(file, "SELECT params FROM variants") == R"({"dtype":"float32"})");
+  CHECK(text(file, "SELECT tunables FROM variants") == R"({"BLOCK":128})");
+  CHECK(real(file, "SELECT julianday(ended_at) * 86400 - julianday(started_at) * 86400 FROM evaluations") ==
+        Approx(1.5).margin(0.01));
+  CHECK(intact(file));
+}
+
+TEST_CASE("the same candidate twice is one variant and two evaluations") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const StoredEvaluation first = run.commit(128), second = run.commit(128), other = run.commit(256);
+  CHECK(first.variant == second.variant);
+  CHECK(first.evaluation != second.evaluation);
+  CHECK(other.variant != first.variant);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM sources") == 1);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM builds") == 2);
+}
+
+TEST_CASE("samples are little-endian 32-bit nanoseconds in run order") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run(*store).commit(128);
+  const Cell samples = cell(folder.file(), "SELECT samples FROM measurements WHERE role = 'candidate'");
+  CHECK(std::get<std::vector<unsigned char>>(samples) ==
+        std::vector<unsigned char>{1, 0, 0, 0, 0, 1, 0, 0, 255, 255, 255, 255});
+}
+
+TEST_CASE("every status is stored by its name") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  for (const StatusInfo& info : statuses()) {
+    const RowId id = run.commit(128, info.status).evaluation;
+    CHECK(text(folder.file(), "SELECT status FROM evaluations WHERE id = " + std::to_string(id)) ==
+          info.name);
+  }
+}
+
+TEST_CASE("what cannot be a number is NULL, and bytes that are not UTF-8 do not stop a commit") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  EvaluationResult result = Run::result(Status::incorrect, 0);
+  result.checks[1].max_error = std::numeric_limits<double>::infinity();
+  result.checks[1].worst_got = std::numeric_limits<double>::quiet_NaN();
+  result.outcome.message = "bad \xff byte";
+  result.outcome.diagnostics = {{.severity = "error", .message = "\xff'; DROP TABLE variants; --"}};
+  run.commit(run.request(128), result);
+  CHECK(is_null(folder.file(), "SELECT max_error FROM checks WHERE passed = 0"));
+  CHECK(is_null(folder.file(), "SELECT worst_got FROM checks WHERE passed = 0"));
+  CHECK(integer(folder.file(), "SELECT count(*) FROM variants") == 1);
+}
+
+TEST_CASE("seeds keep all 64 bits") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run(*store).commit(128);
+  CHECK(integer(folder.file(), "SELECT input_seed FROM evaluations") == -1);
+}
+
+TEST_CASE("parents are kept once") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const RowId parent = run.commit(128).variant;
+  const EvaluationRequest request = run.request(256);
+  const EvaluationResult result = Run::result(Status::ok, 1);
+  for (int i = 0; i < 2; ++i) {
+    EvaluationRecord record;
+    record.session = run.session;
+    record.parents = {parent, parent};
+    record.request = &request;
+    record.result = &result;
+    store->commit(record);
+  }
+  CHECK(integer(folder.file(), "SELECT parent_id FROM variant_parents") == parent);
+}
+
+TEST_CASE("a commit that fails leaves nothing, and the store goes on") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const EvaluationRequest request = run.request(128);
+  const EvaluationResult result = Run::result(Status::ok, 1);
+  EvaluationRecord record;
+  record.session = run.session;
+  record.parents = {12345};  // no such variant: the foreign key refuses it after the variant was inserted
+  record.request = &request;
+  record.result = &result;
+  CHECK_THROWS_AS(store->commit(record), Error);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM variants") == 0);
+  CHECK_NOTHROW(run.commit(128));
+  CHECK(intact(folder.file()));
+}
+
+TEST_CASE("a session ends with its status, reason and champion") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  CHECK(text(folder.file(), "SELECT status FROM sessions") == "running");
+  const RowId best = run.commit(128).variant;
+  run.commit(128, Status::timeout);
+  store->end_session(run.session, "stopped", "evaluation budget", best);
+  CHECK(text(folder.file(), "SELECT status || ': ' || reason FROM experiments") ==
+        "stopped: evaluation budget");
+  CHECK(integer(folder.file(), "SELECT variant FROM best_variants") == best);
+  CHECK(real(folder.file(), "SELECT score_us FROM best_variants") == 1000);
+}
+
+TEST_CASE("a session without evaluations is an experiment with zero of them") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  const Run run(*store);
+  CHECK(integer(folder.file(), "SELECT evaluations + verified FROM experiments") == 0);
+}
+
+TEST_CASE("a later session shares definition, device and workloads, and a changed formula is a new row") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run(*store).commit(128);
+  Run(*store).commit(128);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM definitions") == 1);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM devices") == 1);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM workloads") == 2);
+  ProblemInstance corrected = vector_add();
+  corrected.flops = Expression::parse("2 * N").value();
+  store->begin_session({}, corrected, device(), {.major = 9});
+  CHECK(integer(folder.file(), "SELECT count(*) FROM workloads WHERE name = 'large'") == 2);
+  CHECK(integer(folder.file(), "SELECT min(flops) FROM workloads WHERE name = 'large'") == 1'000'000);
+}
+
+TEST_CASE("results on a shape sampled after the session began are kept") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  auto problem = std::make_shared<ProblemInstance>(vector_add());
+  problem->workloads[0].name = "held_out_1";
+  problem->workloads[0].axes["N"] = 77;
+  EvaluationRequest request = run.request(128);
+  request.problem = problem;
+  EvaluationResult result = Run::result(Status::ok, 1);
+  result.checks[0].workload = "held_out_1";
+  run.commit(request, result);
+  run.commit(request, result);
+  CHECK(integer(folder.file(), "SELECT flops FROM workloads WHERE name = 'held_out_1'") == 77);
+}
+
+TEST_CASE("benchmark_results gives throughput, bandwidth, errors and speed-ups of a timed variant") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(128, Status::ok, 500'000);
+  const auto large = [&](const std::string& column) {
+    return cell(folder.file(), "SELECT " + column + " FROM benchmark_results WHERE workload = 'large'");
+  };
+  CHECK(std::get<std::int64_t>(large("output_correct")) == 1);
+  CHECK(std::get<double>(large("latency_ms")) == Approx(0.5));
+  CHECK(std::get<double>(large("throughput_tflops")) == Approx(1e6 / 500e-6 / 1e12));
+  CHECK(std::get<double>(large("memory_bandwidth_gbs")) == Approx(12e6 / 500e-6 / 1e9));
+  CHECK(std::get<double>(large("memory_efficiency")) == Approx(24 / device().peak_bandwidth_gbps()));
+  CHECK(std::get<double>(large("max_error")) == Approx(1e-7));
+  CHECK(std::get<double>(large("mean_error")) == Approx(1e-8));
+  CHECK(std::get<double>(large("occupancy")) == 0.5);
+  CHECK(std::get<std::int64_t>(large("register_usage")) == 32);
+  CHECK(std::get<std::int64_t>(large("shared_mem_usage")) == 2048);
+  CHECK(std::get<double>(large("speedup_vs_naive")) == Approx(4));
+  CHECK(std::get<double>(large("pct_of_reference")) == Approx(400));
+  CHECK(std::holds_alternative<std::monostate>(large("speedup_vs_pytorch")));
+  CHECK(std::holds_alternative<std::monostate>(large("sm_efficiency")));
+  CHECK(is_null(folder.file(), "SELECT latency_ms FROM benchmark_results WHERE workload = 'small'"));
+}
+
+TEST_CASE("benchmark_results has a row without time for what was only compiled, and one for what was wrong") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(128, Status::compiled_only);
+  run.commit(256, Status::incorrect);
+  const std::string compiled = " FROM benchmark_results WHERE status = 'compiled_only'";
+  CHECK(is_null(folder.file(), "SELECT latency_ms" + compiled));
+  CHECK(is_null(folder.file(), "SELECT output_correct" + compiled));
+  CHECK(is_null(folder.file(), "SELECT workload" + compiled));
+  CHECK(integer(folder.file(), "SELECT register_usage" + compiled) == 32);
+  CHECK(
+      integer(
+          folder.file(),
+          "SELECT output_correct FROM benchmark_results WHERE status = 'incorrect' AND workload = 'large'") ==
+      0);
+}
+
+TEST_CASE("leaderboard, progress and failures tell who leads, how it went and what broke") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(1, Status::ok, 3'000);
+  const RowId best = run.commit(2, Status::ok, 1'000).variant;
+  run.commit(3, Status::launch_error);
+  run.commit(4, Status::ok, 2'000);
+  CHECK(integer(folder.file(), "SELECT variant FROM leaderboard WHERE place = 1") == best);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM leaderboard") == 3);
+  CHECK(text(folder.file(), "SELECT group_concat(best_so_far_us) FROM progress") == "3.0,1.0,1.0,1.0");
+  CHECK(text(folder.file(), "SELECT status FROM failures") == "launch_error");
+}
+
+TEST_CASE("two thousand variants are committed and summarised in seconds") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  for (int i = 0; i < 2'000; ++i) run.commit(i + 1, Status::ok, 1e6 + i);
+  // Ten times what it takes here, unsanitised: a plan that reads all rows for each row takes minutes.
+  const std::chrono::seconds limit(10);
+  CHECK(query(folder.file(), "SELECT * FROM benchmark_results WHERE workload = 'large'", 0, limit)
+            .rows.size() == 2'000);
+  CHECK(query(folder.file(), "SELECT * FROM leaderboard", 0, limit).rows.size() == 2'000);
+  CHECK(query(folder.file(), "SELECT * FROM progress", 0, limit).rows.size() == 2'000);
+}
+
+}  // namespace
+}  // namespace ak::db::test
