@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <set>
 
 #include "codegen/assemble.h"
@@ -48,35 +47,106 @@ void check_include(const IncludeLine& include, std::vector<Diagnostic>& found) {
   }
 }
 
-struct HostPattern {
-  const char* pattern;
-  const char* message;
-};
-constexpr HostPattern kHostPatterns[] = {
-    {R"(<<<)",
-     "kernels are launched by the harness as the launch plan says; remove the <<<...>>> launch and list it "
-     "under \"launches\""},
-    {R"(\b(int|void|auto)\s+main\s*\()",
-     "remove main(): a candidate is device code only, and the harness calls the kernels"},
-    {R"(\bcuda(Malloc|Memcpy|Memset|Free|Stream|Event|DeviceSynchronize|GetLastError|LaunchKernel|FuncSetAttribute)\w*\s*\()",
-     "the CUDA runtime is host code: the harness owns memory, launches and synchronisation (use "
-     "\"workspace\" for scratch memory)"},
-    {R"(\bstd\s*::\s*(vector|string|cout|cerr|thread|unique_ptr)\b)",
-     "this standard library type needs the host; device code has plain arrays and shared memory"},
-    {R"(\b(torch|at|c10)\s*::)",
-     "PyTorch is host code; write the kernel alone and list its arguments in the launch plan"},
-};
+constexpr const char* kNoLaunch =
+    "kernels are launched by the harness as the launch plan says; remove the <<<...>>> launch and list it "
+    "under "
+    "\"launches\"";
+constexpr const char* kNoMain =
+    "remove main(): a candidate is device code only, and the harness calls the kernels";
+constexpr const char* kNoRuntime =
+    "the CUDA runtime is host code: the harness owns memory, launches and synchronisation (use \"workspace\" "
+    "for "
+    "scratch memory)";
+constexpr const char* kNoHostTypes =
+    "this standard library type needs the host; device code has plain arrays and shared memory";
+constexpr const char* kNoFramework =
+    "PyTorch is host code; write the kernel alone and list its arguments in the launch plan";
 
-int line_at(const std::string& text, std::ptrdiff_t offset) {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + offset, '\n'));
+constexpr std::array<std::string_view, 11> kRuntimeCalls{"cudaMalloc",
+                                                         "cudaMemcpy",
+                                                         "cudaMemset",
+                                                         "cudaFree",
+                                                         "cudaStream",
+                                                         "cudaEvent",
+                                                         "cudaDeviceSynchronize",
+                                                         "cudaGetLastError",
+                                                         "cudaLaunchKernel",
+                                                         "cudaFuncSetAttribute",
+                                                         "cudaSetDevice"};
+constexpr std::array<std::string_view, 7> kHostTypes{"vector", "string",     "cout",      "cerr",
+                                                     "thread", "unique_ptr", "shared_ptr"};
+constexpr std::array<std::string_view, 3> kFrameworks{"torch", "at", "c10"};
+
+bool is_one_of(std::string_view word, const auto& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-void check_host_code(const std::string& code, std::vector<Diagnostic>& found) {
-  for (const HostPattern& entry : kHostPatterns) {
-    std::smatch match;
-    if (std::regex_search(code, match, std::regex(entry.pattern)))
-      found.push_back(error_at(line_at(code, match.position()), entry.message));
+/// An identifier of a source text and what stands around it.
+struct Word {
+  std::string_view text, before;  ///< before: the identifier in front, with only blanks between
+  std::string_view scope;         ///< the name in front of a "::" before this one
+  bool called = false;            ///< followed by "("
+  bool scopes = false;            ///< followed by "::"
+  std::size_t offset = 0;
+};
+
+/// What is wrong with one identifier as device code; null when nothing is.
+const char* host_complaint(const Word& word) {
+  if (word.called && word.text == "main" &&
+      (word.before == "int" || word.before == "void" || word.before == "auto"))
+    return kNoMain;
+  if (word.called && starts_with_any(std::string(word.text), kRuntimeCalls)) return kNoRuntime;
+  if (word.scope == "std" && is_one_of(word.text, kHostTypes)) return kNoHostTypes;
+  if (word.scopes && is_one_of(word.text, kFrameworks)) return kNoFramework;
+  return nullptr;
+}
+
+bool is_word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// Calls `visit` for every identifier or number of `code`, in order.
+template <class Visit>
+void for_each_word(std::string_view code, Visit visit) {
+  std::string_view previous, scope;
+  for (std::size_t at = 0; at < code.size();) {
+    if (!is_word_character(code[at])) {
+      if (code.substr(at, 2) == "::") {
+        scope = previous;
+        ++at;
+      } else if (code[at] != ' ' && code[at] != '\n' && code[at] != '\t') {
+        scope = {};
+        previous = {};
+      }
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < code.size() && is_word_character(code[end])) ++end;
+    const std::size_t next = std::min(code.find_first_not_of(" \t\n", end), code.size());
+    const std::string_view text = code.substr(at, end - at);
+    visit(Word{text, previous, scope, code.substr(next, 1) == "(", code.substr(next, 2) == "::", at});
+    previous = text;
+    scope = {};
+    at = end;
   }
+}
+
+int line_at(std::string_view text, std::size_t offset) {
+  return 1 +
+         static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+}
+
+/// Each kind of mistake once, at its first place.
+void check_host_code(const std::string& code, std::vector<Diagnostic>& found) {
+  std::set<std::string_view> told;
+  const auto tell = [&](std::size_t offset, const char* message) {
+    if (told.insert(message).second) found.push_back(error_at(line_at(code, offset), message));
+  };
+  if (const std::size_t launch = code.find("<<<"); launch != std::string::npos) tell(launch, kNoLaunch);
+  for_each_word(code, [&](const Word& word) {
+    if (const char* message = host_complaint(word)) tell(word.offset, message);
+  });
 }
 
 std::set<std::string> tensor_names(const ProblemInstance& problem) {

@@ -27,6 +27,10 @@ constexpr std::size_t kPrintsShown = 2'000;
 constexpr TimingBudget kBaselineBudget{
     .minimum_samples = 5, .maximum_samples = 50, .gpu_ms = 15, .relative_error = 0.01};
 
+// Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB however
+// long a session runs.
+constexpr std::size_t kKnownPrograms = 4'096;
+
 double ms_between(TimePoint from, TimePoint to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
@@ -116,9 +120,12 @@ class LocalEvaluator final : public Evaluator {
   std::map<const ProblemInstance*, ProblemHistory> history_;
   struct Known {
     std::string name;
-    EvaluationResult result;
+    std::vector<Measurement> measurements;
+    std::optional<double> score_ns;
   };
-  std::map<std::string, Known> known_;  ///< program_key -> how it ended
+  void remember(const Job& job);
+  std::map<std::string, Known> known_;  ///< program_key -> how it ended; the last kKnownPrograms
+  std::deque<std::string> known_order_;
 };
 
 LocalEvaluator::LocalEvaluator(EvaluatorOptions options, SourceAssembler assembler)
@@ -354,7 +361,7 @@ void LocalEvaluator::on_device_finished(DeviceFinish finished) {
   const bool good = answer.outcome.status == Status::ok;
   job.result.outcome = answer.outcome;
   if (good) score(job);
-  if (good) known_[program_key(job)] = {.name = job.request.candidate.name, .result = job.result};
+  if (good) remember(job);
   if (good && job.request.depth == Depth::time) {
     auto& baselines = history_[job.request.problem.get()].baselines;
     std::move(baselines.begin(), baselines.end(), std::back_inserter(job.result.measurements));
@@ -396,14 +403,26 @@ std::string LocalEvaluator::program_key(const Job& job) const {
   return sha256_hex(text);
 }
 
+void LocalEvaluator::remember(const Job& job) {
+  const std::string key = program_key(job);
+  const auto [entry, added] = known_.try_emplace(key);
+  entry->second = {.name = job.request.candidate.name,
+                   .measurements = job.result.measurements,
+                   .score_ns = job.result.score_ns};
+  if (!added) return;
+  known_order_.push_back(key);
+  if (known_order_.size() <= kKnownPrograms) return;
+  known_.erase(known_order_.front());
+  known_order_.pop_front();
+}
+
 // Tunables that change nothing in the program give the same cubin and the same launches: measured once.
 bool LocalEvaluator::reuse(Job& job) {
   const auto found = known_.find(program_key(job));
   if (found == known_.end()) return false;
   const Known& known = found->second;
-  job.result.checks = known.result.checks;
-  job.result.measurements = known.result.measurements;
-  job.result.score_ns = known.result.score_ns;
+  job.result.measurements = known.measurements;
+  job.result.score_ns = known.score_ns;
   finish(job, Status::duplicate, StageId::resources,
          fmt::format("the same program and launches as '{}', whose results are used", known.name));
   return true;
