@@ -49,8 +49,11 @@ std::size_t width(const std::string& text) {
 
 std::string cut(std::string text) {
   if (width(text) <= kWidestColumn) return text;
-  std::size_t end = kWidestColumn - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (begins && shown++ == kWidestColumn - 3) break;
+  }
   return text.substr(0, end) + "...";
 }
 
