@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <regex>
+#include <set>
+
+#include "codegen/emit.h"
+#include "codegen/frozen_constants.h"
+#include "codegen/include_scan.h"
+#include "codegen/stand_alone_launches.h"
+#include "core/error.h"
+#include "stand_alone_files.h"
+
+namespace ak::codegen {
+namespace {
+
+/// Device facts that plans are resolved with: the test is written where there may be no device. Grids that
+/// follow SM_COUNT are then sized for these devices; results do not depend on it.
+struct TypicalDevice {
+  std::int64_t arch, sm_count, l2_bytes, shared_bytes_per_block;
+};
+// Data sheets of H200, B200, RTX PRO 6000 and A100; a plan may hold for some architectures only.
+constexpr std::array kTypicalDevices{
+    TypicalDevice{90, 132, 50 << 20, 232448}, TypicalDevice{100, 148, 126 << 20, 232448},
+    TypicalDevice{120, 188, 128 << 20, 101376}, TypicalDevice{80, 108, 40 << 20, 166912}};
+
+std::optional<ResolvedPlan> resolve_for_test(const ProblemInstance& problem, const Candidate& candidate,
+                                             const Workload& workload) {
+  for (const TypicalDevice& device : kTypicalDevices) {
+    Environment environment = problem.environment(workload.axes);
+    for (const auto& [name, value] : candidate.tunables) environment[name] = value;
+    environment["ARCH"] = device.arch;
+    environment["SM_COUNT"] = device.sm_count;
+    environment["L2_BYTES"] = device.l2_bytes;
+    environment["SHARED_BYTES_PER_BLOCK"] = device.shared_bytes_per_block;
+    if (Result<ResolvedPlan> plan = resolve(candidate.plan, environment)) return std::move(plan).value();
+  }
+  return std::nullopt;
+}
+
+std::string_view embedded(std::string_view name) {
+  for (const EmbeddedFile& file : stand_alone_files()) {
+    if (file.name == name) return file.text;
+  }
+  AK_ASSERT(false, "the stand-alone harness is compiled in");
+  return "";
+}
+
+std::string c_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) >= ' ') result += c;
+  }
+  return result + "\"";
+}
+
+/// Text without its `#include` lines, which `headers` gets, and without what only one copy of a file may
+/// have.
+std::string without_includes(const std::string& source, std::vector<std::string>& headers) {
+  std::set<int> lines;
+  for (const IncludeLine& include : scan_includes(source)) {
+    for (int line = include.line; line <= include.last_line; ++line) lines.insert(line);
+    if (std::ranges::find(headers, include.name) == headers.end() && !include.name.empty())
+      headers.push_back(include.name);
+  }
+  std::string result;
+  std::size_t at = 0;
+  for (int line = 1; at < source.size(); ++line) {
+    const std::size_t end = std::min(source.find('\n', at), source.size() - 1) + 1;
+    if (!lines.contains(line)) result += source.substr(at, end - at);
+    at = end;
+  }
+  static const std::regex c_linkage(
+      R"(extern\s+"C"\s+(?=__global__))");  // two namespaces hold the same kernels
+  return std::regex_replace(result, c_linkage, "");
+}
+
+/// Text after the comment that holds the launch plan.
+std::string after_plan(const std::string& source) {
+  const std::size_t end = source.find("*/");
+  return end == std::string::npos ? source : source.substr(end + 2);
+}
+
+/// One workload with the plans of the kernel and of its reference.
+struct TestedWorkload {
+  const Workload* workload;
+  ResolvedPlan candidate, reference;
+};
+
+class TestWriter {
+ public:
+  TestWriter(const ProblemInstance& problem, const Candidate& candidate, std::string kernel_file)
+      : problem_(problem),
+        candidate_(candidate),
+        kernel_file_(std::move(kernel_file)),
+        tensors_(tensor_names(problem.definition)) {
+    const Result<Candidate> reference = parse_candidate("reference.cu", problem.reference_cu);
+    AK_ASSERT(reference.ok(), "a loaded problem has a reference that parses");
+    reference_ = *reference;
+    reference_text_ = without_includes(after_plan(problem.reference_cu), headers_);
+    for (const Workload& workload : problem.workloads) {
+      auto own = resolve_for_test(problem, candidate, workload);
+      auto exact = resolve_for_test(problem, reference_, workload);
+      if (own && exact) tested_.push_back({&workload, std::move(*own), std::move(*exact)});
+    }
+  }
+
+  [[nodiscard]] std::string write() const {
+    return heading() + includes() + std::string(embedded("stand_alone_harness.cuh")) + tensor_map_harness() +
+           fmt::format("\n// ---- the kernel {}\n#include {}\n", std::string(100, '-'),
+                       c_string(kernel_file_)) +
+           references() + candidate_launches() + tables() + main_function();
+  }
+
+ private:
+  [[nodiscard]] std::string heading() const {
+    std::string flags = "-O3 -std=c++20";
+    for (const std::string& option : candidate_.plan.options) flags += " " + nvcc_flag(option);
+    const std::string stem = kernel_file_.substr(0, kernel_file_.rfind('.'));
+    return fmt::format(
+        "// Stand-alone test of {0}, a kernel for {1}.\n"
+        "//   nvcc {2} -arch=native {3}.test.cu -o {3}_test && ./{3}_test\n"
+        "// {0} must lie in the same folder. ./{3}_test --help says what is printed.\n"
+        "// Grids that follow the number of SMs are sized for {4} of them; results do not depend on it.\n",
+        kernel_file_, problem_.definition.name, flags, stem, kTypicalDevices.front().sm_count);
+  }
+
+  [[nodiscard]] static std::string nvcc_flag(const std::string& option) {
+    if (option == "fast_math") return "--use_fast_math";
+    if (option == "ftz") return "--ftz=true";
+    if (option.starts_with("maxrregcount=")) return "--" + option;
+    const std::size_t end = option.find("_false");
+    if (end == std::string::npos) return "--extra-device-vectorization";
+    std::string name = option.substr(0, end);
+    std::ranges::replace(name, '_', '-');
+    return "--" + name + "=false";
+  }
+
+  [[nodiscard]] std::string includes() const {
+    std::string text;
+    for (const std::string_view header : {"cuda_runtime.h", "algorithm", "cstdio", "cstdlib", "cstring",
+                                          "new", "string", "utility", "vector"})
+      text += fmt::format("#include <{}>\n", header);
+    std::vector<std::string> headers = headers_;
+    if (!candidate_.plan.tensor_maps.empty()) headers.emplace_back("cuda.h");
+    for (const auto* tensors : {&problem_.definition.inputs, &problem_.definition.outputs}) {
+      for (const TensorSpec& tensor : *tensors) headers.emplace_back(info(tensor.dtype).cuda_header);
+    }
+    std::ranges::sort(headers);
+    const auto repeated = std::ranges::unique(headers);
+    headers.erase(repeated.begin(), repeated.end());
+    for (const std::string& header : headers) {
+      if (!header.empty()) text += fmt::format("#include <{}>\n", header);
+    }
+    return text + "\n";
+  }
+
+  [[nodiscard]] std::string tensor_map_harness() const {
+    return candidate_.plan.tensor_maps.empty() ? ""
+                                               : "\n" + std::string(embedded("stand_alone_tensor_map.cuh"));
+  }
+
+  /// The reference twice: exact, and as the honest version in the kernel's own precision.
+  [[nodiscard]] std::string references() const {
+    const DTypeInfo& out = info(problem_.definition.outputs.front().dtype);
+    FrozenConstants constants = frozen_constants(problem_, reference_.tunables);
+    const std::string code = blank_comments_and_strings(reference_text_);
+    std::string text = fmt::format("\n// ---- the reference {}\n#define ALPHAKERNEL 1\n{}",
+                                   std::string(97, '-'), macro_lines(constants, code));
+    const auto copy = [&](std::string_view name, std::string_view macro, std::string_view accum,
+                          std::string_view result) {
+      std::string functions;
+      for (std::size_t i = 0; i < tested_.size(); ++i)
+        functions += launch_function(fmt::format("launch_{}", i), tested_[i].reference, tensors_);
+      text += fmt::format(
+          "#define {0} 1\nnamespace {1} {{\n{2}using accum_t = {3};\nusing out_t = {4};\n{5}\n{6}}}  // "
+          "namespace "
+          "{1}\n#undef {0}\n",
+          macro, name, declaration_lines(constants, code), accum, result, reference_text_, functions);
+    };
+    copy("ak_exact", "AK_EXACT", out.floating ? "double" : "long long",
+         out.floating ? "double" : "long long");
+    copy("ak_twin", "AK_TWIN", out.floating ? "float" : "long long", out.cuda_type);
+    return text + "#undef ALPHAKERNEL\n";
+  }
+
+  [[nodiscard]] std::string candidate_launches() const {
+    std::string text = fmt::format("\n// ---- launches, shapes and tables {}\nnamespace ak_candidate {{\n",
+                                   std::string(82, '-'));
+    for (std::size_t i = 0; i < tested_.size(); ++i)
+      text += launch_function(fmt::format("launch_{}", i), tested_[i].candidate, tensors_);
+    return text + "}  // namespace ak_candidate\n";
+  }
+
+  [[nodiscard]] std::string tensor_row(const TensorSpec& tensor, bool input) const {
+    const DTypeInfo& type = info(tensor.dtype);
+    const std::string fill =
+        fmt::format("ak_test::fill_{}_with<{}>", type.floating ? "floating" : "integer", type.cuda_type);
+    const std::string compare =
+        fmt::format("ak_test::compare_with<{}, {}>", type.cuda_type, type.floating ? "double" : "long long");
+    const auto alias = problem_.aliases.find(tensor.name);
+    const auto target =
+        alias == problem_.aliases.end() ? tensors_.end() : std::ranges::find(tensors_, alias->second);
+    return fmt::format("    {{{}, {}, 8, {:.17g}, {}, {}, {}}},\n", c_string(tensor.name), type.bytes,
+                       type.unit_roundoff, target == tensors_.end() ? -1 : target - tensors_.begin(),
+                       input ? fill : "nullptr", input ? "nullptr" : compare);
+  }
+
+  [[nodiscard]] double formula(const Expression& expression, const Workload& workload) const {
+    const Result<std::int64_t> value = expression.evaluate_integer(problem_.environment(workload.axes));
+    return value ? static_cast<double>(*value) : 0;
+  }
+
+  [[nodiscard]] std::string workload_row(std::size_t index) const {
+    const TestedWorkload& tested = tested_[index];
+    const Workload& workload = *tested.workload;
+    std::vector<std::int64_t> counts;
+    for (const auto* tensors : {&problem_.definition.inputs, &problem_.definition.outputs}) {
+      for (const TensorSpec& tensor : *tensors)
+        counts.push_back(element_count(problem_.definition, tensor, workload.axes));
+    }
+    const double bytes = formula(problem_.bytes_read, workload) + formula(problem_.bytes_written, workload);
+    const auto sequence = [&](std::string_view space, const ResolvedPlan& plan) {
+      return sequence_row(fmt::format("{}::launch_{}", space, index), plan);
+    };
+    return fmt::format("    {{{}, {{{}}}, {:.1f}, {:.1f}, {}, {},\n     {},\n     {},\n     {}}},\n",
+                       c_string(workload.name), fmt::join(counts, ", "), bytes,
+                       formula(problem_.flops, workload), workload.has(WorkloadRole::time),
+                       workload.tier == WorkloadTier::deep, sequence("ak_candidate", tested.candidate),
+                       sequence("ak_exact", tested.reference), sequence("ak_twin", tested.reference));
+  }
+
+  [[nodiscard]] std::string tables() const {
+    std::string text = "\nconst std::vector<ak_test::Tensor> ak_tensors{\n";
+    for (const TensorSpec& tensor : problem_.definition.inputs) text += tensor_row(tensor, true);
+    for (const TensorSpec& tensor : problem_.definition.outputs) text += tensor_row(tensor, false);
+    text += "};\n\nconst std::vector<ak_test::Distribution> ak_distributions{\n";
+    for (const InputDistribution& d : problem_.distributions) {
+      text += fmt::format("    {{{}, {}, static_cast<float>({:.9g}), static_cast<float>({:.9g})}},\n",
+                          c_string(d.name), static_cast<int>(d.kind), d.scale, d.shift);
+    }
+    text +=
+        "};\n\n// Name, elements of every tensor, bytes and operations of one call, timed, huge; then the "
+        "launches with their\n"
+        "// workspace: of the kernel, of the exact reference, of the reference in low precision.\n"
+        "const std::vector<ak_test::Workload> ak_workloads{\n";
+    for (std::size_t i = 0; i < tested_.size(); ++i) text += workload_row(i);
+    return text + "};\n";
+  }
+
+  [[nodiscard]] std::string main_function() const {
+    return fmt::format(
+        "\nint main(int argc, char** argv) {{\n"
+        "  const ak_test::Options options = ak_test::read_options(argc, argv);\n"
+        "  ak_test::Tester tester(ak_tensors, {}, ak_distributions, {:.9g}, {:.9g}, options);\n"
+        "  return ak_test::run_all(tester, ak_workloads, options);\n"
+        "}}\n",
+        problem_.definition.inputs.size(), problem_.tolerance.factor, problem_.tolerance.floor_ulps);
+  }
+
+  const ProblemInstance& problem_;
+  const Candidate& candidate_;
+  std::string kernel_file_;
+  std::vector<std::string> tensors_;
+  Candidate reference_;
+  std::vector<std::string> headers_;
+  std::string reference_text_;
+  std::vector<TestedWorkload> tested_;
+};
+
+}  // namespace
+
+std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
+                                  const std::string& kernel_file) {
+  return TestWriter(problem, candidate, kernel_file).write();
+}
+
+}  // namespace ak::codegen
