@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/problem_catalog.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/error.h"
+#include "tests/codegen/sample_problem.h"
+
+using namespace ak;
+using namespace ak::codegen;
+using ak::testing::SampleProblem;
+
+namespace {
+
+/// The message and code of the error that `action` throws.
+template <class Action>
+std::pair<std::string, ExitCode> error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return {error.what(), error.code()};
+  }
+  return {"no error", ExitCode::ok};
+}
+
+}  // namespace
+
+TEST_CASE("params choose the definition: name, dtypes and fixed axes") {
+  const SampleProblem sample;
+  const auto instance = sample.instantiate({{"dtype", "bf16"}, {"head_dim", "128"}, {"causal", "true"}});
+  CHECK(instance->definition.name == "scale_d128_bf16_causal");
+  CHECK(instance->definition.inputs[0].dtype == DType::bfloat16);
+  CHECK(instance->definition.axes[1].value == 128);
+  CHECK(sample.instantiate()->definition.name == "scale_d64_fp32_no_causal");
+}
+
+TEST_CASE("the definition is a plain FlashInfer-Bench definition that round-trips") {
+  const SampleProblem sample;
+  const auto instance = sample.instantiate();
+  const auto again = definition_from_json(to_json(instance->definition));
+  REQUIRE(again.ok());
+  CHECK(again->hash() == instance->definition.hash());
+}
+
+TEST_CASE("formulas see axes, params and element sizes") {
+  const SampleProblem sample;
+  const auto instance = sample.instantiate({{"dtype", "bf16"}});
+  const auto bytes = instance->bytes_read.evaluate_integer(instance->environment({{"N", 10}}));
+  REQUIRE(bytes.ok());
+  CHECK(*bytes == 10 * 64 * 2);
+}
+
+TEST_CASE("a workload exists only where its `when` holds") {
+  SampleProblem sample;
+  sample.workloads +=
+      R"({"name": "only_bf16", "axes": {"N": 5}, "role": "check", "when": "dtype == 'bfloat16'"})"
+      "\n";
+  CHECK(sample.instantiate()->workloads.size() == 2);
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->workloads.size() == 3);
+}
+
+TEST_CASE("--shape replaces the workloads by one that is checked and timed") {
+  const SampleProblem sample;
+  const auto instance = with_shape(*sample.instantiate(), "N=77");
+  REQUIRE(instance->workloads.size() == 1);
+  CHECK(instance->workloads[0].axes.at("N") == 77);
+  CHECK(instance->workloads[0].has(WorkloadRole::check));
+  CHECK(instance->workloads[0].has(WorkloadRole::time));
+}
+
+TEST_CASE("an impossible shape is a usage error that says why") {
+  const SampleProblem sample;
+  const auto instance = sample.instantiate();
+  struct Row {
+    std::string shape, words;
+  };
+  for (const Row& row : {Row{"N=0", "at least 1"},
+                         {"N=1001", "N <= 1000"},
+                         {"M=3", "N"},
+                         {"N", "NAME=INTEGER"},
+                         {"N=3x", "NAME=INTEGER"},
+                         {"N=3,D=4", "'D'"}}) {
+    const auto [message, code] = error_of([&] { static_cast<void>(with_shape(*instance, row.shape)); });
+    INFO(row.shape << ": " << message);
+    CHECK(code == ExitCode::usage);
+    CHECK(message.find(row.words) != std::string::npos);
+  }
+}
+
+TEST_CASE("a param that is unknown or not allowed is a usage error that lists what is") {
+  const SampleProblem sample;
+  struct Row {
+    std::string name, value, words;
+  };
+  for (const Row& row : {Row{"dtype", "int4", "float32, bfloat16"},
+                         {"head_dim", "65", "64, 128"},
+                         {"causal", "perhaps", "true or false"},
+                         {"dtyp", "x", "'dtype'"}}) {
+    const auto [message, code] = error_of([&] {
+      static_cast<void>(sample.instantiate({{row.name, row.value}}));
+    });
+    INFO(message);
+    CHECK(code == ExitCode::usage);
+    CHECK(message.find(row.words) != std::string::npos);
+  }
+}
+
+TEST_CASE("a mistake in problem.json names the file, the field and what was expected") {
+  struct Row {
+    std::string pointer;
+    Json value;
+    std::string words;
+  };
+  const std::vector<Row> rows{
+      {"/flop", 3, "unknown key 'flop'"},
+      {"/params/dtype/type", "enum", "params.dtype.type: expected one of choice, integer, boolean"},
+      {"/params/dtype/default", "float16", "params.dtype.default"},
+      {"/definition/inputs/x/shape", Json::array({"N", "Q"}),
+       "definition.inputs.x.shape[1]: expected the name of an axis"},
+      {"/definition/inputs/x/dtype", "float31", "definition.inputs.x.dtype"},
+      {"/definition/axes/D/value", "head_dim +", "definition.axes.D.value"},
+      {"/definition/name", "scale_{nope}", "definition.name"},
+      {"/definition/outputs", Json::object(), "at least one output"},
+      {"/flops", "N * Q", "Q"},
+      {"/tolerance", Json::object(), "reason"},
+      {"/distributions", Json::array(), "at least one distribution"},
+      {"/distributions/0/kind", "gauss", "distributions[0].kind"},
+      {"/reference", "return 2", "reference"},
+      {"/aliases", Json{{"y", "nope"}}, "aliases.y"},
+  };
+  for (const Row& row : rows) {
+    SampleProblem sample;
+    sample.json[Json::json_pointer(row.pointer)] = row.value;
+    const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
+    INFO(row.pointer << ": " << message);
+    CHECK(code == ExitCode::bad_input);
+    CHECK(message.find("problem.json") != std::string::npos);
+    CHECK(message.find(row.words) != std::string::npos);
+  }
+}
+
+TEST_CASE("a mistake in workloads.jsonl names file and line") {
+  struct Row {
+    std::string line, words;
+  };
+  for (const Row& row : {Row{"{", "not JSON"},
+                         {R"({"name": "a", "axes": {"N": 2000}, "role": "check"})", "N <= 1000"},
+                         {R"({"name": "a", "axes": {}, "role": "check"})", "the axis N has no value"},
+                         {R"({"name": "a", "axes": {"N": 1}, "role": "tests"})", "role"},
+                         {R"({"name": "small", "axes": {"N": 1}, "role": "check"})", "'small' too"}}) {
+    SampleProblem sample;
+    sample.workloads += row.line + "\n";
+    const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
+    INFO(message);
+    CHECK(code == ExitCode::bad_input);
+    CHECK(message.find("workloads.jsonl:3") != std::string::npos);
+    CHECK(message.find(row.words) != std::string::npos);
+  }
+}
+
+TEST_CASE("a broken problem folder does not hide the others") {
+  const SampleProblem sample;
+  const auto root = sample.folder() / "root";
+  std::filesystem::create_directories(root / "broken");
+  std::filesystem::create_directories(root / "vector_add");
+  std::ofstream(root / "broken" / "problem.json") << "{";
+  sample.write();
+  std::filesystem::copy_file(sample.folder() / "problem.json", root / "vector_add" / "problem.json");
+  setenv("ALPHAKERNEL_TEMPLATES", root.c_str(), 1);
+  const auto list = list_problems();
+  const auto overridden = find_problem("vector_add");
+  unsetenv("ALPHAKERNEL_TEMPLATES");
+  const auto named = [&](const std::string& name) {
+    return *std::find_if(list.begin(), list.end(),
+                         [&](const CatalogEntry& entry) { return entry.name == name; });
+  };
+  CHECK_FALSE(named("broken").complaint.empty());
+  CHECK(named("softmax").complaint.empty());
+  CHECK(overridden == root / "vector_add");
+  CHECK(find_problem("vector_add") != overridden);
+}
+
+TEST_CASE("every shipped problem instantiates for every choice of every param") {
+  const auto list = list_problems();
+  REQUIRE(list.size() >= 3);
+  for (const CatalogEntry& entry : list) {
+    INFO(entry.name << ": " << entry.complaint);
+    REQUIRE(entry.complaint.empty());
+    const Problem problem = load_problem(entry.folder);
+    for (const ParamSpec& param : problem.params) {
+      for (const Value& choice : param.choices) {
+        const auto instance = instantiate(problem, choose_params(problem, {{param.name, to_string(choice)}}));
+        CHECK_FALSE(instance->templates.empty());
+        CHECK_FALSE(instance->lesions.empty());
+        bool timed = false;
+        for (const Workload& workload : instance->workloads) {
+          timed = timed || workload.has(WorkloadRole::time);
+          if (workload.has(WorkloadRole::time)) CHECK(workload.has(WorkloadRole::check));
+        }
+        CHECK(timed);
+      }
+    }
+  }
+}
