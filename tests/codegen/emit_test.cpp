@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "codegen/emit.h"
+#include "codegen/frozen_constants.h"
+#include "codegen/problem_catalog.h"
+#include "core/file.h"
+
+using namespace ak;
+
+namespace {
+
+std::shared_ptr<const ProblemInstance> problem_of(const std::string& name, const std::string& dtype) {
+  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
+  return codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", dtype}}));
+}
+
+Candidate template_of(const ProblemInstance& problem, const std::string& file_name) {
+  for (const CandidateFile& file : problem.templates) {
+    if (file.name == file_name) return parse_candidate(file.name, file.source).value();
+  }
+  FAIL("no template " << file_name);
+  return {};
+}
+
+/// A template with its last tunables moved off their defaults.
+Candidate tuned(const ProblemInstance& problem, const std::string& file_name, const TunableValues& values) {
+  Candidate candidate = template_of(problem, file_name);
+  for (const auto& [name, value] : values) candidate.tunables.at(name) = value;
+  return candidate;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "ak_emit_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Ended {
+  int exit_code;
+  std::string output;
+};
+
+Ended shell(const std::filesystem::path& folder, const std::string& command) {
+  const std::string line = fmt::format("cd '{}' && {{ {}; }} > output.txt 2>&1", folder.string(), command);
+  const int status = std::system(line.c_str());
+  return {WEXITSTATUS(status), read_file(folder / "output.txt")};
+}
+
+bool nvcc_is_missing() {
+  static const bool missing = std::system("nvcc --version > /dev/null 2>&1") != 0;
+  if (missing) WARN("skipped: there is no nvcc on PATH, so emitted files are not compiled");
+  return missing;
+}
+
+void require_nvcc_accepts(const ProblemInstance& problem, const Candidate& candidate,
+                          const std::string& arch) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "k.cu", codegen::emit_kernel(problem, candidate));
+  write_file_atomically(folder.path() / "k.test.cu",
+                        codegen::emit_stand_alone_test(problem, candidate, "k.cu"));
+  const std::string flags = fmt::format("-std=c++20 -arch={} -Werror all-warnings", arch);
+  INFO(problem.definition.name << " " << candidate.name);
+  const Ended kernel = shell(folder.path(), fmt::format("nvcc {} -c k.cu -o k.o", flags));
+  INFO(kernel.output);
+  REQUIRE(kernel.exit_code == 0);
+  const Ended test = shell(folder.path(), fmt::format("nvcc {} k.test.cu -o k_test", flags));
+  INFO(test.output);
+  REQUIRE(test.exit_code == 0);
+  const Ended help = shell(folder.path(), "./k_test --help");
+  CHECK(help.exit_code == 0);
+  CHECK(help.output.find("--workload") != std::string::npos);
+  CHECK(shell(folder.path(), "./k_test --colour").exit_code == 2);
+}
+
+CheckRecord check_of(const std::string& distribution, double error) {
+  CheckRecord check;
+  check.workload = "m8192_n4096";
+  check.distribution = distribution;
+  check.passed = true;
+  check.max_error = error;
+  check.tolerance = 4e-3;
+  return check;
+}
+
+EvaluationResult measured_result() {
+  EvaluationResult result;
+  result.outcome.status = Status::ok;
+  result.build.emplace().nvrtc_version = "13.0";
+  result.build->kernels.emplace_back();
+  result.build->kernels[0].expression = "softmax_vector_rows";
+  result.build->kernels[0].registers = 40;
+  result.occupancy = Occupancy{8, 1.0, "block size"};
+  result.checks = {check_of("normal", 1e-3), check_of("peaked", 3e-3)};
+  Measurement& time = result.measurements.emplace_back();
+  time.workload = "m8192_n4096";
+  time.samples_ns = {40000, 40000};
+  time.median_ns = 40000;
+  time.ci_low_ns = 39900;
+  time.ci_high_ns = 40100;
+  result.score_ns = 40000;
+  return result;
+}
+
+codegen::RunSummary run_on_h200() {
+  codegen::RunSummary run;
+  run.device = "NVIDIA H200";
+  run.arch = "sm_90a";
+  run.strategy = "random";
+  run.command = "generate_kernel --algorithm softmax";
+  run.executed = true;
+  run.evaluations = 50;
+  run.verified = 48;
+  run.baseline_ns = 80000;
+  run.baseline_label = "naive";
+  run.peak_bandwidth_gbps = 4800;
+  return run;
+}
+
+constexpr std::string_view kDefaults = R"(/* alphakernel
+{"tunables": {"BLOCK": {"values": [128, 256]}, "WIDTH": {"values": [1, 4]}},
+ "launches": [{"kernel": "k", "grid": [1], "block": ["BLOCK"], "args": ["a", "b", "c"]}]}
+*/
+#include <cstdint>
+
+#ifndef ALPHAKERNEL
+constexpr int BLOCK = 128, WIDTH = 4;  // for nvcc
+using scalar_t = double;
+constexpr int OWN = 7;
+#endif
+__global__ void k(const scalar_t* a, const scalar_t* b, scalar_t* c) {
+#if AK_WIDTH == 1
+  c[BLOCK + WIDTH] = a[0];
+#endif
+}
+)";
+
+}  // namespace
+
+TEST_CASE("a finished kernel carries its problem, params and tunables") {
+  const auto problem = problem_of("softmax", "bf16");
+  const Candidate candidate =
+      tuned(*problem, "softmax_registers.cu", {{"THREADS_PER_ROW", 512}, {"UNROLL", 1}});
+  const Result<Candidate> again = parse_candidate("k.cu", codegen::emit_kernel(*problem, candidate));
+  REQUIRE(again.ok());
+  CHECK(again->tunables == candidate.tunables);
+  CHECK(again->plan.problem == "softmax");
+  CHECK(again->plan.params == Json({{"dtype", "bfloat16"}}));
+}
+
+TEST_CASE("the defaults of a finished kernel are the chosen values") {
+  const auto problem = problem_of("vector_add", "float16");
+  Candidate candidate = parse_candidate("k.cu", kDefaults).value();
+  candidate.tunables = {{"BLOCK", 256}, {"WIDTH", 1}};
+  const std::string text = codegen::emit_kernel(*problem, candidate);
+  INFO(text);
+  CHECK(text.find("constexpr int BLOCK = 256;") != std::string::npos);
+  CHECK(text.find("constexpr int WIDTH = 1;") != std::string::npos);
+  CHECK(text.find("constexpr int BLOCK = 128") == std::string::npos);
+  CHECK(text.find("using scalar_t = __half;") != std::string::npos);
+  CHECK(text.find("using scalar_t = double;") == std::string::npos);
+  CHECK(text.find("#define AK_WIDTH 1") < text.find("#include <cstdint>"));
+  CHECK(text.find("#include <cuda_fp16.h>") != std::string::npos);
+  CHECK(text.find("constexpr int OWN = 7;") != std::string::npos);
+}
+
+TEST_CASE("emitting an emitted kernel changes nothing") {
+  const auto problem = problem_of("vector_add", "float16");
+  for (const Candidate& candidate :
+       {parse_candidate("k.cu", kDefaults).value(), template_of(*problem, "vector_add.cu")}) {
+    const std::string once = codegen::emit_kernel(*problem, candidate);
+    CHECK(codegen::emit_kernel(*problem, parse_candidate("k.cu", once).value()) == once);
+  }
+}
+
+TEST_CASE("a kernel without defaults gets those it needs after its last include") {
+  const auto problem = problem_of("vector_add", "float32");
+  Candidate candidate =
+      parse_candidate(
+          "k.cu",
+          "/* alphakernel {\"tunables\": {\"BLOCK\": {\"values\": [64]}, \"OTHER\": {\"values\": [3]}}, "
+          "\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [\"BLOCK\"], \"args\": [\"a\"]}]} "
+          "*/\n"
+          "#include <cstdint>\n__global__ void k(scalar_t* a) { a[BLOCK] = 0; }\n")
+          .value();
+  const std::string text = codegen::emit_kernel(*problem, candidate);
+  INFO(text);
+  const std::size_t include = text.find("#include <cstdint>"),
+                    constant = text.find("constexpr int BLOCK = 64;");
+  CHECK(include < constant);
+  CHECK(constant < text.find("__global__"));
+  CHECK(text.find("OTHER =") == std::string::npos);
+  CHECK(text.find("using scalar_t = float;") != std::string::npos);
+}
+
+TEST_CASE("very long lines are left alone") {
+  const auto problem = problem_of("vector_add", "float32");
+  const std::string line = "constexpr int BLOCK = " + std::string(500000, '1') + ";";
+  const std::string source =
+      "/* alphakernel {\"tunables\": {\"BLOCK\": {\"values\": [64]}}, \"launches\": [{\"kernel\": \"k\", "
+      "\"grid\": [1], "
+      "\"block\": [1], \"args\": []}]} */\n#ifndef ALPHAKERNEL\n" +
+      line + "\n#endif\n";
+  CHECK(codegen::emit_kernel(*problem, parse_candidate("k.cu", source).value()).find(line) !=
+        std::string::npos);
+}
+
+TEST_CASE("nvcc builds the kernel and the stand-alone test of every problem without a warning") {
+  if (nvcc_is_missing()) return;
+  const auto add = problem_of("vector_add", "float16");
+  require_nvcc_accepts(*add, tuned(*add, "vector_add.cu", {{"PERSISTENT", 1}}), "sm_90a");
+  const auto sum = problem_of("reduce_sum", "float32");
+  require_nvcc_accepts(*sum, tuned(*sum, "reduce_sum_single_pass.cu", {{"VEC_BYTES", 4}}), "sm_80");
+  const auto softmax = problem_of("softmax", "bfloat16");
+  require_nvcc_accepts(*softmax, tuned(*softmax, "softmax_registers.cu", {{"VEC_BYTES", 4}}), "sm_90a");
+}
+
+TEST_CASE("the stand-alone test launches with clusters, tensor maps, large shared memory and workspace") {
+  const auto problem = problem_of("vector_add", "float32");
+  const Candidate candidate = parse_candidate("k.cu", R"(/* alphakernel
+{"workspace": [{"name": "scratch", "dtype": "int32", "count": "N", "init": "zero"}],
+ "tensor_maps": [{"name": "map_a", "tensor": "a", "dtype": "float32", "dims": ["N", 1], "strides_bytes": ["N * 4"],
+                  "box": [64, 1], "swizzle": "128B"}],
+ "launches": [{"kernel": "tiled<2, float>", "grid": [4], "block": [64], "cluster": [2], "shared_bytes": 100000, "pdl": true,
+               "args": ["map_a", "b", "c", "scratch", {"i32": "N"}, {"f32": 0.5}], "when": "N > 1000"},
+              {"kernel": "plain", "grid": [1], "block": [1], "args": [{"i64": "k"}], "for": ["k", 0, 2]}]}
+*/
+#include <cuda.h>
+template <int COUNT, class T>
+__global__ void tiled(const __grid_constant__ CUtensorMap, const T*, T*, unsigned int*, int, float) {}
+__global__ void plain(long long) {}
+)")
+                                  .value();
+  const std::string text = codegen::emit_stand_alone_test(*problem, candidate, "k.cu");
+  CHECK(text.find("plain<<<dim3(1, 1, 1), dim3(1, 1, 1), 0>>>(1LL);") != std::string::npos);
+  CHECK(text.find("launch.cluster(2, 1, 1);") != std::string::npos);
+  if (!nvcc_is_missing()) require_nvcc_accepts(*problem, candidate, "sm_90a");
+}
+
+TEST_CASE("the explanation of a measured kernel gives times, bandwidth, checks and how to reproduce it") {
+  const auto problem = problem_of("softmax", "bf16");
+  const Candidate candidate = template_of(*problem, "softmax_registers.cu");
+  const std::string text = codegen::emit_explanation(*problem, candidate, measured_result(), run_on_h200());
+  INFO(text);
+  for (const char* expected :
+       {"40.00 us", "2.00 times as fast as naive", "| 3355.4 | 69.9 % |",
+        "normal, peaked | 3.00e-03 (peaked) | 4.00e-03 | 75 %", "| `softmax_vector_rows` | 40 |",
+        "limited by block size", "generate_kernel --algorithm softmax", "| THREADS_PER_ROW | 256 |",
+        "`N <= CAPACITY and N % VEC == 0`", "hold one row in registers"}) {
+    CAPTURE(expected);
+    CHECK(text.find(expected) != std::string::npos);
+  }
+  CHECK(text.find("Nothing was executed") == std::string::npos);
+}
+
+TEST_CASE("the explanation of a kernel that never ran says so and claims nothing") {
+  const auto problem = problem_of("vector_add", "float32");
+  EvaluationResult result;
+  result.outcome.status = Status::compiled_only;
+  codegen::RunSummary run;
+  run.arch = "sm_100a";
+  const std::string text =
+      codegen::emit_explanation(*problem, template_of(*problem, "vector_add.cu"), result, run);
+  CHECK(text.find("**Nothing was executed.**") != std::string::npos);
+  CHECK(text.find("Not measured.") != std::string::npos);
+  CHECK(text.find("no result of this kernel was compared") != std::string::npos);
+  CHECK(text.find("GB/s |") == std::string::npos);
+  CHECK(text.find("Chosen by measurement") == std::string::npos);
+}

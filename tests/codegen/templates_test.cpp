@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract of every shipped template and reference: new folders are covered without an edit here.
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "codegen/assemble.h"
+#include "codegen/problem_catalog.h"
+#include "runtime/candidate_plan.h"
+#include "runtime/compile.h"
+
+using namespace ak;
+
+namespace {
+
+constexpr int kRandomPoints = 5;
+constexpr std::uint32_t kSeed = 20240611;  // any: the points are the same in every run
+
+std::vector<std::shared_ptr<const ProblemInstance>> shipped_instances() {
+  std::vector<std::shared_ptr<const ProblemInstance>> instances;
+  for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
+    INFO(entry.name << ": " << entry.complaint);
+    REQUIRE(entry.complaint.empty());
+    const codegen::Problem problem = codegen::load_problem(entry.folder);
+    std::vector<std::map<std::string, std::string>> choices{{}};
+    for (const ParamSpec& param : problem.params) {
+      if (param.name != "dtype") continue;
+      choices.clear();
+      for (const Value& value : param.choices) choices.push_back({{"dtype", std::get<std::string>(value)}});
+    }
+    for (const auto& given : choices)
+      instances.push_back(codegen::instantiate(problem, codegen::choose_params(problem, given)));
+  }
+  return instances;
+}
+
+Candidate parsed(const CandidateFile& file) {
+  const Result<Candidate> candidate = parse_candidate(file.name, file.source);
+  if (!candidate) FAIL(file.name << ":" << candidate.error().line << ": " << candidate.error().message);
+  return *candidate;
+}
+
+/// The default point and a few random ones of the space that is valid for these params.
+std::vector<TunableValues> some_points(const ProblemInstance& problem, const Candidate& candidate) {
+  std::vector<TunableValues> points{candidate.tunables};
+  const std::vector<TunableValues> space =
+      enumerate_tunables(candidate.plan, problem.environment({}), 100000);
+  REQUIRE(!space.empty());
+  std::mt19937 random(kSeed);
+  for (int i = 0; i < kRandomPoints; ++i) points.push_back(space[random() % space.size()]);
+  return points;
+}
+
+runtime::Compiler compiler() {
+  const Result<runtime::CudaToolkit> toolkit = runtime::find_cuda_toolkit();
+  if (!toolkit) FAIL(toolkit.error().message);
+  const Result<runtime::Nvrtc> nvrtc = runtime::load_nvrtc(toolkit->nvrtc_library);
+  if (!nvrtc) FAIL(nvrtc.error().message);
+  return {*nvrtc, *toolkit};
+}
+
+void require_builds(runtime::Compiler& compile, const Result<TranslationUnit>& unit) {
+  if (!unit) FAIL(unit.error().message);
+  const BuildResult built = compile.compile(*unit);
+  INFO(built.outcome.message << "\n" << built.log);
+  REQUIRE(built.outcome.status == Status::ok);
+  REQUIRE(built.kernels.size() == unit->kernels.size());
+}
+
+const std::array<Arch, 2> kArchs{Arch{8, 0, 0}, Arch{9, 0, 'a'}};
+
+}  // namespace
+
+TEST_CASE("every template builds for every dtype on Ampere and Hopper, at its default and at random points") {
+  runtime::Compiler compile = compiler();
+  for (const auto& problem : shipped_instances()) {
+    for (const CandidateFile& file : problem->templates) {
+      Candidate candidate = parsed(file);
+      for (const TunableValues& point : some_points(*problem, candidate)) {
+        candidate.tunables = point;
+        for (const Arch& arch : kArchs) {
+          std::string values;
+          for (const auto& [name, value] : point) values += " " + name + "=" + std::to_string(value);
+          INFO(problem->definition.name << " " << file.name << " " << arch.sm() << values);
+          REQUIRE(codegen::pre_check(*problem, candidate).empty());
+          require_builds(compile, codegen::assemble(*problem, candidate, arch));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("every reference builds exactly, as the twin and with every lesion") {
+  runtime::Compiler compile = compiler();
+  for (const auto& problem : shipped_instances()) {
+    INFO(problem->definition.name);
+    using codegen::ReferenceMode;
+    require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::exact));
+    require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::twin));
+    for (const Lesion& lesion : problem->lesions) {
+      INFO(lesion.name);
+      REQUIRE(problem->reference_cu.find(lesion.macro) != std::string::npos);
+      require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::twin, &lesion));
+    }
+  }
+}
+
+TEST_CASE("the plans of templates and references resolve for every workload at every tested point") {
+  const Arch arch{9, 0, 'a'};
+  const Environment device = runtime::device_environment(runtime::nominal_device(arch), arch);
+  const auto require_resolves = [&](const ProblemInstance& problem, const Candidate& candidate) {
+    for (const Workload& workload : problem.workloads) {
+      Environment environment = problem.environment(workload.axes);
+      environment.insert(device.begin(), device.end());
+      for (const auto& [name, value] : candidate.tunables) environment[name] = value;
+      const Result<ResolvedPlan> plan = resolve(candidate.plan, environment);
+      INFO(problem.definition.name << " " << candidate.name << " " << workload.name << ": "
+                                   << (plan ? "" : plan.error().message));
+      REQUIRE(plan.ok());
+    }
+  };
+  for (const auto& problem : shipped_instances()) {
+    require_resolves(*problem, parsed({"reference.cu", problem->reference_cu}));
+    for (const CandidateFile& file : problem->templates) {
+      Candidate candidate = parsed(file);
+      for (const TunableValues& point : some_points(*problem, candidate)) {
+        candidate.tunables = point;
+        require_resolves(*problem, candidate);
+      }
+    }
+  }
+}
+
+TEST_CASE("the template spaces of softmax and vector_add have hundreds of points") {
+  std::map<std::string, std::size_t> largest;
+  for (const auto& problem : shipped_instances()) {
+    for (const CandidateFile& file : problem->templates) {
+      const std::size_t size = enumerate_tunables(parsed(file).plan, problem->environment({}), 100000).size();
+      largest[problem->problem] = std::max(largest[problem->problem], size);
+    }
+  }
+  CHECK(largest["softmax"] >= 300);
+  CHECK(largest["vector_add"] >= 200);
+}
