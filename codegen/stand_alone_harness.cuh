@@ -205,10 +205,12 @@ struct Workload {
 class Memory {
  public:
   explicit Memory(long long bytes) : bytes_(bytes) {
-    if (cudaMalloc(&address_, static_cast<size_t>(bytes > 0 ? bytes : 1)) != cudaSuccess) {
-      (void)cudaGetLastError();
+    const cudaError_t status = cudaMalloc(&address_, static_cast<size_t>(bytes > 0 ? bytes : 1));
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();  // the error stays set until it is read
       throw std::bad_alloc();
     }
+    AK_CHECK(status);
   }
   Memory(Memory&& other) noexcept : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_) {}
   Memory(const Memory&) = delete;
