@@ -210,7 +210,7 @@ class Memory {
       (void)cudaGetLastError();  // the error stays set until it is read
       throw std::bad_alloc();
     }
-    AK_CHECK(status);
+    check(status, "cudaMalloc", __LINE__);
   }
   Memory(Memory&& other) noexcept : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_) {}
   Memory(const Memory&) = delete;

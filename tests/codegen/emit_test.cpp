@@ -87,7 +87,7 @@ void require_nvcc_accepts(const ProblemInstance& problem, const Candidate& candi
   CHECK(shell(folder.path(), "./k_test --colour").exit_code == 2);
   const Ended without_device = shell(folder.path(), "CUDA_VISIBLE_DEVICES= ./k_test");
   CHECK(without_device.exit_code == 2);
-  CHECK(without_device.output.find("cuda") != std::string::npos);
+  CHECK(without_device.output.find("cudaMalloc: ") != std::string::npos);
 }
 
 CheckRecord check_of(const std::string& distribution, double error) {
