@@ -57,7 +57,7 @@ std::vector<DeviceFacts> DeviceClient::describe() {
     if (message != nullptr) why = message->body.value("message", "the device worker gave no reason");
     if (const auto* lost = std::get_if<WorkerLost>(&reply))
       why = fmt::format("the device worker {}", lost->reason);
-    process_.reset();
+    drop_process();
     fail(ExitCode::environment, "{}", why);
   }
 }
@@ -72,16 +72,34 @@ void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
 void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   AK_ASSERT(!busy() && problem_ != nullptr, "one task at a time, of an open problem");
   ensure_process();
+  prints_.clear();
+  const bool opening = !opened_;
+  if (opening) open_id_ = send("open", to_json(*problem_));
+  opened_ = true;
+  begin(send("evaluate", to_json(task)), deadline);
+  if (opening) doing_ = "open";
+}
+
+void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit) {
+  AK_ASSERT(can_queue(), "one task is sent ahead at a time");
+  queued_limit_ = limit;
+  queued_id_ = send("evaluate", to_json(task));
+}
+
+void DeviceClient::begin(std::uint64_t task, TimePoint deadline) {
+  task_id_ = task;
   started_ = steady_clock::now();
   deadline_ = deadline;
-  prints_.clear();
-  doing_ = opened_ ? "harness" : "open";
+  doing_ = "harness";
   what_ = "starting";
   limit_ms_ = static_cast<double>(kOpenLimit.count());
   watchdog_ = started_ + kOpenLimit;
-  if (!opened_) open_id_ = send("open", to_json(*problem_));
-  opened_ = true;
-  task_id_ = send("evaluate", to_json(task));
+}
+
+// A task sent ahead is lost with its process.
+void DeviceClient::drop_process() {
+  process_.reset();
+  queued_id_ = 0;
 }
 
 std::optional<DeviceFinish> DeviceClient::poll() {
@@ -114,25 +132,25 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   }
   if (message.type != "evaluated") {
     const std::string why = message.body.value("message", "no reason given");
-    process_.reset();
+    drop_process();
     return finish(Status::infrastructure_error, fmt::format("the device worker failed: {}", why));
   }
   DeviceAnswer answer = device_answer_from_json(message.body);
-  if (answer.lost) process_.reset();
+  if (answer.lost) drop_process();
   return finish(std::move(answer));
 }
 
 void DeviceClient::refuse_open(const WorkerMessage& message) {
   const std::string why = message.body.value("message", "no reason given");
   task_id_ = 0;
-  process_.reset();
+  drop_process();
   fail(ExitCode::environment, "opening problem {} on the device: {}", problem_->problem, why);
 }
 
 std::optional<DeviceFinish> DeviceClient::expire() {
   const auto now = steady_clock::now();
   if (now < watchdog_ && now < deadline_) return std::nullopt;
-  process_.reset();
+  drop_process();
   const double waited_ms = std::chrono::duration<double, std::milli>(now - started_).count();
   if (now >= deadline_)
     return finish(Status::timeout, fmt::format("the evaluation did not end within {:.1f} s; it was in: {}",
@@ -147,7 +165,7 @@ std::optional<DeviceFinish> DeviceClient::expire() {
 }
 
 DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
-  process_.reset();
+  drop_process();
   if (doing_ == "open" && ++lost_while_opening_ >= kOpenAttempts) {
     task_id_ = 0;
     fail(ExitCode::environment, "the device worker {} while opening problem {}, {} times in a row",
@@ -168,11 +186,13 @@ DeviceFinish DeviceClient::finish(Status status, std::string message) {
 DeviceFinish DeviceClient::finish(DeviceAnswer answer) {
   task_id_ = 0;
   watchdog_ = deadline_ = TimePoint::max();
+  if (const std::uint64_t next = std::exchange(queued_id_, 0); next != 0)
+    begin(next, steady_clock::now() + queued_limit_);
   return {.answer = std::move(answer), .prints = std::exchange(prints_, {})};
 }
 
 void DeviceClient::abandon() {
-  process_.reset();
+  drop_process();
   task_id_ = 0;
   watchdog_ = deadline_ = TimePoint::max();
 }

@@ -19,9 +19,9 @@ struct DeviceFinish {
   std::string prints;
 };
 
-/// The parent's side of the device worker: starts it, opens problems, gives it one task at a time, kills it
-/// when it hangs and starts it again. Never blocks but for the start of a process and in describe(). One
-/// thread.
+/// The parent's side of the device worker: starts it, opens problems, gives it one task at a time with the
+/// next one sent ahead, kills it when it hangs and starts it again. Never blocks but for the start of a
+/// process and in describe(). One thread.
 class DeviceClient {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -38,6 +38,11 @@ class DeviceClient {
   /// @param deadline when the task as a whole ends as `timeout`.
   void start(const DeviceTask& task, TimePoint deadline);
   [[nodiscard]] bool busy() const noexcept { return task_id_ != 0; }
+  /// Sends the task that follows the running one ahead, so that the worker has read it by then; requires
+  /// busy() and can_queue(). When the running task ends well the queued one runs: busy() stays true. When the
+  /// worker is lost it is forgotten: busy() is false, and the owner starts it again.
+  void queue(const DeviceTask& task, std::chrono::milliseconds limit);
+  [[nodiscard]] bool can_queue() const noexcept { return busy() && opened_ && queued_id_ == 0; }
   /// The task's end, if it has ended. Throws Error when the problem cannot be opened: no device, no memory.
   [[nodiscard]] std::optional<DeviceFinish> poll();
   /// Forgets the running task and kills the worker.
@@ -50,6 +55,8 @@ class DeviceClient {
 
  private:
   void ensure_process();
+  void drop_process();
+  void begin(std::uint64_t task, TimePoint deadline);
   std::uint64_t send(std::string type, Json body);
   std::optional<DeviceFinish> take(const WorkerMessage& message);
   [[noreturn]] void refuse_open(const WorkerMessage& message);
@@ -62,7 +69,8 @@ class DeviceClient {
   std::unique_ptr<WorkerProcess> process_;
   std::shared_ptr<const OpenProblem> problem_;
   bool opened_ = false;  ///< by the running process; true once asked for
-  std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0;
+  std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;
+  std::chrono::milliseconds queued_limit_{0};
   std::string doing_, what_;
   double limit_ms_ = 0;
   TimePoint started_, watchdog_ = TimePoint::max(), deadline_ = TimePoint::max();

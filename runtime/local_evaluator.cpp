@@ -27,8 +27,8 @@ constexpr std::size_t kPrintsShown = 2'000;
 constexpr TimingBudget kBaselineBudget{
     .minimum_samples = 5, .maximum_samples = 50, .gpu_ms = 15, .relative_error = 0.01};
 
-// Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB however
-// long a session runs.
+// Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB
+// however long a session runs.
 constexpr std::size_t kKnownPrograms = 4'096;
 
 double ms_between(TimePoint from, TimePoint to) {
@@ -91,6 +91,9 @@ class LocalEvaluator final : public Evaluator {
 
   void feed_device();
   [[nodiscard]] Job* next_for_device();
+  void queue_on_device();
+  void requeue_lost_task();
+  void mark_started(Job& job);
   void start_on_device(Job& job);
   void start_baseline(Job& job);
   [[nodiscard]] DeviceTask device_task(const Job& job);
@@ -114,6 +117,8 @@ class LocalEvaluator final : public Evaluator {
   std::map<std::uint64_t, Ticket> building_;     ///< build -> job
   std::vector<Ticket> waiting_;                  ///< for the device, in order of arrival
   Ticket on_device_ = 0;                         ///< 0: none, or a baseline
+  Ticket queued_ = 0;                            ///< sent ahead to the device; 0: none
+  std::shared_ptr<const OpenProblem> opened_;    ///< on the device
   ProblemHistory* baseline_of_ = nullptr;        ///< set while a baseline is being timed
   std::deque<Completed> finished_;
   std::vector<std::unique_ptr<ProblemBuild>> problems_;
@@ -268,22 +273,46 @@ Job* LocalEvaluator::next_for_device() {
   return best;
 }
 
+// The task after the running one is sent ahead, so that the device does not wait for messages in between.
+void LocalEvaluator::queue_on_device() {
+  if (queued_ != 0 || on_device_ == 0 || !device_->can_queue()) return;
+  Job* job = next_for_device();
+  while (job != nullptr && reuse(*job)) job = next_for_device();
+  // Another problem is opened between tasks.
+  if (job == nullptr || job->problem->open_problem(environment_, options_.ordinal) != opened_) return;
+  queued_ = job->ticket;
+  std::erase(waiting_, job->ticket);
+  device_->queue(device_task(*job), job->request.deadline);
+}
+
+void LocalEvaluator::requeue_lost_task() {
+  if (const Ticket lost = std::exchange(queued_, Ticket{0}); lost != 0)
+    waiting_.insert(waiting_.begin(), lost);
+}
+
 void LocalEvaluator::feed_device() {
+  if (device_ && device_->busy()) return queue_on_device();
+  requeue_lost_task();
   while (device_ && !device_->busy()) {
     Job* job = next_for_device();
     if (job == nullptr) return;
     if (reuse(*job)) continue;
-    device_->open(job->problem->open_problem(environment_, options_.ordinal));
+    opened_ = job->problem->open_problem(environment_, options_.ordinal);
+    device_->open(opened_);
     const bool wants_baseline = options_.time_baseline && job->request.depth == Depth::time;
     if (wants_baseline && !history_[job->request.problem.get()].baseline_timed) return start_baseline(*job);
     return start_on_device(*job);
   }
 }
 
-void LocalEvaluator::start_on_device(Job& job) {
+void LocalEvaluator::mark_started(Job& job) {
   job.started = steady_clock::now();
   job.result.stage_times.device_wait_ms = ms_between(job.built, job.started);
   on_device_ = job.ticket;
+}
+
+void LocalEvaluator::start_on_device(Job& job) {
+  mark_started(job);
   std::erase(waiting_, job.ticket);
   device_->start(device_task(job), job.started + job.request.deadline);
 }
@@ -344,8 +373,10 @@ std::optional<double> LocalEvaluator::incumbent_ns(const Job& job, const std::st
 
 void LocalEvaluator::on_device_finished(DeviceFinish finished) {
   if (baseline_of_ != nullptr) return take_baseline(std::move(finished.answer));
-  if (on_device_ == 0) return;
-  Job& job = *jobs_.at(std::exchange(on_device_, Ticket{0}));
+  const Ticket ended = std::exchange(on_device_, Ticket{0});
+  if (queued_ != 0 && device_->busy()) mark_started(*jobs_.at(std::exchange(queued_, Ticket{0})));
+  if (ended == 0) return;  // cancelled
+  Job& job = *jobs_.at(ended);
   DeviceAnswer& answer = finished.answer;
   job.result.checks = std::move(answer.checks);
   job.result.measurements = std::move(answer.measurements);
@@ -468,9 +499,12 @@ std::optional<Completed> LocalEvaluator::wait_any(TimePoint deadline) {
 void LocalEvaluator::cancel(Ticket ticket) {
   const auto found = jobs_.find(ticket);
   if (found == jobs_.end()) return;
-  if (on_device_ == ticket) {
+  if (on_device_ == ticket || queued_ == ticket) {
+    // The worker goes with it; whichever of the two tasks was not meant starts again.
     device_->abandon();
-    on_device_ = 0;
+    for (const Ticket other : {std::exchange(queued_, Ticket{0}), std::exchange(on_device_, Ticket{0})}) {
+      if (other != 0 && other != ticket) waiting_.insert(waiting_.begin(), other);
+    }
   }
   const auto build = std::find_if(building_.begin(), building_.end(),
                                   [&](const auto& entry) { return entry.second == ticket; });

@@ -56,7 +56,7 @@ std::string encode(const WorkerMessage& message, std::string_view nonce) {
 }
 
 Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
-  const Json json = Json::parse(line, nullptr, false);
+  Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return Complaint{"not a JSON object"};
   const auto is = [&](const char* key, auto predicate) { return json.contains(key) && predicate(json[key]); };
   const auto string = [](const Json& value) { return value.is_string(); };
@@ -67,7 +67,8 @@ Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
   if (!is("id", [](const Json& value) { return value.is_number_unsigned(); })) return Complaint{"no id"};
   if (!is("type", string)) return Complaint{"no type"};
   if (!is("body", [](const Json& value) { return value.is_object(); })) return Complaint{"no body"};
-  WorkerMessage message{json["id"].get<std::uint64_t>(), json["type"].get<std::string>(), json["body"], {}};
+  WorkerMessage message{
+      json["id"].get<std::uint64_t>(), json["type"].get<std::string>(), std::move(json["body"]), {}};
   if (is("prints", string)) message.prints = json["prints"].get<std::string>();
   return message;
 }
@@ -121,10 +122,10 @@ WorkerChannel::~WorkerChannel() {
 Result<Json> WorkerChannel::await_hello() {
   const auto line = next_line();
   if (!line) return Complaint{"the parent closed the channel before its hello"};
-  auto message = decode(*line, {});
+  auto message = decode(line->text, {});
   if (!message) return message.error();
   if (message->type != "hello") return Complaint{fmt::format("expected hello, not {}", message->type)};
-  const Json json = Json::parse(*line);
+  const Json json = Json::parse(line->text);
   const std::lock_guard lock(queue_mutex_);
   nonce_ = json["nonce"].get<std::string>();
   if (nonce_.empty()) return Complaint{"hello with an empty nonce"};
@@ -138,9 +139,9 @@ void WorkerChannel::answer_hello(Json facts) {
 }
 
 std::optional<WorkerMessage> WorkerChannel::receive() {
-  const auto line = next_line();
+  auto line = next_line();
   if (!line) return std::nullopt;
-  auto message = decode(*line, nonce_);
+  auto message = line->message ? std::move(*line->message) : decode(line->text, nonce_);
   if (!message || message->type == "shutdown") return std::nullopt;
   return std::move(message).value();
 }
@@ -149,11 +150,11 @@ void WorkerChannel::respond(const WorkerMessage& request, std::string type, Json
   send_line(encode({request.id, std::move(type), std::move(body), take_prints()}, nonce_));
 }
 
-std::optional<std::string> WorkerChannel::next_line() {
+std::optional<WorkerChannel::ReceivedLine> WorkerChannel::next_line() {
   std::unique_lock lock(queue_mutex_);
   queue_changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
   if (queue_.empty()) return std::nullopt;
-  std::string line = std::move(queue_.front());
+  ReceivedLine line = std::move(queue_.front());
   queue_.pop_front();
   return line;
 }
@@ -181,11 +182,24 @@ bool WorkerChannel::take_bytes() {
   return count > 0 && lines_.feed({chunk.data(), static_cast<std::size_t>(count)});
 }
 
+// Decoding a task takes over a millisecond: done here, it overlaps with the task before. Before the hello
+// there is no nonce to decode with.
 void WorkerChannel::accept_lines() {
-  const std::lock_guard lock(queue_mutex_);
-  while (auto line = lines_.next())
-    if (!is_heartbeat(*line, nonce_)) queue_.push_back(std::move(*line));
-  queue_changed_.notify_all();
+  while (auto line = lines_.next()) {
+    std::unique_lock lock(queue_mutex_);
+    const std::string nonce = nonce_;
+    lock.unlock();
+    if (is_heartbeat(*line, nonce)) continue;
+    ReceivedLine received;
+    if (nonce.empty()) {
+      received.text = std::move(*line);
+    } else {
+      received.message = decode(*line, nonce);
+    }
+    lock.lock();
+    queue_.push_back(std::move(received));
+    queue_changed_.notify_all();
+  }
 }
 
 void WorkerChannel::close_queue() {

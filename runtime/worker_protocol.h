@@ -82,6 +82,12 @@ class WorkerChannel {
   void respond(const WorkerMessage& request, std::string type, Json body);
 
  private:
+  /// A line as it came, or already decoded.
+  struct ReceivedLine {
+    std::string text;
+    std::optional<Result<WorkerMessage>> message;
+  };
+
   void read_loop();
   bool take_bytes();
   void accept_lines();
@@ -90,14 +96,14 @@ class WorkerChannel {
   void drain_prints();
   std::string take_prints();
   void send_line(std::string_view line);
-  std::optional<std::string> next_line();
+  std::optional<ReceivedLine> next_line();
 
   FileDescriptor input_, output_, prints_, stop_;
   std::string nonce_;
   LineReader lines_;
   std::mutex queue_mutex_;
   std::condition_variable queue_changed_;
-  std::deque<std::string> queue_;
+  std::deque<ReceivedLine> queue_;
   bool closed_ = false;
   std::mutex print_mutex_;
   std::string print_ring_;
