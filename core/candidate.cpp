@@ -35,7 +35,9 @@ int line_of(std::string_view text, std::size_t offset) {
 
 Result<PlanSpan> find_plan(std::string_view source) {
   const Complaint missing{
-      "expected the file to begin with /* alphakernel { ...launch plan... } */ (docs/candidate.md)", 1};
+      "expected the file to begin with /* alphakernel { ...launch plan... } */ (docs/candidate.md; "
+      "alphakernel problem new writes one)",
+      1};
   std::size_t at = source.rfind("\xEF\xBB\xBF", 0) == 0 ? 3 : 0;  // a byte order mark some editors write
   at = source.find_first_not_of(" \t\r\n", at);
   if (at == std::string_view::npos || source.substr(at, 2) != kOpening) return missing;

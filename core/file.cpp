@@ -55,7 +55,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   if (!fd) fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());
   try {
     write_all(fd.get(), content, path);
-    if (::fchmod(fd.get(), 0644) != 0 || ::fsync(fd.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    if (::fchmod(fd.get(), 0644) != 0 || ::fsync(fd.get()) != 0 ||
+        ::rename(temporary.c_str(), path.c_str()) != 0) {
       fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());
     }
   } catch (...) {

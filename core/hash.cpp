@@ -13,7 +13,9 @@ void initialise_sodium() {
   AK_ASSERT(status >= 0, "libsodium could not be initialised");
 }
 
-const unsigned char* as_bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+const unsigned char* as_bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
 
 }  // namespace
 
@@ -51,8 +53,8 @@ std::string base64_decode(std::string_view text) {
   std::string bytes(text.size() / 4 * 3 + 3, '\0');
   std::size_t length = 0;
   const int status =
-      sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(),
-                        nullptr, &length, nullptr, sodium_base64_VARIANT_ORIGINAL);
+      sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
+                        text.size(), nullptr, &length, nullptr, sodium_base64_VARIANT_ORIGINAL);
   if (status != 0) fail(ExitCode::bad_input, "malformed base64 of {} characters", text.size());
   bytes.resize(length);
   return bytes;

@@ -44,7 +44,8 @@ Environment ProblemInstance::environment(const AxisValues& sizes) const {
   }
   for (const auto& [name, size] : sizes) environment[name] = size;
   for (const auto* tensors : {&definition.inputs, &definition.outputs}) {
-    for (const TensorSpec& tensor : *tensors) environment["sizeof_" + tensor.name] = std::int64_t{info(tensor.dtype).bytes};
+    for (const TensorSpec& tensor : *tensors)
+      environment["sizeof_" + tensor.name] = std::int64_t{info(tensor.dtype).bytes};
   }
   return environment;
 }

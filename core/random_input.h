@@ -21,8 +21,8 @@ namespace ak {
 /// Fills `bytes` with `count` elements of `dtype`: element i depends on key, distribution and i alone.
 /// Integer-only arithmetic up to one final float multiply-add and rounding, so host, GPU and CPU device agree
 /// bit by bit; runtime/device/random_input.cuh is the device's implementation. Every kind but zero_one is
-/// multiplied by `scale`, then `shift` is added, each rounded on its own. Whatever the kind, integer dtypes take
-/// small integers in [-8, 8], and bool takes both values.
+/// multiplied by `scale`, then `shift` is added, each rounded on its own. Whatever the kind, integer dtypes
+/// take small integers in [-8, 8], and bool takes both values.
 /// @param bytes exactly count * info(dtype).bytes
 void fill_random(std::span<std::byte> bytes, DType dtype, std::int64_t count,
                  std::array<std::uint32_t, 2> key, const InputDistribution& distribution);

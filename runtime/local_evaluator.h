@@ -11,8 +11,8 @@
 
 namespace ak::runtime {
 
-/// How the evaluator turns candidates into translation units; tools hands in codegen's functions, since runtime does
-/// not know codegen.
+/// How the evaluator turns candidates into translation units; tools hands in codegen's functions, since
+/// runtime does not know codegen.
 struct SourceAssembler {
   std::function<std::vector<Diagnostic>(const ProblemInstance&, const Candidate&)> pre_check;
   std::function<Result<TranslationUnit>(const ProblemInstance&, const Candidate&, const Arch&)> candidate;
@@ -25,20 +25,23 @@ struct EvaluatorOptions {
   DeviceKind device = DeviceKind::cuda;  ///< cuda or none
   int ordinal = 0;
   Arch target;
-  int compile_workers = 0;  ///< 0: one per core, at most 16
-  std::filesystem::path cache_dir;             ///< empty: no cache on disk
-  std::vector<std::string> worker_command;     ///< e.g. {"/usr/bin/alphakernel", "worker"}; "--role ..." is appended
-  std::vector<std::string> launcher;           ///< prefix for the device worker, e.g. {"srun", "--gpus=1"}
+  int compile_workers = 0;          ///< 0: one per core, at most 16
+  std::filesystem::path cache_dir;  ///< empty: no cache on disk
+  std::vector<std::string>
+      worker_command;                 ///< e.g. {"/usr/bin/alphakernel", "worker"}; "--role ..." is appended
+  std::vector<std::string> launcher;  ///< prefix for the device worker, e.g. {"srun", "--gpus=1"}
   std::chrono::milliseconds compile_deadline{30'000};
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 
 /// Compile workers, build cache and (for DeviceKind::cuda) one device worker behind the Evaluator interface.
 /// Throws Error(environment) when NVRTC, the driver or the device is missing, saying what to install.
-[[nodiscard]] std::unique_ptr<Evaluator> make_local_evaluator(EvaluatorOptions options, SourceAssembler assembler);
+[[nodiscard]] std::unique_ptr<Evaluator> make_local_evaluator(EvaluatorOptions options,
+                                                              SourceAssembler assembler);
 
-/// Devices the driver reports; empty with `why` set when there is no driver or no device. Runs in a child process
-/// of `worker_command` so that the caller never initialises CUDA.
-[[nodiscard]] std::vector<DeviceFacts> probe_devices(const std::vector<std::string>& worker_command, std::string& why);
+/// Devices the driver reports; empty with `why` set when there is no driver or no device. Runs in a child
+/// process of `worker_command` so that the caller never initialises CUDA.
+[[nodiscard]] std::vector<DeviceFacts> probe_devices(const std::vector<std::string>& worker_command,
+                                                     std::string& why);
 
 }  // namespace ak::runtime

@@ -17,6 +17,8 @@ query() { "$ak" query --db "$1" --format "$2" --limit 0 "$3"; }
 
 { date -u +%FT%TZ; "$ak" devices; nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu --format=csv; nproc; } >"$out/environment.txt" 2>&1
 
+nvcc -O2 -arch=native -o "$scratch/copy" "$(dirname "$0")/copy_bandwidth.cu" && "$scratch/copy" | tee "$out/copy_bandwidth.csv"
+
 # 1. First verified kernel: empty cache, then a full one.
 generate "$scratch/first.db" first_cold --algorithm vector_add --max-evaluations 1
 generate "$scratch/first.db" first_cached --algorithm vector_add --max-evaluations 1

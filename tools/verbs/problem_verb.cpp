@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "codegen/problem_catalog.h"
 #include "codegen/skeleton.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/hash.h"
 #include "tools/assembler.h"
 #include "tools/command_line.h"
@@ -55,6 +59,24 @@ int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const
   return broken;
 }
 
+/// Places of the folder's files that still wait for the user, as "file:line: text".
+std::vector<std::string> open_places(const std::filesystem::path& folder) {
+  std::vector<std::string> places;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::istringstream text(read_file(entry.path()));
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+      ++number;
+      if (line.find("FILL-IN") == std::string::npos) continue;
+      line.erase(0, line.find_first_not_of(" \t"));
+      places.push_back(fmt::format("{}:{}: {}", entry.path().filename().string(), number, line));
+    }
+  }
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
 int check_problem(const Arguments& arguments) {
   CLI::App app{"Check a problem folder: read it, build its reference, and evaluate its kernels.",
                "alphakernel problem check"};
@@ -73,8 +95,19 @@ int check_problem(const Arguments& arguments) {
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
   const auto evaluator = make_evaluator(target, load_config());
   const int broken = check_templates(problem, target, *evaluator);
-  fmt::print("{}\n", broken == 0 ? "no fault found" : fmt::format("{} kernels failed", broken));
-  return static_cast<int>(broken == 0 ? ExitCode::ok : ExitCode::no_kernel);
+  const std::vector<std::string> open = open_places(folder);
+  for (const std::string& place : open) fmt::print("  to fill in: {}\n", place);
+  if (broken > 0) {
+    fmt::print("{} of {} kernels failed\n", broken, problem->templates.size());
+    return static_cast<int>(ExitCode::no_kernel);
+  }
+  if (!open.empty()) {
+    fmt::print("not ready: {} places wait to be filled in\n", open.size());
+    return static_cast<int>(ExitCode::bad_input);
+  }
+  fmt::print("{}\n", target.kind == DeviceKind::cuda ? "every kernel passed"
+                                                     : "no fault found; nothing was executed");
+  return static_cast<int>(ExitCode::ok);
 }
 
 }  // namespace
