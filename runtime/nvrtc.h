@@ -10,12 +10,13 @@
 #include "core/arch.h"
 #include "core/result.h"
 
-#define AK_NVRTC_FUNCTIONS(X)                                                                           \
-  X(nvrtcVersion)                                                                                       \
-  X(nvrtcGetNumSupportedArchs)                                                                          \
-  X(nvrtcGetSupportedArchs) X(nvrtcGetErrorString) X(nvrtcCreateProgram) X(nvrtcDestroyProgram)         \
-      X(nvrtcAddNameExpression) X(nvrtcCompileProgram) X(nvrtcGetLoweredName) X(nvrtcGetProgramLogSize) \
-          X(nvrtcGetProgramLog) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
+// clang-format off
+#define AK_NVRTC_FUNCTIONS(X)                                                                   \
+  X(nvrtcVersion) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcGetErrorString) \
+  X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram) \
+  X(nvrtcGetLoweredName) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetPTXSize)     \
+  X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
+// clang-format on
 
 namespace ak::runtime {
 
