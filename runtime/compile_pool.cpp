@@ -41,7 +41,8 @@ int milliseconds_until(std::chrono::steady_clock::time_point when) {
 
 // What a build ends as when it takes its worker down.
 std::pair<Status, std::string> verdict(const WorkerLost& lost) {
-  // The kernel's out-of-memory killer uses SIGKILL; our own kills are handled where they happen.
+  // The kernel's out-of-memory killer uses SIGKILL; our own kills are handled where they happen, and one kill
+  // by somebody else is forgiven (lose).
   if (lost.exit_code == kExitOutOfMemory || lost.signal == SIGKILL)
     return {Status::out_of_memory,
             fmt::format("the compiler ran out of memory on this source ({} MiB allowed)",
@@ -255,7 +256,10 @@ void CompilePool::take_answer(Slot& slot, const WorkerMessage& message) {
 void CompilePool::lose(Slot& slot, const WorkerLost& lost) {
   const bool started = slot.started;
   auto job = stop(slot);
-  if (job && started) {
+  if (job && started && lost.signal == SIGKILL && !job->killed_once) {
+    job->killed_once = true;
+    waiting_.push_front(std::move(*job));
+  } else if (job && started) {
     const auto [status, message] = verdict(lost);
     finish(*job, status, message);
   } else if (job) {

@@ -77,6 +77,7 @@ class CompilePool {
     BuildTicket ticket = 0;
     TranslationUnit unit;
     std::chrono::milliseconds limit{};
+    bool killed_once = false;  ///< its worker got a SIGKILL that was not ours
   };
   /// Place of one worker process.
   struct Slot {

@@ -63,7 +63,8 @@ TEST_CASE("the pool says what it builds with and builds it, several at a time") 
   CHECK_FALSE(pool.wait(in(1h)));
 }
 
-TEST_CASE("a worker killed while it compiles costs that build only, and nothing is left of it") {
+TEST_CASE(
+    "a build whose worker is killed is tried once more; killed again it ends, and nothing is left of it") {
   {
     auto pool = make_pool();
     pool.submit(unit_of(kEndless));
@@ -71,6 +72,11 @@ TEST_CASE("a worker killed while it compiles costs that build only, and nothing 
     const auto workers = children();
     REQUIRE(workers.size() == 1);
     ::kill(workers[0], SIGKILL);
+    CHECK_FALSE(pool.wait(in(1s)));
+    const auto successors = children();
+    REQUIRE(successors.size() == 1);
+    REQUIRE(successors[0] != workers[0]);
+    ::kill(successors[0], SIGKILL);
     const auto lost = pool.wait(in(10s));
     REQUIRE(lost);
     CHECK(lost->result.outcome.status == Status::out_of_memory);

@@ -143,7 +143,7 @@ std::vector<Candidate> starting_points(const GenerateFlags& flags, const Problem
   for (const CandidateFile& file : problem.templates) {
     // `problem new` keeps the kernel it was made from in the folder: not twice.
     if (!candidates.empty() && sha256_hex(file.source) == candidates.front().source_hash()) continue;
-    candidates.push_back(read_candidate((problem.folder / file.name).string(), file.source));
+    candidates.push_back(read_candidate(problem.problem + "/" + file.name, file.source));
   }
   if (candidates.empty()) {
     fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu",
@@ -256,13 +256,13 @@ int run_generate(const Arguments& arguments) {
   const OutputPaths paths = output_paths(flags.output);
   const Target target = choose_target(flags.device.empty() ? config.device : flags.device,
                                       flags.arch.empty() ? config.arch : flags.arch);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
 
   const std::filesystem::path database = !flags.database.empty()    ? std::filesystem::path(flags.database)
                                          : !config.database.empty() ? std::filesystem::path(config.database)
                                                                     : db::default_database();
   const auto store = db::open_store(database);
   auto evaluator = make_evaluator(target, config);
+  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
 
   agent::LoopOptions options;
   options.problem = problem;
