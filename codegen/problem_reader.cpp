@@ -173,11 +173,19 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
   return definition;
 }
 
-Tolerance read_tolerance(const JsonReader& at) {
+/// A number, or an expression over the params: what is honest differs with the dtype.
+double read_floor_ulps(const JsonReader& at, const Params& params) {
+  if (at.json().is_number()) return at.number();
+  const Result<std::int64_t> value = read_formula(at).evaluate_integer(environment_of(params));
+  if (!value) at.complain(value.error().message);
+  return static_cast<double>(*value);
+}
+
+Tolerance read_tolerance(const JsonReader& at, const Params& params) {
   at.only({"factor", "floor_ulps", "reason", "allow_nondeterministic"});
   Tolerance tolerance;
   if (const auto given = at.find("factor")) tolerance.factor = given->number();
-  if (const auto given = at.find("floor_ulps")) tolerance.floor_ulps = given->number();
+  if (const auto given = at.find("floor_ulps")) tolerance.floor_ulps = read_floor_ulps(*given, params);
   if (!(tolerance.factor > 0)) at.member("factor").fail("a number above 0");
   if (!(tolerance.floor_ulps >= 0)) at.member("floor_ulps").fail("a number of at least 0");
   tolerance.reason = at.member("reason").text();
@@ -237,7 +245,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
                            .flops = read_formula(at.member("flops")),
                            .bytes_read = read_formula(at.member("bytes_read")),
                            .bytes_written = read_formula(at.member("bytes_written")),
-                           .tolerance = read_tolerance(at.member("tolerance")),
+                           .tolerance = read_tolerance(at.member("tolerance"), params),
                            .distributions = {},
                            .lesions = {},
                            .workloads = {},

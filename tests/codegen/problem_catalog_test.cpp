@@ -50,6 +50,13 @@ TEST_CASE("formulas see axes, params and element sizes") {
   CHECK(*bytes == 10 * 64 * 2);
 }
 
+TEST_CASE("the tolerance may depend on the params") {
+  SampleProblem sample;
+  sample.json["tolerance"]["floor_ulps"] = "16 if dtype == 'float32' else 2";
+  CHECK(sample.instantiate()->tolerance.floor_ulps == 16);
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.floor_ulps == 2);
+}
+
 TEST_CASE("a workload exists only where its `when` holds") {
   SampleProblem sample;
   sample.workloads +=
