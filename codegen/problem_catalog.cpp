@@ -64,13 +64,6 @@ Value parse_param(const ParamSpec& param, const std::string& text) {
   return dtype ? std::string(info(*dtype).name) : text;
 }
 
-bool is_allowed(const ParamSpec& param, const Value& value) {
-  if (!param.choices.empty())
-    return std::find(param.choices.begin(), param.choices.end(), value) != param.choices.end();
-  const auto* number = std::get_if<std::int64_t>(&value);
-  return number && *number >= param.minimum.value_or(1) && *number <= param.maximum.value_or(INT64_MAX);
-}
-
 std::string allowed_text(const ParamSpec& param) {
   if (param.type == ParamType::boolean) return "true or false";
   if (param.choices.empty())

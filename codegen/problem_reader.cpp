@@ -51,13 +51,6 @@ Expression read_formula(const JsonReader& at) {
   return std::move(parsed).value();
 }
 
-bool allowed(const ParamSpec& param, const Value& value) {
-  if (!param.choices.empty())
-    return std::find(param.choices.begin(), param.choices.end(), value) != param.choices.end();
-  const auto* number = std::get_if<std::int64_t>(&value);
-  return number && *number >= param.minimum.value_or(1) && *number <= param.maximum.value_or(INT64_MAX);
-}
-
 ParamSpec read_param(const std::string& name, const JsonReader& at) {
   at.only({"type", "choices", "minimum", "maximum", "default", "help"});
   ParamSpec param;
@@ -72,7 +65,7 @@ ParamSpec read_param(const std::string& name, const JsonReader& at) {
   if (param.type == ParamType::choice && param.choices.empty())
     at.member("choices").fail("at least one choice");
   param.default_value = read_value(at.member("default"));
-  if (!allowed(param, param.default_value)) at.member("default").fail("one of the allowed values");
+  if (!is_allowed(param, param.default_value)) at.member("default").fail("one of the allowed values");
   param.help = at.member("help").text();
   return param;
 }
@@ -218,6 +211,13 @@ std::map<std::string, std::string> read_aliases(const JsonReader& at, const Defi
 }
 
 }  // namespace
+
+bool is_allowed(const ParamSpec& param, const Value& value) {
+  if (!param.choices.empty())
+    return std::find(param.choices.begin(), param.choices.end(), value) != param.choices.end();
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number && *number >= param.minimum.value_or(1) && *number <= param.maximum.value_or(INT64_MAX);
+}
 
 Problem read_problem(const Json& json, const std::filesystem::path& folder) {
   const JsonReader at(json);

@@ -10,6 +10,9 @@
 
 namespace ak::codegen {
 
+/// One of the param's choices, or within its range.
+[[nodiscard]] bool is_allowed(const ParamSpec& param, const Value& value);
+
 /// Checks everything in problem.json that does not depend on the params. Throws JsonComplaint.
 [[nodiscard]] Problem read_problem(const Json& json, const std::filesystem::path& folder);
 

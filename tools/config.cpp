@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/suggest.h"
+#include "db/database.h"
 
 namespace ak::tools {
 namespace {
@@ -91,6 +92,11 @@ Config load_config() {
     key->second.set(config, value);
   }
   return config;
+}
+
+std::filesystem::path database_file(const std::string& flag, const Config& config) {
+  if (!flag.empty()) return flag;
+  return config.database.empty() ? db::default_database() : std::filesystem::path(config.database);
 }
 
 }  // namespace ak::tools

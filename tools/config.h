@@ -21,4 +21,7 @@ struct Config {
 /// Defaults when there is no file. Throws Error(bad_input) naming file, key and what was expected.
 [[nodiscard]] Config load_config();
 
+/// The performance database: the flag's where given, else the configured one, else the user's default.
+[[nodiscard]] std::filesystem::path database_file(const std::string& flag, const Config& config);
+
 }  // namespace ak::tools

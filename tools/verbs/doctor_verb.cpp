@@ -9,7 +9,6 @@
 #include "codegen/assemble.h"
 #include "codegen/problem_catalog.h"
 #include "core/error.h"
-#include "db/database.h"
 #include "runtime/cuda_toolkit.h"
 #include "runtime/local_evaluator.h"
 #include "runtime/worker_process.h"
@@ -182,8 +181,7 @@ std::vector<Finding> examine() {
   findings.push_back(look_for_headers());
   findings.push_back(look_for_cupti());
   findings.push_back(look_for_nvml());
-  findings.push_back(look_at_disk(
-      "database", config.database.empty() ? db::default_database() : std::filesystem::path(config.database)));
+  findings.push_back(look_at_disk("database", database_file("", config)));
   findings.push_back(look_at_disk(
       "build cache", config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache)));
   findings.push_back(look_for_templates());

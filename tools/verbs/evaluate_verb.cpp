@@ -105,9 +105,7 @@ int run_evaluate(const Arguments& arguments) {
   const Target target =
       choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
-  const std::filesystem::path db_file = !database.empty()          ? std::filesystem::path(database)
-                                        : !config.database.empty() ? std::filesystem::path(config.database)
-                                                                   : db::default_database();
+  const std::filesystem::path db_file = database_file(database, config);
   const EvaluationResult result =
       evaluate_once(problem, *candidate, target, config, db_file,
                     fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")));

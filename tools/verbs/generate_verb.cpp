@@ -257,9 +257,7 @@ int run_generate(const Arguments& arguments) {
   const Target target = choose_target(flags.device.empty() ? config.device : flags.device,
                                       flags.arch.empty() ? config.arch : flags.arch);
 
-  const std::filesystem::path database = !flags.database.empty()    ? std::filesystem::path(flags.database)
-                                         : !config.database.empty() ? std::filesystem::path(config.database)
-                                                                    : db::default_database();
+  const std::filesystem::path database = database_file(flags.database, config);
   const auto store = db::open_store(database);
   auto evaluator = make_evaluator(target, config);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);

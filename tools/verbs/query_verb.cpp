@@ -54,9 +54,7 @@ int run_query(const Arguments& arguments) {
   app.add_option("--timeout", seconds, "give up after this many seconds (default 30)");
   if (!parse(app, arguments)) return 0;
   const Config config = load_config();
-  const std::filesystem::path file = !database.empty()          ? std::filesystem::path(database)
-                                     : !config.database.empty() ? std::filesystem::path(config.database)
-                                                                : db::default_database();
+  const std::filesystem::path file = database_file(database, config);
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
   const db::Table table =
       db::query(file, sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)));
