@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/ptx/arena.h"
+#include "runtime/ptx/counters.h"
+#include "runtime/ptx/findings.h"
+#include "runtime/ptx/program.h"
+#include "runtime/ptx/warp.h"
+
+namespace ak::ptx {
+
+struct LaunchRequest {
+  std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  std::vector<std::byte> parameters;  ///< laid out as Program::parameters says
+  LaunchOptions options;
+  std::uint64_t launch_base = 0;
+  std::function<void(const std::string&)> print;  ///< may be empty
+};
+
+struct LaunchReport {
+  Findings findings;
+  Counters counters;
+};
+
+/// Runs a whole grid on the calling thread. What the kernel does wrong is in the findings; nothing is thrown
+/// for it. Deterministic in program, request and memory contents.
+[[nodiscard]] LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request);
+
+}  // namespace ak::ptx
