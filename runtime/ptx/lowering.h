@@ -25,6 +25,16 @@ struct Address {
   std::int64_t offset = 0;
 };
 
+/// Where a called function begins and where it expects its arguments (PTX passes them through memory).
+struct CallTarget {
+  Index entry = 0;
+  bool builtin = false;  ///< no body: vprintf, __assertfail
+  struct Slice {
+    std::uint32_t offset = 0, bytes = 0;  ///< in the thread's local memory
+  };
+  std::vector<Slice> parameters, returns;
+};
+
 /// Turns one instruction into an Op: finds the slots of its operands and keeps constants. Made by lower() for
 /// every instruction; the functions below throw UnsupportedInstruction for operands that do not fit.
 class Lowering {
@@ -64,11 +74,33 @@ class Lowering {
   [[nodiscard]] std::vector<Slot> sources(const Operand& list, Type type);
   [[nodiscard]] std::vector<Slot> destinations(const Operand& list, Type type);
 
+  // For control flow.
+  /// Op where a label's code begins.
+  [[nodiscard]] virtual Index branch_target(const std::string& label) const = 0;
+  /// Op where the lanes that this branch splits meet again; kNone: nowhere.
+  [[nodiscard]] virtual Index reconvergence() const = 0;
+  /// A function the instruction calls.
+  [[nodiscard]] virtual const CallTarget& callee(const std::string& name) const = 0;
+  /// Offset in the thread's local memory of a function-scope .param variable or formal parameter.
+  [[nodiscard]] virtual std::uint32_t local_offset(const std::string& name) const = 0;
+  /// Op at the function's end, where every `ret` goes.
+  [[nodiscard]] virtual Index epilogue() const = 0;
+  [[nodiscard]] virtual bool in_entry() const = 0;  ///< a kernel, not a function it calls
+  /// Labels of a .branchtargets list.
+  [[nodiscard]] virtual std::vector<Index> branch_table(const std::string& name) const = 0;
+
   /// Says what the counters call the instruction. Default: other, no FLOPs.
   virtual void classify(InstructionClass kind, std::uint32_t flops = 0, Type flop_type = Type::f32) = 0;
 
   [[noreturn]] static void unsupported(const std::string& part) { throw UnsupportedInstruction(part); }
 };
+
+// Ops that no instruction stands for (control_ops.cpp).
+[[nodiscard]] Op join_op();    ///< lanes of a split meet here
+[[nodiscard]] Op exit_op();    ///< end of a kernel
+[[nodiscard]] Op return_op();  ///< end of a function
+/// Second half of a `call`: copies the results to where the caller wants them.
+[[nodiscard]] Op finish_call(Lowering& call);
 
 /// How one family of handlers takes part in lowering. Several families may list one opcode; they are asked in
 /// turn and answer nothing when the instruction (its types) is not theirs.
@@ -93,6 +125,7 @@ logic_mnemonics();  ///< logic_ops.cpp: and or xor not shl setp selp mov prmt lo
 [[nodiscard]] std::span<const Mnemonic>
 matrix_mnemonics();  ///< matrix_ops.cpp: mma wmma ldmatrix stmatrix movmatrix
 [[nodiscard]] std::span<const Mnemonic> warp_mnemonics();      ///< warp_ops.cpp: shfl vote match redux ...
+[[nodiscard]] std::span<const Mnemonic> barrier_mnemonics();  ///< barrier_ops.cpp
 [[nodiscard]] std::span<const Mnemonic> control_mnemonics();   ///< control_ops.cpp: bra call ret bar ...
 [[nodiscard]] std::span<const Mnemonic> mbarrier_mnemonics();  ///< mbarrier_ops.cpp
 [[nodiscard]] std::span<const Mnemonic>

@@ -26,11 +26,11 @@ inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFFu;
 
 /// Lanes that reconverge at one place (the immediate post-dominator of the branch that split them).
 struct ReconvergenceGroup {
-  Index target = kNone;       ///< op where they meet; kNone: never (they run apart until they exit)
-  std::uint32_t lanes = 0;    ///< members that have not exited
-  std::uint32_t arrived = 0;  ///< members waiting at target
-  Index parent = kNone;       ///< group of the whole after they met
-  Index return_depth = 0;
+  Index target = kNone;        ///< op where they meet; kNone: never (they run apart until they exit)
+  std::uint32_t lanes = 0;     ///< members that have not exited
+  std::uint32_t arrived = 0;   ///< members waiting at target
+  Index parent = kNone;        ///< group of the whole after they met
+  std::vector<Index> returns;  ///< of the members
 };
 
 enum class FragmentState : std::uint8_t { ready, at_barrier, at_warp_sync, done };
@@ -66,6 +66,7 @@ struct Warp {
   bool leave = false;  ///< set by a handler to end the run of this fragment: it blocked, exited or split
   bool yield = false;  ///< set by a handler that waits for others (a spin on a barrier): run someone else
 
+  const Op* code = nullptr;  ///< Program::code
   Block* block = nullptr;
   Launch* launch = nullptr;
   std::byte* local = nullptr;             ///< 32 x Program::local_bytes, one lane after the other
@@ -79,7 +80,8 @@ struct Warp {
 
   /// cp.async: groups committed and not yet waited for, oldest first; the last one is open.
   std::deque<std::vector<PendingCopy>> copy_groups;
-  std::vector<std::byte> storage;  ///< behind registers, predicates and local
+  std::uint64_t cluster_phase = 0;  ///< of the cluster barrier, when this warp last arrived
+  std::vector<std::byte> storage;   ///< behind registers, predicates and local
 };
 
 /// State of bar/barrier resource 0 ... 15.

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ptx/control_flow.h"
+
+#include <algorithm>
+
+#include "runtime/ptx/lowering.h"
+
+namespace ak::ptx {
+namespace {
+
+const std::vector<std::string>& table_of(const Function& function, const std::string& name) {
+  for (const BranchTargets& table : function.branch_targets) {
+    if (table.name == name) return table.labels;
+  }
+  Lowering::unsupported("an indirect branch without a table of targets");
+}
+
+std::vector<std::string> targets_of(const Function& function, const Instruction& branch) {
+  const Operand& last = branch.operands.back();
+  if (branch.opcode == "brx") return table_of(function, last.name);
+  return {last.name};
+}
+
+/// Blocks that can reach `exit` without passing a settled one, last ones first.
+std::vector<Index> reverse_order(const std::vector<BasicBlock>& blocks,
+                                 const std::vector<std::vector<Index>>& predecessors, Index exit,
+                                 const std::vector<bool>& settled) {
+  // Post-order of the reversed graph, iteratively: hostile code may have very many blocks.
+  std::vector<Index> order;
+  std::vector<bool> seen(blocks.size(), false);
+  std::vector<std::pair<Index, std::size_t>> stack{{exit, 0}};
+  seen[exit] = true;
+  while (!stack.empty()) {
+    auto& [block, next] = stack.back();
+    if (next == predecessors[block].size()) {
+      order.push_back(block);
+      stack.pop_back();
+      continue;
+    }
+    const Index before = predecessors[block][next++];
+    if (seen[before] || settled[before]) continue;
+    seen[before] = true;
+    stack.emplace_back(before, 0);
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace
+
+bool is_exit(const Instruction& instruction) {
+  return instruction.opcode == "ret" || instruction.opcode == "exit" || instruction.opcode == "trap";
+}
+bool is_branch(const Instruction& instruction) {
+  return instruction.opcode == "bra" || instruction.opcode == "brx";
+}
+
+ControlFlow::ControlFlow(const Function& function) {
+  split(function);
+  connect(function);
+  find_reconvergence();
+}
+
+void ControlFlow::split(const Function& function) {
+  const auto count = static_cast<Index>(function.instructions.size());
+  std::vector<bool> starts(count + 1, false);
+  starts[0] = true;
+  for (const Label& label : function.labels) starts[label.instruction] = true;
+  for (Index i = 0; i < count; ++i) {
+    if (is_branch(function.instructions[i]) || is_exit(function.instructions[i])) starts[i + 1] = true;
+  }
+  for (Index i = 0; i < count; ++i) {
+    if (starts[i])
+      blocks_.push_back({.begin = i, .end = i, .successors = {}, .exits = false, .reconvergence = kNone});
+    block_of_.push_back(static_cast<Index>(blocks_.size() - 1));
+    blocks_.back().end = i + 1;
+  }
+  block_of_.push_back(static_cast<Index>(blocks_.size()));
+  for (const Label& label : function.labels) labels_[label.name] = block_of_[label.instruction];
+}
+
+Index ControlFlow::block_at(const std::string& label) const {
+  const auto found = labels_.find(label);
+  if (found == labels_.end()) Lowering::unsupported("a branch to '" + label + "', which is no label here");
+  return found->second;
+}
+
+void ControlFlow::connect(const Function& function) {
+  const auto count = static_cast<Index>(blocks_.size());
+  for (Index b = 0; b < count; ++b) {
+    BasicBlock& block = blocks_[b];
+    const Instruction& last = function.instructions[block.end - 1];
+    const bool always = !last.guard && (is_branch(last) || is_exit(last));
+    if (!always && b + 1 < count) block.successors.push_back(b + 1);
+    block.exits = is_exit(last) ? !last.guard : (!always && b + 1 == count);
+    if (!is_branch(last)) continue;
+    for (const std::string& label : targets_of(function, last)) {
+      const Index target = block_at(label);
+      if (target == count)
+        block.exits = true;
+      else if (std::find(block.successors.begin(), block.successors.end(), target) == block.successors.end())
+        block.successors.push_back(target);
+    }
+  }
+}
+
+// One exit after the other, last in the text first: what can reach a later exit is judged by that one alone.
+void ControlFlow::find_reconvergence() {
+  std::vector<bool> settled(blocks_.size(), false);
+  for (Index b = static_cast<Index>(blocks_.size()); b-- > 0;) {
+    if (blocks_[b].exits && !settled[b]) post_dominators_of(b, settled);
+  }
+}
+
+// Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm" (2001), on the reversed graph.
+void ControlFlow::post_dominators_of(Index exit, std::vector<bool>& settled) {
+  std::vector<std::vector<Index>> predecessors(blocks_.size());
+  for (Index b = 0; b < blocks_.size(); ++b) {
+    for (const Index next : blocks_[b].successors) predecessors[next].push_back(b);
+  }
+  const std::vector<Index> order = reverse_order(blocks_, predecessors, exit, settled);
+  std::vector<Index> rank(blocks_.size(), kNone), dominator(blocks_.size(), kNone);
+  for (Index i = 0; i < order.size(); ++i) rank[order[i]] = i;
+  dominator[exit] = exit;
+  const auto meet = [&](Index a, Index b) {
+    while (a != b) {
+      while (rank[a] > rank[b]) a = dominator[a];
+      while (rank[b] > rank[a]) b = dominator[b];
+    }
+    return a;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Index block : order) {
+      if (block == exit) continue;
+      Index common = kNone;
+      for (const Index next : blocks_[block].successors) {
+        if (rank[next] == kNone || dominator[next] == kNone) continue;
+        common = common == kNone ? next : meet(common, next);
+      }
+      if (common == dominator[block]) continue;
+      dominator[block] = common;
+      changed = true;
+    }
+  }
+  for (const Index block : order) {
+    settled[block] = true;
+    if (block != exit) blocks_[block].reconvergence = dominator[block];
+  }
+}
+
+}  // namespace ak::ptx

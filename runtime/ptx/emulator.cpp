@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ptx/emulator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "runtime/ptx/barriers.h"
+#include "runtime/ptx/checker.h"
+#include "runtime/ptx/interpreter.h"
+#include "runtime/ptx/lanes.h"
+#include "runtime/ptx/special_registers.h"
+
+namespace ak::ptx {
+namespace {
+
+// Long enough that switching costs nothing, short enough that a spinning warp wastes little (chosen).
+constexpr std::uint64_t kQuantum = 4096;
+// Memory that emulated blocks may take together: registers, local and shared memory (chosen).
+constexpr std::uint64_t kMostResidentBytes = 4ull << 30;
+// What fresh shared and local memory holds: a NaN of fp16, a large negative number in fp32.
+constexpr int kPoison = 0xFE;
+constexpr std::size_t kSharedAlignment = 1024;
+constexpr std::size_t kStorageAlignment = 64;
+
+std::byte* aligned(std::vector<std::byte>& storage, std::size_t bytes, std::size_t alignment) {
+  storage.resize(bytes + alignment);
+  const auto at = reinterpret_cast<std::uintptr_t>(storage.data());
+  return storage.data() + ((at + alignment - 1) / alignment * alignment - at);
+}
+
+std::uint64_t product(const std::array<std::uint32_t, 3>& extent) {
+  return std::uint64_t{extent[0]} * extent[1] * extent[2];
+}
+
+/// Blocks that run at the same time and may reach each other's shared memory; one block without clusters.
+struct Cluster {
+  std::vector<Block> blocks;
+  [[nodiscard]] bool done() const {
+    return std::all_of(blocks.begin(), blocks.end(),
+                       [](const Block& b) { return b.live_threads == 0 && b.async_work.empty(); });
+  }
+};
+
+class GridRun {
+ public:
+  GridRun(const Program& program, Arena& arena, const LaunchRequest& request, LaunchReport& report);
+  void run();
+
+ private:
+  void admit(std::uint64_t cluster_index);
+  void start_block(Block& block, std::uint64_t linear);
+  void start_warp(Warp& warp, Block& block, std::uint32_t index);
+  bool run_round();
+  std::uint64_t run_block(Block& block);
+  void finish_done();
+  void report_deadlock();
+  [[nodiscard]] std::uint64_t quantum();
+  [[nodiscard]] std::uint64_t block_bytes() const;
+
+  Launch launch_;
+  std::unique_ptr<Checker> checker_;
+  std::vector<std::byte> constants_storage_;
+  const std::byte* constants_ = nullptr;
+  std::vector<std::unique_ptr<Cluster>> resident_, spare_;
+  std::uint64_t clusters_ = 0, admitted_ = 0, finished_ = 0;
+  std::vector<std::uint64_t> order_;  ///< of clusters; empty: 0, 1, 2 ...
+  std::mt19937_64 random_;
+};
+
+GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& request, LaunchReport& report)
+    : launch_{.program = program,
+              .arena = arena,
+              .options = request.options,
+              .grid = request.grid,
+              .block = request.block,
+              .cluster = request.cluster,
+              .dynamic_shared_bytes = request.dynamic_shared_bytes,
+              .cooperative = request.cooperative,
+              .parameters = request.parameters,
+              .findings = report.findings,
+              .counters = report.counters,
+              .checker = nullptr,
+              .print = request.print,
+              .stop = false,
+              .launch_base = request.launch_base,
+              .clock = 0},
+      random_(request.options.seed) {
+  launch_.parameters.resize(program.parameter_bytes);
+  report.counters.ops.resize(program.code.size());
+  report.counters.memory_traffic = request.options.count_memory;
+  if (request.options.count_memory) {
+    report.counters.memory.resize(program.code.size());
+    report.counters.divergent.resize(program.code.size());
+  }
+  std::byte* constants = aligned(constants_storage_, program.constants.size(), kStorageAlignment);
+  std::copy(program.constants.begin(), program.constants.end(), constants);
+  constants_ = constants;
+  if (request.options.check) {
+    checker_ = std::make_unique<Checker>(launch_);
+    launch_.checker = checker_.get();
+  }
+  clusters_ = product(request.grid) / product(request.cluster);
+  if (request.options.seed != 0 && clusters_ <= (1u << 20)) {
+    order_.resize(clusters_);
+    for (std::uint64_t i = 0; i < clusters_; ++i) order_[i] = i;
+    std::shuffle(order_.begin(), order_.end(), random_);
+  }
+}
+
+std::uint64_t GridRun::block_bytes() const {
+  const std::uint64_t warps = (product(launch_.block) + kLanes - 1) / kLanes;
+  return warps * (launch_.program.register_bytes + 2ull * kLanes * launch_.program.local_bytes) +
+         launch_.program.dynamic_shared_offset + launch_.dynamic_shared_bytes;
+}
+
+std::uint64_t GridRun::quantum() {
+  std::uint64_t most = kQuantum;
+  if (launch_.options.seed != 0) most = std::uniform_int_distribution<std::uint64_t>(1, 512)(random_);
+  if (const std::uint64_t budget = launch_.options.instruction_budget; budget != 0)
+    most = std::min(most, budget - std::min(budget, launch_.clock));
+  return most;
+}
+
+// Clusters are admitted one by one; another joins when a whole round ends no block, so that blocks that wait
+// for later ones get them.
+void GridRun::run() {
+  const std::uint64_t cluster_bytes = std::max<std::uint64_t>(1, block_bytes() * product(launch_.cluster));
+  const std::uint64_t most = std::max<std::uint64_t>(1, kMostResidentBytes / cluster_bytes);
+  while (!launch_.stop && finished_ < clusters_) {
+    if (resident_.empty() || launch_.cooperative) {
+      do {
+        admit(order_.empty() ? admitted_ : order_[admitted_]);
+      } while (launch_.cooperative && admitted_ < clusters_ && resident_.size() < most);
+    }
+    const std::uint64_t before = finished_;
+    const bool progress = run_round();
+    if (launch_.stop) break;
+    const std::uint64_t budget = launch_.options.instruction_budget;
+    if (budget != 0 && launch_.clock >= budget && finished_ < clusters_) {
+      const Warp& warp = resident_.front()->blocks.front().warps.front();
+      launch_.fault(warp, warp.code[warp.fragments[warp.fragment].pc], FaultKind::instruction_budget, 0,
+                    "the launch is not done after " + std::to_string(budget) + " warp instructions");
+      break;
+    }
+    if (finished_ != before) continue;
+    if (admitted_ < clusters_ && resident_.size() < most) {
+      admit(order_.empty() ? admitted_ : order_[admitted_]);
+    } else if (!progress) {
+      report_deadlock();
+      break;
+    }
+  }
+}
+
+void GridRun::admit(std::uint64_t which) {
+  ++admitted_;
+  std::unique_ptr<Cluster> cluster;
+  if (spare_.empty()) {
+    cluster = std::make_unique<Cluster>();
+    cluster->blocks.resize(product(launch_.cluster));
+  } else {
+    cluster = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  const auto& extent = launch_.cluster;
+  const std::uint64_t across_x = launch_.grid[0] / extent[0], across_y = launch_.grid[1] / extent[1];
+  const std::array<std::uint64_t, 3> corner{which % across_x * extent[0],
+                                            which / across_x % across_y * extent[1],
+                                            which / across_x / across_y * extent[2]};
+  for (std::uint32_t rank = 0; rank < cluster->blocks.size(); ++rank) {
+    Block& block = cluster->blocks[rank];
+    block.id = {static_cast<std::uint32_t>(corner[0] + rank % extent[0]),
+                static_cast<std::uint32_t>(corner[1] + rank / extent[0] % extent[1]),
+                static_cast<std::uint32_t>(corner[2] + rank / extent[0] / extent[1])};
+    block.cluster_rank = rank;
+    block.cluster.clear();
+    for (Block& member : cluster->blocks) block.cluster.push_back(&member);
+    start_block(block, block.id[0] + std::uint64_t{launch_.grid[0]} *
+                                         (block.id[1] + std::uint64_t{launch_.grid[1]} * block.id[2]));
+  }
+  resident_.push_back(std::move(cluster));
+}
+
+void GridRun::start_block(Block& block, std::uint64_t linear) {
+  const Program& program = launch_.program;
+  block.linear = linear;
+  block.threads = block.live_threads = static_cast<std::uint32_t>(product(launch_.block));
+  block.shared_bytes = launch_.dynamic_shared_bytes == 0
+                           ? program.static_shared_bytes
+                           : program.dynamic_shared_offset + launch_.dynamic_shared_bytes;
+  block.shared = aligned(block.shared_storage, block.shared_bytes, kSharedAlignment);
+  std::memset(block.shared, kPoison, block.shared_bytes);
+  if (launch_.checker != nullptr) block.shared_written.assign(block.shared_bytes, 0);
+  block.barriers.fill({});
+  block.cluster_barrier = {};
+  block.async_work.clear();
+  block.warps.resize((block.threads + kLanes - 1) / kLanes);
+  for (std::uint32_t i = 0; i < block.warps.size(); ++i) start_warp(block.warps[i], block, i);
+  if (launch_.checker != nullptr) launch_.checker->block_started(block);
+}
+
+void GridRun::start_warp(Warp& warp, Block& block, std::uint32_t index) {
+  const Program& program = launch_.program;
+  const std::size_t predicate_bytes = (program.predicate_count * sizeof(std::uint32_t) + 63) / 64 * 64;
+  const std::size_t local_bytes = std::size_t{kLanes} * program.local_bytes;
+  const bool written = launch_.checker != nullptr;
+  const std::size_t all =
+      program.register_bytes + predicate_bytes + local_bytes + (written ? local_bytes : 0);
+  std::byte* memory = aligned(warp.storage, all, kStorageAlignment);
+  std::memset(memory, 0, program.register_bytes + predicate_bytes);
+  warp.registers = memory;
+  warp.predicates = reinterpret_cast<std::uint32_t*>(memory + program.register_bytes);
+  warp.local = memory + program.register_bytes + predicate_bytes;
+  std::memset(warp.local, kPoison, local_bytes);
+  warp.local_written = written ? reinterpret_cast<std::uint8_t*>(warp.local + local_bytes) : nullptr;
+  if (written) std::memset(warp.local_written, 0, local_bytes);
+  warp.constants = constants_;
+  warp.code = program.code.data();
+  warp.block = &block;
+  warp.launch = &launch_;
+  warp.index = index;
+  const std::uint32_t threads = std::min<std::uint32_t>(kLanes, block.threads - index * kLanes);
+  warp.live = threads == kLanes ? kAllLanes : (1u << threads) - 1;
+  warp.groups.clear();
+  warp.fragments.clear();
+  warp.fragments.push_back({.pc = 0,
+                            .lanes = warp.live,
+                            .group = kNone,
+                            .state = FragmentState::ready,
+                            .wanted = 0,
+                            .barrier = 0,
+                            .returns = {}});
+  warp.fragment = 0;
+  warp.copy_groups.clear();
+  warp.cluster_phase = 0;
+  fill_special_rows(warp);
+}
+
+bool GridRun::run_round() {
+  std::uint64_t issued = 0;
+  if (launch_.options.seed != 0) std::shuffle(resident_.begin(), resident_.end(), random_);
+  for (const auto& cluster : resident_) {
+    for (Block& block : cluster->blocks) {
+      issued += run_block(block);
+      if (launch_.stop) return true;
+    }
+  }
+  finish_done();
+  return issued > 0;
+}
+
+// Until no warp of the block can go on by itself, or each had some turns.
+std::uint64_t GridRun::run_block(Block& block) {
+  constexpr int kTurns = 16;
+  std::uint64_t issued = 0;
+  for (int turn = 0; turn < kTurns && block.live_threads > 0; ++turn) {
+    const std::uint64_t before = issued;
+    const std::size_t count = block.warps.size();
+    const std::size_t first = launch_.options.seed != 0 ? random_() % count : 0;
+    bool yielded = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      Warp& warp = block.warps[(first + i) % count];
+      if (finished(warp)) continue;
+      const std::uint32_t live = block.live_threads;
+      issued += run_warp(warp, quantum());
+      yielded |= warp.yield;
+      if (launch_.stop) return issued;
+      if (block.live_threads != live) recheck_barriers(block);
+    }
+    while (!block.async_work.empty()) {
+      const AsyncWork work = std::move(block.async_work.front());
+      block.async_work.pop_front();
+      work(launch_);
+      ++issued;
+    }
+    if (issued == before || yielded) break;
+    if (launch_.options.instruction_budget != 0 && launch_.clock >= launch_.options.instruction_budget) break;
+  }
+  return issued;
+}
+
+void GridRun::finish_done() {
+  for (auto& cluster : resident_) {
+    if (!cluster->done()) continue;
+    if (launch_.checker != nullptr) {
+      for (Block& block : cluster->blocks) launch_.checker->block_finished(block);
+    }
+    ++finished_;
+    spare_.push_back(std::move(cluster));
+  }
+  std::erase_if(resident_, [](const auto& cluster) { return cluster == nullptr; });
+}
+
+void GridRun::report_deadlock() {
+  for (const auto& cluster : resident_) {
+    for (const Block& block : cluster->blocks) {
+      for (const Warp& warp : block.warps) {
+        for (const Fragment& fragment : warp.fragments) {
+          if (fragment.state == FragmentState::done || fragment.lanes == 0) continue;
+          const Index at = fragment.state == FragmentState::at_barrier ? fragment.pc - 1 : fragment.pc;
+          launch_.fault(warp, warp.code[at], FaultKind::deadlock, std::countr_zero(fragment.lanes),
+                        describe_waiting(block));
+        }
+      }
+    }
+  }
+  launch_.stop = true;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 3> thread_of(const Warp& warp, int lane) {
+  const auto& extent = warp.launch->block;
+  const std::uint32_t linear = warp.index * kLanes + static_cast<std::uint32_t>(lane);
+  return {linear % extent[0], linear / extent[0] % extent[1], linear / extent[0] / extent[1]};
+}
+
+void Launch::fault(const Warp& warp, const Op& op, FaultKind kind, int lane, const std::string& detail) {
+  Finding finding{.kind = kind, .first = {}, .other = {}, .buffer = {}, .detail = detail};
+  finding.first = {.block = warp.block->id, .thread = thread_of(warp, lane), .op = program.index_of(op)};
+  findings.add(std::move(finding));
+  if (findings.full()) stop = true;
+}
+
+LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request) {
+  LaunchReport report{.findings = Findings(program), .counters = {}};
+  GridRun(program, arena, request, report).run();
+  return report;
+}
+
+}  // namespace ak::ptx

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ptx/mnemonics.h"
+
+#include <unordered_map>
+
+#include "runtime/ptx/register_allocation.h"
+
+namespace ak::ptx {
+namespace {
+
+using Table = std::unordered_map<std::string_view, std::vector<const Mnemonic*>>;
+
+Table make_table() {
+  Table table;
+  for (const auto family : {half_mnemonics, warp_mnemonics, control_mnemonics, barrier_mnemonics}) {
+    for (const Mnemonic& mnemonic : family()) table[mnemonic.opcode].push_back(&mnemonic);
+  }
+  return table;
+}
+
+}  // namespace
+
+const std::vector<const Mnemonic*>& mnemonics_of(std::string_view opcode) {
+  static const Table table = make_table();
+  static const std::vector<const Mnemonic*> none;
+  const auto found = table.find(opcode);
+  return found == table.end() ? none : found->second;
+}
+
+// Of several families the most cautious answer holds.
+OperandRoles roles_of(const Instruction& instruction) {
+  const auto& entries = mnemonics_of(instruction.opcode);
+  if (entries.empty()) return {.definitions = 0, .reads_definitions = true};
+  OperandRoles roles{.definitions = entries.front()->definitions,
+                     .reads_definitions = entries.front()->reads_definitions};
+  for (const Mnemonic* entry : entries) {
+    if (entry->definitions != roles.definitions || entry->reads_definitions) roles.reads_definitions = true;
+    roles.definitions = std::max(roles.definitions, entry->definitions);
+  }
+  return roles;
+}
+
+}  // namespace ak::ptx

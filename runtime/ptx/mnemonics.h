@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "runtime/ptx/lowering.h"
+
+namespace ak::ptx {
+
+/// Entries of all families for an opcode, in the order in which they are asked; empty for an unknown opcode.
+[[nodiscard]] const std::vector<const Mnemonic*>& mnemonics_of(std::string_view opcode);
+
+}  // namespace ak::ptx
