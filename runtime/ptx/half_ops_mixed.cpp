@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <string>
 
 #include "runtime/ptx/half_ops.h"
 #include "runtime/ptx/lanes.h"
-#include "runtime/ptx/rounded_sums.h"
-#include "runtime/ptx/small_floats.h"
+#include "runtime/ptx/rounding.h"
 
 namespace ak::ptx {
 namespace {
 
-/// a + b rounded once. `a` has at most 26 bits, so that its sum with a float is exact or fit for rounding
-/// again.
+/// a * b + c rounded once; the product of halves is exact in double.
 template <Rounding kRounding>
-float rounded_sum(double a, float b) {
-  const double sum = sum_to_odd(a, static_cast<double>(b));
-  const std::uint32_t bits = encode<kF32, kRounding>(sum);
-  const auto sign_a = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(a) >> 63) << 31;
-  const std::uint32_t sign_b = std::bit_cast<std::uint32_t>(b) & 0x80000000u;
-  // Only .rm makes the sum of x and -x negative.
-  const std::uint32_t zero = kRounding == Rounding::down ? sign_a | sign_b : sign_a & sign_b;
-  return std::bit_cast<float>(sum == 0 ? zero : bits);
+float rounded_fma(float a, float b, float c) {
+  if constexpr (kRounding == Rounding::nearest_even)
+    return std::fma(a, b, c);
+  else
+    return round_sum_to_float<kRounding>(static_cast<double>(a) * b, static_cast<double>(c));
+}
+template <Rounding kRounding>
+float rounded_sum(float a, float b) {
+  if constexpr (kRounding == Rounding::nearest_even)
+    return a + b;
+  else
+    return round_sum_to_float<kRounding>(static_cast<double>(a), static_cast<double>(b));
 }
 
-float saturate(float value, bool on) {
-  const float positive = value > 0.0f ? value : 0.0f;  // NaN becomes 0
-  const float clamped = positive < 1.0f ? positive : 1.0f;
-  return on ? clamped : value;
-}
+float finish_if(float value, bool sat) { return sat ? saturate(value) : canonical(value); }
 
 template <bool kBfloat>
 float half(std::uint32_t code) {
@@ -39,7 +38,7 @@ void mixed_sum(Warp& warp, const Op& op) {
   map_lanes<float, std::uint32_t, float>(
       warp, op.d,
       [sat](std::uint32_t a, float b) {
-        return saturate(rounded_sum<kRounding>(half<kBfloat>(a), kSubtract ? -b : b), sat);
+        return finish_if(rounded_sum<kRounding>(half<kBfloat>(a), kSubtract ? -b : b), sat);
       },
       op.a, op.b);
 }
@@ -50,8 +49,7 @@ void mixed_fma(Warp& warp, const Op& op) {
   map_lanes<float, std::uint32_t, std::uint32_t, float>(
       warp, op.d,
       [sat](std::uint32_t a, std::uint32_t b, float c) {
-        const double product = static_cast<double>(half<kBfloat>(a)) * half<kBfloat>(b);  // exact
-        return saturate(rounded_sum<kRounding>(product, c), sat);
+        return finish_if(rounded_fma<kRounding>(half<kBfloat>(a), half<kBfloat>(b), c), sat);
       },
       op.a, op.b, op.c);
 }
