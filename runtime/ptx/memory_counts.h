@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/ptx/warp.h"
+
+namespace ak::ptx {
+
+/// Adds a warp-wide access to the op's MemoryCount.
+void add_access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, std::uint32_t mask,
+                std::uint32_t bytes);
+inline void count_access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses,
+                         std::uint32_t mask, std::uint32_t bytes) {
+  if (warp.launch->counters.memory_traffic && mask != 0) [[unlikely]]
+    add_access(warp, op, space, addresses, mask, bytes);
+}
+
+}  // namespace ak::ptx
