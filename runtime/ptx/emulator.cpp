@@ -189,7 +189,8 @@ void GridRun::start_block(Block& block, std::uint64_t linear) {
   block.shared_bytes = launch_.dynamic_shared_bytes == 0
                            ? program.static_shared_bytes
                            : program.dynamic_shared_offset + launch_.dynamic_shared_bytes;
-  block.shared = aligned(block.shared_storage, block.shared_bytes, kSharedAlignment);
+  // A swizzled box that ends inside a 128-byte line may use all of the line.
+  block.shared = aligned(block.shared_storage, block.shared_bytes + 128, kSharedAlignment);
   std::memset(block.shared, kPoison, block.shared_bytes);
   if (launch_.checker != nullptr) block.shared_written.assign(block.shared_bytes, 0);
   block.barriers.fill({});
