@@ -90,6 +90,14 @@ class Arena {
   std::vector<Region> regions_;                         ///< index 0 unused
   std::vector<std::uint32_t> region_of_granule_;        ///< granule -> index into regions_; 0: none
   std::map<std::uint64_t, std::uint32_t> regions_by_address_;
+  std::vector<std::uint32_t> spare_regions_;  ///< indices into regions_ that can be used again
+
+  using Allocation = std::map<std::uint64_t, std::uint64_t>::const_iterator;
+  [[nodiscard]] std::optional<std::uint64_t> take_free(std::uint64_t bytes);
+  void give_back(std::uint64_t address, std::uint64_t bytes);
+  [[nodiscard]] Allocation allocation_of(std::uint64_t address) const;
+  void add_region(Region region);
+  void remove_regions(std::uint64_t address, std::uint64_t bytes);
 };
 
 }  // namespace ak::ptx
