@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/ptx/async_copies.h"
 #include "runtime/ptx/checker.h"
 #include "runtime/ptx/lanes.h"
 #include "runtime/ptx/lowering.h"
@@ -126,6 +127,24 @@ void wait(Warp& warp, const Op& op) {
   if (done != warp.mask) warp.leave = warp.yield = true;
 }
 
+// cp.async.mbarrier.arrive: arrives once the lane's earlier cp.async copies are there; without .noinc the
+// arrival is one more than the phase was initialised for.
+template <bool CountsOneMore>
+void arrive_after_copies(Warp& warp, const Op& op) {
+  for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace& place, int lane) {
+    if (CountsOneMore) ++barrier.pending;
+    warp.block->async_work.push_back([warp = &warp, place, lane](Launch& launch) {
+      complete_copies(*warp, 1u << lane, 0);
+      if (launch.checker != nullptr) launch.checker->released(*warp, *place.block, place.offset);
+      auto reached = load_mbarrier(place);
+      if (!reached || reached->pending == 0) return;
+      --reached->pending;
+      reached->settle();
+      store_mbarrier(place, *reached);
+    });
+  });
+}
+
 void pending_count(Warp& warp, const Op& op) {
   map_lanes<std::uint32_t, std::uint64_t>(
       warp, op.d, [](std::uint64_t state) { return static_cast<std::uint32_t>(state & 0xFFFFF); }, op.a);
@@ -192,7 +211,16 @@ std::optional<Op> lower_mbarrier(Lowering& lowering) {
   Lowering::unsupported("this form of mbarrier");
 }
 
-constexpr Mnemonic kMnemonics[] = {{"mbarrier", lower_mbarrier, 1, true}};
+std::optional<Op> lower_arrive_after_copies(Lowering& lowering) {
+  if (!lowering.has("mbarrier") || !lowering.has("async") || lowering.has("bulk")) return std::nullopt;
+  lowering.accept_modifiers({"async", "mbarrier", "arrive", "noinc", "shared", "shared::cta"});
+  lowering.classify(InstructionClass::barrier);
+  return with_address(lowering, 0,
+                      lowering.has("noinc") ? arrive_after_copies<false> : arrive_after_copies<true>);
+}
+
+constexpr Mnemonic kMnemonics[] = {{"mbarrier", lower_mbarrier, 1, true},
+                                   {"cp", lower_arrive_after_copies, 0}};
 
 }  // namespace
 
