@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ptx/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -56,6 +57,11 @@ bool Lexer::skip_blanks() {
     }
   }
   return true;
+}
+
+bool Lexer::followed_by(char c) const {
+  Lexer ahead = *this;
+  return ahead.skip_blanks() && ahead.at(ahead.position_) == c;
 }
 
 Token Lexer::next() {
@@ -119,9 +125,10 @@ void Lexer::read_string(Token& token) {
 
 void Lexer::read_punctuation(Token& token) {
   token.kind = TokenKind::punctuation;
-  token.text = text_.substr(position_, 2);
-  for (const std::string_view pair : kPairs) {
-    if (token.text == pair) {
+  constexpr std::string_view kPairEnds = "<>=&|";
+  if (kPairEnds.find(at(position_ + 1)) != std::string_view::npos) {
+    token.text = text_.substr(position_, 2);
+    if (std::ranges::find(kPairs, token.text) != kPairs.end()) {
       position_ += 2;
       return;
     }

@@ -38,6 +38,8 @@ class Lexer {
 
   /// The next token; `end` again and again once the text is over.
   [[nodiscard]] Token next();
+  /// Whether the next token begins with that character.
+  [[nodiscard]] bool followed_by(char c) const;
 
  private:
   [[nodiscard]] bool skip_blanks();

@@ -25,8 +25,7 @@ bool BodyParser::parse() {
 bool BodyParser::parse_statement() {
   if (tokens_.at(TokenKind::word)) {
     // The only place where two tokens decide: `name:` or an opcode.
-    const Token second = tokens_.peek_second();
-    if (second.kind != TokenKind::punctuation || second.text != ":") return parse_instruction();
+    if (!tokens_.second_begins_with(':')) return parse_instruction();
     const Token label = tokens_.take();
     tokens_.take();
     return declare_label(label.text, label.line);

@@ -21,6 +21,8 @@ class TokenStream {
 
   [[nodiscard]] const Token& peek() const { return current_; }
   [[nodiscard]] Token peek_second() const;
+  /// Whether the token behind the current one begins with that character.
+  [[nodiscard]] bool second_begins_with(char c) const { return !failed() && lexer_.followed_by(c); }
   Token take();
 
   [[nodiscard]] bool at_end() const { return current_.kind == TokenKind::end; }
