@@ -68,7 +68,8 @@ class ModuleParser {
   bool parse_variable_declaration(Space space, bool is_extern) {
     DeclaredVariable declared;
     declared.variable.is_extern = is_extern;
-    return parse_variable(state_, space, declared) && add_variable(std::move(declared)) && tokens_.expect(';');
+    return parse_variable(state_, space, declared) && add_variable(std::move(declared)) &&
+           tokens_.expect(';');
   }
 
   /// A definition replaces its declaration.
