@@ -17,6 +17,12 @@ constexpr std::uint64_t kSectorBytes = 32;
 constexpr std::uint64_t kBanks = 32, kBankBytes = 4;
 constexpr std::uint64_t kWavefrontBytes = kBanks * kBankBytes;
 
+constexpr std::array<std::string_view, kInstructionClasses> kClassNames = {
+    "integer",       "fp16",         "fp32",          "fp64",         "special_function", "tensor",
+    "convert",       "move",         "predicate",     "control",      "barrier",          "warp",
+    "global_load",   "global_store", "shared_load",   "shared_store", "local_load",       "local_store",
+    "constant_load", "generic_load", "generic_store", "atomic",       "async_copy",       "other"};
+
 /// Wavefronts for the lanes of one part of a warp: the most different words in any bank.
 std::uint32_t wavefronts_of_part(const std::uint64_t* offsets, std::uint32_t mask, std::uint32_t bytes) {
   std::vector<std::uint64_t> words;
@@ -121,6 +127,8 @@ Json to_json(const std::map<Type, std::uint64_t>& flops) {
 }
 
 }  // namespace
+
+std::string_view to_string(InstructionClass which) { return kClassNames[static_cast<std::size_t>(which)]; }
 
 std::uint32_t sectors_of(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes) {
   if (bytes == 0) return 0;

@@ -110,7 +110,8 @@ std::byte* host_of(const Warp& warp, Space space, std::uint64_t address, int lan
 
 bool in_other_block(const Warp& warp, std::uint64_t shared_address) {
   const std::uint64_t rank = shared_address >> kClusterRankShift;
-  return rank != 0 && rank != std::uint64_t{warp.block->cluster_rank} + 1;
+  return rank != 0 && rank <= warp.block->cluster.size() &&
+         rank != std::uint64_t{warp.block->cluster_rank} + 1;
 }
 
 /// A fault that shows before bounds are looked at.
