@@ -41,7 +41,7 @@ struct SingleFormat {
   using Stored = float;
   using Value = float;
   static constexpr bool kFtz = true;
-  [[nodiscard]] static Value read(Stored value) { return value; }
+  [[nodiscard]] static Value read(Stored value) { return canonical(value); }
   template <Rounding kRounding>
   [[nodiscard]] static Stored write(float value) {
     return value;
