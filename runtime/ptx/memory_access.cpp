@@ -214,6 +214,53 @@ void find_pattern(Access& access, const Range& range, const Scan& all, std::uint
   }
 }
 
+/// Whether 32 bases are equal or `bytes` apart: the access then needs no look at each.
+template <class T>
+Pattern pattern_of(const T* bases, std::uint32_t bytes) {
+  const T origin = bases[0];
+  T unequal = 0, uneven = 0;
+  for (std::uint32_t i = 0; i < kLanes; ++i) {
+    const T distance = static_cast<T>(bases[i] - origin);
+    unequal |= distance;
+    uneven |= distance ^ static_cast<T>(i * bytes);
+  }
+  return unequal == 0 ? Pattern::uniform : uneven == 0 ? Pattern::consecutive : Pattern::scattered;
+}
+
+/// The common case: a whole warp, nobody who checks or counts, uniform or consecutive addresses in bounds.
+/// False: everything else, faults included.
+bool resolve_quickly(const Warp& warp, const Op& op, const AccessRequest& request, Access& access) {
+  const Launch& launch = *warp.launch;
+  if (warp.mask != kAllLanes || launch.checker != nullptr || launch.counters.memory_traffic) return false;
+  std::uint64_t address = 0;
+  if ((op.aux & kWideBase) != 0) {
+    const std::uint64_t* bases = source<std::uint64_t>(warp, op.a);
+    access.pattern = pattern_of(bases, request.bytes);
+    address = bases[0] + static_cast<std::uint64_t>(op.immediate);
+  } else {
+    const std::uint32_t* bases = source<std::uint32_t>(warp, op.a);
+    access.pattern = pattern_of(bases, request.bytes);
+    address = bases[0] + static_cast<std::uint32_t>(op.immediate);
+  }
+  if (access.pattern == Pattern::scattered || (address & (request.bytes - 1)) != 0) return false;
+  auto space = static_cast<Space>(op.aux & kSpaceMask);
+  if (space == Space::none) {
+    space = space_of_window(address & kWindowMask);
+    if (space != Space::global) address &= ~kWindowMask;
+  }
+  const bool writable = space == Space::global || is_shared(space);
+  if (space == Space::local || (request.purpose != Purpose::load && !writable)) return false;
+  const Range range = range_of(warp, space);
+  access.stride = access.pattern == Pattern::uniform ? 0 : request.bytes;
+  access.base =
+      within(range.host, range.bytes, address - range.first, access.stride * (kLanes - 1) + request.bytes);
+  if (access.base == nullptr) return false;
+  access.mask = kAllLanes;
+  access.failed = 0;
+  access.shared = is_shared(space) ? kAllLanes : 0;
+  return true;
+}
+
 }  // namespace
 
 void report_fault(Warp& warp, const Op& op, FaultKind kind, int lane, std::uint64_t address,
@@ -262,6 +309,7 @@ void resolve(Warp& warp, const Op& op, Space space, const AccessRequest& request
 }
 
 void resolve(Warp& warp, const Op& op, const AccessRequest& request, Access& access) {
+  if (resolve_quickly(warp, op, request, access)) return;
   compute_addresses(warp, op.a, (op.aux & kWideBase) != 0, op.immediate, access.addresses);
   resolve(warp, op, static_cast<Space>(op.aux & kSpaceMask), request, access);
 }

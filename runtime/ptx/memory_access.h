@@ -49,7 +49,8 @@ struct Access {
   std::uint32_t shared;  ///< lanes whose memory is shared memory
   std::uint32_t stride;  ///< bytes from lane to lane of `base`
   std::byte* base;
-  alignas(64) std::uint64_t addresses[kLanes];  ///< in the state space
+  /// What resolve() starts from, and afterwards scratch.
+  alignas(64) std::uint64_t addresses[kLanes];
   /// When scattered; lanes that do not go on have the pointer of one that does.
   alignas(64) std::byte* pointers[kLanes];
 

@@ -49,12 +49,18 @@ std::array<Lane<R>*, kLength> destinations_of(Warp& warp, const Op& op) {
 }
 
 template <class M, class R, int kLength>
-void load_consecutive(const std::byte* base, const std::array<Lane<R>*, kLength>& rows) {
+void load_consecutive(const std::byte* base, std::array<Lane<R>*, kLength> rows) {
   const M* const from = reinterpret_cast<const M*>(base);
+  if constexpr (kLength == 1) {
+    Lane<R>* const to = rows[0];
 #pragma GCC ivdep
-  for (int i = 0; i < kLanes; ++i) {
-    for (int j = 0; j < kLength; ++j)
-      rows[static_cast<std::size_t>(j)][i] = extend<M, R>(from[i * kLength + j]);
+    for (int i = 0; i < kLanes; ++i) to[i] = extend<M, R>(from[i]);
+  } else {
+#pragma GCC ivdep
+    for (int i = 0; i < kLanes; ++i) {
+      for (int j = 0; j < kLength; ++j)
+        rows[static_cast<std::size_t>(j)][i] = extend<M, R>(from[i * kLength + j]);
+    }
   }
 }
 
