@@ -126,8 +126,8 @@ int lane_bytes(Type type) { return std::max(4, bytes(type)); }
 
 Slot FunctionLowering::register_slot(const Operand& operand, Type type) const {
   const Register& reg = plan_.function->registers[operand.index];
-  const RegisterClass which = class_of(reg.type);
-  if (which == RegisterClass::predicate || which != class_of(type)) {
+  const RegisterClass which = register_class_of(reg.type);
+  if (which == RegisterClass::predicate || which != register_class_of(type)) {
     unsupported(
         fmt::format("register {} of type .{} as .{}", reg.name, to_string(reg.type), to_string(type)));
   }

@@ -115,6 +115,8 @@ struct Mnemonic {
 [[nodiscard]] std::span<const Mnemonic> integer_mnemonics();  ///< integer_ops.cpp
 [[nodiscard]] std::span<const Mnemonic>
 logic_mnemonics();  ///< logic_ops.cpp: and or xor not shl setp selp mov prmt lop3 ...
+[[nodiscard]] std::span<const Mnemonic> bit_mnemonics();      ///< bit_ops.cpp: shifts, fields, counts
+[[nodiscard]] std::span<const Mnemonic> compare_mnemonics();  ///< compare_ops.cpp: setp, set
 [[nodiscard]] std::span<const Mnemonic> float_mnemonics();    ///< float_ops.cpp: f32, f64
 [[nodiscard]] std::span<const Mnemonic> special_mnemonics();  ///< special_ops.cpp: approximate functions
 [[nodiscard]] std::span<const Mnemonic> half_mnemonics();     ///< half_ops.cpp: f16, bf16
@@ -125,7 +127,7 @@ logic_mnemonics();  ///< logic_ops.cpp: and or xor not shl setp selp mov prmt lo
 [[nodiscard]] std::span<const Mnemonic>
 matrix_mnemonics();  ///< matrix_ops.cpp: mma wmma ldmatrix stmatrix movmatrix
 [[nodiscard]] std::span<const Mnemonic> warp_mnemonics();      ///< warp_ops.cpp: shfl vote match redux ...
-[[nodiscard]] std::span<const Mnemonic> barrier_mnemonics();  ///< barrier_ops.cpp
+[[nodiscard]] std::span<const Mnemonic> barrier_mnemonics();   ///< barrier_ops.cpp
 [[nodiscard]] std::span<const Mnemonic> control_mnemonics();   ///< control_ops.cpp: bra call ret bar ...
 [[nodiscard]] std::span<const Mnemonic> mbarrier_mnemonics();  ///< mbarrier_ops.cpp
 [[nodiscard]] std::span<const Mnemonic>

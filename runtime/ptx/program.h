@@ -33,6 +33,7 @@ inline constexpr PredicateSlot kNegated = 0x80000000u;
 inline constexpr PredicateSlot kFalse = 0;  ///< always all zero
 inline constexpr PredicateSlot kTrue = kFalse | kNegated;
 inline constexpr PredicateSlot kPredicateSink = 1;  ///< for results that are not wanted
+inline constexpr PredicateSlot kCarry = 2;          ///< of add.cc and its like
 
 /// A lowered instruction. What d, a, b, c mean is between a handler and the function that lowered to it.
 struct Op {
@@ -106,7 +107,7 @@ struct Program {
       constants;  ///< rows of immediates and addresses; 64-byte aligned copy is made at launch
   std::vector<SpecialRow> specials;
   std::uint32_t register_bytes = 0;  ///< of one warp
-  std::uint32_t predicate_count = 2;
+  std::uint32_t predicate_count = 3;
   std::uint32_t local_bytes = 0;  ///< of one thread: .local variables and call parameters
   std::uint32_t static_shared_bytes = 0;
   std::uint32_t dynamic_shared_offset = 0;  ///< where `extern .shared` begins

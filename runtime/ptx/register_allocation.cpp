@@ -132,7 +132,7 @@ std::vector<Interval> intervals_of(const Function& function, const ControlFlow& 
 
 }  // namespace
 
-RegisterClass class_of(Type type) {
+RegisterClass register_class_of(Type type) {
   if (type == Type::pred) return RegisterClass::predicate;
   if (bits(type) <= 32) return RegisterClass::bytes4;
   return bits(type) == 64 ? RegisterClass::bytes8 : RegisterClass::bytes16;
@@ -145,7 +145,7 @@ Allocation allocate_registers(const Function& function, const ControlFlow& flow)
   std::array<std::priority_queue<Busy, std::vector<Busy>, std::greater<>>, kRegisterClasses> busy;
   std::array<std::vector<Index>, kRegisterClasses> free;
   for (const Interval& interval : intervals_of(function, flow)) {
-    const auto which = static_cast<std::size_t>(class_of(function.registers[interval.reg].type));
+    const auto which = static_cast<std::size_t>(register_class_of(function.registers[interval.reg].type));
     while (!busy[which].empty() && busy[which].top().first < interval.first) {
       free[which].push_back(busy[which].top().second);
       busy[which].pop();

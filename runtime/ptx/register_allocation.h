@@ -12,7 +12,7 @@ namespace ak::ptx {
 /// classes never share memory: lanes of a split warp would overwrite each other's.
 enum class RegisterClass : std::uint8_t { predicate, bytes4, bytes8, bytes16 };
 inline constexpr int kRegisterClasses = 4;
-[[nodiscard]] RegisterClass class_of(Type type);
+[[nodiscard]] RegisterClass register_class_of(Type type);
 
 /// Of one function: for every register a number within its class, reused once its value is dead.
 struct Allocation {
