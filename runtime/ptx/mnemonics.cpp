@@ -16,7 +16,7 @@ Table make_table() {
        {integer_mnemonics, bit_mnemonics, logic_mnemonics, compare_mnemonics, float_mnemonics,
         special_mnemonics, half_mnemonics, convert_mnemonics, memory_mnemonics, atomic_mnemonics,
         async_mnemonics, matrix_mnemonics, warp_mnemonics, control_mnemonics, barrier_mnemonics,
-        mbarrier_mnemonics, bulk_copy_mnemonics}) {
+        mbarrier_mnemonics, bulk_copy_mnemonics, wgmma_mnemonics}) {
     for (const Mnemonic& mnemonic : family()) table[mnemonic.opcode].push_back(&mnemonic);
   }
   return table;
