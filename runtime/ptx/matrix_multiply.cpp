@@ -5,51 +5,58 @@
 #include <cmath>
 #include <cstring>
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 #include "runtime/ptx/small_floats.h"
 
 namespace ak::ptx {
 namespace {
 
-// For all formats but f64 products are exact, so that fusing changes nothing but the speed.
-double multiply_add_one(double a, double b, double c) { return std::fma(a, b, c); }
-std::int32_t multiply_add_one(std::int32_t a, std::int32_t b, std::int32_t c) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b) +
-                                   static_cast<std::uint32_t>(c));
+constexpr int kVectorBytes = 32;
+
+/// As many columns as fit a vector.
+template <class T>
+struct Columns {
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+  static constexpr int kCount = kVectorBytes / static_cast<int>(sizeof(T));
+};
+template <class T>
+typename Columns<T>::Vector load(const T* from) {
+  typename Columns<T>::Vector vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
 }
 
-constexpr int kRows = 4;  // of the part of c kept in registers: with kColumns, 8 vectors of 4 doubles
-constexpr int kColumns = 8;
-
-/// One kRows x kColumns part of c.
+/// Four rows of c, one vector wide. Written out: left to itself the compiler keeps the sums in memory.
 template <class T>
 void multiply_part(const T* a, const T* b, T* c, int n, int k) {
-  T sums[kRows][kColumns];
-  for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kColumns; ++j) sums[i][j] = c[i * n + j];
-  }
+  auto sum0 = load(c), sum1 = load(c + n), sum2 = load(c + 2 * n), sum3 = load(c + 3 * n);
   for (int p = 0; p < k; ++p) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kRows; ++i) {
-      const T factor = a[i * k + p];
-      for (int j = 0; j < kColumns; ++j) sums[i][j] = multiply_add_one(factor, b[p * n + j], sums[i][j]);
-    }
+    const auto row = load(b + p * n);
+    sum0 += a[p] * row;
+    sum1 += a[k + p] * row;
+    sum2 += a[2 * k + p] * row;
+    sum3 += a[3 * k + p] * row;
   }
-  for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kColumns; ++j) c[i * n + j] = sums[i][j];
-  }
+  std::memcpy(c, &sum0, sizeof sum0);
+  std::memcpy(c + n, &sum1, sizeof sum1);
+  std::memcpy(c + 2 * n, &sum2, sizeof sum2);
+  std::memcpy(c + 3 * n, &sum3, sizeof sum3);
 }
 
 template <class T>
 void multiply(const T* a, const T* b, T* c, int m, int n, int k) {
-  for (int row = 0; row < m; row += kRows) {
-    for (int column = 0; column < n; column += kColumns)
+  for (int row = 0; row < m; row += 4) {
+    for (int column = 0; column < n; column += Columns<T>::kCount)
       multiply_part(a + row * k, b + column, c + row * n + column, n, k);
   }
 }
 
 // ---- packed elements to numbers
 
-float f16_element(std::uint16_t bits) { return f16_to_float(bits); }
+[[maybe_unused]] float f16_element(std::uint16_t bits) { return f16_to_float(bits); }
 float bf16_element(std::uint16_t bits) { return bf16_to_float(bits); }
 float tf32_element(std::uint32_t bits) { return tf32_to_float(bits); }
 float e4m3_element(std::uint8_t bits) { return e4m3_to_float(bits); }
@@ -68,6 +75,18 @@ void decode(const std::byte* from, int count, T* to) {
   }
 }
 
+#ifdef __F16C__
+void decode_f16(const std::byte* from, int count, double* to) {
+  constexpr int kChunk = 4;
+  for (int i = 0; i < count; i += kChunk) {
+    const __m128i halves = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 2 * i));
+    _mm256_storeu_pd(to + i, _mm256_cvtps_pd(_mm_cvtph_ps(halves)));
+  }
+}
+#else
+constexpr Decoder<double> decode_f16 = decode<double, std::uint16_t, f16_element>;
+#endif
+
 template <bool kSigned>
 void decode_nibbles(const std::byte* from, int count, std::int32_t* to) {
   for (int i = 0; i < count; ++i) {
@@ -83,21 +102,32 @@ void multiply_add(const double* a, const double* b, double* c, int m, int n, int
   multiply(a, b, c, m, n, k);
 }
 
+void multiply_add_fused(const double* a, const double* b, double* c, int m, int n, int k) {
+  for (int row = 0; row < m; ++row) {
+    for (int p = 0; p < k; ++p) {
+      const double factor = a[row * k + p];
+      for (int j = 0; j < n; ++j) c[row * n + j] = std::fma(factor, b[p * n + j], c[row * n + j]);
+    }
+  }
+}
+
 void multiply_add(const std::int32_t* a, const std::int32_t* b, std::int32_t* c, int m, int n, int k) {
-  multiply(a, b, c, m, n, k);
+  // Unsigned, since overflow wraps around.
+  multiply(reinterpret_cast<const std::uint32_t*>(a), reinterpret_cast<const std::uint32_t*>(b),
+           reinterpret_cast<std::uint32_t*>(c), m, n, k);
 }
 
 void multiply_add_bits(const std::uint32_t* a, const std::uint32_t* b, std::int32_t* c, int m, int n,
                        int words, bool exclusive_or) {
   for (int row = 0; row < m; ++row) {
     for (int column = 0; column < n; ++column) {
-      int ones = 0;
+      std::uint32_t ones = 0;
       for (int p = 0; p < words; ++p) {
         const std::uint32_t x = a[row * words + p], y = b[p * n + column];
-        ones += std::popcount(exclusive_or ? x ^ y : x & y);
+        ones += static_cast<std::uint32_t>(std::popcount(exclusive_or ? x ^ y : x & y));
       }
       std::int32_t& to = c[row * n + column];
-      to = multiply_add_one(1, ones, to);
+      to = static_cast<std::int32_t>(static_cast<std::uint32_t>(to) + ones);
     }
   }
 }
@@ -105,7 +135,7 @@ void multiply_add_bits(const std::uint32_t* a, const std::uint32_t* b, std::int3
 Decoder<double> float_decoder(Type type) {
   switch (type) {
     case Type::f16:
-      return decode<double, std::uint16_t, f16_element>;
+      return decode_f16;
     case Type::bf16:
       return decode<double, std::uint16_t, bf16_element>;
     case Type::tf32:

@@ -13,9 +13,11 @@ namespace ak::ptx {
 //
 // How tensor cores add up is not defined: neither the order of the k products nor how much of a sum is cut
 // off before the next addition. Here products of the narrow formats are exact, their sum with c is kept in
-// double, and the caller rounds it once. f64 is one fused multiply-add after the other in the order of k.
+// double, and the caller rounds it once.
 
 void multiply_add(const double* a, const double* b, double* c, int m, int n, int k);
+/// One fused multiply-add after the other in the order of k, as f64 wants it.
+void multiply_add_fused(const double* a, const double* b, double* c, int m, int n, int k);
 /// Sums wrap around at 32 bits.
 void multiply_add(const std::int32_t* a, const std::int32_t* b, std::int32_t* c, int m, int n, int k);
 /// c += number of ones in a & b (or a ^ b), 32 elements of a row of a and a column of b a word.

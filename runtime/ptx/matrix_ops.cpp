@@ -46,7 +46,9 @@ void multiply_floats(Warp& warp, const Op& op) {
   read_rows(warp, all.a_slots, all.a, float_decoder(all.a.type), a);
   read_columns(warp, all.b_slots, all.b, float_decoder(all.b.type), b);
   read_accumulators(warp, all.c_slots, all.c, c);
-  multiply_add(a, b, c, all.a.lines, all.b.lines, all.a.length);
+  const auto multiply =
+      all.a.type == Type::f64 ? multiply_add_fused : static_cast<decltype(&multiply_add_fused)>(multiply_add);
+  multiply(a, b, c, all.a.lines, all.b.lines, all.a.length);
   write_accumulators(warp, all.d_slots, all.d, c);
 }
 
