@@ -14,7 +14,11 @@
 namespace ak::ptx {
 namespace {
 
+#ifdef __AVX__
 constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
 
 /// As many columns as fit a vector.
 template <class T>
