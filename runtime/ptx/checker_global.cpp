@@ -117,19 +117,14 @@ bool GlobalShadow::touch_span(const Touch& touch, std::uint64_t word, std::uint6
 }
 
 Clash GlobalShadow::touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
-                          std::uint32_t mask) {
-  std::uint64_t unequal = 0, uneven = 0;
-  for (std::uint64_t i = 0; i < kLanes; ++i) {
-    unequal |= offsets[i] ^ offsets[0];
-    uneven |= offsets[i] ^ (offsets[0] + i * touch.bytes);
-  }
+                          std::uint32_t mask, LanePattern pattern) {
   const std::uint64_t base = Record::make(block, touch.op, touch.strong);
   const std::uint64_t words = std::max(1u, touch.bytes / 4);
   // Strong accesses merge with the plain ones of their block: word by word.
-  const bool whole = uneven == 0 && mask == kAllLanes && touch.bytes >= 4 && !touch.strong;
+  const bool whole = pattern == LanePattern::consecutive && touch.bytes >= 4 && !touch.strong;
   if (whole && touch_span(touch, offsets[0] / 4, words * kLanes, base | Record::kMask)) return {};
   Clash clash;
-  if (unequal == 0) {
+  if (pattern == LanePattern::uniform) {
     touch_words(touch, offsets[0] / 4, words, base | mask_of(offsets[0], touch.bytes), std::countr_zero(mask),
                 clash);
     if (clash.lanes != 0) clash.lanes = mask;

@@ -136,16 +136,12 @@ Clash SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* off
   return clash;
 }
 
-Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask) {
-  std::uint64_t unequal = 0, uneven = 0;
-  for (std::uint64_t i = 0; i < kLanes; ++i) {
-    unequal |= offsets[i] ^ offsets[0];
-    uneven |= offsets[i] ^ (offsets[0] + i * touch.bytes);
-  }
+Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
+                          LanePattern pattern) {
   const std::uint64_t words = std::max(1u, touch.bytes / 4);
   const std::uint64_t base = Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) |
                              mask_of(offsets[0], touch.bytes);
-  if (unequal == 0) {
+  if (pattern == LanePattern::uniform) {
     const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
     const bool one = std::popcount(mask) == 1;
     Clash clash = touch_span(touch, {.word = offsets[0] / 4,
@@ -160,7 +156,7 @@ Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std:
     if (other.party() == touch.warp && others != 0) clash.lane = std::countr_zero(others);
     return clash;
   }
-  if (uneven == 0 && mask == kAllLanes && touch.bytes >= 4)
+  if (pattern == LanePattern::consecutive && touch.bytes >= 4)
     return touch_span(
         touch,
         {.word = offsets[0] / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});

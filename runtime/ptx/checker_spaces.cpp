@@ -13,23 +13,27 @@ void for_each(std::uint32_t mask, Body body) {
   for (; mask != 0; mask &= mask - 1) body(std::countr_zero(mask));
 }
 
-Offsets relative(const std::uint64_t* addresses, std::uint32_t mask, std::uint64_t base) {
-  Offsets offsets;
+/// Offsets from `base`; true when all are aligned and in [0, size).
+bool locate(const std::uint64_t* addresses, std::uint32_t mask, std::uint64_t base, std::uint64_t size,
+            std::uint32_t bytes, Offsets& offsets) {
   const std::uint64_t inside = addresses[std::countr_zero(mask)];
-  for (int i = 0; i < kLanes; ++i) offsets.at[i] = ((mask >> i & 1u) != 0 ? addresses[i] : inside) - base;
-  return offsets;
-}
-
-/// All lanes aligned and in [0, size).
-bool all_inside(const Offsets& offsets, std::uint64_t size, std::uint32_t bytes) {
-  if (size < bytes) return false;
-  const std::uint64_t limit = size - bytes;
-  std::uint64_t low = 0, outside = 0;
-  for (const std::uint64_t offset : offsets.at) {
-    low |= offset;
-    outside |= offset | (limit - offset);
+  if (mask == kAllLanes) {
+    for (int i = 0; i < kLanes; ++i) offsets.at[i] = addresses[i] - base;
+  } else {
+    for (int i = 0; i < kLanes; ++i) offsets.at[i] = ((mask >> i & 1u) != 0 ? addresses[i] : inside) - base;
   }
-  return (low & (bytes - 1)) == 0 && outside >> 63 == 0;
+  const std::uint64_t limit = size - bytes, first = offsets.at[0];
+  std::uint64_t low = 0, outside = 0, unequal = 0, uneven = 0;
+  for (std::uint64_t i = 0; i < kLanes; ++i) {
+    low |= offsets.at[i];
+    outside |= offsets.at[i] | (limit - offsets.at[i]);
+    unequal |= offsets.at[i] ^ first;
+    uneven |= offsets.at[i] ^ (first + i * bytes);
+  }
+  offsets.pattern = unequal == 0                       ? LanePattern::uniform
+                    : uneven == 0 && mask == kAllLanes ? LanePattern::consecutive
+                                                       : LanePattern::scattered;
+  return size >= bytes && (low & (bytes - 1)) == 0 && outside >> 63 == 0;
 }
 
 // One byte of state per byte of memory, 1: written. Looked at as many at a time as an access has.
@@ -50,7 +54,19 @@ std::uint32_t unwritten_as(const std::uint8_t* states, const Offsets& offsets, s
   return found;
 }
 
+/// First byte in [0, bytes) that has not been written; `bytes` when all have.
+std::uint64_t first_unwritten(const std::uint8_t* states, std::uint64_t bytes) {
+  const void* found = std::memchr(states, 0, bytes);
+  return found == nullptr ? bytes
+                          : static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - states);
+}
+
 std::uint32_t unwritten(const std::uint8_t* states, const Offsets& offsets, std::uint32_t bytes) {
+  if (offsets.pattern == LanePattern::uniform)
+    return first_unwritten(states + offsets.at[0], bytes) == bytes ? 0 : kAllLanes;
+  const std::uint64_t span = std::uint64_t{kLanes} * bytes;
+  if (offsets.pattern == LanePattern::consecutive && first_unwritten(states + offsets.at[0], span) == span)
+    return 0;
   switch (bytes) {
     case 1:
       return unwritten_as<std::uint8_t>(states, offsets, 1);
@@ -73,6 +89,11 @@ void mark_as(std::uint8_t* states, const Offsets& offsets, std::uint32_t parts) 
 }
 
 void mark(std::uint8_t* states, const Offsets& offsets, std::uint32_t bytes) {
+  if (offsets.pattern != LanePattern::scattered) {
+    const bool one = offsets.pattern == LanePattern::uniform;
+    std::memset(states + offsets.at[0], 1, one ? bytes : std::size_t{kLanes} * bytes);
+    return;
+  }
   switch (bytes) {
     case 1:
       return mark_as<std::uint8_t>(states, offsets, 1);
@@ -85,19 +106,12 @@ void mark(std::uint8_t* states, const Offsets& offsets, std::uint32_t bytes) {
   }
 }
 
-/// First byte in [0, bytes) that has not been written; `bytes` when all have.
-std::uint64_t first_unwritten(const std::uint8_t* states, std::uint64_t bytes) {
-  const void* found = std::memchr(states, 0, bytes);
-  return found == nullptr ? bytes
-                          : static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - states);
-}
-
 }  // namespace
 
 std::uint32_t Checker::State::in_bounds(const Asked& asked, const std::uint64_t* addresses,
-                                        std::uint32_t mask, std::uint64_t size) {
+                                        std::uint32_t mask, std::uint64_t size, Offsets& offsets) {
   const std::uint32_t bytes = asked.touch.bytes;
-  if (all_inside(relative(addresses, mask, 0), size, bytes)) return mask;
+  if (locate(addresses, mask, 0, size, bytes, offsets)) return mask;
   std::uint32_t outside = 0, uneven = 0;
   for_each(mask, [&](int lane) {
     if (addresses[lane] > size || bytes > size - addresses[lane])
@@ -111,17 +125,19 @@ std::uint32_t Checker::State::in_bounds(const Asked& asked, const std::uint64_t*
     const int lane = std::countr_zero(lanes);
     report(asked, kind, lane, addresses[lane], lanes);
   }
-  return mask & ~outside & ~uneven;
+  mask &= ~outside & ~uneven;
+  if (mask != 0) static_cast<void>(locate(addresses, mask, 0, size, bytes, offsets));
+  return mask;
 }
 
 // ---- shared memory
 
 std::uint32_t Checker::State::shared(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
   Block& block = *asked.warp.block;
-  mask = in_bounds(asked, addresses, mask, block.shared_bytes);
+  Offsets offsets;
+  mask = in_bounds(asked, addresses, mask, block.shared_bytes, offsets);
   if (mask == 0) return 0;
-  const Offsets offsets = relative(addresses, mask, 0);
-  const Clash clash = shadow(block).touch(asked.touch, offsets.at, mask);
+  const Clash clash = shadow(block).touch(asked.touch, offsets.at, mask, offsets.pattern);
   if (clash.lanes != 0) [[unlikely]]
     report_clash(asked, clash, 0);
   if (block.shared_written.empty() || asked.touch.copy) return mask;
@@ -194,11 +210,13 @@ bool Checker::State::shared_range(const Asked& asked, std::uint64_t address, int
 
 std::uint32_t Checker::State::local(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
   const std::uint64_t lane_bytes = launch.program.local_bytes;
-  mask = in_bounds(asked, addresses, mask, lane_bytes);
+  Offsets offsets;
+  mask = in_bounds(asked, addresses, mask, lane_bytes, offsets);
   if (mask == 0 || asked.warp.local_written == nullptr) return mask;
-  std::uint64_t places[kLanes];
-  for (std::uint64_t i = 0; i < kLanes; ++i) places[i] = addresses[i] + i * lane_bytes;
-  const Offsets offsets = relative(places, mask, 0);
+  const auto inside = static_cast<std::uint64_t>(std::countr_zero(mask));
+  for (std::uint64_t i = 0; i < kLanes; ++i)
+    offsets.at[i] += ((mask >> i & 1u) != 0 ? i : inside) * lane_bytes;
+  offsets.pattern = LanePattern::scattered;
   if (asked.touch.reads) {
     const std::uint32_t bad = unwritten(asked.warp.local_written, offsets, asked.touch.bytes) & mask;
     if (bad != 0) [[unlikely]]
@@ -211,7 +229,8 @@ std::uint32_t Checker::State::local(const Asked& asked, const std::uint64_t* add
 
 std::uint32_t Checker::State::parameters(const Asked& asked, const std::uint64_t* addresses,
                                          std::uint32_t mask) {
-  mask = in_bounds(asked, addresses, mask, launch.parameters.size());
+  Offsets offsets;
+  mask = in_bounds(asked, addresses, mask, launch.parameters.size(), offsets);
   if (mask == 0 || !asked.touch.writes) return mask;
   const int lane = std::countr_zero(mask);
   report(asked, FaultKind::read_only, lane, addresses[lane], mask);
@@ -253,12 +272,17 @@ std::uint32_t Checker::State::global_by_lane(const Asked& asked, const std::uint
 std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
   const Touch& touch = asked.touch;
   const Region* region = launch.arena.find(addresses[std::countr_zero(mask)]);
+  Offsets offsets;
   const bool sound = region != nullptr && region->mapped && !(region->read_only && touch.writes) &&
                      (region->address & (touch.bytes - 1)) == 0 &&
-                     all_inside(relative(addresses, mask, region->address), region->bytes, touch.bytes);
-  if (!sound) mask = global_by_lane(asked, addresses, mask);
-  if (mask == 0) return 0;
-  const Offsets offsets = relative(addresses, mask, kGlobalBase);
+                     locate(addresses, mask, region->address, region->bytes, touch.bytes, offsets);
+  if (sound) {
+    for (std::uint64_t& offset : offsets.at) offset += region->address - kGlobalBase;
+  } else {
+    mask = global_by_lane(asked, addresses, mask);
+    if (mask == 0) return 0;
+    static_cast<void>(locate(addresses, mask, kGlobalBase, launch.arena.used(), touch.bytes, offsets));
+  }
   if (std::uint8_t* const states = launch.arena.initialized(); states != nullptr) {
     const std::uint32_t bad = touch.reads ? unwritten(states, offsets, touch.bytes) & mask : 0;
     if (bad != 0) [[unlikely]]
@@ -269,7 +293,7 @@ std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* ad
   // What nobody may write, nobody conflicts in.
   if (!several_blocks || (sound && region->read_only)) return mask;
   const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
-  const Clash clash = global_shadow.touch(touch, block, offsets.at, mask);
+  const Clash clash = global_shadow.touch(touch, block, offsets.at, mask, offsets.pattern);
   if (clash.lanes != 0) [[unlikely]]
     report_clash(asked, clash, kGlobalBase);
   return mask;

@@ -31,6 +31,7 @@ struct Asked {
 /// 32 offsets in one memory; those of lanes outside the mask repeat one inside, so that all can be looked at.
 struct Offsets {
   alignas(64) std::uint64_t at[kLanes];
+  LanePattern pattern = LanePattern::scattered;
 };
 
 struct Checker::State {
@@ -51,9 +52,9 @@ struct Checker::State {
   [[nodiscard]] bool shared_range(const Asked& asked, std::uint64_t address, int lane);
   [[nodiscard]] std::optional<FaultKind> global_fault(const Asked& asked, std::uint64_t address) const;
 
-  /// Lanes that lie in [0, size) and are aligned; faults for the others.
+  /// Lanes that lie in [0, size) and are aligned, and where; faults for the others.
   [[nodiscard]] std::uint32_t in_bounds(const Asked& asked, const std::uint64_t* addresses,
-                                        std::uint32_t mask, std::uint64_t size);
+                                        std::uint32_t mask, std::uint64_t size, Offsets& offsets);
   void strong_access(const Asked& asked);
   void report(const Asked& asked, FaultKind kind, int lane, std::uint64_t address, std::uint32_t lanes);
   void report_clash(const Asked& asked, const Clash& clash, std::uint64_t base);

@@ -21,7 +21,7 @@ class GlobalShadow {
  public:
   /// Offsets count from the arena's base. touch.warp is not looked at.
   [[nodiscard]] Clash touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
-                            std::uint32_t mask);
+                            std::uint32_t mask, LanePattern pattern);
   [[nodiscard]] Clash touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                                   std::uint64_t bytes, int lane);
   void released(std::uint32_t block);

@@ -20,6 +20,13 @@ struct Touch {
   bool copy = false;    ///< a write that happens later
 };
 
+/// How the lanes of an access lie: known once, used by every step.
+enum class LanePattern : std::uint8_t {
+  uniform,      ///< all at one address
+  consecutive,  ///< all 32, each right after the one before
+  scattered,
+};
+
 /// The accesses of one instruction that nothing orders after an earlier one.
 struct Clash {
   std::uint32_t lanes = 0;  ///< that ran into it; 0: none
@@ -39,7 +46,8 @@ class SharedShadow {
   void start(std::uint32_t warps, std::uint32_t shared_bytes);
 
   /// `offsets` of all 32 lanes lie in bounds; only those in `mask` count.
-  [[nodiscard]] Clash touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask);
+  [[nodiscard]] Clash touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
+                            LanePattern pattern);
   [[nodiscard]] Clash touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane);
   /// A copy issued before has written its destination; lane < 0: the copy engine has, for who acquires.
   void completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane);
