@@ -122,7 +122,6 @@ void block_at_barrier(Warp& warp, std::uint32_t barrier) {
   Fragment& fragment = warp.fragments[warp.fragment];
   fragment.state = FragmentState::at_barrier;
   fragment.barrier = barrier;
-  fragment.pc = warp.pc;  // a barrier that opens at once looks at it
   fragment.pc = warp.pc;  // the barrier may open at once, and looks for its op before this place
   warp.leave = true;
 }
