@@ -18,6 +18,7 @@ namespace ak::codegen {
 struct RunSummary {
   std::string device, arch, proposer, strategy, stop_reason, command, version;
   bool executed = false;  ///< false: built and ranked by resource facts only
+  bool emulated = false;  ///< executed on the CPU emulator: costs are estimates, not times
   int evaluations = 0, verified = 0;
   double wall_s = 0;
   std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline

@@ -90,9 +90,19 @@ struct ExplanationWriter {
       text += fmt::format("**Not verified**: the evaluation ended as `{}`. {}\n\n",
                           to_string(result.outcome.status), cell(result.outcome.message));
     }
+    if (run.emulated) {
+      text +=
+          "**Run on the CPU emulator, not on a GPU.** Results, memory accesses and races were checked there; "
+          "what "
+          "stands for time is an emulated cost, estimated from exact counts of instructions and memory "
+          "traffic to "
+          "rank variants. It is not a GPU time.\n\n";
+    }
     if (run.executed && result.score_ns) {
-      text += fmt::format("{} with cold L2 on {} (weighted geometric mean over the timed shapes)",
-                          time_text(*result.score_ns), run.device);
+      text += fmt::format("{}{} on {} (weighted geometric mean over the {} shapes)",
+                          run.emulated ? "Emulated cost: " : "",
+                          time_text(*result.score_ns) + (run.emulated ? "" : " with cold L2"), run.device,
+                          run.emulated ? "counted" : "timed");
       if (run.baseline_ns)
         text += fmt::format(", {:.2f} times as fast as {} ({})", *run.baseline_ns / *result.score_ns,
                             run.baseline_label, time_text(*run.baseline_ns));
@@ -146,10 +156,11 @@ struct ExplanationWriter {
                           fmt::join(tunable.values, ", "));
     }
     text += run.executed ? fmt::format(
-                               "\nChosen by measurement, not by a model: of {} variants evaluated ({} "
+                               "\nChosen by {}: of {} variants evaluated ({} "
                                "verified) in {:.0f} s by the "
                                "strategy {}, none that passed every check was shown to be faster. The run "
                                "ended because: {}.\n",
+                               run.emulated ? "emulated cost" : "measurement, not by a model",
                                run.evaluations, run.verified, run.wall_s, run.strategy, cell(run.stop_reason))
                          : fmt::format(
                                "\nChosen without measurement: of {} variants built by the strategy {} this "
@@ -201,7 +212,20 @@ struct ExplanationWriter {
                        m.samples_ns.size(), bytes / 1e6, gbps, peak, tflops, baseline);
   }
 
+  [[nodiscard]] std::string emulated_costs() const {
+    std::string text =
+        "## Emulated cost\n\nAn estimate, not a GPU time.\n\n| shape | which | emulated cost "
+        "|\n|---|---|---|\n";
+    for (const Measurement& m : result.measurements) {
+      text += fmt::format("| {} | {} | {} |\n", cell(m.workload),
+                          m.role == MeasurementRole::candidate ? "this kernel" : cell(m.label),
+                          time_text(m.median_ns));
+    }
+    return text + "\n";
+  }
+
   [[nodiscard]] std::string times() const {
+    if (run.emulated) return emulated_costs();
     std::string rows, notes;
     for (const Measurement& m : result.measurements) {
       const Workload* shape = workload(m.workload);
@@ -274,6 +298,15 @@ struct ExplanationWriter {
   [[nodiscard]] std::string method() const {
     const auto own = std::ranges::find(result.measurements, MeasurementRole::candidate, &Measurement::role);
     if (own == result.measurements.end()) return "";
+    if (run.emulated) {
+      return "## How it was counted\n\nEach counted shape ran once on the emulator. The cost is the longest "
+             "of "
+             "issuing its instructions, special functions, tensor cores, shared memory wavefronts and "
+             "32-byte "
+             "sectors of global memory on one multiprocessor of the target with its share of the memory "
+             "bandwidth, "
+             "plus an overhead for every launch. Caches and register pressure are not in it.\n\n";
+    }
     std::string text = fmt::format(
         "## How it was measured\n\nMethod `{}`, {} launch sequence(s) a sample, L2 {}. A call is the whole "
         "launch sequence with the "

@@ -49,12 +49,15 @@ struct CheckRecord {
 enum class MeasurementRole : std::uint8_t { candidate, champion, baseline };
 [[nodiscard]] std::string_view to_string(MeasurementRole role);
 
+/// Measurement::method of what is no time but a cost estimated from the CPU emulator's counters.
+inline constexpr std::string_view kEmulatedMethod = "emulator";
+
 /// Timing of one workload. `samples_ns` holds every sample in run order.
 struct Measurement {
   std::string workload;
   MeasurementRole role = MeasurementRole::candidate;
   std::string label;             ///< which baseline, e.g. "naive", "template default"; empty for a candidate
-  std::string method = "event";  ///< "event", "batch", "cupti"
+  std::string method = "event";  ///< "event", "batch", "cupti", "emulator"
   bool cold = true;              ///< L2 flushed before every sample
   std::vector<std::uint32_t> samples_ns;
   int launches_per_sample = 1;

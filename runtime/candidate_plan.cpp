@@ -22,6 +22,13 @@ constexpr Nominal kNominal[] = {
     {89, "L40S", 142, 96}, {90, "H200", 132, 50},           {100, "B200", 148, 126}, {103, "B300", 148, 126},
     {110, "Thor", 20, 32}, {120, "RTX PRO 6000", 188, 128}, {121, "GB10", 48, 24}};
 
+// Reserved, not committed; far beyond what is worth emulating.
+constexpr std::int64_t kEmulatedMemoryBytes = std::int64_t{8} << 30;
+constexpr int kEmulatedDriverVersion = 13000;  // the CUDA version whose driver calls are imitated
+
+// Two shapes, so that a variant that suits one alone does not win; more only take longer (chosen, untested).
+constexpr std::size_t kCostWorkloads = 2;
+
 const KernelFacts* find_kernel(const BuildResult& build, const std::string& expression) {
   for (const KernelFacts& kernel : build.kernels) {
     if (kernel.expression == expression) return &kernel;
@@ -131,12 +138,27 @@ DeviceFacts nominal_device(const Arch& target) {
   return facts;
 }
 
+DeviceFacts emulated_device_facts(const Arch& target) {
+  DeviceFacts facts = nominal_device(target);
+  facts.kind = DeviceKind::emulator;
+  facts.name = "CPU emulator of " + target.sm();
+  facts.memory_bytes = kEmulatedMemoryBytes;
+  facts.driver_version = kEmulatedDriverVersion;
+  return facts;
+}
+
 std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
-                                              const std::vector<std::string>& names) {
+                                              const std::vector<std::string>& names, DeviceKind device) {
+  const bool small = device == DeviceKind::emulator &&
+                     std::any_of(problem.workloads.begin(), problem.workloads.end(),
+                                 [](const Workload& w) { return w.tier == WorkloadTier::emulator; });
+  const auto suits = [&](const Workload& workload) {
+    return small ? workload.tier == WorkloadTier::emulator : workload.tier != WorkloadTier::deep;
+  };
   std::vector<const Workload*> chosen;
   for (const Workload& workload : problem.workloads) {
-    const bool wanted = names.empty() ? workload.tier != WorkloadTier::deep
-                                      : std::find(names.begin(), names.end(), workload.name) != names.end();
+    const bool wanted =
+        names.empty() ? suits(workload) : std::find(names.begin(), names.end(), workload.name) != names.end();
     if (wanted) chosen.push_back(&workload);
   }
   for (const std::string& name : names) {
@@ -178,9 +200,15 @@ Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& 
       return fault(Status::invalid_candidate, StageId::resources,
                    fmt::format("launch plan on workload {}: {}", workload->name, resolved.error().message));
     }
-    plans.push_back({workload, std::move(resolved).value()});
+    plans.push_back({workload, std::move(resolved).value(), workload->has(WorkloadRole::time)});
   }
   return plans;
+}
+
+void choose_for_costs(std::vector<WorkloadPlan>& plans) {
+  if (std::any_of(plans.begin(), plans.end(), [](const WorkloadPlan& p) { return p.timed; })) return;
+  for (std::size_t i = 0; i < std::min(kCostWorkloads, plans.size()); ++i)
+    plans[plans.size() - 1 - i].timed = true;
 }
 
 std::optional<Outcome> check_argument_types(const ResolvedPlan& plan, const BuildResult& build) {

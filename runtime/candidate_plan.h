@@ -17,10 +17,15 @@ namespace ak::runtime {
 /// Facts of a target nobody has here: the largest product of its compute capability, from data sheets.
 [[nodiscard]] DeviceFacts nominal_device(const Arch& target);
 
+/// Facts of the CPU device when it stands in for `target`: the limits of that product.
+[[nodiscard]] DeviceFacts emulated_device_facts(const Arch& target);
+
 /// The workloads a request asks for, smallest first by elements of all tensors; with no names, those that
-/// suit a GPU. Throws Error(usage) for an unknown name.
+/// suit the device: on the CPU device those of tier emulator, or all but deep ones where there are none (a
+/// shape the user gave); else all but deep ones. Throws Error(usage) for an unknown name.
 [[nodiscard]] std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
-                                                            const std::vector<std::string>& names);
+                                                            const std::vector<std::string>& names,
+                                                            DeviceKind device = DeviceKind::cuda);
 
 /// Extents of a tensor under a workload's axes; empty for a 0-D tensor.
 [[nodiscard]] std::vector<std::int64_t> tensor_shape(const Definition& definition, const TensorSpec& tensor,
@@ -29,7 +34,13 @@ namespace ak::runtime {
 struct WorkloadPlan {
   const Workload* workload = nullptr;
   ResolvedPlan plan;
+  bool timed = false;  ///< of role time, or chosen for costs
 };
+
+/// Chooses the largest workloads for costs where none is of role time: shapes to time a GPU with do not suit
+/// the CPU device. @param plans smallest first.
+void choose_for_costs(std::vector<WorkloadPlan>& plans);
+
 /// The candidate's plan for every workload. Errors: invalid_candidate, with workload and field.
 [[nodiscard]] Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(
     const ProblemInstance& problem, const Candidate& candidate, const std::vector<const Workload*>& workloads,

@@ -4,6 +4,14 @@
 namespace ak::runtime {
 namespace {
 
+// A candidate that issues a hundred times the plain reference's warp instructions is taken for hung; the
+// constant part is for loops that wait, and for shapes where the reference does next to nothing.
+constexpr std::uint64_t kInstructionsPerReference = 100;
+constexpr std::uint64_t kInstructionsAtLeast = 1'000'000;
+// On the CPU device the instruction budget ends a hang; this is for the emulator itself to hang: checks slow
+// a launch down by up to ten times.
+constexpr double kEmulatedLimitMs = 30'000, kEmulatedReferences = 10 * kInstructionsPerReference;
+
 Outcome fault(Status status, StageId stage, std::string message) {
   return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}};
 }
@@ -14,6 +22,7 @@ Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared
                                                    const ResolvedPlan& plan, const LoadedImage& image,
                                                    bool separate_outputs) {
   CandidateRun run(bench, std::move(data));
+  run.own_file_ = image.file_name();
   try {
     run.allocate(plan, separate_outputs);
   } catch (const CudaError& error) {
@@ -31,6 +40,7 @@ void CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) {
     buffers_.push_back({name, what, dtype, GuardedBuffer(bytes, bench_->random_shift(), what)});
     buffers_.back().buffer.arm_guards(bench_->stream);
     addresses_[name] = buffers_.back().buffer.data();
+    if (bench_->critic != nullptr) bench_->critic->name_region(addresses_[name], what, false);
   };
   for (const InputData& input : data_->inputs)
     addresses_[bench_->problem.tensors[input.tensor].name] = input.buffer.data();
@@ -62,21 +72,39 @@ void CandidateRun::reset() const {
     const BufferView data = own.buffer.data();
     check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
           "poisoning {}", own.what);
+    if (bench_->critic != nullptr) bench_->critic->mark_contents(data, false);
   }
 }
 
-std::optional<Outcome> CandidateRun::run(StageId stage) const {
+double CandidateRun::limit_ms() const {
+  if (bench_->critic != nullptr) return kEmulatedLimitMs + kEmulatedReferences * data_->reference_ms;
   // 20 times what the plain reference takes is far beyond any kernel worth keeping; 2 s covers loading and
   // start-up.
-  const double limit_ms = std::max(2'000.0, 20 * data_->reference_ms);
+  return std::max(2'000.0, 20 * data_->reference_ms);
+}
+
+std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
   bench_->report({.doing = "candidate",
                   .what = fmt::format("{} on workload {}", plan_->kernel_list(), data_->workload->name),
-                  .limit_ms = limit_ms});
+                  .limit_ms = limit_ms()});
   reset();
-  if (auto failed = enqueue()) return failed;
-  const CUresult result = driver().cuStreamSynchronize(bench_->stream);
-  if (result == CUDA_SUCCESS) return std::nullopt;
-  Outcome outcome = outcome_of(result, stage, plan_->kernel_list());
+  const ScopedScrutiny scrutiny(
+      bench_->critic,
+      {.check = true,
+       .count_cost = mode.count_cost,
+       .order_seed = mode.order_seed,
+       .instruction_budget = kInstructionsAtLeast + kInstructionsPerReference * data_->reference_instructions,
+       .own_file = own_file_});
+  std::optional<Outcome> failed = enqueue();
+  if (!failed) {
+    const CUresult result = driver().cuStreamSynchronize(bench_->stream);
+    if (result == CUDA_SUCCESS) return std::nullopt;
+    failed = outcome_of(result, stage, plan_->kernel_list());
+  } else if (bench_->critic == nullptr) {
+    return failed;
+  }
+  failed->stage = stage;
+  Outcome outcome = judged(bench_->critic, std::move(*failed));
   outcome.message += fmt::format(" on workload {}", data_->workload->name);
   return outcome;
 }
@@ -101,6 +129,7 @@ std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, 
 }
 
 std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
+  if (bench_->critic != nullptr) return std::nullopt;  // such a write has been refused and reported
   for (const OwnBuffer& own : buffers_) {
     if (auto wrong = verify_guards(own.buffer, own.what, stage)) return wrong;
   }

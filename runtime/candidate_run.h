@@ -10,6 +10,12 @@
 
 namespace ak::runtime {
 
+/// How a run goes on the CPU device.
+struct RunMode {
+  std::uint64_t order_seed = 0;  ///< of the order of warps and blocks
+  bool count_cost = false;
+};
+
 /// A candidate bound to one data set and to output and workspace buffers of its own.
 class CandidateRun {
  public:
@@ -27,8 +33,8 @@ class CandidateRun {
   /// Enqueues the launch sequence.
   [[nodiscard]] std::optional<Outcome> enqueue() const { return plan_->enqueue(bench_->stream); }
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
-  /// thrown.
-  [[nodiscard]] std::optional<Outcome> run(StageId stage) const;
+  /// thrown. On the CPU device every access is checked, and a fault's diagnostics name its lines.
+  [[nodiscard]] std::optional<Outcome> run(StageId stage, const RunMode& mode = {}) const;
   /// Guard bands of all buffers and hashes of the inputs: memory_error or integrity_violation.
   [[nodiscard]] std::optional<Outcome> verify_memory(StageId stage) const;
 
@@ -45,6 +51,7 @@ class CandidateRun {
   CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
       : bench_(&bench), data_(std::move(data)) {}
   void allocate(const ResolvedPlan& plan, bool separate_outputs);
+  [[nodiscard]] double limit_ms() const;
   [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
                                                      StageId stage) const;
 
@@ -52,6 +59,7 @@ class CandidateRun {
   std::shared_ptr<const DataSet> data_;
   std::vector<OwnBuffer> buffers_;
   AddressTable addresses_;
+  std::string own_file_;  ///< the candidate's source
   std::optional<PreparedPlan> plan_;
 };
 

@@ -66,6 +66,10 @@ class DataSetMaker {
     input.buffer.arm_guards(bench_.stream);
     bench_.kernels.fill(input.buffer.data(), layout.dtype, set_->workload->elements(tensor),
                         tensor_key(set_->seed, layout.name), distribution_);
+    if (bench_.critic != nullptr) {
+      bench_.critic->name_region(input.buffer.data(), fmt::format("input '{}'", layout.name), !input.aliased);
+      bench_.critic->mark_contents(input.buffer.data(), true);
+    }
     input.hash = bench_.kernels.hash(input.buffer.data());
     if (input.aliased) {
       input.pristine = DeviceBuffer(bytes, fmt::format("a copy of input '{}'", layout.name));
@@ -112,12 +116,25 @@ class DataSetMaker {
     const auto prepared = PreparedPlan::prepare(plan, image, addresses);
     if (!prepared) return reference_fault(fmt::format("{}: {}", what, prepared.error().message));
     const auto start = steady_clock::now();
-    if (auto failed = prepared->enqueue(bench_.stream))
-      return reference_fault(fmt::format("{}: {}", what, failed->message));
+    if (bench_.critic != nullptr) static_cast<void>(bench_.critic->take_warp_instructions());
+    if (auto failed = prepared->enqueue(bench_.stream)) return refused(what, *failed);
     bench_.synchronize(what);
+    if (bench_.critic != nullptr) {
+      set_->reference_instructions =
+          std::max(set_->reference_instructions, bench_.critic->take_warp_instructions());
+    }
     set_->reference_ms = std::max(
         set_->reference_ms, std::chrono::duration<double, std::milli>(steady_clock::now() - start).count());
     return std::nullopt;
+  }
+
+  // That the CPU device cannot run the reference says nothing against the reference.
+  Outcome refused(const std::string& what, const Outcome& failure) const {
+    const Outcome known = judged(bench_.critic, failure);
+    Outcome outcome = reference_fault(fmt::format("{}: {}", what, known.message));
+    if (known.status == Status::unsupported) outcome.status = Status::unsupported;
+    outcome.diagnostics = known.diagnostics;
+    return outcome;
   }
 
   void poison(BufferView buffer, DType dtype) {
@@ -181,8 +198,11 @@ DataStore::DataStore(Workbench& bench, const LoadedImage& exact, const LoadedIma
       twin_(twin),
       // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of the built-in
       // problems.
-      budget_bytes_(std::max<std::size_t>(
-          std::size_t{8} << 30, static_cast<std::size_t>(bench.context.facts().memory_bytes) / 8)) {}
+      budget_bytes_(
+          bench.critic != nullptr
+              ? static_cast<std::size_t>(bench.context.facts().memory_bytes) / 4
+              : std::max<std::size_t>(std::size_t{8} << 30,
+                                      static_cast<std::size_t>(bench.context.facts().memory_bytes) / 8)) {}
 
 Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLayout& workload,
                                                                const std::string& distribution,

@@ -39,7 +39,8 @@ struct DataSet {
   std::uint64_t seed = 0;
   std::vector<InputData> inputs;
   std::vector<ReferenceData> references;
-  double reference_ms = 0;  ///< wall time of the slower of the two references
+  double reference_ms = 0;                   ///< wall time of the slower of the two references
+  std::uint64_t reference_instructions = 0;  ///< of warps, the larger of the two; 0 on a GPU
   std::size_t bytes = 0;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_context.h"
 
+#include "runtime/critic.h"
+
 namespace ak::runtime {
 namespace {
 
@@ -43,9 +45,9 @@ DeviceFacts facts_of(int ordinal, CUdevice device) {
   int version = 0;
   check(driver().cuDriverGetVersion(&version), "asking for the driver's version");
   DeviceFacts facts;
-  facts.kind = DeviceKind::cuda;
+  facts.kind = driver().critic != nullptr ? DeviceKind::emulator : DeviceKind::cuda;
   facts.name = name;
-  facts.uuid = uuid_text(device);
+  if (facts.kind == DeviceKind::cuda) facts.uuid = uuid_text(device);
   facts.ordinal = ordinal;
   facts.arch = arch_of(device);
   facts.sm_count = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

@@ -29,14 +29,43 @@ DType dtype_from(const Json& json) {
   return *dtype;
 }
 
+DeviceKind device_from(const Json& json) {
+  for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::emulator}) {
+    if (json == ak::to_string(kind)) return kind;
+  }
+  fail(ExitCode::bad_input, "device message: nothing can be opened on device {}", json.dump());
+}
+
+Arch arch_from(const Json& json) {
+  const auto arch = parse_arch(json.get<std::string>());
+  if (!arch) fail(ExitCode::bad_input, "device message: {}", arch.error().message);
+  return *arch;
+}
+
+Json diagnostic_json(const Diagnostic& diagnostic) {
+  return {{"severity", diagnostic.severity},
+          {"message", diagnostic.message},
+          {"line", diagnostic.line},
+          {"column", diagnostic.column}};
+}
+
+Diagnostic diagnostic_from(const Json& json) {
+  return {.severity = json.at("severity"),
+          .message = json.at("message"),
+          .line = json.at("line"),
+          .column = json.at("column")};
+}
+
 Json image_json(const KernelImage& image) {
   Json kernels = Json::array();
   for (const auto& [expression, symbol] : image.kernels) kernels.push_back({expression, symbol});
-  return {{"cubin", base64_encode(image.cubin)}, {"kernels", kernels}};
+  return {{"image", base64_encode(image.image)}, {"kernels", kernels}, {"file", image.file_name}};
 }
 
 KernelImage image_from(const Json& json) {
-  KernelImage image{.cubin = base64_decode(json.at("cubin").get<std::string>()), .kernels = {}};
+  KernelImage image{.image = base64_decode(json.at("image").get<std::string>()),
+                    .kernels = {},
+                    .file_name = json.at("file").get<std::string>()};
   for (const Json& kernel : json.at("kernels")) {
     image.kernels.emplace_back(kernel.at(0).get<std::string>(), kernel.at(1).get<std::string>());
   }
@@ -220,8 +249,10 @@ std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
 
 Json to_json(const OpenProblem& problem) {
   return {{"problem", problem.problem},
+          {"device", ak::to_string(problem.device)},
+          {"arch", problem.arch.sm()},
           {"ordinal", problem.ordinal},
-          {"harness_cubin", base64_encode(problem.harness_cubin)},
+          {"harness_image", base64_encode(problem.harness_image)},
           {"exact", image_json(problem.exact)},
           {"twin", image_json(problem.twin)},
           {"tensors", array_json(problem.tensors, layout_json)},
@@ -232,8 +263,10 @@ Json to_json(const OpenProblem& problem) {
 
 OpenProblem open_problem_from_json(const Json& json) {
   return {.problem = json.at("problem"),
+          .device = device_from(json.at("device")),
+          .arch = arch_from(json.at("arch")),
           .ordinal = json.at("ordinal"),
-          .harness_cubin = base64_decode(json.at("harness_cubin").get<std::string>()),
+          .harness_image = base64_decode(json.at("harness_image").get<std::string>()),
           .exact = image_from(json.at("exact")),
           .twin = image_from(json.at("twin")),
           .tensors = array_from(json.at("tensors"), layout_from),
@@ -260,6 +293,7 @@ Json to_json(const DeviceAnswer& answer) {
   return {{"status", ak::to_string(answer.outcome.status)},
           {"stage", static_cast<int>(answer.outcome.stage)},
           {"message", answer.outcome.message},
+          {"diagnostics", array_json(answer.outcome.diagnostics, diagnostic_json)},
           {"checks", array_json(answer.checks, check_json)},
           {"measurements", array_json(answer.measurements, measurement_json)},
           {"check_ms", answer.check_ms},
@@ -275,7 +309,7 @@ DeviceAnswer device_answer_from_json(const Json& json) {
   answer.outcome = {.status = *status,
                     .stage = static_cast<StageId>(json.at("stage").get<int>()),
                     .message = json.at("message"),
-                    .diagnostics = {}};
+                    .diagnostics = array_from(json.at("diagnostics"), diagnostic_from)};
   answer.checks = array_from(json.at("checks"), check_from);
   answer.measurements = array_from(json.at("measurements"), measurement_from);
   answer.check_ms = json.at("check_ms");

@@ -20,10 +20,11 @@ struct TensorLayout {
   std::string alias_of;  ///< of an output: the input whose memory it shares; else empty
 };
 
-/// A loaded program: cubin and, for every kernel, its name in plans and its symbol in the cubin.
+/// A program to load: the image and, for every kernel, its name in plans and its symbol in the image.
 struct KernelImage {
-  std::string cubin;
+  std::string image;  ///< a cubin; PTX text for the CPU device
   std::vector<std::pair<std::string, std::string>> kernels;
+  std::string file_name = {};  ///< the source's own, whose lines messages name; empty: not known
 };
 
 struct WorkloadLayout {
@@ -35,9 +36,11 @@ struct WorkloadLayout {
 };
 
 struct OpenProblem {
-  std::string problem;  ///< family name, for messages
+  std::string problem;                   ///< family name, for messages
+  DeviceKind device = DeviceKind::cuda;  ///< what it is opened on: cuda or emulator
+  Arch arch;                             ///< what the images are built for
   int ordinal = 0;
-  std::string harness_cubin;
+  std::string harness_image;  ///< as KernelImage::image
   KernelImage exact, twin;
   std::vector<TensorLayout> tensors;
   std::vector<WorkloadLayout> workloads;
@@ -62,8 +65,7 @@ struct WorkloadTask {
 };
 
 struct DeviceTask {
-  KernelImage
-      image;  ///< empty cubin: the problem's twin reference is timed as a baseline, nothing is checked
+  KernelImage image;  ///< empty: the problem's twin reference is timed as a baseline, nothing is checked
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;

@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "runtime/device_context.h"
 #include "runtime/device_messages.h"
+#include "runtime/emulated_driver.h"
 #include "runtime/problem_session.h"
 
 namespace ak::runtime {
@@ -55,9 +57,17 @@ class DeviceService {
 
   void open(const WorkerMessage& request) {
     session_.reset();  // before the next one, so that two never share the device's memory
-    session_ = std::make_unique<ProblemSession>(open_problem_from_json(request.body),
+    OpenProblem problem = open_problem_from_json(request.body);
+    install(problem);
+    session_ = std::make_unique<ProblemSession>(std::move(problem),
                                                 [this](const Progress& progress) { report(progress); });
     channel_.respond(request, "opened", Json::object());
+  }
+
+  void install(const OpenProblem& problem) {
+    const bool wanted = problem.device == DeviceKind::emulator;
+    if (emulator_ && (!wanted || emulator_->target() != problem.arch)) emulator_.reset();
+    if (wanted && !emulator_) emulator_.emplace(problem.arch);
   }
 
   void evaluate(const WorkerMessage& request) {
@@ -78,6 +88,7 @@ class DeviceService {
   }
 
   WorkerChannel& channel_;
+  std::optional<EmulatedDriver> emulator_;  ///< before the session, which works on it to its end
   std::unique_ptr<ProblemSession> session_;
   const WorkerMessage* current_ = nullptr;
   bool lost_ = false;

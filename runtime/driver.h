@@ -29,11 +29,14 @@
 
 namespace ak::runtime {
 
-/// The CUDA driver API as a table: loaded with dlopen, or made up by a test.
+class Critic;
+
+/// The CUDA driver API as a table: loaded with dlopen, of the CPU device, or made up by a test.
 struct Driver {
 #define AK_DRIVER_MEMBER(name) decltype(&::name) name = nullptr;
   AK_DRIVER_FUNCTIONS(AK_DRIVER_MEMBER)
 #undef AK_DRIVER_MEMBER
+  Critic* critic = nullptr;  ///< of the CPU device; null on a GPU
 };
 
 /// Loads libcuda.so.1 once per process. Error: no driver, or one too old for a function; says which.
@@ -42,7 +45,8 @@ struct Driver {
 /// The installed table, or the loaded one. Throws Error(environment) with load_driver's reason.
 [[nodiscard]] const Driver& driver();
 
-/// Replaces the table while it lives. For tests; not to be nested or used from several threads.
+/// Replaces the table while it lives: for the CPU device and tests. Not to be nested or used from several
+/// threads.
 class ScopedDriver {
  public:
   explicit ScopedDriver(const Driver& table);
@@ -82,7 +86,7 @@ using ModuleHandle = UniqueHandle<CUmodule, unload_module>;
 using StreamHandle = UniqueHandle<CUstream, destroy_stream>;
 using EventHandle = UniqueHandle<CUevent, destroy_event>;
 
-/// @param image a cubin; copied by the driver.
+/// @param image a cubin, PTX text for the CPU device; copied by the driver.
 [[nodiscard]] ModuleHandle load_module(const std::string& image, const std::string& what);
 [[nodiscard]] CUfunction get_function(const ModuleHandle& module, const std::string& lowered_name);
 [[nodiscard]] StreamHandle create_stream();

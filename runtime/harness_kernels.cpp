@@ -106,8 +106,8 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
   return total;
 }
 
-HarnessKernels::HarnessKernels(const std::string& cubin, CUstream stream)
-    : module_(load_module(cubin, "the harness kernels")),
+HarnessKernels::HarnessKernels(const std::string& image, CUstream stream)
+    : module_(load_module(image, "the harness kernels")),
       stream_(stream),
       scratch_(kHarnessBlocks * sizeof(BlockComparison), "the harness's scratch memory") {}
 

@@ -56,7 +56,8 @@ struct ComparisonInput {
 /// The harness's kernels on one stream. Calls that return values synchronise. Throws CudaError.
 class HarnessKernels {
  public:
-  HarnessKernels(const std::string& cubin, CUstream stream);
+  /// @param image a cubin; PTX text for the CPU device.
+  HarnessKernels(const std::string& image, CUstream stream);
 
   void fill(BufferView out, DType dtype, std::int64_t count, std::array<std::uint32_t, 2> key,
             const InputDistribution& distribution) const;

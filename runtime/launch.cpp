@@ -260,7 +260,7 @@ constexpr Meaning kMeanings[] = {
 }  // namespace
 
 LoadedImage::LoadedImage(const KernelImage& image, const std::string& what)
-    : module_(load_module(image.cubin, what)) {
+    : module_(load_module(image.image, what)), file_name_(image.file_name) {
   for (const auto& [expression, symbol] : image.kernels)
     functions_[expression] = get_function(module_, symbol);
 }

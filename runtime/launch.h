@@ -22,14 +22,16 @@ using AddressTable = std::map<std::string, BufferView, std::less<>>;
 /// back.
 class LoadedImage {
  public:
-  /// Throws CudaError when the driver refuses the cubin or a symbol.
+  /// Throws CudaError when the driver refuses the image or a symbol.
   LoadedImage(const KernelImage& image, const std::string& what);
   /// The function behind a plan's kernel name, or nothing.
   [[nodiscard]] CUfunction find(const std::string& expression) const;
+  [[nodiscard]] const std::string& file_name() const noexcept { return file_name_; }
 
  private:
   ModuleHandle module_;
   std::map<std::string, CUfunction> functions_;
+  std::string file_name_;
 };
 
 /// A resolved plan bound to functions and addresses: ready to be enqueued any number of times.

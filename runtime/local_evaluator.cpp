@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <thread>
 
 #include "core/hash.h"
 #include "core/stats.h"
@@ -52,6 +53,31 @@ struct ProblemHistory {
   std::map<std::string, double> best_medians_ns;
 };
 
+/// A device worker, and what it has open and runs.
+struct DeviceLine {
+  explicit DeviceLine(std::vector<std::string> argv) : client(std::move(argv)) {}
+  DeviceClient client;
+  Ticket running = 0;                         ///< 0: none, or a baseline
+  Ticket queued = 0;                          ///< sent ahead; 0: none
+  std::shared_ptr<const OpenProblem> opened;  ///< on the device
+  ProblemHistory* baseline_of = nullptr;      ///< set while a baseline is being timed
+};
+
+// As many emulators as cores, but no more than there are compile workers at most: both want the same cores.
+constexpr int kMostEmulators = 16;
+int emulator_count() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostEmulators);
+}
+
+// A request's deadline is meant for a GPU; an emulator that shares its core with compilers takes longer, and
+// a kernel that never ends is stopped by its instruction budget (chosen, untested).
+constexpr int kEmulatorPatience = 10;
+
+/// The last part of a path, which is what compilers call the file.
+std::string file_name_of(const std::string& candidate) {
+  return candidate.substr(candidate.rfind('/') == std::string::npos ? 0 : candidate.rfind('/') + 1);
+}
+
 std::vector<std::string> with_role(std::vector<std::string> command, std::string_view role) {
   command.insert(command.end(), {"--role", std::string(role)});
   return command;
@@ -76,7 +102,7 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] EvaluatorCapabilities capabilities() const override;
 
  private:
-  [[nodiscard]] bool executes(const EvaluationRequest& request) const;
+  [[nodiscard]] bool executes(const Arch& arch) const;
   ProblemBuild& problem_build(const EvaluationRequest& request);
   void begin(Job& job);
   void finish(Job& job, Outcome outcome);
@@ -88,18 +114,26 @@ class LocalEvaluator final : public Evaluator {
   void on_built(std::uint64_t build, BuildResult result);
   void inspect(Job& job);
   std::optional<Outcome> inspect_plans(Job& job) const;
+  [[nodiscard]] std::chrono::milliseconds time_limit(const Job& job) const {
+    return job.request.deadline * (options_.device == DeviceKind::emulator ? kEmulatorPatience : 1);
+  }
 
-  void feed_device();
+  void open_devices();
+  void open_gpu();
+  [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const Job& job) const {
+    return job.problem->open_problem(environment_, options_.ordinal, options_.device);
+  }
+  void feed(DeviceLine& line);
   [[nodiscard]] Job* next_for_device();
-  void queue_on_device();
-  void requeue_lost_task();
-  void mark_started(Job& job);
-  void start_on_device(Job& job);
-  void start_baseline(Job& job);
+  void queue_on(DeviceLine& line);
+  void requeue_lost_task(DeviceLine& line);
+  void mark_started(DeviceLine& line, Job& job);
+  void start_on(DeviceLine& line, Job& job);
+  void start_baseline(DeviceLine& line, Job& job);
   [[nodiscard]] DeviceTask device_task(const Job& job);
   [[nodiscard]] std::optional<double> incumbent_ns(const Job& job, const std::string& workload);
-  void on_device_finished(DeviceFinish finish);
-  void take_baseline(DeviceAnswer answer);
+  void on_device_finished(DeviceLine& line, DeviceFinish finish);
+  static void take_baseline(DeviceLine& line, DeviceAnswer answer);
   void score(Job& job);
   [[nodiscard]] std::string program_key(const Job& job) const;
   [[nodiscard]] bool reuse(Job& job);
@@ -108,18 +142,14 @@ class LocalEvaluator final : public Evaluator {
   EvaluatorOptions options_;
   SourceAssembler assembler_;
   CompilePool pool_;
-  std::optional<DeviceClient> device_;
+  std::deque<DeviceLine> devices_;  ///< one GPU, or some emulators
   DeviceFacts facts_;
   Environment environment_;
 
   Ticket last_ticket_ = 0;
   std::map<Ticket, std::unique_ptr<Job>> jobs_;  ///< in flight
   std::map<std::uint64_t, Ticket> building_;     ///< build -> job
-  std::vector<Ticket> waiting_;                  ///< for the device, in order of arrival
-  Ticket on_device_ = 0;                         ///< 0: none, or a baseline
-  Ticket queued_ = 0;                            ///< sent ahead to the device; 0: none
-  std::shared_ptr<const OpenProblem> opened_;    ///< on the device
-  ProblemHistory* baseline_of_ = nullptr;        ///< set while a baseline is being timed
+  std::vector<Ticket> waiting_;                  ///< for a device, in order of arrival
   std::deque<Completed> finished_;
   std::vector<std::unique_ptr<ProblemBuild>> problems_;
   std::map<const ProblemInstance*, ProblemHistory> history_;
@@ -141,29 +171,38 @@ LocalEvaluator::LocalEvaluator(EvaluatorOptions options, SourceAssembler assembl
              .deadline = options_.compile_deadline,
              .cache_dir = options_.cache_dir}) {
   facts_ = nominal_device(options_.target);
-  if (options_.device == DeviceKind::cuda) {
-    device_.emplace(device_command(options_));
-    const auto devices = device_->describe();
-    const auto found = std::find_if(devices.begin(), devices.end(),
-                                    [&](const DeviceFacts& d) { return d.ordinal == options_.ordinal; });
-    if (found == devices.end())
-      fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", options_.ordinal,
-           devices.size());
-    facts_ = *found;
-  }
+  open_devices();
   environment_ = device_environment(facts_, options_.target);
 }
 
-bool LocalEvaluator::executes(const EvaluationRequest& request) const {
-  return device_.has_value() && can_load(facts_.arch, request.arch);
+void LocalEvaluator::open_devices() {
+  if (options_.device == DeviceKind::cuda) open_gpu();
+  if (options_.device != DeviceKind::emulator) return;
+  facts_ = emulated_device_facts(options_.target);
+  for (int i = 0; i < emulator_count(); ++i) devices_.emplace_back(device_command(options_));
+}
+
+void LocalEvaluator::open_gpu() {
+  const auto found_devices = devices_.emplace_back(device_command(options_)).client.describe();
+  const auto found = std::find_if(found_devices.begin(), found_devices.end(),
+                                  [&](const DeviceFacts& d) { return d.ordinal == options_.ordinal; });
+  if (found == found_devices.end())
+    fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", options_.ordinal,
+         found_devices.size());
+  facts_ = *found;
+}
+
+bool LocalEvaluator::executes(const Arch& arch) const {
+  if (options_.device == DeviceKind::emulator) return true;  // PTX of any architecture
+  return !devices_.empty() && can_load(facts_.arch, arch);
 }
 
 EvaluatorCapabilities LocalEvaluator::capabilities() const {
   const int builds = pool_.workers();
   return {.device = facts_,
-          .executes = device_.has_value() && can_load(facts_.arch, options_.target),
+          .executes = executes(options_.target),
           .parallel_builds = builds,
-          .useful_in_flight = builds + 1};
+          .useful_in_flight = builds + std::max(1, static_cast<int>(devices_.size()))};
 }
 
 ProblemBuild& LocalEvaluator::problem_build(const EvaluationRequest& request) {
@@ -177,8 +216,8 @@ ProblemBuild& LocalEvaluator::problem_build(const EvaluationRequest& request) {
 
 Ticket LocalEvaluator::submit(EvaluationRequest request) {
   AK_ASSERT(request.problem != nullptr, "a request names its problem");
-  static_cast<void>(
-      select_workloads(*request.problem, request.workloads));  // an unknown name is the caller's mistake
+  // An unknown name is the caller's mistake.
+  static_cast<void>(select_workloads(*request.problem, request.workloads, options_.device));
   auto job = std::make_unique<Job>();
   job->ticket = ++last_ticket_;
   job->request = std::move(request);
@@ -190,7 +229,7 @@ Ticket LocalEvaluator::submit(EvaluationRequest request) {
 
 void LocalEvaluator::begin(Job& job) {
   const EvaluationRequest& request = job.request;
-  if (request.depth != Depth::build && executes(request)) job.problem = &problem_build(request);
+  if (request.depth != Depth::build && executes(request.arch)) job.problem = &problem_build(request);
   std::vector<Diagnostic> findings = assembler_.pre_check(*request.problem, request.candidate);
   const auto error = std::find_if(findings.begin(), findings.end(),
                                   [](const Diagnostic& d) { return d.severity == "error"; });
@@ -243,10 +282,12 @@ void LocalEvaluator::inspect(Job& job) {
 
 std::optional<Outcome> LocalEvaluator::inspect_plans(Job& job) const {
   const auto& request = job.request;
-  auto plans = resolve_plans(*request.problem, request.candidate,
-                             select_workloads(*request.problem, request.workloads), environment_);
+  auto plans =
+      resolve_plans(*request.problem, request.candidate,
+                    select_workloads(*request.problem, request.workloads, options_.device), environment_);
   if (!plans) return plans.error();
   job.plans = std::move(plans).value();
+  if (options_.device == DeviceKind::emulator) choose_for_costs(job.plans);
   const auto limits_of_target = limits(request.arch);
   for (const WorkloadPlan& plan : job.plans) {
     if (auto wrong = check_argument_types(plan.plan, *job.result.build)) return wrong;
@@ -260,7 +301,7 @@ std::optional<Outcome> LocalEvaluator::inspect_plans(Job& job) const {
   return std::nullopt;
 }
 
-// ---- the device
+// ---- devices
 // ---------------------------------------------------------------------------------------------------
 
 Job* LocalEvaluator::next_for_device() {
@@ -274,56 +315,59 @@ Job* LocalEvaluator::next_for_device() {
 }
 
 // The task after the running one is sent ahead, so that the device does not wait for messages in between.
-void LocalEvaluator::queue_on_device() {
-  if (queued_ != 0 || on_device_ == 0 || !device_->can_queue()) return;
+void LocalEvaluator::queue_on(DeviceLine& line) {
+  if (line.queued != 0 || line.running == 0 || !line.client.can_queue()) return;
   Job* job = next_for_device();
   while (job != nullptr && reuse(*job)) job = next_for_device();
   // Another problem is opened between tasks.
-  if (job == nullptr || job->problem->open_problem(environment_, options_.ordinal) != opened_) return;
-  queued_ = job->ticket;
+  if (job == nullptr || open_problem(*job) != line.opened) return;
+  line.queued = job->ticket;
   std::erase(waiting_, job->ticket);
-  device_->queue(device_task(*job), job->request.deadline);
+  line.client.queue(device_task(*job), time_limit(*job));
 }
 
-void LocalEvaluator::requeue_lost_task() {
-  if (const Ticket lost = std::exchange(queued_, Ticket{0}); lost != 0)
+void LocalEvaluator::requeue_lost_task(DeviceLine& line) {
+  if (const Ticket lost = std::exchange(line.queued, Ticket{0}); lost != 0)
     waiting_.insert(waiting_.begin(), lost);
 }
 
-void LocalEvaluator::feed_device() {
-  if (device_ && device_->busy()) return queue_on_device();
-  requeue_lost_task();
-  while (device_ && !device_->busy()) {
-    Job* job = next_for_device();
-    if (job == nullptr) return;
+void LocalEvaluator::feed(DeviceLine& line) {
+  if (line.client.busy()) {
+    // With several devices the task had better wait for the first that is free.
+    if (devices_.size() == 1) queue_on(line);
+    return;
+  }
+  requeue_lost_task(line);
+  while (Job* job = next_for_device()) {
     if (reuse(*job)) continue;
-    opened_ = job->problem->open_problem(environment_, options_.ordinal);
-    device_->open(opened_);
+    line.opened = open_problem(*job);
+    line.client.open(line.opened);
     const bool wants_baseline = options_.time_baseline && job->request.depth == Depth::time;
-    if (wants_baseline && !history_[job->request.problem.get()].baseline_timed) return start_baseline(*job);
-    return start_on_device(*job);
+    if (wants_baseline && !history_[job->request.problem.get()].baseline_timed)
+      return start_baseline(line, *job);
+    return start_on(line, *job);
   }
 }
 
-void LocalEvaluator::mark_started(Job& job) {
+void LocalEvaluator::mark_started(DeviceLine& line, Job& job) {
   job.started = steady_clock::now();
   job.result.stage_times.device_wait_ms = ms_between(job.built, job.started);
-  on_device_ = job.ticket;
+  line.running = job.ticket;
 }
 
-void LocalEvaluator::start_on_device(Job& job) {
-  mark_started(job);
+void LocalEvaluator::start_on(DeviceLine& line, Job& job) {
+  mark_started(line, job);
   std::erase(waiting_, job.ticket);
-  device_->start(device_task(job), job.started + job.request.deadline);
+  line.client.start(device_task(job), job.started + time_limit(job));
 }
 
 // The plain reference in the candidates' precision, timed once: what "naive" means for this problem.
-void LocalEvaluator::start_baseline(Job& job) {
-  baseline_of_ = &history_[job.request.problem.get()];
-  baseline_of_->baseline_timed = true;
+void LocalEvaluator::start_baseline(DeviceLine& line, Job& job) {
+  line.baseline_of = &history_[job.request.problem.get()];
+  line.baseline_of->baseline_timed = true;
   DeviceTask task{.image = {}, .seed = job.request.seed, .workloads = {}, .budget = kBaselineBudget};
   for (const WorkloadPlan& plan : job.plans) {
-    if (plan.workload->has(WorkloadRole::time)) {
+    if (plan.timed) {
       task.workloads.push_back({.workload = plan.workload->name,
                                 .plan = {},
                                 .distributions = {},
@@ -331,14 +375,17 @@ void LocalEvaluator::start_baseline(Job& job) {
                                 .incumbent_ns = {}});
     }
   }
-  device_->start(task, steady_clock::now() + job.request.deadline);
+  line.client.start(task, steady_clock::now() + time_limit(job));
 }
 
 // Timed shapes are large: one distribution each, by turns over variants; the others get all of them.
 DeviceTask LocalEvaluator::device_task(const Job& job) {
   const auto& request = job.request;
-  DeviceTask task{
-      .image = kernel_image(*job.result.build), .seed = request.seed, .workloads = {}, .budget = {}};
+  DeviceTask task{.image = kernel_image(*job.result.build, options_.device),
+                  .seed = request.seed,
+                  .workloads = {},
+                  .budget = {}};
+  task.image.file_name = file_name_of(request.candidate.name);
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   for (const WorkloadPlan& plan : job.plans) {
     WorkloadTask one{.workload = plan.workload->name,
@@ -346,12 +393,12 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                      .distributions = {},
                      .time = false,
                      .incumbent_ns = {}};
-    const bool timed = plan.workload->has(WorkloadRole::time);
+    const bool large = plan.workload->has(WorkloadRole::time);
     const auto& all = request.problem->distributions;
     for (const InputDistribution& distribution : all) {
-      if (!timed || &distribution == &all[turn % all.size()]) one.distributions.push_back(distribution.name);
+      if (!large || &distribution == &all[turn % all.size()]) one.distributions.push_back(distribution.name);
     }
-    one.time = timed && request.depth == Depth::time;
+    one.time = plan.timed && request.depth == Depth::time;
     if (one.time) one.incumbent_ns = incumbent_ns(job, one.workload);
     task.workloads.push_back(std::move(one));
   }
@@ -362,8 +409,8 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
 // result seen here, scaled to that score.
 std::optional<double> LocalEvaluator::incumbent_ns(const Job& job, const std::string& workload) {
   if (!job.request.incumbent_ns) return std::nullopt;
-  const auto timed = std::count_if(job.plans.begin(), job.plans.end(),
-                                   [](const WorkloadPlan& p) { return p.workload->has(WorkloadRole::time); });
+  const auto timed =
+      std::count_if(job.plans.begin(), job.plans.end(), [](const WorkloadPlan& p) { return p.timed; });
   if (timed == 1) return job.request.incumbent_ns;
   const ProblemHistory& history = history_[job.request.problem.get()];
   const auto best = history.best_medians_ns.find(workload);
@@ -371,10 +418,11 @@ std::optional<double> LocalEvaluator::incumbent_ns(const Job& job, const std::st
   return best->second * *job.request.incumbent_ns / *history.best_score_ns;
 }
 
-void LocalEvaluator::on_device_finished(DeviceFinish finished) {
-  if (baseline_of_ != nullptr) return take_baseline(std::move(finished.answer));
-  const Ticket ended = std::exchange(on_device_, Ticket{0});
-  if (queued_ != 0 && device_->busy()) mark_started(*jobs_.at(std::exchange(queued_, Ticket{0})));
+void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished) {
+  if (line.baseline_of != nullptr) return take_baseline(line, std::move(finished.answer));
+  const Ticket ended = std::exchange(line.running, Ticket{0});
+  if (line.queued != 0 && line.client.busy())
+    mark_started(line, *jobs_.at(std::exchange(line.queued, Ticket{0})));
   if (ended == 0) return;  // cancelled
   Job& job = *jobs_.at(ended);
   DeviceAnswer& answer = finished.answer;
@@ -401,10 +449,10 @@ void LocalEvaluator::on_device_finished(DeviceFinish finished) {
   finish(job, std::move(answer.outcome));
 }
 
-void LocalEvaluator::take_baseline(DeviceAnswer answer) {
+void LocalEvaluator::take_baseline(DeviceLine& line, DeviceAnswer answer) {
   // A reference too slow or too large to time leaves no baseline; the candidates' checks will say what is
   // wrong.
-  std::exchange(baseline_of_, nullptr)->baselines = std::move(answer.measurements);
+  std::exchange(line.baseline_of, nullptr)->baselines = std::move(answer.measurements);
 }
 
 void LocalEvaluator::score(Job& job) {
@@ -464,18 +512,20 @@ bool LocalEvaluator::reuse(Job& job) {
 
 void LocalEvaluator::pump() {
   while (auto built = pool_.poll()) on_built(built->ticket, std::move(built->result));
-  if (device_ && device_->busy()) {
-    if (auto finished = device_->poll()) on_device_finished(std::move(*finished));
+  for (DeviceLine& line : devices_) {
+    if (!line.client.busy()) continue;
+    if (auto finished = line.client.poll()) on_device_finished(line, std::move(*finished));
   }
-  feed_device();
+  for (DeviceLine& line : devices_) feed(line);
 }
 
 void LocalEvaluator::wait_for_event(TimePoint deadline) {
   std::vector<pollfd> descriptors{{.fd = pool_.descriptor(), .events = POLLIN, .revents = 0}};
   TimePoint until = deadline;
-  if (device_ && device_->busy()) {
-    descriptors.push_back({.fd = device_->descriptor(), .events = POLLIN, .revents = 0});
-    until = std::min(until, device_->wake_up());
+  for (const DeviceLine& line : devices_) {
+    if (!line.client.busy()) continue;
+    descriptors.push_back({.fd = line.client.descriptor(), .events = POLLIN, .revents = 0});
+    until = std::min(until, line.client.wake_up());
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
   // Capped, so that a missed wake-up costs a second and not the night.
@@ -499,10 +549,12 @@ std::optional<Completed> LocalEvaluator::wait_any(TimePoint deadline) {
 void LocalEvaluator::cancel(Ticket ticket) {
   const auto found = jobs_.find(ticket);
   if (found == jobs_.end()) return;
-  if (on_device_ == ticket || queued_ == ticket) {
+  for (DeviceLine& line : devices_) {
+    if (line.running != ticket && line.queued != ticket) continue;
     // The worker goes with it; whichever of the two tasks was not meant starts again.
-    device_->abandon();
-    for (const Ticket other : {std::exchange(queued_, Ticket{0}), std::exchange(on_device_, Ticket{0})}) {
+    line.client.abandon();
+    for (const Ticket other :
+         {std::exchange(line.queued, Ticket{0}), std::exchange(line.running, Ticket{0})}) {
       if (other != 0 && other != ticket) waiting_.insert(waiting_.begin(), other);
     }
   }

@@ -22,7 +22,7 @@ struct SourceAssembler {
 };
 
 struct EvaluatorOptions {
-  DeviceKind device = DeviceKind::cuda;  ///< cuda or none
+  DeviceKind device = DeviceKind::cuda;  ///< emulator: several on the CPU, at most one a core
   int ordinal = 0;
   Arch target;
   int compile_workers = 0;          ///< 0: one per core, at most 16
@@ -34,7 +34,8 @@ struct EvaluatorOptions {
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 
-/// Compile workers, build cache and (for DeviceKind::cuda) one device worker behind the Evaluator interface.
+/// Compile workers, build cache and device workers (one for DeviceKind::cuda) behind the Evaluator interface.
+/// On the emulator measurements are estimated costs (method "emulator"), of the workloads that suit it.
 /// Throws Error(environment) when NVRTC, the driver or the device is missing, saying what to install.
 [[nodiscard]] std::unique_ptr<Evaluator> make_local_evaluator(EvaluatorOptions options,
                                                               SourceAssembler assembler);

@@ -30,6 +30,10 @@ TranslationUnit harness_unit(const ProblemInstance& problem, const Arch& arch,
   return unit;
 }
 
+const std::string& image_of(const BuildResult& build, DeviceKind kind) {
+  return kind == DeviceKind::emulator ? build.ptx : build.cubin;
+}
+
 std::vector<TensorLayout> tensor_layouts(const ProblemInstance& problem) {
   std::vector<TensorLayout> layouts;
   for (const TensorSpec& input : problem.definition.inputs) {
@@ -53,8 +57,8 @@ Candidate reference_candidate(const ProblemInstance& problem) {
 
 }  // namespace
 
-KernelImage kernel_image(const BuildResult& build) {
-  KernelImage image{.cubin = build.cubin, .kernels = {}};
+KernelImage kernel_image(const BuildResult& build, DeviceKind kind) {
+  KernelImage image{.image = image_of(build, kind), .kernels = {}};
   for (const KernelFacts& kernel : build.kernels)
     image.kernels.emplace_back(kernel.expression, kernel.lowered_name);
   return image;
@@ -88,14 +92,18 @@ bool ProblemBuild::take(std::uint64_t build, const BuildResult& result) {
   return true;
 }
 
-std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment& device, int ordinal) {
+std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment& device, int ordinal,
+                                                              DeviceKind kind) {
   if (opened_) return opened_;
   auto open = std::make_shared<OpenProblem>();
   open->problem = problem_->problem;
+  open->device = kind;
+  open->arch = arch_;
   open->ordinal = ordinal;
-  open->harness_cubin = result(Part::harness).cubin;
-  open->exact = kernel_image(result(Part::exact));
-  open->twin = kernel_image(result(Part::twin));
+  open->harness_image = image_of(result(Part::harness), kind);
+  open->exact = kernel_image(result(Part::exact), kind);
+  open->twin = kernel_image(result(Part::twin), kind);
+  open->exact.file_name = open->twin.file_name = "reference.cu";
   open->tensors = tensor_layouts(*problem_);
   open->distributions = problem_->distributions;
   open->tolerance = problem_->tolerance;

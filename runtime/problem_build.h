@@ -29,7 +29,8 @@ class ProblemBuild {
   bool take(std::uint64_t build, const BuildResult& result);
   [[nodiscard]] bool ready() const { return builds_.size() == results_.size(); }
   /// Once ready: the message for the worker. `device` is the environment launch plans see.
-  [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const Environment& device, int ordinal);
+  [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const Environment& device, int ordinal,
+                                                                DeviceKind kind = DeviceKind::cuda);
 
   [[nodiscard]] const ProblemInstance& problem() const { return *problem_; }
   [[nodiscard]] const Arch& arch() const { return arch_; }
@@ -46,7 +47,7 @@ class ProblemBuild {
   std::shared_ptr<const OpenProblem> opened_;
 };
 
-/// Name -> symbol of every kernel of a build.
-[[nodiscard]] KernelImage kernel_image(const BuildResult& build);
+/// What a device of that kind loads of a build, and name -> symbol of every kernel.
+[[nodiscard]] KernelImage kernel_image(const BuildResult& build, DeviceKind kind);
 
 }  // namespace ak::runtime

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "runtime/check.h"
+#include "runtime/cost_measurement.h"
 
 namespace ak::runtime {
 namespace {
@@ -30,7 +31,7 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
     : problem_(std::move(problem)),
       context_(problem_.ordinal),
       stream_(create_stream()),
-      kernels_(problem_.harness_cubin, stream_.get()),
+      kernels_(problem_.harness_image, stream_.get()),
       exact_(problem_.exact, "the exact reference"),
       twin_(problem_.twin, "the twin reference"),
       bench_{.context = context_,
@@ -38,9 +39,11 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
              .kernels = kernels_,
              .problem = problem_,
              .report = std::move(report),
-             .random = std::mt19937_64(std::random_device{}())},
-      store_(bench_, exact_, twin_),
-      timer_(bench_, store_) {}
+             .random = std::mt19937_64(std::random_device{}()),
+             .critic = driver().critic},
+      store_(bench_, exact_, twin_) {
+  if (bench_.critic == nullptr) timer_.emplace(bench_, store_);
+}
 
 const WorkloadLayout& ProblemSession::workload(const std::string& name) const {
   const auto found = std::find_if(problem_.workloads.begin(), problem_.workloads.end(),
@@ -64,7 +67,7 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
       answer.time_ms = milliseconds_since(start) - answer.check_ms;
     }
   } catch (const CudaError& error) {
-    answer.outcome = cuda_outcome(error, stage);
+    answer.outcome = judged(bench_.critic, cuda_outcome(error, stage));
   }
   if (answer.outcome.status != Status::ok) settle(answer);
   answer.busy_ms = milliseconds_since(start);
@@ -72,7 +75,7 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
 }
 
 void ProblemSession::check_all(const DeviceTask& task, DeviceAnswer& answer) {
-  if (task.image.cubin.empty()) return;
+  if (task.image.image.empty()) return;
   for (const WorkloadTask& one : task.workloads) {
     auto failed =
         check_workload(bench_, store_, task.image, workload(one.workload), one, task.seed, answer.checks);
@@ -83,7 +86,7 @@ void ProblemSession::check_all(const DeviceTask& task, DeviceAnswer& answer) {
 }
 
 void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
-  const bool baseline = task.image.cubin.empty();
+  const bool baseline = task.image.image.empty();
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
     const WorkloadLayout& layout = workload(one.workload);
@@ -96,7 +99,8 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
                               .label = baseline ? "naive" : "",
                               .incumbent_ns = one.incumbent_ns};
     // Other seeds than the check's: what a candidate may have kept from there is of no use here.
-    auto measured = timer_.measure(target, task.seed + 1, task.budget);
+    auto measured = timer_ ? timer_->measure(target, task.seed + 1, task.budget)
+                           : measure_cost(bench_, store_, target, task.seed + 1);
     if (!measured) {
       answer.outcome = measured.error();
       return;
@@ -105,12 +109,14 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
   }
 }
 
-// After a failure memory may hold anything, and the context may be gone.
+// After a failure memory may hold anything, and the context may be gone. The CPU device refuses the accesses
+// it reports.
 void ProblemSession::settle(DeviceAnswer& answer) {
   const CUresult state = driver().cuCtxSynchronize();
   answer.lost = state != CUDA_SUCCESS;
   const Status status = answer.outcome.status;
-  if (status == Status::memory_error || status == Status::integrity_violation) store_.clear();
+  const bool spoilt = status == Status::memory_error || status == Status::integrity_violation;
+  if (spoilt && bench_.critic == nullptr) store_.clear();
 }
 
 }  // namespace ak::runtime

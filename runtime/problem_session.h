@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "runtime/data_set.h"
 #include "runtime/timing.h"
@@ -31,7 +32,7 @@ class ProblemSession {
   LoadedImage exact_, twin_;
   Workbench bench_;
   DataStore store_;
-  Timer timer_;
+  std::optional<Timer> timer_;  ///< on a GPU; the CPU device has costs instead of times
 };
 
 }  // namespace ak::runtime

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "runtime/critic.h"
 #include "runtime/device_context.h"
 #include "runtime/device_messages.h"
 #include "runtime/harness_kernels.h"
@@ -26,7 +27,8 @@ struct Workbench {
   const HarnessKernels& kernels;
   const OpenProblem& problem;
   std::function<void(const Progress&)> report;
-  std::mt19937_64 random;  ///< of buffer addresses and the order of samples; not of inputs
+  std::mt19937_64 random;    ///< of buffer addresses and the order of samples; not of inputs
+  Critic* critic = nullptr;  ///< of the CPU device; null on a GPU
 
   /// Multiple of kBufferAlignment below 4 KiB.
   std::size_t random_shift() {

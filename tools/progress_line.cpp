@@ -14,11 +14,12 @@ using std::chrono::steady_clock;
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);  // faster flickers, slower looks stuck
 constexpr auto kPlainInterval = std::chrono::seconds(10);           // a log of a night stays readable
 
-std::string describe(const agent::Progress& progress) {
+std::string describe(const agent::Progress& progress, bool emulated) {
   std::string line = fmt::format("{} tried", progress.evaluated);
   if (progress.space_points > 0) line += fmt::format(" of {}", progress.space_points);
   line += fmt::format(", {} passed, {} failed", progress.verified, progress.failed);
-  if (progress.best_ns) line += fmt::format(", best {}", format_ns(*progress.best_ns));
+  if (progress.best_ns)
+    line += fmt::format(", best {}{}", emulated ? "emulated cost " : "", format_ns(*progress.best_ns));
   return line + fmt::format(", {:.0f} s", progress.elapsed_s);
 }
 
@@ -31,7 +32,8 @@ std::string format_ns(double time_ns) {
   return fmt::format("{:.4g} s", time_ns / 1e9);
 }
 
-ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(bool quiet, bool emulated)
+    : quiet_(quiet), emulated_(emulated), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() { finish(); }
 
@@ -47,7 +49,7 @@ void ProgressLine::show(const agent::Progress& progress) {
   if (!due && (terminal_ || !new_best)) return;
   last_ = now;
   last_best_ns_ = progress.best_ns.value_or(0);
-  const std::string line = describe(progress);
+  const std::string line = describe(progress, emulated_);
   terminal_ ? fmt::print(stderr, "\r\x1b[K{}", line) : fmt::print(stderr, "{}\n", line);
   std::fflush(stderr);
   open_line_ = terminal_;

@@ -15,7 +15,8 @@ namespace ak::tools {
 /// new best and at least every 10 s.
 class ProgressLine {
  public:
-  explicit ProgressLine(bool quiet);
+  /// @param emulated what is shown as best is the emulator's estimated cost.
+  ProgressLine(bool quiet, bool emulated);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -24,7 +25,7 @@ class ProgressLine {
   void finish();
 
  private:
-  bool quiet_, terminal_, open_line_ = false;
+  bool quiet_, emulated_, terminal_, open_line_ = false;
   std::chrono::steady_clock::time_point last_{};
   double last_best_ns_ = 0;
 };

@@ -114,6 +114,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                {"arch", run.arch},
                {"device", run.device},
                {"executed", run.executed},
+               {"emulated", run.emulated},
                {"stop_reason", loop.stop_reason},
                {"interrupted", loop.interrupted},
                {"evaluations", loop.progress.evaluated},
@@ -155,6 +156,10 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
   for (const Measurement& m : result.measurements) {
     const double bytes = bytes_moved(problem, m.workload);
     const std::string who = m.role == MeasurementRole::candidate ? "kernel" : m.label;
+    if (m.method == kEmulatedMethod) {
+      text += fmt::format("  {:<12} {:<10} {:>10}  emulated cost\n", m.workload, who, format_ns(m.median_ns));
+      continue;
+    }
     text += fmt::format("  {:<12} {:<10} {:>10}  [{}, {}]  {:.0f} GB/s\n", m.workload, who,
                         format_ns(m.median_ns), format_ns(m.ci_low_ns), format_ns(m.ci_high_ns),
                         m.median_ns > 0 ? bytes / m.median_ns : 0);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "profiler/roofline.h"
+#include "runtime/candidate_plan.h"
 #include "runtime/local_evaluator.h"
 #include "tools/command_line.h"
 
@@ -23,6 +24,7 @@ struct DeviceChoice {
 DeviceChoice parse_device(const std::string& flag) {
   if (flag.empty() || flag == "auto") return {.automatic = true, .kind = DeviceKind::cuda};
   if (flag == "none") return {.kind = DeviceKind::none};
+  if (flag == "emulator") return {.kind = DeviceKind::emulator};
   if (flag == "cuda") return {.kind = DeviceKind::cuda};
   if (flag.rfind("cuda:", 0) == 0) {
     int ordinal = -1;
@@ -31,8 +33,8 @@ DeviceChoice parse_device(const std::string& flag) {
     if (status == std::errc() && rest == end && ordinal >= 0)
       return {.kind = DeviceKind::cuda, .ordinal = ordinal};
   }
-  const std::vector<std::string> known{"auto", "cuda", "none"};
-  fail(ExitCode::usage, "unknown device '{}'{}; expected auto, cuda, cuda:N or none", flag,
+  const std::vector<std::string> known{"auto", "cuda", "emulator", "none"};
+  fail(ExitCode::usage, "unknown device '{}'{}; expected auto, cuda, cuda:N, emulator or none", flag,
        did_you_mean(flag, known));
 }
 
@@ -57,6 +59,20 @@ Target nothing_executed(const Arch& arch, std::string why) {
   return target;
 }
 
+// What the emulator stands in for when nobody says: the data centre GPU most in use.
+constexpr Arch kEmulatedArch{.major = 9, .minor = 0, .feature = 'a'};
+
+Target emulated(const Arch& arch, const std::string& why) {
+  return {
+      .kind = DeviceKind::emulator,
+      .ordinal = 0,
+      .arch = arch,
+      .device = runtime::emulated_device_facts(arch),
+      .notice = fmt::format("{}kernels for {} run and are checked on the CPU emulator; costs are estimates, "
+                            "not GPU times",
+                            why, arch.sm())};
+}
+
 /// A number and the text after it.
 std::pair<double, std::string> split_number(const std::string& text) {
   double value = 0;
@@ -76,6 +92,8 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
     if (native) fail(ExitCode::usage, "--device none needs --arch, e.g. --arch sm_90a");
     return nothing_executed(parse_arch_or_fail(arch_flag), "--device none");
   }
+  const Arch emulated_arch = native ? kEmulatedArch : parse_arch_or_fail(arch_flag);
+  if (choice.kind == DeviceKind::emulator) return emulated(emulated_arch, "");
   std::string why;
   const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
   const DeviceFacts* device = find_device(devices, choice.ordinal);
@@ -84,15 +102,14 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
         devices.empty() ? why : fmt::format("there is no device {}, only {}", choice.ordinal, devices.size());
     if (!choice.automatic)
       fail(ExitCode::environment, "no GPU to run on: {} (alphakernel doctor says more)", reason);
-    if (native)
-      fail(ExitCode::usage, "no GPU found ({}), so --arch must say what to build for, e.g. --arch sm_90a",
-           reason);
-    return nothing_executed(parse_arch_or_fail(arch_flag), "no GPU found (" + reason + ")");
+    return emulated(emulated_arch, "no GPU found (" + reason + "): ");
   }
   const Arch arch = native ? device->arch : parse_arch_or_fail(arch_flag);
   if (!can_load(device->arch, arch)) {
-    Target target = nothing_executed(
-        arch, fmt::format("{} ({}) cannot load code for {}", device->name, device->arch.sm(), arch.sm()));
+    const std::string reason =
+        fmt::format("{} ({}) cannot load code for {}", device->name, device->arch.sm(), arch.sm());
+    if (choice.automatic) return emulated(arch, reason + ": ");
+    Target target = nothing_executed(arch, reason);
     target.device = *device;
     return target;
   }

@@ -14,12 +14,15 @@ struct Target {
   DeviceKind kind = DeviceKind::none;
   int ordinal = 0;
   Arch arch;
-  std::optional<DeviceFacts> device;  ///< the GPU, when there is one
-  std::string notice;                 ///< one line for the user when nothing will be executed, and why
+  std::optional<DeviceFacts> device;  ///< the GPU or emulator, when there is one
+  std::string notice;                 ///< one line for the user when no GPU will execute anything, and why
+
+  [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
 };
 
-/// Resolves --device (auto, cuda, cuda:N, none) and --arch (empty, native, a name) against the devices found.
-/// With `auto`, a GPU that cannot load the target's code is not used: the notice says so.
+/// Resolves --device (auto, cuda, cuda:N, emulator, none) and --arch (empty, native, a name) against the
+/// devices found. With `auto`, the CPU emulator stands in where there is no GPU or one that cannot load the
+/// target's code: the notice says so. It runs the code of any target; without one that of sm_90a.
 /// Throws Error(usage) for a bad flag, Error(environment) when a named device is not there.
 [[nodiscard]] Target choose_target(const std::string& device_flag, const std::string& arch_flag);
 

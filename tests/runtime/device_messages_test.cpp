@@ -50,7 +50,7 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
 
 TEST_CASE("a device task survives JSON with its binary program") {
   DeviceTask task;
-  task.image = {.cubin = std::string("\x7f"
+  task.image = {.image = std::string("\x7f"
                                      "ELF\0\xff",
                                      6),
                 .kernels = {{"f<float>", "_Z1fIfEvv"}}};
@@ -65,7 +65,7 @@ TEST_CASE("a device task survives JSON with its binary program") {
                             .time = true,
                             .incumbent_ns = 3.5});
   const DeviceTask read = device_task_from_json(Json::parse(to_json(task).dump()));
-  CHECK(read.image.cubin == task.image.cubin);
+  CHECK(read.image.image == task.image.image);
   CHECK(read.image.kernels == task.image.kernels);
   REQUIRE(read.workloads.size() == 1);
   CHECK(read.workloads[0].incumbent_ns == 3.5);

@@ -15,7 +15,7 @@ namespace {
 void acquire_everything() {
   const StreamHandle stream = create_stream();
   const EventHandle before = create_event(), after = create_event();
-  const LoadedImage image({.cubin = "not looked at", .kernels = {{"k", "_Z1kv"}}}, "a test program");
+  const LoadedImage image({.image = "not looked at", .kernels = {{"k", "_Z1kv"}}}, "a test program");
   GuardedBuffer buffer(1'000, 512, "output 'c'");
   buffer.arm_guards(stream.get());
   std::vector<HiddenBuffer> references;

@@ -47,9 +47,9 @@ TEST_CASE("references and harness of every dtype build into what a device worker
     REQUIRE(open->workloads.size() == 2);
     CHECK(open->workloads[1].elements(2) == 1000);
     CHECK(open->exact.kernels.size() == 1);
-    if (dtype.floating && dtype.bytes < 8) CHECK((open->twin.cubin != open->exact.cubin));
+    if (dtype.floating && dtype.bytes < 8) CHECK((open->twin.image != open->exact.image));
     const OpenProblem read = open_problem_from_json(Json::parse(to_json(*open).dump()));
-    CHECK(read.harness_cubin == open->harness_cubin);
+    CHECK(read.harness_image == open->harness_image);
     CHECK(read.workloads[1].shapes == open->workloads[1].shapes);
     CHECK(read.distributions.size() == open->distributions.size());
   }

@@ -28,6 +28,8 @@ int run_devices(const Arguments& arguments) {
                d.l2_bytes >> 20, d.uuid);
   }
   if (devices.empty()) fmt::print("no GPU: {}\n", why);
+  fmt::print(
+      "emulator  the CPU in place of any target: results are checked, costs are estimates, not GPU times\n");
   fmt::print("\n--arch accepts sm_NN (alphakernel doctor lists those this NVRTC builds) and: {}\n",
              fmt::join(arch_names(), ", "));
   return 0;

@@ -40,7 +40,7 @@ Finding look_for_driver() {
   Finding finding{.part = "driver",
                   .present = !devices.empty(),
                   .detail = why,
-                  .cost = "kernels are built and ranked, not run",
+                  .cost = "kernels run on the CPU emulator: checked, costs estimated",
                   .remedy = "install the NVIDIA driver 580 or newer and check that nvidia-smi lists the GPU"};
   if (finding.present) {
     const DeviceFacts& first = devices.front();

@@ -50,7 +50,7 @@ EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& pro
   request.problem = problem;
   request.candidate = candidate;
   request.arch = target.arch;
-  request.depth = target.kind == DeviceKind::cuda ? Depth::time : Depth::build;
+  request.depth = target.executes() ? Depth::time : Depth::build;
   request.seed = seed;
   evaluator->submit(std::move(request));
   const auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
@@ -84,7 +84,7 @@ int run_evaluate(const Arguments& arguments) {
   bool json = false;
   app.add_option("file", file, "the kernel, a .cu file with a launch plan (docs/candidate.md)")->required();
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
-  app.add_option("--device", device, "where to run it: auto, cuda, cuda:N, none");
+  app.add_option("--device", device, "where to run it: auto, cuda, cuda:N, emulator, none");
   app.add_option("--db", database, "performance database");
   app.add_flag("--json", json, "print JSON");
 

@@ -50,8 +50,10 @@ std::string strategy_help() {
 void add_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--arch,--target", flags.arch,
                  "what to compile for: sm_90a, hopper, h200, native (default: native)");
-  app.add_option("--device", flags.device,
-                 "where to run candidates: auto, cuda, cuda:N, none (build and rank only)");
+  app.add_option(
+      "--device", flags.device,
+      "where to run candidates: auto, cuda, cuda:N, emulator (on the CPU: checked, costs estimated), "
+      "none (build and rank only)");
   app.add_option("--output,-o", flags.output,
                  "file to write the kernel to; explanation, test and result go beside it");
   app.add_option("--start", flags.start,
@@ -184,7 +186,8 @@ codegen::RunSummary summarise(const GenerateFlags& flags, const Target& target, 
   run.strategy = flags.strategy;
   run.command = command;
   run.version = AK_VERSION;
-  run.executed = target.kind == DeviceKind::cuda;
+  run.executed = target.executes();
+  run.emulated = target.kind == DeviceKind::emulator;
   run.peak_bandwidth_gbps = target.device ? target.device->peak_bandwidth_gbps() : 0;
   return run;
 }
@@ -207,9 +210,11 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
              chosen);
   fmt::print("{}", evaluation_text(problem, loop.best->result));
   if (run.baseline_ns && loop.best->result.score_ns) {
-    fmt::print("  {:.2f} times as fast as {} ({})\n", *run.baseline_ns / *loop.best->result.score_ns,
-               run.baseline_label, format_ns(*run.baseline_ns));
+    fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
+               run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
   }
+  if (run.emulated)
+    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
   if (!run.executed)
     fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
   fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),
@@ -266,7 +271,7 @@ int run_generate(const Arguments& arguments) {
   options.problem = problem;
   options.templates = templates;
   options.arch = target.arch;
-  options.depth = target.kind == DeviceKind::cuda ? Depth::time : Depth::build;
+  options.depth = target.executes() ? Depth::time : Depth::build;
   options.strategy = flags.strategy;
   options.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   options.budgets = budgets(flags, config.budgets);
@@ -282,7 +287,7 @@ int run_generate(const Arguments& arguments) {
   codegen::RunSummary run = summarise(flags, target, command);
   const InterruptGuard interrupt;
   options.stop_requested = &interrupt.requested();
-  ProgressLine progress(flags.quiet || flags.json);
+  ProgressLine progress(flags.quiet || flags.json, run.emulated);
   options.on_progress = [&](const agent::Progress& p) {
     run.evaluations = p.evaluated;
     run.verified = p.verified;

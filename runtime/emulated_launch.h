@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda.h>
+
+#include "core/arch.h"
+#include "core/device_facts.h"
+#include "runtime/emulated_module.h"
+#include "runtime/ptx/emulator.h"
+
+namespace ak::runtime {
+
+/// The emulator's request for a driver launch: dimensions, attributes and arguments; options are left alone.
+/// @param request filled when the result is success; else the driver's code for what is wrong with the
+/// launch.
+[[nodiscard]] CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& function,
+                                   void** arguments, const DeviceFacts& device, ptx::LaunchRequest& request);
+
+/// The code a GPU's driver gives for such a fault, or the nearest to it where a GPU would not notice.
+[[nodiscard]] CUresult result_of(ptx::FaultKind kind);
+
+}  // namespace ak::runtime
