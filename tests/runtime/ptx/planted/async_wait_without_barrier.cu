@@ -6,5 +6,5 @@ extern "C" __global__ void k(const float4* x, float* y) {
   const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(&tile[threadIdx.x]));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(x + threadIdx.x) : "memory");
   asm volatile("cp.async.wait_all;" ::: "memory");
-  y[threadIdx.x] = tile[threadIdx.x ^ 32].x;  // FAULT shared_race
+  y[threadIdx.x] = tile[threadIdx.x ^ 32].x;  // FAULT shared_race  // ALSO uninitialized_read
 }

@@ -3,7 +3,7 @@
 extern "C" __global__ void k(const float* x, float* y) {
   __shared__ float tile[64];
   tile[threadIdx.x] = x[threadIdx.x];
-  if (x[threadIdx.x] > 0)
+  if (x[threadIdx.x] > 1.6f)
     __syncthreads();  // FAULT barrier_divergence
   y[threadIdx.x] = tile[threadIdx.x];
 }

@@ -5,7 +5,7 @@ extern "C" __global__ void k(const float* x, float* y) {
 #pragma unroll 1
   for (int j = 0; j <= threadIdx.x % 3; ++j) {
     sum += x[j];
-    __syncthreads();  // FAULT barrier_divergence
+    __syncthreads();  // FAULT barrier_divergence  // ALSO deadlock
   }
   y[threadIdx.x] = sum;
 }

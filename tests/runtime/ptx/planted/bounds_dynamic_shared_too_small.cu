@@ -4,5 +4,5 @@ extern "C" __global__ void k(const float* x, float* y) {
   extern __shared__ float tile[];
   tile[threadIdx.x] = x[threadIdx.x];  // FAULT out_of_bounds
   __syncthreads();
-  y[threadIdx.x] = tile[threadIdx.x];
+  y[threadIdx.x] = tile[threadIdx.x];  // ALSO out_of_bounds
 }

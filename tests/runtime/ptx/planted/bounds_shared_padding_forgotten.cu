@@ -5,5 +5,5 @@ extern "C" __global__ void k(const float* x, float* y) {
   const int i = threadIdx.x;
   tile[i + i / 16] = x[i];  // FAULT out_of_bounds
   __syncthreads();
-  y[i] = tile[i];
+  y[i] = tile[i];  // ALSO uninitialized_read
 }

@@ -5,6 +5,6 @@ extern "C" __global__ void k(float* y, volatile int* flag) {
     while (*flag == 0) {  // FAULT instruction_budget
     }
   }
-  __syncwarp();
+  __syncwarp();  // FAULT instruction_budget
   y[threadIdx.x] = 1;
 }

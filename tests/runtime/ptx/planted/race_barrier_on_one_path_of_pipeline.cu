@@ -6,5 +6,5 @@ extern "C" __global__ void k(const float* x, float* y) {
   stage[0][i] = x[i];
   __syncthreads();
   stage[1][i] = stage[0][63 - i] * 2;
-  y[i] = stage[1][63 - i];  // FAULT shared_race
+  y[i] = stage[1][63 - i];  // FAULT shared_race  // ALSO uninitialized_read
 }

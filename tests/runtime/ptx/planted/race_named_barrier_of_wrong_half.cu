@@ -6,5 +6,5 @@ extern "C" __global__ void k(const float* x, float* y) {
   const int i = threadIdx.x;
   tile[i] = x[i];
   asm volatile("bar.sync %0, 64;" ::"r"(1 + i / 64) : "memory");
-  y[i] = tile[i ^ 64];  // FAULT shared_race
+  y[i] = tile[i ^ 64];  // FAULT shared_race  // ALSO uninitialized_read
 }
