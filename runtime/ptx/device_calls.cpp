@@ -49,6 +49,12 @@ T argument(const Warp& warp, int lane, std::uint32_t offset) {
   return value;
 }
 
+void set_result(Warp& warp, int lane, std::uint32_t offset, std::int32_t value) {
+  const std::size_t at = static_cast<std::size_t>(lane) * warp.launch->program.local_bytes + offset;
+  std::memcpy(warp.local + at, &value, sizeof value);
+  if (warp.local_written != nullptr) std::memset(warp.local_written + at, 1, sizeof value);
+}
+
 /// Reads the arguments that nvcc packed for vprintf, each at a multiple of its size.
 class PackedArguments {
  public:
@@ -60,14 +66,17 @@ class PackedArguments {
     T value{};
     if (const std::byte* from = generic(warp_, lane_, at_, sizeof(T))) std::memcpy(&value, from, sizeof(T));
     at_ += sizeof(T);
+    ++count_;
     return value;
   }
   std::string next_text() { return text_at(warp_, lane_, next<std::uint64_t>()); }
+  [[nodiscard]] std::int32_t count() const { return count_; }
 
  private:
   const Warp& warp_;
   int lane_;
   std::uint64_t at_;
+  std::int32_t count_ = 0;
 };
 
 template <class T>
@@ -135,7 +144,7 @@ std::string convert(const Conversion& conversion, PackedArguments& arguments) {
   }
 }
 
-std::string formatted(const std::string& format, PackedArguments arguments) {
+std::string formatted(const std::string& format, PackedArguments& arguments) {
   std::string text;
   for (std::size_t i = 0; i < format.size();) {
     if (format[i] != '%') {
@@ -148,12 +157,15 @@ std::string formatted(const std::string& format, PackedArguments arguments) {
   return text;
 }
 
-// op.a, op.b: local offsets of the two pointers; op.c: of the result.
+// op.a, op.b: local offsets of the two pointers; op.c: of the result, which is the number of arguments (CUDA
+// C++ Programming Guide, "Formatted Output").
 void vprintf_call(Warp& warp, const Op& op) {
   for_each_lane(warp.mask, [&](int lane) {
     const std::string format = text_at(warp, lane, argument<std::uint64_t>(warp, lane, op.a));
-    if (warp.launch->print)
-      warp.launch->print(formatted(format, {warp, lane, argument<std::uint64_t>(warp, lane, op.b)}));
+    PackedArguments arguments(warp, lane, argument<std::uint64_t>(warp, lane, op.b));
+    const std::string text = formatted(format, arguments);
+    set_result(warp, lane, op.c, arguments.count());
+    if (warp.launch->print) warp.launch->print(text);
   });
 }
 
@@ -173,12 +185,15 @@ void assert_call(Warp& warp, const Op& op) {
 
 }  // namespace
 
-std::optional<Op> device_call(Lowering& lowering, const std::string& name, const std::vector<Operand>&,
-                              const std::vector<Operand>& arguments) {
+std::optional<Op> device_call(Lowering& lowering, const std::string& name,
+                              const std::vector<Operand>& results, const std::vector<Operand>& arguments) {
   std::vector<Slot> offsets;
   for (const Operand& operand : arguments) offsets.push_back(lowering.local_offset(operand.name));
-  if (name == "vprintf" && offsets.size() == 2)
-    return Op{.run = vprintf_call, .a = offsets[0], .b = offsets[1]};
+  if (name == "vprintf" && offsets.size() == 2 && results.size() == 1)
+    return Op{.run = vprintf_call,
+              .a = offsets[0],
+              .b = offsets[1],
+              .c = lowering.local_offset(results.front().name)};
   if (name == "__assertfail" && offsets.size() == 5) {
     Op op{.run = assert_call};
     lowering.more(op, offsets);

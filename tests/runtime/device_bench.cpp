@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/runtime/gpu_bench.h"
+#include "tests/runtime/device_bench.h"
 
 #include <catch2/catch.hpp>
 
 namespace ak::test {
 
-GpuBench::GpuBench(const TinyProblem& tiny, bool time_baseline) : problem_(make_problem(tiny)) {
+namespace {
+
+Arch arch_of_gpu() {
   std::string why;
   const auto devices = runtime::probe_devices(self_as_worker(), why);
   INFO(why);
   REQUIRE_FALSE(devices.empty());
+  return devices.front().arch;
+}
+
+}  // namespace
+
+DeviceBench::DeviceBench(DeviceKind device, const TinyProblem& tiny, bool time_baseline)
+    : problem_(make_problem(tiny)) {
   runtime::EvaluatorOptions options;
-  options.target = devices.front().arch;
+  options.device = device;
+  options.target = device == DeviceKind::cuda ? arch_of_gpu() : Arch{.major = 9, .minor = 0, .feature = 'a'};
   options.compile_workers = 2;
   options.worker_command = self_as_worker();
   options.time_baseline = time_baseline;
   evaluator_ = runtime::make_local_evaluator(std::move(options), plain_assembler());
 }
 
-EvaluationResult GpuBench::run(const std::string& plan, const std::string& source, Depth depth) {
+EvaluationResult DeviceBench::run(const std::string& plan, const std::string& source, Depth depth,
+                                  std::optional<Arch> arch) {
   EvaluationRequest request;
   request.problem = problem_;
   request.candidate = make_candidate("candidate_" + std::to_string(++count_), plan, source);
-  request.arch = evaluator_->capabilities().device.arch;
+  request.arch = arch.value_or(evaluator_->capabilities().device.arch);
   request.depth = depth;
   request.seed = 0x5eed;
   static_cast<void>(evaluator_->submit(std::move(request)));
@@ -41,7 +52,7 @@ std::string describe(const EvaluationResult& result) {
   std::string text = std::string(to_string(result.outcome.status)) + " at " +
                      std::string(to_string(result.outcome.stage)) + ": " + result.outcome.message;
   for (const Diagnostic& diagnostic : result.outcome.diagnostics)
-    text += "\n  " + diagnostic.message.substr(0, 300);
+    text += fmt::format("\n  line {}: {}", diagnostic.line, diagnostic.message.substr(0, 300));
   for (const CheckRecord& check : result.checks) {
     text += fmt::format(
         "\n  check {} {} {}: passed {} max {} mean {} tolerance {} worst {} got {} expected {}",

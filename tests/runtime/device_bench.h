@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/local_evaluator.h"
@@ -9,20 +10,30 @@
 
 namespace ak::test {
 
-/// One evaluator on device 0 and one problem, for tests that evaluate candidates one at a time.
-class GpuBench {
+/// One evaluator and one problem, for tests that evaluate candidates one at a time: on GPU 0, or on the CPU
+/// standing in for sm_90a.
+class DeviceBench {
  public:
-  explicit GpuBench(const TinyProblem& tiny, bool time_baseline = false);
+  DeviceBench(DeviceKind device, const TinyProblem& tiny, bool time_baseline = false);
 
   /// Evaluates `source` with the elementwise plan of its kernel `k`.
   [[nodiscard]] EvaluationResult run(const std::string& source) { return run(elementwise_plan("k"), source); }
   [[nodiscard]] EvaluationResult run(const std::string& plan, const std::string& source,
-                                     Depth depth = Depth::time);
+                                     Depth depth = Depth::time, std::optional<Arch> arch = {});
 
  private:
   std::shared_ptr<const ProblemInstance> problem_;
   std::unique_ptr<Evaluator> evaluator_;
   int count_ = 0;
+};
+
+struct GpuBench : DeviceBench {
+  explicit GpuBench(const TinyProblem& tiny, bool time_baseline = false)
+      : DeviceBench(DeviceKind::cuda, tiny, time_baseline) {}
+};
+struct EmulatorBench : DeviceBench {
+  explicit EmulatorBench(const TinyProblem& tiny, bool time_baseline = false)
+      : DeviceBench(DeviceKind::emulator, tiny, time_baseline) {}
 };
 
 /// `extern "C" __global__ void k(const T* a, const T* b, T* c, long long n)` with `i` defined and `body`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "tests/runtime/gpu_bench.h"
+#include "tests/runtime/device_bench.h"
 
 namespace ak::test {
 namespace {

@@ -44,6 +44,7 @@ Workload make_workload(std::int64_t size, bool timed) {
   workload.name = fmt::format("{}{}", timed ? "t" : "n", size);
   workload.uid = workload.name;
   workload.axes["N"] = size;
+  workload.tier = timed ? WorkloadTier::gpu : WorkloadTier::emulator;
   workload.roles =
       timed ? std::vector{WorkloadRole::check, WorkloadRole::time} : std::vector{WorkloadRole::check};
   return workload;
@@ -54,7 +55,8 @@ TranslationUnit make_unit(std::string name, std::string source, std::vector<std:
   TranslationUnit unit;
   unit.file_name = std::move(name);
   unit.source = std::move(source);
-  unit.options = {"--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v"};
+  unit.options = {"--std=c++17", "--device-as-default-execution-space", "--generate-line-info",
+                  "--ptxas-options=-v"};
   unit.kernels = std::move(kernels);
   unit.arch = arch;
   return unit;

@@ -66,6 +66,40 @@ TEST_CASE("without a GPU a run builds variants, says that nothing was executed, 
   CHECK(json["best"]["score_ns"].is_null());
 }
 
+TEST_CASE(
+    "on the emulator a run ends with a verified kernel, and everything it shows calls its costs estimates") {
+  Sandbox box;
+  const ProgramResult result =
+      box.run({"generate", "--algorithm", "vector_add", "--device", "emulator", "--max-evaluations", "6",
+               "--seed", "1", "--output", (box.folder / "k.cu").string()});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.find("not GPU times") != std::string::npos);
+  CHECK(result.err.find("best emulated cost") != std::string::npos);
+  CHECK(result.out.find("verified") != std::string::npos);
+  CHECK(result.out.find("emulated cost") != std::string::npos);
+  CHECK(result.out.find("GB/s") == std::string::npos);
+  const std::string explanation = read_file(box.folder / "k.explanation.md");
+  CHECK(explanation.find("not a GPU time") != std::string::npos);
+  CHECK(explanation.find("What was checked") != std::string::npos);
+  CHECK(explanation.find("cold L2 on") == std::string::npos);
+  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  CHECK(json["executed"] == true);
+  CHECK(json["emulated"] == true);
+  CHECK(json["best"]["status"] == "ok");
+  CHECK(json["best"]["score_ns"].get<double>() > 0);
+  CHECK(json["best"]["measurements"][0]["method"] == "emulator");
+  const ProgramResult stored = box.run({"query", "--format", "csv",
+                                        "SELECT DISTINCT d.kind, m.method FROM measurements m JOIN "
+                                        "evaluations e ON e.id = m.evaluation_id JOIN devices "
+                                        "d ON d.id = e.device_id"});
+  CHECK(stored.out.find("emulator,emulator") != std::string::npos);
+  const ProgramResult again = box.run({"evaluate", (box.folder / "k.cu").string(), "--device", "emulator"});
+  INFO(again.out << again.err);
+  CHECK(again.exit_code == 0);
+  CHECK(again.out.find("emulated cost") != std::string::npos);
+}
+
 TEST_CASE("every variant tried is a row that query shows") {
   Sandbox box;
   REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
