@@ -69,7 +69,7 @@ bool complete(const Block& block, const NamedBarrier& barrier) {
 void check_convergence(Warp& warp, const Op& op, const NamedBarrier& barrier) {
   if (warp.launch->checker == nullptr || (op.aux & kAligned) == 0) return;
   const int lane = std::countr_zero(warp.mask);
-  if (warp.mask != warp.live) {
+  if (warp.mask != warp.live && !warp.apart) {
     warp.launch->fault(
         warp, op, FaultKind::barrier_divergence, lane,
         fmt::format("only {} of the warp's {} threads are here: the others took another branch",
@@ -91,6 +91,12 @@ void reduce(NamedBarrier& barrier, std::uint32_t truth, std::uint32_t lanes) {
   barrier.reduction_count += population(truth & lanes);
   barrier.reduction_and &= (truth & lanes) == lanes ? 1u : 0u;
   barrier.reduction_or |= (truth & lanes) != 0 ? 1u : 0u;
+}
+
+/// A count of threads means whole warps: the last lanes of one that has fewer count for those it lacks.
+std::uint32_t arrivals(const Warp& warp, const NamedBarrier& barrier) {
+  const bool whole = barrier.expected != 0 && (warp.live & ~barrier.arrived_lanes[warp.index]) == 0;
+  return population(warp.mask) + (whole ? kLanes - population(warp.live) : 0);
 }
 
 bool invalid(Warp& warp, const Op& op, const std::string& what) {
@@ -125,8 +131,8 @@ void barrier(Warp& warp, const Op& op) {
   if (named.first_op == kNone) named.first_op = static_cast<Index>(&op - warp.code);
   named.arrived_lanes.resize(block.warps.size());
   named.arrived_lanes[warp.index] |= warp.mask;
-  named.arrived += population(warp.mask);
   if (count != 0) named.expected = count;
+  named.arrived += arrivals(warp, named);
   if (role_of(op) >= Role::reduce_popc) reduce(named, predicate(warp, op.c), warp.mask);
   if (role_of(op) != Role::arrive) block_at_barrier(warp, id);
   if (complete(block, named)) open_barrier(block, id);
@@ -143,21 +149,16 @@ Role role_named(const Lowering& lowering) {
 
 // bar.warp.sync: a barrier of the lanes in a mask.
 void warp_sync(Warp& warp, const Op& op) {
-  const std::uint32_t named = source<std::uint32_t>(warp, op.a)[std::countr_zero(warp.mask)];
-  if (!await_lanes(warp, op, named)) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, op.a))) return;
   if (warp.launch->checker != nullptr) warp.launch->checker->warp_synced(warp, warp.mask);
 }
 
 // ---- barrier.cluster: arrive counts threads, wait blocks until all have arrived
 
-NamedBarrier& cluster_barrier(Block& block) { return block.cluster.front()->cluster_barrier; }
-
 void open_cluster_barrier(Block& block) {
-  NamedBarrier& barrier = cluster_barrier(block);
-  barrier.arrived = 0;
-  ++barrier.phase;
   for (Block* member : block.cluster) {
     for (Warp& warp : member->warps) {
+      warp.cluster_arrived = 0;
       for (Fragment& fragment : warp.fragments) {
         if (fragment.state == FragmentState::at_barrier && fragment.barrier == kClusterBarrier)
           fragment.state = FragmentState::ready;
@@ -167,22 +168,26 @@ void open_cluster_barrier(Block& block) {
   if (Checker* checker = checker_of(block)) checker->cluster_joined(block.cluster);
 }
 
+/// All threads of the cluster that have not exited have arrived, and there are such.
 bool cluster_complete(Block& block) {
-  std::uint32_t live = 0;
-  for (const Block* member : block.cluster) live += member->live_threads;
-  const std::uint32_t arrived = cluster_barrier(block).arrived;
-  return arrived != 0 && arrived >= live;
+  bool any = false;
+  for (const Block* member : block.cluster) {
+    for (const Warp& warp : member->warps) {
+      if ((warp.live & ~warp.cluster_arrived) != 0) return false;
+      any = any || warp.live != 0;
+    }
+  }
+  return any;
 }
 
 void cluster_arrive(Warp& warp, const Op&) {
-  warp.cluster_phase = cluster_barrier(*warp.block).phase;
-  cluster_barrier(*warp.block).arrived += population(warp.mask);
+  warp.cluster_arrived |= warp.mask;
   if (cluster_complete(*warp.block)) open_cluster_barrier(*warp.block);
 }
 
 void cluster_wait(Warp& warp, const Op& op) {
   if (waits_apart(warp, op)) return;
-  if (cluster_barrier(*warp.block).phase == warp.cluster_phase) block_at_barrier(warp, kClusterBarrier);
+  if ((warp.cluster_arrived & warp.mask) != 0) block_at_barrier(warp, kClusterBarrier);
 }
 
 std::optional<Op> lower_cluster(Lowering& lowering) {
@@ -232,7 +237,7 @@ bool recheck_barriers(Block& block) {
     open_barrier(block, id);
     opened = true;
   }
-  if (block.cluster.size() > 1 && cluster_complete(block)) {
+  if (cluster_complete(block)) {
     open_cluster_barrier(block);
     opened = true;
   }
@@ -246,6 +251,13 @@ std::string describe_waiting(const Block& block) {
     if (barrier.arrived == 0) continue;
     text += fmt::format("{}barrier {} has {} of {} threads", text.empty() ? "" : "; ", id, barrier.arrived,
                         barrier.expected != 0 ? barrier.expected : block.live_threads);
+  }
+  for (const Block* member : block.cluster) {
+    std::uint32_t arrived = 0;
+    for (const Warp& warp : member->warps) arrived += population(warp.cluster_arrived);
+    if (arrived != 0)
+      text += fmt::format("{}{} of {} threads of the cluster's block {} are at its barrier",
+                          text.empty() ? "" : "; ", arrived, member->live_threads, member->cluster_rank);
   }
   return text.empty() ? "threads wait for lanes of their warp that never come" : text;
 }

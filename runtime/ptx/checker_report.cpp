@@ -91,7 +91,8 @@ void Checker::State::report(const Asked& asked, FaultKind kind, int lane, std::u
   finding.first = {.block = asked.warp.block->id,
                    .thread = thread_of(asked.warp, lane),
                    .thread_known = true,
-                   .write = asked.touch.writes,
+                   // An atomic reads before it writes.
+                   .write = asked.touch.writes && kind != FaultKind::uninitialized_read,
                    .op = asked.touch.op};
   if (kind == FaultKind::out_of_bounds && !is_shared(asked.space)) {
     const Region* region = launch.arena.find(address);

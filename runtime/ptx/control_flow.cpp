@@ -51,6 +51,9 @@ std::vector<Index> reverse_order(const std::vector<BasicBlock>& blocks,
 bool is_exit(const Instruction& instruction) {
   return instruction.opcode == "ret" || instruction.opcode == "exit" || instruction.opcode == "trap";
 }
+bool is_return(const Function& function, const Instruction& instruction) {
+  return !function.entry && instruction.opcode == "ret";
+}
 bool is_branch(const Instruction& instruction) {
   return instruction.opcode == "bra" || instruction.opcode == "brx";
 }
@@ -87,21 +90,29 @@ Index ControlFlow::block_at(const std::string& label) const {
 
 void ControlFlow::connect(const Function& function) {
   const auto count = static_cast<Index>(blocks_.size());
+  const auto end = static_cast<Index>(function.instructions.size());
   for (Index b = 0; b < count; ++b) {
     BasicBlock& block = blocks_[b];
     const Instruction& last = function.instructions[block.end - 1];
     const bool always = !last.guard && (is_branch(last) || is_exit(last));
-    if (!always && b + 1 < count) block.successors.push_back(b + 1);
-    block.exits = is_exit(last) ? !last.guard : (!always && b + 1 == count);
+    if (!always) leave(function, block, b + 1);
+    if (is_return(function, last))
+      leave(function, block, count);
+    else if (is_exit(last))
+      block.exits = block.exits || !last.guard;
     if (!is_branch(last)) continue;
-    for (const std::string& label : targets_of(function, last)) {
-      const Index target = block_at(label);
-      if (target == count)
-        block.exits = true;
-      else if (std::find(block.successors.begin(), block.successors.end(), target) == block.successors.end())
-        block.successors.push_back(target);
-    }
+    for (const std::string& label : targets_of(function, last)) leave(function, block, block_at(label));
   }
+  if (!function.entry)
+    blocks_.push_back({.begin = end, .end = end, .successors = {}, .exits = true, .reconvergence = kNone});
+}
+
+/// Adds a way out of `block`; beyond the last one a kernel's thread ends.
+void ControlFlow::leave(const Function& function, BasicBlock& block, Index target) {
+  if (function.entry && target == block_of_.back())
+    block.exits = true;
+  else if (std::find(block.successors.begin(), block.successors.end(), target) == block.successors.end())
+    block.successors.push_back(target);
 }
 
 // One exit after the other, last in the text first: what can reach a later exit is judged by that one alone.
@@ -145,7 +156,13 @@ void ControlFlow::post_dominators_of(Index exit, std::vector<bool>& settled) {
   }
   for (const Index block : order) {
     settled[block] = true;
-    if (block != exit) blocks_[block].reconvergence = dominator[block];
+    // Lanes that all take one way, while the others exit, have nobody to meet: waiting for those to exit
+    // could take forever, since what they do until then may need the lanes that wait.
+    const auto& successors = blocks_[block].successors;
+    const auto ways =
+        std::count_if(successors.begin(), successors.end(), [&](Index next) { return rank[next] != kNone; });
+    if (block != exit && (ways > 1 || successors.size() == 1))
+      blocks_[block].reconvergence = dominator[block];
   }
 }
 

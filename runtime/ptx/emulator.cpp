@@ -33,6 +33,36 @@ std::uint64_t product(const std::array<std::uint32_t, 3>& extent) {
   return std::uint64_t{extent[0]} * extent[1] * extent[2];
 }
 
+/// Memory through which the blocks of a cooperative grid meet, if the program uses it: two words, its size
+/// and a barrier (cooperative_groups/details/driver_abi.h of the toolkit). Address 0, which a kernel takes
+/// for a launch that is not cooperative, when there is none or the arena is full.
+class GridWorkspace {
+ public:
+  GridWorkspace(Arena& arena, bool wanted) : arena_(arena) {
+    constexpr std::array<std::uint32_t, 2> kWords{8, 0};
+    const auto address = wanted ? arena.allocate(sizeof kWords, "grid barrier") : std::nullopt;
+    if (!address) return;
+    address_ = *address;
+    std::memcpy(arena.host(address_, sizeof kWords), kWords.data(), sizeof kWords);
+    arena.mark_initialized(address_, sizeof kWords, true);
+  }
+  ~GridWorkspace() {
+    if (address_ != 0) arena_.release(address_);
+  }
+  GridWorkspace(const GridWorkspace&) = delete;
+  GridWorkspace& operator=(const GridWorkspace&) = delete;
+  [[nodiscard]] std::uint64_t address() const { return address_; }
+
+ private:
+  Arena& arena_;
+  std::uint64_t address_ = 0;
+};
+
+/// The op that lanes wait at; a barrier's has been executed.
+Index stands_at(const Fragment& fragment) {
+  return fragment.state == FragmentState::at_barrier ? fragment.pc - 1 : fragment.pc;
+}
+
 /// Blocks that run at the same time and may reach each other's shared memory; one block without clusters.
 struct Cluster {
   std::vector<Block> blocks;
@@ -48,17 +78,19 @@ class GridRun {
   void run();
 
  private:
-  void admit(std::uint64_t cluster_index);
+  void admit();
   void start_block(Block& block, std::uint64_t linear);
   void start_warp(Warp& warp, Block& block, std::uint32_t index);
   bool run_round();
   std::uint64_t run_block(Block& block);
   void finish_done();
   void report_deadlock();
+  void report_budget();
   [[nodiscard]] std::uint64_t quantum();
   [[nodiscard]] std::uint64_t block_bytes() const;
 
   Launch launch_;
+  GridWorkspace workspace_;
   std::unique_ptr<Checker> checker_;
   std::vector<std::byte> constants_storage_;
   const std::byte* constants_ = nullptr;
@@ -85,6 +117,7 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
               .stop = false,
               .launch_base = request.launch_base,
               .clock = 0},
+      workspace_(arena, request.cooperative && reads_grid_workspace(program)),
       random_(request.options.seed) {
   launch_.parameters.resize(program.parameter_bytes);
   report.counters.ops.resize(program.code.size());
@@ -128,24 +161,19 @@ void GridRun::run() {
   const std::uint64_t cluster_bytes = std::max<std::uint64_t>(1, block_bytes() * product(launch_.cluster));
   const std::uint64_t most = std::max<std::uint64_t>(1, kMostResidentBytes / cluster_bytes);
   while (!launch_.stop && finished_ < clusters_) {
-    if (resident_.empty() || launch_.cooperative) {
-      do {
-        admit(order_.empty() ? admitted_ : order_[admitted_]);
-      } while (launch_.cooperative && admitted_ < clusters_ && resident_.size() < most);
-    }
+    while (admitted_ < clusters_ && (resident_.empty() || (launch_.cooperative && resident_.size() < most)))
+      admit();
     const std::uint64_t before = finished_;
     const bool progress = run_round();
     if (launch_.stop) break;
     const std::uint64_t budget = launch_.options.instruction_budget;
     if (budget != 0 && launch_.clock >= budget && finished_ < clusters_) {
-      const Warp& warp = resident_.front()->blocks.front().warps.front();
-      launch_.fault(warp, warp.code[warp.fragments[warp.fragment].pc], FaultKind::instruction_budget, 0,
-                    "the launch is not done after " + std::to_string(budget) + " warp instructions");
+      report_budget();
       break;
     }
     if (finished_ != before) continue;
     if (admitted_ < clusters_ && resident_.size() < most) {
-      admit(order_.empty() ? admitted_ : order_[admitted_]);
+      admit();
     } else if (!progress) {
       report_deadlock();
       break;
@@ -153,7 +181,8 @@ void GridRun::run() {
   }
 }
 
-void GridRun::admit(std::uint64_t which) {
+void GridRun::admit() {
+  const std::uint64_t which = order_.empty() ? admitted_ : order_[admitted_];
   ++admitted_;
   std::unique_ptr<Cluster> cluster;
   if (spare_.empty()) {
@@ -192,9 +221,12 @@ void GridRun::start_block(Block& block, std::uint64_t linear) {
   // A swizzled box that ends inside a 128-byte line may use all of the line.
   block.shared = aligned(block.shared_storage, block.shared_bytes + 128, kSharedAlignment);
   std::memset(block.shared, kPoison, block.shared_bytes);
-  if (launch_.checker != nullptr) block.shared_written.assign(block.shared_bytes, 0);
+  std::memset(block.shared, 0, program.reserved_shared_bytes);
+  if (launch_.checker != nullptr) {
+    block.shared_written.assign(block.shared_bytes, 0);
+    std::fill_n(block.shared_written.begin(), program.reserved_shared_bytes, std::uint8_t{1});
+  }
   block.barriers.fill({});
-  block.cluster_barrier = {};
   block.async_work.clear();
   block.warps.resize((block.threads + kLanes - 1) / kLanes);
   for (std::uint32_t i = 0; i < block.warps.size(); ++i) start_warp(block.warps[i], block, i);
@@ -234,8 +266,10 @@ void GridRun::start_warp(Warp& warp, Block& block, std::uint32_t index) {
                             .returns = {}});
   warp.fragment = 0;
   warp.copy_groups.clear();
-  warp.cluster_phase = 0;
-  fill_special_rows(warp);
+  warp.cluster_arrived = 0;
+  warp.spent = 0;
+  warp.apart = false;
+  fill_special_rows(warp, workspace_.address());
 }
 
 bool GridRun::run_round() {
@@ -293,15 +327,37 @@ void GridRun::finish_done() {
   std::erase_if(resident_, [](const auto& cluster) { return cluster == nullptr; });
 }
 
+// The lanes that ran last in some warp that is not done: what the others wait for, or what never ends.
+void GridRun::report_budget() {
+  const std::string detail = "the launch is not done after " +
+                             std::to_string(launch_.options.instruction_budget) + " warp instructions";
+  const auto report = [&](bool (*fits)(const Fragment&)) {
+    for (const auto& cluster : resident_) {
+      for (const Block& block : cluster->blocks) {
+        for (const Warp& warp : block.warps) {
+          const auto found = std::find_if(warp.fragments.begin(), warp.fragments.end(), fits);
+          if (warp.live == 0 || found == warp.fragments.end()) continue;
+          launch_.fault(warp, warp.code[stands_at(*found)], FaultKind::instruction_budget,
+                        std::countr_zero(found->lanes), detail);
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  const auto runs = [](const Fragment& fragment) { return fragment.state == FragmentState::ready; };
+  const auto waits = [](const Fragment& fragment) { return fragment.state != FragmentState::done; };
+  if (!report(runs)) report(waits);
+}
+
 void GridRun::report_deadlock() {
   for (const auto& cluster : resident_) {
     for (const Block& block : cluster->blocks) {
       for (const Warp& warp : block.warps) {
         for (const Fragment& fragment : warp.fragments) {
           if (fragment.state == FragmentState::done || fragment.lanes == 0) continue;
-          const Index at = fragment.state == FragmentState::at_barrier ? fragment.pc - 1 : fragment.pc;
-          launch_.fault(warp, warp.code[at], FaultKind::deadlock, std::countr_zero(fragment.lanes),
-                        describe_waiting(block));
+          launch_.fault(warp, warp.code[stands_at(fragment)], FaultKind::deadlock,
+                        std::countr_zero(fragment.lanes), describe_waiting(block));
         }
       }
     }

@@ -3,8 +3,8 @@
 
 #include <bit>
 
-#include "runtime/ptx/checker.h"
 #include "runtime/ptx/lanes.h"
+#include "runtime/ptx/warp_sync.h"
 
 namespace ak::ptx {
 namespace {
@@ -43,61 +43,77 @@ bool choose_fragment(Warp& warp, bool rotate) {
   return false;
 }
 
-/// Lanes waiting at op `pc` for each other.
-std::uint32_t lanes_at(const Warp& warp, Index pc) {
-  std::uint32_t lanes = 0;
-  for (const Fragment& fragment : warp.fragments) {
-    if (fragment.state == FragmentState::at_warp_sync && fragment.pc == pc) lanes |= fragment.lanes;
-  }
-  return lanes;
+/// Fragments that wait for each other may wait at one op, or, at a barrier of the warp, on several: both
+/// sides of a branch have one.
+bool can_meet(const Warp& warp, const Fragment& a, const Fragment& b) {
+  if (b.state != FragmentState::at_warp_sync) return false;
+  if (a.pc == b.pc) return true;
+  return a.wanted == b.wanted && warp.code[a.pc].run == warp.code[b.pc].run &&
+         warp.launch->program.facts[a.pc].spelling == "bar.warp.sync";
 }
 
-/// Executes one op for fragments that have met there, each of which goes on by itself afterwards.
+/// Lanes that `first` waits with, and for; 0 when some of them are not there.
+std::uint32_t party_of(const Warp& warp, const Fragment& first) {
+  std::uint32_t lanes = first.lanes, wanted = first.wanted;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const Fragment& other : warp.fragments) {
+      if ((other.lanes & ~lanes & wanted) == 0 || !can_meet(warp, first, other)) continue;
+      lanes |= other.lanes;
+      wanted |= other.wanted;
+      grows = true;
+    }
+  }
+  return (wanted & warp.live & ~lanes) == 0 ? lanes : 0;
+}
+
+/// Fragments of the same place that meet again at the same place are one from here on.
+void merge(Warp& warp, std::uint32_t lanes) {
+  for (Fragment& into : warp.fragments) {
+    if (into.state != FragmentState::ready || (into.lanes & lanes) == 0) continue;
+    for (Fragment& other : warp.fragments) {
+      if (&other == &into || other.state != FragmentState::ready || (other.lanes & lanes) == 0) continue;
+      if (other.pc != into.pc || other.group != into.group || other.returns != into.returns) continue;
+      into.lanes |= other.lanes;
+      other.state = FragmentState::done;
+      other.lanes = 0;
+    }
+  }
+}
+
+/// Executes the op that `lanes` wait at.
 void execute_together(Warp& warp, Index pc, std::uint32_t lanes) {
   const Op& op = warp.code[pc];
   for (Fragment& fragment : warp.fragments) {
-    if (fragment.state != FragmentState::at_warp_sync || fragment.pc != pc) continue;
-    fragment.pc = pc + 1;
-    fragment.state = FragmentState::ready;
-  }
-  warp.lanes = lanes;
-  warp.pc = pc + 1;
-  warp.mask = op.guard != kTrue ? lanes & predicate(warp, op.guard) : lanes;
-  OpCount& count = warp.launch->counters.ops[pc];
-  ++count.warps;
-  if (warp.mask != 0) op.run(warp, op);
-}
-
-/// Barriers of lanes written at several places (both sides of a branch) are one barrier to the hardware.
-bool meet_at_barriers(Warp& warp, const Fragment& waiting) {
-  const Handler run = warp.code[waiting.pc].run;
-  if (warp.launch->program.facts[waiting.pc].kind != InstructionClass::barrier) return false;
-  std::uint32_t lanes = 0;
-  for (const Fragment& fragment : warp.fragments) {
-    if (fragment.state == FragmentState::at_warp_sync && warp.code[fragment.pc].run == run)
-      lanes |= fragment.lanes;
-  }
-  if ((waiting.wanted & warp.live & ~lanes) != 0) return false;
-  for (Fragment& fragment : warp.fragments) {
-    if (fragment.state != FragmentState::at_warp_sync || warp.code[fragment.pc].run != run) continue;
+    if (fragment.state != FragmentState::at_warp_sync || (fragment.lanes & lanes) == 0) continue;
     ++fragment.pc;
     fragment.state = FragmentState::ready;
   }
-  if (warp.launch->checker != nullptr) warp.launch->checker->warp_synced(warp, lanes);
-  return true;
+  warp.lanes = warp.mask = lanes;
+  warp.pc = pc + 1;
+  ++warp.launch->counters.ops[pc].warps;
+  op.run(warp, op);
+  merge(warp, lanes);
 }
 
 bool meet(Warp& warp) {
   for (const Fragment& fragment : warp.fragments) {
     if (fragment.state != FragmentState::at_warp_sync) continue;
-    const std::uint32_t here = lanes_at(warp, fragment.pc);
-    if ((fragment.wanted & warp.live & ~here) == 0) {
-      execute_together(warp, fragment.pc, here);
-      return true;
-    }
-    if (meet_at_barriers(warp, fragment)) return true;
+    const std::uint32_t lanes = party_of(warp, fragment);
+    if (lanes == 0) continue;
+    execute_together(warp, fragment.pc, lanes);
+    return true;
   }
   return false;
+}
+
+/// Next time another fragment begins: one that spins must not starve the lanes it waits for.
+void end_turn(Warp& warp, std::uint64_t issued, bool used_up) {
+  constexpr std::uint64_t kWaitFee = 64;  // a turn that ends in a wait is short, and costs others theirs
+  warp.spent += issued + (warp.yield ? kWaitFee : 0);
+  if (!warp.yield && !used_up) return;
+  warp.fragment = (warp.fragment + 1) % static_cast<Index>(warp.fragments.size());
+  release_waiting(warp);
 }
 
 }  // namespace
@@ -108,11 +124,12 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
   std::uint64_t issued = 0;
   bool rotate = false;
   while (issued < quantum && !warp.launch->stop) {
-    if (!choose_fragment(warp, rotate)) {
-      if (!meet(warp)) break;
+    // Before any lanes go on: those that are ready may spin until those that have met are further.
+    if (meet(warp)) {
       ++issued;
       continue;
     }
+    if (!choose_fragment(warp, rotate)) break;
     const Index running = warp.fragment;
     warp.pc = warp.fragments[running].pc;
     warp.lanes = warp.fragments[running].lanes;
@@ -124,9 +141,7 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
     rotate = warp.yield;
     if (warp.yield) break;
   }
-  // Next time another fragment begins: one that spins must not starve the lanes it waits for.
-  if (warp.fragments.size() > 1 && (warp.yield || issued >= quantum))
-    warp.fragment = (warp.fragment + 1) % static_cast<Index>(warp.fragments.size());
+  if (warp.fragments.size() > 1) end_turn(warp, issued, issued >= quantum);
   warp.instructions += issued;
   return issued;
 }

@@ -5,8 +5,8 @@
 
 namespace ak::ptx {
 
-/// Runs a warp until all of its fragments are blocked or done, or until about `quantum` warp instructions were
-/// issued or a fragment yields to other warps. Returns the number issued.
+/// Runs a warp until all of its fragments are blocked or done, or until about `quantum` warp instructions
+/// were issued or a fragment yields to other warps. Returns the number issued.
 std::uint64_t run_warp(Warp& warp, std::uint64_t quantum);
 [[nodiscard]] bool finished(const Warp& warp);
 

@@ -7,6 +7,10 @@
 #include <cstring>
 #include <type_traits>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #include "runtime/ptx/warp.h"
 
 namespace ak::ptx {
@@ -52,9 +56,15 @@ template <class T>
 /// Writes `values` to the lanes in warp.mask.
 template <class L>
 inline void write_lanes(Warp& warp, L* to, const L* values) {
-  const std::uint32_t mask = warp.mask;
+  // Bits are tested in words as wide as the lanes, and both sides of the choice are read for every lane: so
+  // the loop becomes blends without masked loads.
+  using Word = std::conditional_t<sizeof(L) == 8, std::uint64_t, std::uint32_t>;
+  const Word mask = warp.mask;
 #pragma GCC ivdep
-  for (int i = 0; i < kLanes; ++i) to[i] = (mask >> i & 1u) != 0 ? values[i] : to[i];
+  for (int i = 0; i < kLanes; ++i) {
+    const L value = values[i], old = to[i];
+    to[i] = (mask & Word{1} << i) != 0 ? value : old;
+  }
 }
 
 /// d = f(a, ...) for the lanes in warp.mask. `f` is evaluated for all 32 lanes where that is faster, so it
@@ -79,8 +89,17 @@ inline void map_lanes(Warp& warp, Slot d, F f, Slots... slots) {
 /// One bit a lane from one 0 / nonzero word a lane.
 [[nodiscard]] inline std::uint32_t to_mask(const std::int32_t* truth) {
   std::uint32_t bits = 0;
+#ifdef __AVX2__
+  for (int i = 0; i < kLanes; i += 8) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(truth + i));
+    const __m256i zero = _mm256_cmpeq_epi32(words, _mm256_setzero_si256());
+    bits |= static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(zero))) << i;
+  }
+  return ~bits;
+#else
   for (int i = 0; i < kLanes; ++i) bits |= static_cast<std::uint32_t>(truth[i] != 0) << i;
   return bits;
+#endif
 }
 
 [[nodiscard]] inline std::uint32_t predicate(const Warp& warp, PredicateSlot slot) {

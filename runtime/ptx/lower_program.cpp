@@ -45,6 +45,11 @@ std::string callee_name(const Instruction& call) {
   Lowering::unsupported("an indirect call");
 }
 
+/// Even a branch to the next instruction splits the lanes that take it from the others.
+bool may_split(const Instruction& last) {
+  return last.opcode == "brx" || (last.guard && (is_branch(last) || is_exit(last)));
+}
+
 class ProgramBuilder {
  public:
   ProgramBuilder(const Module& module, const SymbolAddresses& globals) : module_(module), globals_(globals) {}
@@ -100,7 +105,9 @@ class FunctionLowering final : public Lowering {
   const CallTarget& callee(const std::string& name) const override { return builder_.calls_.at(name); }
   std::uint32_t local_offset(const std::string& name) const override;
   std::vector<Index> branch_table(const std::string& name) const override;
-  Index epilogue() const override { return plan_.block_op.back(); }
+  Index epilogue() const override {
+    return plan_.block_op[plan_.flow.block_of(static_cast<Index>(plan_.function->instructions.size()))];
+  }
   bool in_entry() const override { return plan_.function->entry; }
   void classify(InstructionClass kind, std::uint32_t flops, Type flop_type) override {
     facts.kind = kind;
@@ -314,7 +321,8 @@ void ProgramBuilder::plan(const Function& function) {
   plan.registers = allocate_registers(function, plan.flow);
   plan.joins.assign(plan.flow.blocks().size(), false);
   for (const BasicBlock& block : plan.flow.blocks()) {
-    if (block.reconvergence != kNone && block.successors.size() > 1) plan.joins[block.reconvergence] = true;
+    if (block.reconvergence != kNone && may_split(function.instructions[block.end - 1]))
+      plan.joins[block.reconvergence] = true;
   }
   plans_.push_back(std::move(plan));
 }
@@ -423,7 +431,7 @@ void ProgramBuilder::emit(FunctionPlan& plan) {
   for (std::size_t b = 0; b < plan.flow.blocks().size(); ++b) {
     const BasicBlock& block = plan.flow.blocks()[b];
     OpFacts join = none;
-    join.location = plan.function->instructions[block.begin].location;
+    if (block.begin < block.end) join.location = plan.function->instructions[block.begin].location;
     if (plan.joins[b]) append(join_op(), join);
     for (Index i = block.begin; i < block.end; ++i) emit(plan, plan.function->instructions[i]);
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/ptx/lowering.h"
+#include "runtime/ptx/special_registers.h"
 
 namespace ak::ptx {
 namespace {
@@ -23,8 +24,16 @@ std::uint64_t place(std::uint64_t& end, const Variable& variable, std::uint64_t 
 }
 
 void collect_names(const Operand& operand, std::set<std::string>& names) {
-  if (operand.kind == OperandKind::symbol) names.insert(operand.name);
+  if (operand.kind == OperandKind::symbol || operand.kind == OperandKind::special) names.insert(operand.name);
   for (const Operand& element : operand.elements) collect_names(element, names);
+}
+
+Variable reserved_shared() {
+  Variable variable;
+  variable.name = "reserved shared memory";
+  variable.space = Space::shared;
+  variable.bytes = kReservedSharedBytes;
+  return variable;
 }
 
 std::set<std::string> names_used(const std::vector<const Function*>& functions) {
@@ -42,6 +51,10 @@ std::set<std::string> names_used(const std::vector<const Function*>& functions) 
 MemoryLayout::MemoryLayout(const Module& module, const std::vector<const Function*>& functions,
                            const SymbolAddresses& globals, Program& program) {
   const std::set<std::string> used = names_used(functions);
+  if (std::any_of(used.begin(), used.end(), names_reserved_shared)) {
+    place_shared(reserved_shared(), program);
+    program.reserved_shared_bytes = kReservedSharedBytes;
+  }
   for (const auto& [name, address] : globals)
     shared_and_global_[name] = {.space = Space::global, .value = address, .bytes = 0};
   for (const Variable& variable : module.variables) {

@@ -110,6 +110,7 @@ struct Program {
   std::uint32_t predicate_count = 3;
   std::uint32_t local_bytes = 0;  ///< of one thread: .local variables and call parameters
   std::uint32_t static_shared_bytes = 0;
+  std::uint32_t reserved_shared_bytes = 0;  ///< the first of those, the system's: zero when a block begins
   std::uint32_t dynamic_shared_offset = 0;  ///< where `extern .shared` begins
   std::vector<Parameter> parameters;
   std::uint32_t parameter_bytes = 0;

@@ -2,6 +2,7 @@
 #include "runtime/ptx/special_registers.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/ptx/lanes.h"
 #include "runtime/ptx/lowering.h"
@@ -63,6 +64,13 @@ std::uint64_t cluster_size(const Warp& warp, int) { return warp.block->cluster.s
 std::uint64_t dynamic_bytes(const Warp& warp, int) { return warp.launch->dynamic_shared_bytes; }
 std::uint64_t total_bytes(const Warp& warp, int) { return warp.block->shared_bytes; }
 
+// Filled by fill_special_rows(): no property of the warp.
+std::uint64_t of_launch(const Warp&, int) { return 0; }
+
+// Where cooperative groups look for the address of the grid's workspace: its high and its low half
+// (cooperative_groups/details/driver_abi.h of the toolkit).
+constexpr std::string_view kWorkspaceHigh = "%envreg1", kWorkspaceLow = "%envreg2";
+
 struct Row {
   std::string_view name;
   int bits;
@@ -86,6 +94,7 @@ constexpr Row kRows[] = {
     {"%lanemask_eq", 32, mask_eq}, {"%lanemask_lt", 32, mask_lt}, {"%lanemask_le", 32, mask_le},
     {"%lanemask_gt", 32, mask_gt}, {"%lanemask_ge", 32, mask_ge},
     {"%dynamic_smem_size", 32, dynamic_bytes}, {"%total_smem_size", 32, total_bytes},
+    {kWorkspaceHigh, 32, of_launch}, {kWorkspaceLow, 32, of_launch},
 };
 // clang-format on
 
@@ -96,27 +105,49 @@ const Row& row_of(const std::string& name) {
   return *found;
 }
 
+std::uint64_t lane_value(const Row& row, const Warp& warp, int lane, std::uint64_t workspace) {
+  if (row.name == kWorkspaceHigh) return workspace >> 32;
+  if (row.name == kWorkspaceLow) return workspace & 0xFFFFFFFFu;
+  return row.value(warp, lane);
+}
+
 }  // namespace
 
 int special_bits(const std::string& name) { return row_of(name).bits; }
 
 std::optional<std::uint64_t> constant_special(const std::string& name) {
-  if (name == "WARP_SZ") return kLanes;
-  // Reserved for the driver: cooperative groups ask %envreg1 and 2 for the grid's workspace.
-  if (name.starts_with("%envreg")) return 0;
-  return std::nullopt;
+  static const std::map<std::string, std::uint64_t, std::less<>> kConstants = {
+      {"WARP_SZ", kLanes},
+      {"%reserved_smem_offset_begin", 0},
+      {"%reserved_smem_offset_cap", kReservedSharedBytes},
+      {"%reserved_smem_offset_end", kReservedSharedBytes},
+      // Where in it things lie is not documented; groups want 288 bytes from the second on
+      // (cooperative_groups/details/memory.h of the toolkit).
+      {"%reserved_smem_offset_0", 0},
+      {"%reserved_smem_offset_1", kReservedSharedBytes / 2},
+  };
+  const auto found = kConstants.find(name);
+  return found != kConstants.end() ? std::optional(found->second) : std::nullopt;
 }
 
-void fill_special_rows(Warp& warp) {
+bool names_reserved_shared(const std::string& name) { return name.starts_with("%reserved_smem_offset"); }
+
+void fill_special_rows(Warp& warp, std::uint64_t workspace) {
   for (const SpecialRow& special : warp.launch->program.specials) {
-    const Value value = row_of(special.name).value;
+    const Row& row = row_of(special.name);
     for (int lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t value = lane_value(row, warp, lane, workspace);
       if (special.bits == 64)
-        destination<std::uint64_t>(warp, special.slot)[lane] = value(warp, lane);
+        destination<std::uint64_t>(warp, special.slot)[lane] = value;
       else
-        destination<std::uint32_t>(warp, special.slot)[lane] = static_cast<std::uint32_t>(value(warp, lane));
+        destination<std::uint32_t>(warp, special.slot)[lane] = static_cast<std::uint32_t>(value);
     }
   }
+}
+
+bool reads_grid_workspace(const Program& program) {
+  return std::any_of(program.specials.begin(), program.specials.end(),
+                     [](const SpecialRow& special) { return special.name == kWorkspaceLow; });
 }
 
 }  // namespace ak::ptx

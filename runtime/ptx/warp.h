@@ -29,6 +29,7 @@ struct ReconvergenceGroup {
   Index target = kNone;        ///< op where they meet; kNone: never (they run apart until they exit)
   std::uint32_t lanes = 0;     ///< members that have not exited
   std::uint32_t arrived = 0;   ///< members waiting at target
+  std::uint64_t since = 0;     ///< Warp::spent when the first of them arrived
   Index parent = kNone;        ///< group of the whole after they met
   std::vector<Index> returns;  ///< of the members
 };
@@ -77,11 +78,13 @@ struct Warp {
   std::vector<Fragment> fragments;
   std::vector<ReconvergenceGroup> groups;
   std::uint64_t instructions = 0;  ///< issued so far
+  std::uint64_t spent = 0;         ///< the same, with a fee for each turn that ended in a wait
+  bool apart = false;              ///< lanes went on from where others should have met them
 
   /// cp.async: groups committed and not yet waited for, oldest first; the last one is open.
   std::deque<std::vector<PendingCopy>> copy_groups;
-  std::uint64_t cluster_phase = 0;  ///< of the cluster barrier, when this warp last arrived
-  std::vector<std::byte> storage;   ///< behind registers, predicates and local
+  std::uint32_t cluster_arrived = 0;  ///< lanes that have arrived in the cluster barrier's present phase
+  std::vector<std::byte> storage;     ///< behind registers, predicates and local
 };
 
 /// State of bar/barrier resource 0 ... 15.
@@ -107,7 +110,6 @@ struct Block {
   std::uint32_t threads = 0, live_threads = 0;
   std::vector<Warp> warps;
   std::array<NamedBarrier, 16> barriers;
-  NamedBarrier cluster_barrier;  ///< used in block rank 0 of the cluster
   std::deque<AsyncWork> async_work;
   std::vector<std::byte> shared_storage;
   std::vector<std::uint8_t> shared_written;  ///< 1: written; empty when not checked

@@ -12,25 +12,6 @@
 namespace ak::ptx {
 namespace {
 
-/// The membermask of a .sync instruction, once all of its lanes are here; 0: come back later, or a fault.
-std::uint32_t members(Warp& warp, const Op& op, Slot membermask) {
-  const std::uint32_t* masks = source<std::uint32_t>(warp, membermask);
-  const int first = std::countr_zero(warp.mask);
-  const std::uint32_t named = masks[first];
-  bool fine = true;
-  for_each_lane(warp.mask, [&](int lane) { fine &= (masks[lane] >> lane & 1u) != 0; });
-  if (!fine) {
-    for_each_lane(warp.mask, [&](int lane) {
-      if ((masks[lane] >> lane & 1u) == 0)
-        warp.launch->fault(warp, op, FaultKind::invalid_operand, lane,
-                           "the member mask does not name the executing lane");
-    });
-    warp.launch->stop = true;
-    return 0;
-  }
-  return await_lanes(warp, op, named) ? named : 0;
-}
-
 // Lanes of one instruction may belong to several groups of members: each is served for itself.
 template <class F>
 void for_each_group(Warp& warp, const std::uint32_t* masks, F f) {
@@ -71,8 +52,7 @@ int source_lane(int lane, std::uint32_t b, std::uint32_t c, bool& valid) {
 
 template <Shuffle Mode>
 void shfl(Warp& warp, const Op& op) {
-  const Slot membermask = warp.launch->program.slots[op.more];
-  if (members(warp, op, membermask) == 0) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, warp.launch->program.slots[op.more]))) return;
   const std::uint32_t* a = source<std::uint32_t>(warp, op.a);
   const std::uint32_t* b = source<std::uint32_t>(warp, op.b);
   const std::uint32_t* c = source<std::uint32_t>(warp, op.c);
@@ -114,7 +94,7 @@ enum class Vote : std::uint32_t { all, any, uni, ballot };
 
 template <Vote Mode>
 void vote(Warp& warp, const Op& op) {
-  if (members(warp, op, op.b) == 0) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
   const std::uint32_t truth = predicate(warp, op.a);
   const std::uint32_t executing = warp.mask;
   std::uint32_t result = 0;
@@ -154,7 +134,7 @@ std::optional<Op> lower_vote(Lowering& lowering) {
 
 template <class T, bool All>
 void match(Warp& warp, const Op& op) {
-  if (members(warp, op, op.b) == 0) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
   const T* values = source<T>(warp, op.a);
   alignas(64) std::uint32_t results[kLanes] = {};
   std::uint32_t agreed = 0;
@@ -229,7 +209,7 @@ struct Xor {
 
 template <class T, class Combine>
 void redux(Warp& warp, const Op& op) {
-  if (members(warp, op, op.b) == 0) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
   const T* values = source<T>(warp, op.a);
   alignas(64) T results[kLanes] = {};
   for_each_group(warp, source<std::uint32_t>(warp, op.b), [&](std::uint32_t group) {
@@ -256,12 +236,12 @@ struct FloatExtreme {
 enum : std::uint32_t { kMaximum = 1, kAbsolute = 2, kKeepNan = 4 };
 
 void redux_float(Warp& warp, const Op& op) {
-  if (members(warp, op, op.b) == 0) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
   const FloatExtreme extreme{(op.aux & kMaximum) != 0, (op.aux & kAbsolute) != 0, (op.aux & kKeepNan) != 0};
   const float* values = source<float>(warp, op.a);
   alignas(64) float results[kLanes] = {};
   for_each_group(warp, source<std::uint32_t>(warp, op.b), [&](std::uint32_t group) {
-    float all = values[std::countr_zero(group)];
+    float all = extreme(values[std::countr_zero(group)], values[std::countr_zero(group)]);
     for_each_lane(group, [&](int lane) { all = extreme(all, values[lane]); });
     for_each_lane(group, [&](int lane) { results[lane] = all; });
   });
@@ -314,7 +294,7 @@ std::optional<Op> lower_activemask(Lowering& lowering) {
 
 // d|p: d gets the elected lane, p is true in it. The lowest lane, as the hardware elects it.
 void elect(Warp& warp, const Op& op) {
-  if (members(warp, op, op.a) == 0) return;
+  if (!await_members(warp, op, source<std::uint32_t>(warp, op.a))) return;
   const std::uint32_t leader = static_cast<std::uint32_t>(std::countr_zero(warp.mask));
   alignas(64) std::uint32_t values[kLanes];
   std::fill(std::begin(values), std::end(values), leader);

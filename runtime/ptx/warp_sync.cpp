@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/ptx/async_copies.h"
+#include "runtime/ptx/lanes.h"
+
 namespace ak::ptx {
 namespace {
 
@@ -26,29 +29,77 @@ void add_fragment(Warp& warp, Fragment fragment) {
   warp.fragments.push_back(std::move(fragment));
 }
 
-/// All members that are left have met: they go on together.
-void release_group(Warp& warp, Index which) {
+/// Lanes of a group that have arrived go on, as members of what the group is part of.
+void go_on(Warp& warp, Index which) {
   ReconvergenceGroup& group = warp.groups[which];
-  Fragment whole{.pc = group.target + 1,
-                 .lanes = group.lanes,
-                 .group = group.parent,
-                 .state = FragmentState::ready,
-                 .wanted = 0,
-                 .barrier = 0,
-                 .returns = std::move(group.returns)};
-  group = {};
-  add_fragment(warp, std::move(whole));
+  Fragment together{.pc = group.target,
+                    .lanes = group.arrived,
+                    .group = group.parent,
+                    .state = FragmentState::ready,
+                    .wanted = 0,
+                    .barrier = 0,
+                    .returns = group.returns};
+  group.lanes &= ~group.arrived;
+  group.arrived = 0;
+  if (group.lanes == 0) group = {};
+  add_fragment(warp, std::move(together));
+}
+
+void block_at(Warp& warp, Index at, std::uint32_t wanted) {
+  Fragment& fragment = warp.fragments[warp.fragment];
+  fragment.state = FragmentState::at_warp_sync;
+  fragment.wanted = wanted;
+  warp.pc = at;
+  warp.leave = true;
+}
+
+/// Lanes that their own member mask does not name.
+std::uint32_t strangers(const Warp& warp, const std::uint32_t* masks) {
+  std::uint32_t found = 0;
+  for (int lane = 0; lane < kLanes; ++lane) found |= (~masks[lane] >> lane & 1u) << lane;
+  return found & warp.mask;
 }
 
 }  // namespace
 
 bool await_lanes(Warp& warp, const Op& op, std::uint32_t named) {
   if ((named & warp.live & ~warp.mask) == 0) return true;
-  Fragment& fragment = warp.fragments[warp.fragment];
-  fragment.state = FragmentState::at_warp_sync;
-  fragment.wanted = named;
-  warp.pc = static_cast<Index>(&op - warp.code);
-  warp.leave = true;
+  const auto at = static_cast<Index>(&op - warp.code);
+  if (warp.mask == warp.lanes)
+    block_at(warp, at, named);
+  else
+    diverge(warp, at, kNone);  // those that a guard leaves out do not wait
+  return false;
+}
+
+bool await_members(Warp& warp, const Op& op, const std::uint32_t* masks) {
+  if (const std::uint32_t wrong = strangers(warp, masks); wrong != 0) {
+    for_each_lane(wrong, [&](int lane) {
+      warp.launch->fault(warp, op, FaultKind::invalid_operand, lane,
+                         "the member mask does not name the executing lane");
+    });
+    warp.launch->stop = true;
+    return false;
+  }
+  const std::uint32_t away = warp.live & ~warp.mask;
+  std::uint32_t incomplete = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    incomplete |= static_cast<std::uint32_t>((masks[lane] & away) != 0) << lane;
+  incomplete &= warp.mask;
+  if (incomplete == 0) return true;
+  const std::uint32_t named = masks[std::countr_zero(incomplete)];
+  std::uint32_t waiting = 0;
+  for_each_lane(incomplete,
+                [&](int lane) { waiting |= static_cast<std::uint32_t>(masks[lane] == named) << lane; });
+  const auto at = static_cast<Index>(&op - warp.code);
+  if (waiting == warp.lanes) {
+    block_at(warp, at, named);
+    return false;
+  }
+  // One set of members waits apart; the others come here again.
+  warp.mask = waiting;
+  diverge(warp, at, kNone);
+  warp.pc = at;
   return false;
 }
 
@@ -62,6 +113,7 @@ void diverge(Warp& warp, Index target, Index reconvergence) {
     group = add_group(warp, {.target = reconvergence,
                              .lanes = warp.lanes,
                              .arrived = 0,
+                             .since = 0,
                              .parent = group,
                              .returns = warp.fragments[warp.fragment].returns});
   }
@@ -82,6 +134,7 @@ void arrive_at_join(Warp& warp, Index at) {
   Fragment& fragment = warp.fragments[warp.fragment];
   while (fragment.group != kNone && warp.groups[fragment.group].target == at) {
     ReconvergenceGroup& group = warp.groups[fragment.group];
+    if (group.arrived == 0) group.since = warp.spent;
     group.arrived |= fragment.lanes;
     if (group.arrived != group.lanes) {
       fragment.state = FragmentState::done;
@@ -101,20 +154,33 @@ void exit_lanes(Warp& warp) {
   warp.lanes &= ~gone;
   warp.live &= ~gone;
   warp.block->live_threads -= static_cast<std::uint32_t>(std::popcount(gone));
-  if (fragment.lanes == 0) {
-    fragment.state = FragmentState::done;
-    warp.leave = true;
-  }
+  if (!warp.copy_groups.empty()) complete_copies(warp, gone, 0);
   for (Index i = 0; i < warp.groups.size(); ++i) {
     ReconvergenceGroup& group = warp.groups[i];
     if (group.lanes == 0) continue;
     group.lanes &= ~gone;
     group.arrived &= ~gone;
-    if (group.lanes == 0) {
+    if (group.lanes == 0)
       group = {};
-    } else if (group.arrived == group.lanes) {
-      release_group(warp, i);
-    }
+    else if (group.arrived == group.lanes)
+      go_on(warp, i);
+  }
+  // Last, so that no lanes that go on take this fragment's place while it is the running one.
+  if (warp.lanes == 0) {
+    warp.fragments[warp.fragment].state = FragmentState::done;
+    warp.leave = true;
+  }
+}
+
+void release_waiting(Warp& warp) {
+  // Long enough that other lanes' work is over in most cases, short enough that a lock is not held for long
+  // once lanes are known to wait for those behind them (chosen).
+  constexpr std::uint64_t kFirst = 1u << 16, kLater = 1u << 12;
+  for (Index i = 0; i < warp.groups.size(); ++i) {
+    const ReconvergenceGroup& group = warp.groups[i];
+    if (group.arrived == 0 || warp.spent - group.since < (warp.apart ? kLater : kFirst)) continue;
+    warp.apart = true;
+    go_on(warp, i);
   }
 }
 
