@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <optional>
 
+#include "codegen/assemble.h"
 #include "runtime/compile.h"
 #include "runtime/ptx/parser.h"
 
@@ -33,7 +35,48 @@ SymbolAddresses place_globals(const Module& module, Arena& arena) {
     arena.mark_initialized(*at, variable.bytes, true);
     addresses[variable.name] = *at;
   }
+  for (const Variable& variable : module.variables) {
+    for (const Relocation& relocation : variable.relocations) {
+      const std::uint64_t value =
+          addresses.at(relocation.symbol) + static_cast<std::uint64_t>(relocation.offset);
+      std::memcpy(arena.host(addresses.at(variable.name), variable.bytes) + relocation.at, &value,
+                  static_cast<std::size_t>(relocation.bytes));
+    }
+  }
   return addresses;
+}
+
+struct Built {
+  TranslationUnit unit;
+  Module module;
+  std::string lowered_name;  ///< of unit.kernels.front()
+};
+
+Built build(const TranslationUnit& unit) {
+  const BuildResult result = compiler().compile(unit);
+  INFO(result.outcome.message);
+  INFO(result.log);
+  REQUIRE(result.outcome.status == Status::ok);
+  auto module = parse(result.ptx);
+  if (!module) FAIL("PTX line " << module.error().line << ": " << module.error().message);
+  return {unit, std::move(module).value(), result.kernels.front().lowered_name};
+}
+
+const Function* entry_named(const Module& module, const std::string& name) {
+  const auto found = std::find_if(module.functions.begin(), module.functions.end(),
+                                  [&](const Function& f) { return f.entry && f.name == name; });
+  return found != module.functions.end() ? &*found : nullptr;
+}
+
+/// The last build is kept, since sources with many extern "C" kernels take seconds.
+const Built& last_build(const TranslationUnit& unit) {
+  static std::optional<Built> last;
+  const bool same = last && last->unit.source == unit.source && last->unit.options == unit.options &&
+                    last->unit.arch.sm() == unit.arch.sm();
+  if (!same ||
+      (last->unit.kernels != unit.kernels && entry_named(last->module, unit.kernels.front()) == nullptr))
+    last.emplace(build(unit));
+  return *last;
 }
 
 }  // namespace
@@ -41,24 +84,14 @@ SymbolAddresses place_globals(const Module& module, Arena& arena) {
 CudaProgram::CudaProgram(const std::string& source, const std::string& kernel, Arch arch,
                          std::vector<std::string> options) {
   arena_.track_initialized(true);
-  TranslationUnit unit;
-  unit.file_name = "kernel.cu";
-  unit.source = source;
-  unit.arch = arch;
+  TranslationUnit unit = codegen::assemble_plain("kernel.cu", source, arch);
   unit.kernels = {kernel};
-  unit.options = {"--std=c++17", "--generate-line-info", "--device-as-default-execution-space"};
   unit.options.insert(unit.options.end(), options.begin(), options.end());
-  const BuildResult build = compiler().compile(unit);
-  INFO(build.outcome.message);
-  INFO(build.log);
-  REQUIRE(build.outcome.status == Status::ok);
-  const auto module = parse(build.ptx);
-  if (!module) FAIL("PTX line " << module.error().line << ": " << module.error().message);
-  const auto entry = std::find_if(module->functions.begin(), module->functions.end(), [&](const Function& f) {
-    return f.name == build.kernels.front().lowered_name;
-  });
-  REQUIRE(entry != module->functions.end());
-  auto lowered = lower(*module, *entry, place_globals(*module, arena_));
+  const Built& built = last_build(unit);
+  const Function* entry = entry_named(built.module, kernel);
+  if (entry == nullptr) entry = entry_named(built.module, built.lowered_name);
+  REQUIRE(entry != nullptr);
+  auto lowered = lower(built.module, *entry, place_globals(built.module, arena_));
   if (!lowered) FAIL(lowered.error().message);
   program_ = std::move(lowered).value();
 }

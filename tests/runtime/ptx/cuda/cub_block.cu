@@ -254,10 +254,11 @@ extern "C" __global__ void block_neighbours(const int* in, int* heads, int* tail
 template <int Lanes>
 __device__ void warp_reduce(const int* in, int* out) {
   using Reduce = cub::WarpReduce<int, Lanes>;
-  constexpr int kGroups = kThreads / 32 * (32 / Lanes);
-  __shared__ typename Reduce::TempStorage temp[kGroups];
-  const int lane = threadIdx.x % 32, group = threadIdx.x / 32 * (32 / Lanes) + lane / Lanes;
-  if (lane >= 32 / Lanes * Lanes) return;
+  // Of groups that are no power of two, CUB's member mask names only the first of a warp.
+  constexpr int kInWarp = 32 % Lanes == 0 ? 32 / Lanes : 1;
+  __shared__ typename Reduce::TempStorage temp[kThreads / 32 * kInWarp];
+  const int lane = threadIdx.x % 32, group = threadIdx.x / 32 * kInWarp + lane / Lanes;
+  if (lane >= kInWarp * Lanes) return;
   const int sum = Reduce(temp[group]).Sum(in[threadIdx.x]);
   if (lane % Lanes == 0) out[group] = sum;
 }
@@ -296,6 +297,9 @@ extern "C" __global__ void warp_scan_16(const int* in, int* sums, float* most) {
 extern "C" __global__ void warp_merge_sort(int* keys) {
   using Sort = cub::WarpMergeSort<int, kItems, 32>;
   __shared__ typename Sort::TempStorage temp[kThreads / 32];
+  // CUB reads the element past the last one, and makes nothing of it; nothing but this writes it.
+  for (int at = threadIdx.x; at < sizeof temp / 4; at += kThreads) reinterpret_cast<int*>(temp)[at] = 0;
+  __syncthreads();
   int items[kItems];
   read(keys, items);
   Sort(temp[threadIdx.x / 32]).Sort(items, [](int a, int b) { return a < b; });

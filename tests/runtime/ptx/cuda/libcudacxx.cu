@@ -189,11 +189,15 @@ extern "C" __global__ void thread_pipeline(const int* in, int* out) {
 }
 
 extern "C" __global__ void semaphores(int* counter, int* most) {
-  __shared__ cuda::binary_semaphore<cuda::thread_scope_block> semaphore;
-  __shared__ cuda::latch<cuda::thread_scope_block> ready;
+  using Semaphore = cuda::binary_semaphore<cuda::thread_scope_block>;
+  using Latch = cuda::latch<cuda::thread_scope_block>;
+  __shared__ alignas(Semaphore) char semaphore_storage[sizeof(Semaphore)];
+  __shared__ alignas(Latch) char latch_storage[sizeof(Latch)];
+  Semaphore& semaphore = *reinterpret_cast<Semaphore*>(semaphore_storage);
+  Latch& ready = *reinterpret_cast<Latch*>(latch_storage);
   if (threadIdx.x == 0) {
-    new (&semaphore) cuda::binary_semaphore<cuda::thread_scope_block>(1);
-    new (&ready) cuda::latch<cuda::thread_scope_block>(blockDim.x);
+    new (&semaphore) Semaphore(1);
+    new (&ready) Latch(blockDim.x);
   }
   __syncthreads();
   ready.arrive_and_wait();
