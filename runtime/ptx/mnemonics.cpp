@@ -22,13 +22,23 @@ Table make_table() {
   return table;
 }
 
+const Table& table() {
+  static const Table all = make_table();
+  return all;
+}
+
 }  // namespace
 
 const std::vector<const Mnemonic*>& mnemonics_of(std::string_view opcode) {
-  static const Table table = make_table();
   static const std::vector<const Mnemonic*> none;
-  const auto found = table.find(opcode);
-  return found == table.end() ? none : found->second;
+  const auto found = table().find(opcode);
+  return found == table().end() ? none : found->second;
+}
+
+std::set<std::string_view> covered_opcodes() {
+  std::set<std::string_view> opcodes;
+  for (const auto& [opcode, entries] : table()) opcodes.insert(opcode);
+  return opcodes;
 }
 
 // Of several families the most cautious answer holds.
