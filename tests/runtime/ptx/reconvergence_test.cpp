@@ -251,7 +251,8 @@ class Writer {
 
 std::string module_of(const Script& script) {
   constexpr const char* kRegisters =
-      ".reg .b32 %v<4>;\n.reg .b32 %t<4>;\n.reg .b32 %n<8>;\n.reg .pred %q;\n.reg .b64 %to;\n.reg .b64 %w<4>;\n";
+      ".reg .b32 %v<4>;\n.reg .b32 %t<4>;\n.reg .b32 %n<8>;\n.reg .pred %q;\n.reg .b64 %to;\n.reg .b64 "
+      "%w<4>;\n";
   Writer function(false), kernel(true);
   function.body(script.function);
   kernel.body(script.kernel);
