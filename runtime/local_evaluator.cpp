@@ -12,6 +12,7 @@
 #include "core/stats.h"
 #include "core/suggest.h"
 #include "runtime/candidate_plan.h"
+#include "runtime/code_hash.h"
 #include "runtime/compile_pool.h"
 #include "runtime/device_client.h"
 #include "runtime/problem_build.h"
@@ -476,7 +477,7 @@ void LocalEvaluator::score(Job& job) {
 }
 
 std::string LocalEvaluator::program_key(const Job& job) const {
-  std::string text = job.request.problem->definition.hash() + sha256_hex(job.result.build->cubin) +
+  std::string text = job.request.problem->definition.hash() + code_hash(job.result.build->cubin) +
                      (job.request.depth == Depth::time ? "time" : "check");
   for (const WorkloadPlan& plan : job.plans) text += plan.workload->name + to_json(plan.plan).dump();
   return sha256_hex(text);
@@ -495,7 +496,7 @@ void LocalEvaluator::remember(const Job& job) {
   known_order_.pop_front();
 }
 
-// Tunables that change nothing in the program give the same cubin and the same launches: measured once.
+// Tunables that change nothing in the program give the same code and the same launches: measured once.
 bool LocalEvaluator::reuse(Job& job) {
   const auto found = known_.find(program_key(job));
   if (found == known_.end()) return false;

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/code_hash.h"
 #include "runtime/compile_log.h"
 #include "runtime/ptxas_facts.h"
 #include "worker_test_support.h"
@@ -51,6 +52,25 @@ TEST_CASE("an architecture NVRTC does not know is answered with those it knows")
   CHECK(result.outcome.status == Status::unsupported);
   CHECK(result.outcome.message.find("sm_99") != std::string::npos);
   CHECK(result.outcome.message.find("sm_90a") != std::string::npos);
+}
+
+TEST_CASE("code that differs in layout and comments alone has the same hash") {
+  const auto built = [](const std::string& source) {
+    auto unit = unit_of(source);
+    unit.options.push_back("--generate-line-info");
+    auto result = compiler().compile(unit);
+    REQUIRE(result.outcome.status == Status::ok);
+    return result;
+  };
+  const std::string kernel = "extern \"C\" __global__ void k(float* x) { x[threadIdx.x] = 1; }";
+  const auto plain = built(kernel), moved = built("// a comment\n\n  " + kernel),
+             other = built("extern \"C\" __global__ void k(float* x) { x[threadIdx.x] = 2; }");
+  CHECK(plain.cubin != moved.cubin);
+  CHECK(code_hash(plain.cubin) == code_hash(moved.cubin));
+  CHECK(code_hash(plain.cubin) != code_hash(other.cubin));
+  CHECK(code_hash(plain.ptx) == code_hash(moved.ptx));
+  CHECK(code_hash(plain.ptx) != code_hash(other.ptx));
+  CHECK(code_hash(plain.cubin.substr(0, 100)) != code_hash(other.cubin.substr(0, 101)));
 }
 
 TEST_CASE("facts of a kernel are those of its source") {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ak::runtime {
+
+/// Hash (hex) of what an image does: a cubin without its debug sections and string tables, or PTX without
+/// line numbers and comments. Sources that differ in layout and comments alone share it. Anything that is
+/// neither is hashed as it is.
+[[nodiscard]] std::string code_hash(std::string_view image);
+
+}  // namespace ak::runtime
