@@ -22,6 +22,20 @@ bool same_block(std::uint64_t record, std::uint64_t mine) {
   return ((record ^ mine) >> Record::kBlockShift) == 0;
 }
 
+/// Bytes that another block than mine has touched, where a record's mask is.
+std::uint64_t foreign_bytes(std::uint64_t record, std::uint64_t mine) {
+  const std::uint64_t shared = (record & Record::kShared) >> (Record::kSharedShift - Record::kMaskShift);
+  return record == 0 || same_block(record, mine) ? shared : record & Record::kMask;
+}
+
+/// A further block reads: the one that read more of the word is recorded.
+std::uint64_t with_reader(std::uint64_t record, std::uint64_t mine) {
+  const std::uint64_t both = record & mine;
+  const bool more = std::popcount(mine & Record::kMask) > std::popcount(record & Record::kMask);
+  return ((more ? mine : record) & ~Record::kStrong) | (both & Record::kStrong) | (record & Record::kShared) |
+         (both & Record::kMask) << (Record::kSharedShift - Record::kMaskShift);
+}
+
 /// Top bit: records of other blocks. They lie below 2^63, since blocks are numbered below 2^31.
 std::uint64_t foreign(std::uint64_t record, std::uint64_t mine) {
   const std::uint64_t difference = (record ^ mine) >> Record::kBlockShift;
@@ -56,8 +70,7 @@ bool GlobalShadow::ordered(BlockRecord record, std::uint32_t block) const {
 }
 
 bool GlobalShadow::clashes(std::uint64_t record, std::uint64_t mine) const {
-  const bool others = record != 0 && (!same_block(record, mine) || (record & Record::kSeveral) != 0);
-  if (!others || (record & mine & Record::kMask) == 0) return false;
+  if ((foreign_bytes(record, mine) & mine & Record::kMask) == 0) return false;
   if ((record & mine & Record::kStrong) != 0) return false;
   return !ordered({record}, BlockRecord{mine}.block());
 }
@@ -68,7 +81,7 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
   const bool after_read = !after_write && touch.writes && read != nullptr && clashes(*read, mine);
   if ((after_write || after_read) && clash.lanes == 0) {
     const std::uint64_t found = after_write ? *write : *read;
-    const std::uint64_t common = (found & mine & Record::kMask) >> Record::kMaskShift;
+    const std::uint64_t common = (foreign_bytes(found, mine) & mine & Record::kMask) >> Record::kMaskShift;
     clash = {.lanes = 0,
              .lane = 0,
              .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
@@ -78,10 +91,9 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
   std::uint64_t& record = *(touch.writes ? writes_ : reads_).make(word);
   if (record != 0 && same_block(record, mine)) {
     const std::uint64_t both = record & mine & Record::kStrong;
-    mine = (mine & ~Record::kStrong) | both | (record & (Record::kMask | Record::kSeveral));
+    mine = (mine & ~Record::kStrong) | both | (record & (Record::kMask | Record::kShared));
   } else if (!touch.writes && record != 0 && !ordered({record}, BlockRecord{mine}.block())) {
-    mine = (record & ~Record::kStrong) | (record & mine & Record::kStrong) | (mine & Record::kMask) |
-           Record::kSeveral;
+    mine = with_reader(record, mine);
   }
   record = mine;
   return after_write || after_read;
@@ -108,7 +120,7 @@ bool GlobalShadow::touch_span(const Touch& touch, std::uint64_t word, std::uint6
   }
   if (read != nullptr) {
     for (std::uint64_t k = 0; k < count; ++k)
-      others |= foreign(read[k], mine) | (0 - (read[k] & Record::kSeveral));
+      others |= foreign(read[k], mine) | (0 - (read[k] & Record::kShared));
   }
   if (static_cast<std::int64_t>(others) < 0) return false;
   std::uint64_t* record = (touch.writes ? writes_ : reads_).make(word);

@@ -57,18 +57,20 @@ struct ThreadRecord {
   }
 };
 
-/// An access to global memory: only the block is known.
+/// An access to global memory: only the block is known. Of several readers one is recorded with its bytes,
+/// and which of these another has read too: blocks that read different parts of a word do not clash with a
+/// writer among them.
 struct BlockRecord {
-  static constexpr int kMaskShift = 18, kBlockShift = 32;
+  static constexpr int kMaskShift = 18, kSharedShift = 24, kBlockShift = 32;
   static constexpr std::uint64_t kOp = kMostRecordedOp;
   static constexpr std::uint64_t kMask = 0xFull << kMaskShift;
   static constexpr std::uint64_t kStrong = 1ull << 22;
-  static constexpr std::uint64_t kSeveral = 1ull << 23;  ///< readers: other blocks too
+  static constexpr std::uint64_t kShared = 0xFull << kSharedShift;  ///< bytes that other blocks read too
 
   std::uint64_t bits = 0;
   [[nodiscard]] std::uint32_t block() const { return static_cast<std::uint32_t>(bits >> kBlockShift) - 1; }
   [[nodiscard]] bool strong() const { return (bits & kStrong) != 0; }
-  [[nodiscard]] bool several() const { return (bits & kSeveral) != 0; }
+  [[nodiscard]] bool several() const { return (bits & kShared) != 0; }
   [[nodiscard]] Index op() const { return ThreadRecord{bits & kOp}.op(); }
   [[nodiscard]] static std::uint64_t make(std::uint32_t block, Index op, bool strong) {
     return (std::uint64_t{block} + 1) << kBlockShift | record_op(op) | (strong ? kStrong : 0);

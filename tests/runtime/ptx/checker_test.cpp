@@ -576,6 +576,28 @@ TEST_CASE("blocks may write neighbouring halves of a word", "[checker]") {
   CHECK(world.clean());
 }
 
+TEST_CASE("blocks may update neighbouring halves of a word that each has read", "[checker]") {
+  World world(3);
+  const std::uint64_t y = world.buffer(4096, "y");
+  touch(world, 0, kLoad, y, AccessKind::read, 2, 1);
+  touch(world, 1, kLoad, y + 2, AccessKind::read, 2, 1);
+  touch(world, 1, kStore, y + 2, AccessKind::write, 2, 1);
+  touch(world, 0, kStore, y, AccessKind::write, 2, 1);
+  CHECK(world.clean());
+}
+
+TEST_CASE("a half of a word that two blocks have read is not for either to write", "[checker]") {
+  for (const std::uint32_t writer : {0u, 1u}) {
+    World world(2);
+    const std::uint64_t y = world.buffer(4096, "y");
+    touch(world, 0, kLoad, y + 2, AccessKind::read, 2, 1);
+    touch(world, 1, kLoad, y, AccessKind::read, 4, 1);
+    touch(world, writer, kStore, y + 2, AccessKind::write, 2, 1);
+    REQUIRE(world.found().size() == 1);
+    CHECK(world.found().front().byte_offset == 2);
+  }
+}
+
 TEST_CASE("atomics of different blocks do not conflict, with plain accesses they do", "[checker]") {
   World world(3);
   const std::uint64_t y = world.buffer(4096, "y");
