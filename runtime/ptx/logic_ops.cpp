@@ -2,6 +2,7 @@
 // Moves, bitwise logic on registers and predicates, and selection.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/ptx/integer_types.h"
 
@@ -97,79 +98,91 @@ void move(Warp& warp, const Op& op) {
   }
 }
 
-/// Bytes of one element of a packed value, at byte `offset` of it.
-struct Piece {
-  Slot slot;
-  std::uint32_t bytes, offset;
-};
+// mov.b64 d, {a, b} and mov.b64 {a, b}, s: op.d or op.a is the whole, Program::slots has the elements' slots.
 
-// mov.b64 d, {a, b} and mov.b64 {a, b}, s: op.a is the whole, Program::slots has slot, bytes and offset of
-// every element. Slots of elements hold values of 8 and 16 bits zero-extended in 4 bytes.
-template <class Whole, bool Packs>
-void repack(Warp& warp, const Op& op) {
-  const Slot* words = warp.launch->program.slots.data() + op.more;
-  for_each_lane(warp.mask, [&](int lane) {
-    Whole whole{};
-    if constexpr (!Packs) whole = source<Whole>(warp, op.a)[lane];
-    for (std::uint32_t i = 0; i + 2 < op.more_count; i += 3) {
-      const Piece piece{words[i], words[i + 1], words[i + 2]};
-      const std::size_t lane_bytes = piece.bytes == 8 ? 8 : 4;
-      const std::size_t size = std::min<std::size_t>(piece.bytes, sizeof(Whole));
-      if constexpr (Packs) {
-        const auto* from = reinterpret_cast<const std::byte*>(
-            lane_bytes == 8 ? static_cast<const void*>(source<std::uint64_t>(warp, piece.slot) + lane)
-                            : source<std::uint32_t>(warp, piece.slot) + lane);
-        std::memcpy(reinterpret_cast<std::byte*>(&whole) + piece.offset, from, size);
-      } else {
-        std::uint64_t value = 0;
-        std::memcpy(&value, reinterpret_cast<const std::byte*>(&whole) + piece.offset, size);
-        std::memcpy(warp.registers + piece.slot + static_cast<std::size_t>(lane) * lane_bytes, &value,
-                    lane_bytes);
-      }
-    }
-    if constexpr (Packs) destination<Whole>(warp, op.d)[lane] = whole;
-  });
+/// Bits of element `i`, counted from the low end.
+template <class Part, std::size_t i, class Whole>
+Part part_of(Whole whole) {
+  if constexpr (sizeof(Whole) == 16)
+    return i == 0 ? whole.low : whole.high;
+  else
+    return static_cast<Part>(whole >> (8 * sizeof(Part) * i));
 }
 
-Type element_type(Type whole, std::size_t elements) {
-  switch (static_cast<std::size_t>(bits(whole)) / elements) {
-    case 8:
-      return Type::b8;
-    case 16:
-      return Type::b16;
-    case 32:
-      return Type::b32;
-    case 64:
-      return Type::b64;
-    default:
-      Lowering::unsupported("a vector of this length");
+template <class Whole, class... Parts>
+Whole whole_of(Parts... parts) {
+  if constexpr (sizeof(Whole) == 16) {
+    return {parts...};
+  } else {
+    std::uint64_t whole = 0;
+    int shift = 0;
+    ((whole |= std::uint64_t{parts} << shift, shift += 8 * static_cast<int>(sizeof(parts))), ...);
+    return static_cast<Whole>(whole);
   }
 }
 
-template <bool Packs>
-Handler repack_handler(Type whole) {
-  if (bits(whole) == 128) return repack<Quad, Packs>;
-  if (bits(whole) == 64) return repack<std::uint64_t, Packs>;
-  if (bits(whole) == 32) return repack<std::uint32_t, Packs>;
-  return repack<std::uint32_t, Packs>;  // 16 bits, kept in 4 bytes
+template <class Whole, class Part>
+struct Repack {
+  using Indices = std::make_index_sequence<sizeof(Whole) / sizeof(Part)>;
+  template <std::size_t>
+  using Each = Part;
+
+  static void pack(Warp& warp, const Op& op) {
+    const Slot* slots = warp.launch->program.slots.data() + op.more;
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      map_lanes<Whole, Each<i>...>(warp, op.d, whole_of<Whole, Each<i>...>, slots[i]...);
+    }
+    (Indices{});
+  }
+  static void unpack(Warp& warp, const Op& op) {
+    const Slot* slots = warp.launch->program.slots.data() + op.more;
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      (map_lanes<Part, Whole>(
+           warp, slots[i], [](Whole whole) { return part_of<Part, i>(whole); }, op.a),
+       ...);
+    }
+    (Indices{});
+  }
+};
+
+struct RepackEntry {
+  Type whole, part;
+  Handler pack, unpack;
+};
+template <class Whole, class Part>
+constexpr RepackEntry repack_entry(Type whole, Type part) {
+  return {whole, part, Repack<Whole, Part>::pack, Repack<Whole, Part>::unpack};
 }
+// PTX ISA 9.0, description of mov.
+constexpr RepackEntry kRepacks[] = {
+    repack_entry<std::uint16_t, std::uint8_t>(Type::b16, Type::b8),
+    repack_entry<std::uint32_t, std::uint8_t>(Type::b32, Type::b8),
+    repack_entry<std::uint32_t, std::uint16_t>(Type::b32, Type::b16),
+    repack_entry<std::uint64_t, std::uint16_t>(Type::b64, Type::b16),
+    repack_entry<std::uint64_t, std::uint32_t>(Type::b64, Type::b32),
+    repack_entry<Quad, std::uint64_t>(Type::b128, Type::b64),
+};
 
 Op lower_repack(Lowering& lowering, Type whole, bool packs) {
   const Operand& list = lowering.operand(packs ? 1 : 0);
-  const Type element = element_type(whole, list.elements.size());
-  Op op{.run = packs ? repack_handler<true>(whole) : repack_handler<false>(whole)};
+  const auto entry = std::ranges::find_if(kRepacks, [&](const RepackEntry& each) {
+    return bits(each.whole) == bits(whole) &&
+           bits(each.part) * static_cast<int>(list.elements.size()) == bits(whole);
+  });
+  if (entry == std::end(kRepacks)) Lowering::unsupported("a vector of this length");
+  Op op{.run = packs ? entry->pack : entry->unpack};
   if (packs)
     op.d = lowering.destination(lowering.operand(0), whole);
   else
     op.a = lowering.source(lowering.operand(1), whole);
-  std::vector<Slot> words;
-  for (std::size_t i = 0; i < list.elements.size(); ++i) {
-    words.push_back(packs ? lowering.source(list.elements[i], element)
-                          : lowering.destination(list.elements[i], element));
-    words.push_back(static_cast<Slot>(bytes(element)));
-    words.push_back(static_cast<Slot>(i) * static_cast<Slot>(bytes(element)));
+  std::vector<Slot> slots;
+  for (const Operand& element : list.elements) {
+    slots.push_back(packs ? lowering.source(element, entry->part)
+                          : lowering.destination(element, entry->part));
+    // Elements are written one after the other.
+    if (!packs && slots.back() == op.a) Lowering::unsupported("an element that is the source itself");
   }
-  lowering.more(op, words);
+  lowering.more(op, slots);
   return op;
 }
 
