@@ -91,6 +91,7 @@ class GridRun {
 
   Launch launch_;
   GridWorkspace workspace_;
+  SpecialRows special_rows_;
   std::unique_ptr<Checker> checker_;
   std::vector<std::byte> constants_storage_;
   const std::byte* constants_ = nullptr;
@@ -116,10 +117,13 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
               .print = request.print,
               .stop = false,
               .launch_base = request.launch_base,
-              .clock = 0},
+              .clock = 0,
+              .workspace = 0},
       workspace_(arena, request.cooperative && reads_grid_workspace(program)),
+      special_rows_(program),
       random_(request.options.seed) {
   launch_.parameters.resize(program.parameter_bytes);
+  launch_.workspace = workspace_.address();
   report.counters.ops.resize(program.code.size());
   report.counters.memory_traffic = request.options.count_memory;
   if (request.options.count_memory) {
@@ -269,7 +273,7 @@ void GridRun::start_warp(Warp& warp, Block& block, std::uint32_t index) {
   warp.cluster_arrived = 0;
   warp.spent = 0;
   warp.apart = false;
-  fill_special_rows(warp, workspace_.address());
+  special_rows_.fill(warp);
 }
 
 bool GridRun::run_round() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/ptx/warp.h"
 
@@ -18,10 +19,22 @@ namespace ak::ptx {
 /// from sm_80 on (CUDA C++ Programming Guide, "Shared Memory"). Groups of several warps meet there.
 inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 [[nodiscard]] bool names_reserved_shared(const std::string& name);
-/// Fills the rows of Program::specials of a warp that is about to start.
-/// @param workspace device address of the cooperative grid's workspace; 0: there is none.
-void fill_special_rows(Warp& warp, std::uint64_t workspace);
-/// True when the program asks for that workspace.
+/// The rows of Program::specials, found by name once a launch.
+class SpecialRows {
+ public:
+  explicit SpecialRows(const Program& program);
+  /// Fills them for a warp that is about to start.
+  void fill(Warp& warp) const;
+
+ private:
+  struct Filled {
+    void (*fill)(const Warp&, std::uint64_t* lanes);
+    Slot slot;
+    bool wide;  ///< 64 bits
+  };
+  std::vector<Filled> rows_;
+};
+/// True when the program asks for the cooperative grid's workspace.
 [[nodiscard]] bool reads_grid_workspace(const Program& program);
 
 }  // namespace ak::ptx

@@ -138,6 +138,7 @@ struct Launch {
   bool stop = false;                              ///< set by a fault after which nothing can go on
   std::uint64_t launch_base = 0;  ///< number of the first block, counted over launches (for the checker)
   std::uint64_t clock = 0;        ///< warp instructions so far: what %clock reads
+  std::uint64_t workspace = 0;    ///< device address of the cooperative grid's; 0: there is none
 
   /// Records a fault of lane `lane` of `warp` at `op`. A fault found while checks are off, or one after which
   /// the kernel cannot go on, must also set `stop`.
