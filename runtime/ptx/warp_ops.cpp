@@ -27,27 +27,19 @@ void for_each_group(Warp& warp, const std::uint32_t* masks, F f) {
 
 enum class Shuffle : std::uint32_t { up, down, bfly, idx };
 
+/// Lane to read from, and whether that is in the lane's segment: it reads itself otherwise.
 template <Shuffle Mode>
 int source_lane(int lane, std::uint32_t b, std::uint32_t c, bool& valid) {
   const int bound_bits = static_cast<int>(c & 0x1F), segment = static_cast<int>(c >> 8 & 0x1F);
   const int value = static_cast<int>(b & 0x1F);
-  const int highest = (lane & segment) | (bound_bits & ~segment);
-  const int lowest = lane & segment;
+  const int bound = (lane & segment) | (bound_bits & ~segment);
   int from = 0;
-  if constexpr (Mode == Shuffle::up) {
-    from = lane - value;
-    valid = from >= highest;  // the clamp is a lower bound for .up
-  } else if constexpr (Mode == Shuffle::down) {
-    from = lane + value;
-    valid = from <= highest;
-  } else if constexpr (Mode == Shuffle::bfly) {
-    from = lane ^ value;
-    valid = from <= highest;
-  } else {
-    from = lowest | (value & ~segment);
-    valid = from <= highest;
-  }
-  return valid ? from : lane;
+  if constexpr (Mode == Shuffle::up) from = lane - value;
+  if constexpr (Mode == Shuffle::down) from = lane + value;
+  if constexpr (Mode == Shuffle::bfly) from = lane ^ value;
+  if constexpr (Mode == Shuffle::idx) from = (lane & segment) | (value & ~segment);
+  valid = Mode == Shuffle::up ? from >= bound : from <= bound;
+  return (valid ? from : lane) & (kLanes - 1);
 }
 
 template <Shuffle Mode>
@@ -56,15 +48,16 @@ void shfl(Warp& warp, const Op& op) {
   const std::uint32_t* a = source<std::uint32_t>(warp, op.a);
   const std::uint32_t* b = source<std::uint32_t>(warp, op.b);
   const std::uint32_t* c = source<std::uint32_t>(warp, op.c);
-  alignas(64) std::uint32_t values[kLanes];
-  std::uint32_t valid_lanes = 0;
+  alignas(64) std::int32_t from[kLanes], is_valid[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
     bool valid = false;
-    values[lane] = a[source_lane<Mode>(lane, b[lane], c[lane], valid) & (kLanes - 1)];
-    valid_lanes |= static_cast<std::uint32_t>(valid) << lane;
+    from[lane] = source_lane<Mode>(lane, b[lane], c[lane], valid);
+    is_valid[lane] = valid;
   }
+  alignas(64) std::uint32_t values[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane) values[lane] = a[from[lane]];
   write_lanes(warp, destination<std::uint32_t>(warp, op.d), values);
-  set_predicate(warp, op.aux, valid_lanes);
+  set_predicate(warp, op.aux, to_mask(is_valid));
 }
 
 std::optional<Op> lower_shfl(Lowering& lowering) {
