@@ -33,28 +33,37 @@ typename Columns<T>::Vector load(const T* from) {
   return vector;
 }
 
-/// Four rows of c, one vector wide. Written out: left to itself the compiler keeps the sums in memory.
-template <class T>
+/// Four rows of c, kWide vectors wide.
+template <int kWide, class T>
 void multiply_part(const T* a, const T* b, T* c, int n, int k) {
-  auto sum0 = load(c), sum1 = load(c + n), sum2 = load(c + 2 * n), sum3 = load(c + 3 * n);
+  using Vector = typename Columns<T>::Vector;
+  constexpr int kCount = Columns<T>::kCount;
+  Vector sums[4][kWide];
+#pragma GCC unroll 8
+  for (int i = 0; i < 4 * kWide; ++i)
+    sums[i / kWide][i % kWide] = load(c + i / kWide * n + i % kWide * kCount);
   for (int p = 0; p < k; ++p) {
-    const auto row = load(b + p * n);
-    sum0 += a[p] * row;
-    sum1 += a[k + p] * row;
-    sum2 += a[2 * k + p] * row;
-    sum3 += a[3 * k + p] * row;
+#pragma GCC unroll 8
+    for (int j = 0; j < kWide; ++j) {
+      const Vector row = load(b + p * n + j * kCount);
+#pragma GCC unroll 8
+      for (int i = 0; i < 4; ++i) sums[i][j] += a[i * k + p] * row;
+    }
   }
-  std::memcpy(c, &sum0, sizeof sum0);
-  std::memcpy(c + n, &sum1, sizeof sum1);
-  std::memcpy(c + 2 * n, &sum2, sizeof sum2);
-  std::memcpy(c + 3 * n, &sum3, sizeof sum3);
+#pragma GCC unroll 8
+  for (int i = 0; i < 4 * kWide; ++i)
+    std::memcpy(c + i / kWide * n + i % kWide * kCount, &sums[i / kWide][i % kWide], sizeof(Vector));
 }
 
 template <class T>
 void multiply(const T* a, const T* b, T* c, int m, int n, int k) {
+  constexpr int kCount = Columns<T>::kCount;
   for (int row = 0; row < m; row += 4) {
-    for (int column = 0; column < n; column += Columns<T>::kCount)
-      multiply_part(a + row * k, b + column, c + row * n + column, n, k);
+    const T* rows = a + row * k;
+    int column = 0;
+    for (; column + 2 * kCount <= n; column += 2 * kCount)
+      multiply_part<2>(rows, b + column, c + row * n + column, n, k);
+    if (column < n) multiply_part<1>(rows, b + column, c + row * n + column, n, k);
   }
 }
 
