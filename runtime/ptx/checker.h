@@ -17,6 +17,16 @@ enum class AccessKind : std::uint8_t {
   async_write,  ///< issue of an asynchronous copy: the destination is pending until the wait
 };
 
+/// What all 32 lanes of a warp access when they do so at one address or one after the other.
+struct Run {
+  std::uint64_t address = 0;  ///< of lane 0; a multiple of lane_bytes
+  std::uint32_t lane_bytes = 0;
+  bool uniform = false;
+  [[nodiscard]] std::uint64_t bytes() const {
+    return uniform ? lane_bytes : std::uint64_t{lane_bytes} * kLanes;
+  }
+};
+
 /// The memory and race checker of one launch. Memory handlers call `access` before they touch memory; barrier
 /// and fence handlers tell it what orders what. Knows nothing of registers. One thread.
 ///
@@ -34,6 +44,8 @@ class Checker {
   /// loads give zero).
   [[nodiscard]] std::uint32_t access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses,
                                      std::uint32_t mask, std::uint32_t bytes, AccessKind kind);
+  /// The same for a whole warp, quickly. False: nothing has been recorded, and `access` must judge.
+  [[nodiscard]] bool access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind);
   /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies. True: may go on.
   [[nodiscard]] bool access_range(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane,
                                   std::uint64_t bytes, AccessKind kind);

@@ -149,6 +149,11 @@ Clash GlobalShadow::touch(const Touch& touch, std::uint32_t block, const std::ui
   return clash;
 }
 
+bool GlobalShadow::touch_run(const Touch& touch, std::uint32_t block, std::uint64_t offset,
+                             std::uint64_t bytes) {
+  return touch_span(touch, offset / 4, bytes / 4, Record::make(block, touch.op, false) | Record::kMask);
+}
+
 Clash GlobalShadow::touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                                 std::uint64_t bytes, int lane) {
   const std::uint64_t base = Record::make(block, touch.op, touch.strong), end = offset + bytes;

@@ -136,30 +136,33 @@ Clash SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* off
   return clash;
 }
 
+Clash SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
+  const std::uint64_t words = std::max(1u, touch.bytes / 4);
+  const std::uint64_t base =
+      Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | mask_of(offset, touch.bytes);
+  if (!uniform)
+    return touch_span(
+        touch, {.word = offset / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});
+  const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
+  const bool one = std::popcount(mask) == 1;
+  Clash clash = touch_span(touch, {.word = offset / 4,
+                                   .count = words,
+                                   .base = one ? mine : shared_by_lanes(mine, touch.writes),
+                                   .shift = 63});
+  if (clash.lanes == 0) return clash;
+  clash.lanes = mask;
+  // Of the lanes that all did it, name another than the one that they clash with.
+  const ThreadRecord other{clash.record};
+  const std::uint32_t others = mask & ~(1u << other.lane());
+  if (other.party() == touch.warp && others != 0) clash.lane = std::countr_zero(others);
+  return clash;
+}
+
 Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
                           LanePattern pattern) {
-  const std::uint64_t words = std::max(1u, touch.bytes / 4);
-  const std::uint64_t base = Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) |
-                             mask_of(offsets[0], touch.bytes);
-  if (pattern == LanePattern::uniform) {
-    const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
-    const bool one = std::popcount(mask) == 1;
-    Clash clash = touch_span(touch, {.word = offsets[0] / 4,
-                                     .count = words,
-                                     .base = one ? mine : shared_by_lanes(mine, touch.writes),
-                                     .shift = 63});
-    if (clash.lanes == 0) return clash;
-    clash.lanes = mask;
-    // Of the lanes that all did it, name another than the one that they clash with.
-    const ThreadRecord other{clash.record};
-    const std::uint32_t others = mask & ~(1u << other.lane());
-    if (other.party() == touch.warp && others != 0) clash.lane = std::countr_zero(others);
-    return clash;
-  }
-  if (pattern == LanePattern::consecutive && touch.bytes >= 4)
-    return touch_span(
-        touch,
-        {.word = offsets[0] / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});
+  const bool uniform = pattern == LanePattern::uniform;
+  if (uniform || (pattern == LanePattern::consecutive && touch.bytes >= 4))
+    return touch_run(touch, offsets[0], mask, uniform);
   return touch_scattered(touch, offsets, mask);
 }
 

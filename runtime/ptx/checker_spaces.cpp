@@ -152,6 +152,18 @@ std::uint32_t Checker::State::shared(const Asked& asked, const std::uint64_t* ad
   return mask;
 }
 
+bool Checker::State::shared_run(const Asked& asked, const Run& run) {
+  Block& block = *asked.warp.block;
+  if (run.address > block.shared_bytes || run.bytes() > block.shared_bytes - run.address) return false;
+  std::uint8_t* const states = block.shared_written.data() + run.address;
+  if (asked.touch.reads && first_unwritten(states, run.bytes()) != run.bytes()) return false;
+  const Clash clash = shadow(block).touch_run(asked.touch, run.address, kAllLanes, run.uniform);
+  if (clash.lanes != 0) [[unlikely]]
+    report_clash(asked, clash, 0);
+  if (asked.touch.writes) std::memset(states, 1, run.bytes());
+  return true;
+}
+
 // Other blocks' shared memory: bounds and what has been written. Its clocks are of another block, so races
 // between blocks of a cluster are not looked for.
 std::uint32_t Checker::State::remote(const Asked& asked, Block& owner, std::uint64_t address,
@@ -297,6 +309,23 @@ std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* ad
   if (clash.lanes != 0) [[unlikely]]
     report_clash(asked, clash, kGlobalBase);
   return mask;
+}
+
+bool Checker::State::global_run(const Asked& asked, const Run& run) {
+  const Region* region = launch.arena.find(run.address);
+  if (region == nullptr || !region->mapped || (region->read_only && asked.touch.writes) ||
+      run.bytes() > region->address + region->bytes - run.address)
+    return false;
+  const std::uint64_t offset = run.address - kGlobalBase;
+  std::uint8_t* const states = launch.arena.initialized();
+  if (states != nullptr && asked.touch.reads && first_unwritten(states + offset, run.bytes()) != run.bytes())
+    return false;
+  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
+  if (several_blocks && !region->read_only &&
+      !global_shadow.touch_run(asked.touch, block, offset, run.bytes()))
+    return false;
+  if (states != nullptr && asked.touch.writes) std::memset(states + offset, 1, run.bytes());
+  return true;
 }
 
 bool Checker::State::global_range(const Asked& asked, std::uint64_t address, int lane) {

@@ -126,6 +126,28 @@ Json to_json(const std::map<Type, std::uint64_t>& flops) {
   return json;
 }
 
+bool is_shared(Space space) { return space == Space::shared || space == Space::shared_cluster; }
+
+InstructionClass kind_of(const Warp& warp, const Op& op) {
+  const Program& program = warp.launch->program;
+  return program.facts[program.index_of(op)].kind;
+}
+
+/// @param request bytes, sectors, wavefronts and conflicts of one warp-wide request; the rest follows.
+void add_request(Warp& warp, const Op& op, Space space, MemoryCount request) {
+  if (is_shared(space)) {
+    const std::uint64_t least = (request.bytes + kWavefrontBytes - 1) / kWavefrontBytes;
+    request.bank_conflicts = std::max(request.shared_wavefronts, least) - least;
+  }
+  if (space == Space::global || space == Space::local)
+    request.ideal_sectors = (request.bytes + kSectorBytes - 1) / kSectorBytes;
+  request.requests = 1;
+  // The source of an asynchronous copy has been counted.
+  if (is_shared(space) && kind_of(warp, op) == InstructionClass::async_copy)
+    request.requests = request.bytes = request.atomic_conflicts = 0;
+  add(warp.launch->counters.memory[warp.launch->program.index_of(op)], request);
+}
+
 }  // namespace
 
 std::string_view to_string(InstructionClass which) { return kClassNames[static_cast<std::size_t>(which)]; }
@@ -160,26 +182,24 @@ std::uint32_t wavefronts_of(const std::uint64_t* offsets, std::uint32_t mask, st
 
 void add_access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, std::uint32_t mask,
                 std::uint32_t bytes) {
-  Launch& launch = *warp.launch;
-  const Index index = launch.program.index_of(op);
-  const InstructionClass kind = launch.program.facts[index].kind;
-  MemoryCount& count = launch.counters.memory[index];
-  const bool shared = space == Space::shared || space == Space::shared_cluster;
-  const std::uint64_t asked = static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
-  if (shared) {
-    const std::uint64_t wavefronts = wavefronts_of(addresses, mask, bytes);
-    const std::uint64_t least = (asked + kWavefrontBytes - 1) / kWavefrontBytes;
-    count.shared_wavefronts += wavefronts;
-    count.bank_conflicts += wavefronts > least ? wavefronts - least : 0;
-    if (kind == InstructionClass::async_copy) return;  // its source has been counted
-  }
-  ++count.requests;
-  count.bytes += asked;
-  if (kind == InstructionClass::atomic) count.atomic_conflicts += repeated_addresses(addresses, mask);
-  if (space != Space::global && space != Space::local) return;
-  count.sectors +=
-      space == Space::local ? local_sectors_of(addresses, mask, bytes) : sectors_of(addresses, mask, bytes);
-  count.ideal_sectors += (asked + kSectorBytes - 1) / kSectorBytes;
+  MemoryCount request{.bytes = static_cast<std::uint64_t>(std::popcount(mask)) * bytes};
+  if (is_shared(space)) request.shared_wavefronts = wavefronts_of(addresses, mask, bytes);
+  if (space == Space::global) request.sectors = sectors_of(addresses, mask, bytes);
+  if (space == Space::local) request.sectors = local_sectors_of(addresses, mask, bytes);
+  if (kind_of(warp, op) == InstructionClass::atomic)
+    request.atomic_conflicts = repeated_addresses(addresses, mask);
+  add_request(warp, op, space, request);
+}
+
+void add_run(Warp& warp, const Op& op, Space space, const Run& run) {
+  MemoryCount request{.bytes = std::uint64_t{kLanes} * run.lane_bytes};
+  // Lanes that go together have a word of each bank, or all the same one.
+  if (is_shared(space))
+    request.shared_wavefronts = std::max<std::uint64_t>(1, request.bytes / kWavefrontBytes);
+  if (space == Space::global)
+    request.sectors = (run.address + run.bytes() - 1) / kSectorBytes - run.address / kSectorBytes + 1;
+  if (run.uniform && kind_of(warp, op) == InstructionClass::atomic) request.atomic_conflicts = kLanes - 1;
+  add_request(warp, op, space, request);
 }
 
 CounterSummary summarize(const Program& program, const Counters& counters) {

@@ -22,6 +22,10 @@ class GlobalShadow {
   /// Offsets count from the arena's base. touch.warp is not looked at.
   [[nodiscard]] Clash touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
                             std::uint32_t mask, LanePattern pattern);
+  /// All of [offset, offset + bytes), whole words, by accesses that are not strong. False: other blocks have
+  /// been there; nothing is recorded, and `touch` must judge.
+  [[nodiscard]] bool touch_run(const Touch& touch, std::uint32_t block, std::uint64_t offset,
+                               std::uint64_t bytes);
   [[nodiscard]] Clash touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                                   std::uint64_t bytes, int lane);
   void released(std::uint32_t block);

@@ -227,11 +227,10 @@ Pattern pattern_of(const T* bases, std::uint32_t bytes) {
   return unequal == 0 ? Pattern::uniform : uneven == 0 ? Pattern::consecutive : Pattern::scattered;
 }
 
-/// The common case: a whole warp, nobody who checks or counts, uniform or consecutive addresses in bounds.
-/// False: everything else, faults included.
-bool resolve_quickly(const Warp& warp, const Op& op, const AccessRequest& request, Access& access) {
-  const Launch& launch = *warp.launch;
-  if (warp.mask != kAllLanes || launch.checker != nullptr || launch.counters.memory_traffic) return false;
+/// The common case: a whole warp at uniform or consecutive addresses in bounds, with which the checker finds
+/// nothing wrong. False: everything else, and nothing has been recorded.
+bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Access& access) {
+  if (warp.mask != kAllLanes) return false;
   std::uint64_t address = 0;
   if ((op.aux & kWideBase) != 0) {
     const std::uint64_t* bases = source<std::uint64_t>(warp, op.a);
@@ -255,6 +254,11 @@ bool resolve_quickly(const Warp& warp, const Op& op, const AccessRequest& reques
   access.base =
       within(range.host, range.bytes, address - range.first, access.stride * (kLanes - 1) + request.bytes);
   if (access.base == nullptr) return false;
+  const Run run{address, request.bytes, access.pattern == Pattern::uniform};
+  if (Checker* const checker = warp.launch->checker; checker != nullptr && space != Space::param) {
+    if (!checker->access_run(warp, op, space, run, request.kind)) return false;
+  }
+  count_run(warp, op, space, run);
   access.mask = kAllLanes;
   access.failed = 0;
   access.shared = is_shared(space) ? kAllLanes : 0;

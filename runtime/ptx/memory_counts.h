@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/ptx/checker.h"
 #include "runtime/ptx/warp.h"
 
 namespace ak::ptx {
@@ -10,10 +11,16 @@ namespace ak::ptx {
 /// Adds a warp-wide access to the op's MemoryCount.
 void add_access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, std::uint32_t mask,
                 std::uint32_t bytes);
+/// The same for a whole warp.
+void add_run(Warp& warp, const Op& op, Space space, const Run& run);
 inline void count_access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses,
                          std::uint32_t mask, std::uint32_t bytes) {
   if (warp.launch->counters.memory_traffic && mask != 0) [[unlikely]]
     add_access(warp, op, space, addresses, mask, bytes);
+}
+inline void count_run(Warp& warp, const Op& op, Space space, const Run& run) {
+  if (warp.launch->counters.memory_traffic) [[unlikely]]
+    add_run(warp, op, space, run);
 }
 
 }  // namespace ak::ptx

@@ -48,6 +48,8 @@ class SharedShadow {
   /// `offsets` of all 32 lanes lie in bounds; only those in `mask` count.
   [[nodiscard]] Clash touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
                             LanePattern pattern);
+  /// Lanes in `mask` at one offset, or all 32 one after the other, then of at least a word each.
+  [[nodiscard]] Clash touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform);
   [[nodiscard]] Clash touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane);
   /// A copy issued before has written its destination; lane < 0: the copy engine has, for who acquires.
   void completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane);
