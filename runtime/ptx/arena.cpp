@@ -219,6 +219,7 @@ const Region* Arena::nearest(std::uint64_t address, std::uint64_t reach) const n
 
 void Arena::track_initialized(bool on) {
   if (on == (initialized_ != nullptr)) return;
+  for (Region& region : regions_) region.written.reset();
   if (on) {
     initialized_ = static_cast<std::uint8_t*>(reserve(capacity_));
   } else {
@@ -227,8 +228,19 @@ void Arena::track_initialized(bool on) {
   }
 }
 
+bool Arena::all_written(const Region& region) noexcept {
+  AK_ASSERT(region.read_only && initialized_ != nullptr, "kernels write to the others unnoticed");
+  std::optional<bool>& written = regions_[static_cast<std::size_t>(&region - regions_.data())].written;
+  if (!written)
+    written = std::memchr(initialized_ + (region.address - kGlobalBase), 0, region.bytes) == nullptr;
+  return *written;
+}
+
 void Arena::mark_initialized(std::uint64_t address, std::uint64_t bytes, bool initialized) noexcept {
   if (initialized_ == nullptr || host(address, bytes) == nullptr) return;
+  for (Region& region : regions_) {
+    if (address < region.address + region.bytes && region.address < address + bytes) region.written.reset();
+  }
   std::uint8_t* states = initialized_ + (address - kGlobalBase);
   if (initialized) {
     std::memset(states, 1, bytes);

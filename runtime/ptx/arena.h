@@ -32,7 +32,8 @@ struct Region {
   std::uint64_t bytes = 0;
   std::string name;  ///< "output 'y'"
   bool read_only = false;
-  bool mapped = true;  ///< false: reserved, but an access is a fault
+  bool mapped = true;                          ///< false: reserved, but an access is a fault
+  std::optional<bool> written = std::nullopt;  ///< every byte; nothing: somebody must look
 };
 inline constexpr std::uint64_t kRegionGranule = 256;
 
@@ -78,6 +79,8 @@ class Arena {
   void track_initialized(bool on);
   [[nodiscard]] bool tracks_initialized() const noexcept { return initialized_ != nullptr; }
   void mark_initialized(std::uint64_t address, std::uint64_t bytes, bool initialized) noexcept;
+  /// Whether every byte of a read-only region is initialised: remembered until the host marks any of it.
+  [[nodiscard]] bool all_written(const Region& region) noexcept;
   /// One byte per byte of memory, 1: initialised; null when not tracked. Index: address - kGlobalBase.
   [[nodiscard]] std::uint8_t* initialized() const noexcept { return initialized_; }
 

@@ -103,9 +103,11 @@ std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::
 }
 
 bool Checker::access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind) {
-  if (run.lane_bytes < 4 || kind == AccessKind::atomic || kind == AccessKind::async_write) return false;
+  if (kind == AccessKind::atomic || kind == AccessKind::async_write) return false;
   const Asked asked{
       .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, run.lane_bytes, kind)};
+  if (space == Space::local) return state_->local_run(asked, run);
+  if (run.lane_bytes < 4) return false;  // races are looked for in whole words
   if (space == Space::shared || space == Space::shared_cluster) return state_->shared_run(asked, run);
   return state_->global_run(asked, run);
 }

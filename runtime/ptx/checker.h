@@ -17,7 +17,8 @@ enum class AccessKind : std::uint8_t {
   async_write,  ///< issue of an asynchronous copy: the destination is pending until the wait
 };
 
-/// What all 32 lanes of a warp access when they do so at one address or one after the other.
+/// What all 32 lanes of a warp access when they do so at one address or one after the other. In local memory
+/// the address is each lane's own offset, and uniform.
 struct Run {
   std::uint64_t address = 0;  ///< of lane 0; a multiple of lane_bytes
   std::uint32_t lane_bytes = 0;

@@ -239,6 +239,16 @@ std::uint32_t Checker::State::local(const Asked& asked, const std::uint64_t* add
   return mask;
 }
 
+bool Checker::State::local_run(const Asked& asked, const Run& run) {
+  std::uint8_t* const states = asked.warp.local_written;
+  if (states == nullptr) return true;
+  Offsets offsets;
+  for (std::uint64_t i = 0; i < kLanes; ++i) offsets.at[i] = run.address + i * launch.program.local_bytes;
+  if (asked.touch.reads && unwritten(states, offsets, run.lane_bytes) != 0) return false;
+  if (asked.touch.writes) mark(states, offsets, run.lane_bytes);
+  return true;
+}
+
 std::uint32_t Checker::State::parameters(const Asked& asked, const std::uint64_t* addresses,
                                          std::uint32_t mask) {
   Offsets offsets;
@@ -318,8 +328,9 @@ bool Checker::State::global_run(const Asked& asked, const Run& run) {
     return false;
   const std::uint64_t offset = run.address - kGlobalBase;
   std::uint8_t* const states = launch.arena.initialized();
-  if (states != nullptr && asked.touch.reads && first_unwritten(states + offset, run.bytes()) != run.bytes())
-    return false;
+  const bool look =
+      states != nullptr && asked.touch.reads && !(region->read_only && launch.arena.all_written(*region));
+  if (look && first_unwritten(states + offset, run.bytes()) != run.bytes()) return false;
   const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
   if (several_blocks && !region->read_only &&
       !global_shadow.touch_run(asked.touch, block, offset, run.bytes()))

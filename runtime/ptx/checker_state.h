@@ -49,6 +49,7 @@ struct Checker::State {
   [[nodiscard]] std::uint32_t global_by_lane(const Asked& asked, const std::uint64_t* addresses,
                                              std::uint32_t mask);
   [[nodiscard]] bool global_run(const Asked& asked, const Run& run);
+  [[nodiscard]] bool local_run(const Asked& asked, const Run& run);
   [[nodiscard]] bool shared_run(const Asked& asked, const Run& run);
   [[nodiscard]] bool global_range(const Asked& asked, std::uint64_t address, int lane);
   [[nodiscard]] bool shared_range(const Asked& asked, std::uint64_t address, int lane);

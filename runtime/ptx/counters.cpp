@@ -198,6 +198,8 @@ void add_run(Warp& warp, const Op& op, Space space, const Run& run) {
     request.shared_wavefronts = std::max<std::uint64_t>(1, request.bytes / kWavefrontBytes);
   if (space == Space::global)
     request.sectors = (run.address + run.bytes() - 1) / kSectorBytes - run.address / kSectorBytes + 1;
+  if (space == Space::local)
+    request.sectors = std::max<std::uint64_t>(kLanes * kBankBytes, request.bytes) / kSectorBytes;
   if (run.uniform && kind_of(warp, op) == InstructionClass::atomic) request.atomic_conflicts = kLanes - 1;
   add_request(warp, op, space, request);
 }

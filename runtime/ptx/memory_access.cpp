@@ -227,6 +227,12 @@ Pattern pattern_of(const T* bases, std::uint32_t bytes) {
   return unequal == 0 ? Pattern::uniform : uneven == 0 ? Pattern::consecutive : Pattern::scattered;
 }
 
+/// Local memory at one offset of every lane.
+void scatter_by_lane(Access& access, const Range& range) {
+  access.pattern = Pattern::scattered;
+  for (std::uint64_t i = 0; i < kLanes; ++i) access.pointers[i] = access.base + i * range.lane_bytes;
+}
+
 /// The common case: a whole warp at uniform or consecutive addresses in bounds, with which the checker finds
 /// nothing wrong. False: everything else, and nothing has been recorded.
 bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Access& access) {
@@ -247,8 +253,10 @@ bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Acc
     space = space_of_window(address & kWindowMask);
     if (space != Space::global) address &= ~kWindowMask;
   }
-  const bool writable = space == Space::global || is_shared(space);
-  if (space == Space::local || (request.purpose != Purpose::load && !writable)) return false;
+  const bool local = space == Space::local;
+  if (local && (access.pattern != Pattern::uniform || request.purpose == Purpose::update)) return false;
+  const bool writable = local || space == Space::global || is_shared(space);
+  if (request.purpose != Purpose::load && !writable) return false;
   const Range range = range_of(warp, space);
   access.stride = access.pattern == Pattern::uniform ? 0 : request.bytes;
   access.base =
@@ -262,6 +270,7 @@ bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Acc
   access.mask = kAllLanes;
   access.failed = 0;
   access.shared = is_shared(space) ? kAllLanes : 0;
+  if (local) scatter_by_lane(access, range);
   return true;
 }
 

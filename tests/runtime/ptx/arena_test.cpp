@@ -150,6 +150,27 @@ void check_all(const Arena& arena, const std::map<std::uint64_t, Shadow>& live) 
   }
 }
 
+TEST_CASE("a read-only region is known to be written until the host marks it", "[arena]") {
+  Arena arena(kMegabyte);
+  arena.track_initialized(true);
+  const std::uint64_t address = *arena.allocate(1000);
+  arena.set_region(address, 900, "input 'x'", true);
+  const auto written = [&] { return arena.all_written(*arena.find(address)); };
+  arena.mark_initialized(address, 899, true);
+  CHECK_FALSE(written());
+  arena.mark_initialized(address + 899, 101, true);
+  CHECK(written());
+  arena.mark_initialized(address + 900, 100, false);
+  CHECK(written());
+  arena.mark_initialized(address + 450, 1, false);
+  CHECK_FALSE(written());
+  arena.mark_initialized(address, 1000, true);
+  CHECK(written());
+  arena.track_initialized(false);
+  arena.track_initialized(true);
+  CHECK_FALSE(written());
+}
+
 TEST_CASE("random allocations never overlap and are always found", "[arena]") {
   std::mt19937 random(7);
   Arena arena(8 * kMegabyte);

@@ -73,6 +73,37 @@ TEST_CASE("a launch counts what its memory instructions moved") {
   CHECK(to_json(sum)["global"]["sectors"] == 33);
 }
 
+TEST_CASE("whole warps are counted like their lanes") {
+  // Uniform, or one lane after the other; a stride that is neither goes lane by lane.
+  struct Case {
+    const char* elements;
+    std::uint32_t bytes;
+  };
+  for (const Case& c : {Case{"u8 %r9", 1},
+                        {"u16 %r9", 2},
+                        {"u32 %r9", 4},
+                        {"v2.u32 {%r8, %r9}", 8},
+                        {"v4.u32 {%r6, %r7, %r8, %r9}", 16}}) {
+    for (const std::uint64_t step : {std::uint64_t{0}, std::uint64_t{c.bytes}, std::uint64_t{32}}) {
+      INFO(c.elements << " every " << step);
+      const std::string elements(c.elements), type = elements.substr(0, elements.find(' ')),
+                                              list = elements.substr(elements.find(' '));
+      PtxKernel kernel = PtxKernel::body("mov.u32 %r0, %tid.x; mul.lo.u32 %r1, %r0, " + std::to_string(step) +
+                                             "; cvt.u64.u32 %rd0, %r1; add.s64 %rd1, %rd90, %rd0; mov.u32 "
+                                             "%r2, tile; add.u32 %r2, %r2, %r1;\n" +
+                                             "ld.global." + type + list + ", [%rd1+16]; st.shared." + type +
+                                             " [%r2+16]," + list + ";",
+                                         1, ".shared .align 64 .b8 tile[2048];");
+      const auto from = kernel.upload(std::vector<float>(512, 1.0f));
+      const CounterSummary sum = summarize(kernel.program(), counted(kernel, from).counters);
+      CHECK(sum.global.bytes == 32 * c.bytes);
+      CHECK(sum.global.sectors == sectors_of(strided(step, from + 16).data(), kAll, c.bytes));
+      CHECK(sum.shared.shared_wavefronts == wavefronts_of(strided(step, 16).data(), kAll, c.bytes));
+      CHECK(sum.shared.requests == 1);
+    }
+  }
+}
+
 TEST_CASE("local memory interleaves threads, and copies count once") {
   PtxKernel local = PtxKernel::body(".local .align 16 .b8 mine[32]; st.local.b64 [mine+8], %rd90;", 1);
   const auto unused = local.memory(4);
