@@ -23,17 +23,30 @@ constexpr std::array<std::string_view, kInstructionClasses> kClassNames = {
     "global_load",   "global_store", "shared_load",   "shared_store", "local_load",       "local_store",
     "constant_load", "generic_load", "generic_store", "atomic",       "async_copy",       "other"};
 
-/// Wavefronts for the lanes of one part of a warp: the most different words in any bank.
+/// Wavefronts for the lanes of one part of a warp, which ask for at most one wavefront's bytes: the most
+/// different words in any bank.
 std::uint32_t wavefronts_of_part(const std::uint64_t* offsets, std::uint32_t mask, std::uint32_t bytes) {
-  std::vector<std::uint64_t> words;
+  // Words by the line of 32 that they lie in, one bit a bank. Of a misaligned word there are two.
+  std::array<std::uint64_t, 2 * kBanks> lines;
+  std::array<std::uint32_t, 2 * kBanks> banks;
+  std::size_t count = 0;
   for_each_lane(mask, [&](int lane) {
     const std::uint64_t last = (offsets[lane] + bytes - 1) / kBankBytes;
-    for (std::uint64_t word = offsets[lane] / kBankBytes; word <= last; ++word) words.push_back(word);
+    for (std::uint64_t word = offsets[lane] / kBankBytes; word <= last; ++word) {
+      std::size_t found = count;
+      while (found > 0 && lines[found - 1] != word / kBanks) --found;
+      if (found == 0) {
+        found = ++count;
+        lines[found - 1] = word / kBanks;
+        banks[found - 1] = 0;
+      }
+      banks[found - 1] |= 1u << word % kBanks;
+    }
   });
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
   std::array<std::uint32_t, kBanks> in_bank{};
-  for (const std::uint64_t word : words) ++in_bank[word % kBanks];
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t bank = 0; bank < kBanks; ++bank) in_bank[bank] += banks[i] >> bank & 1u;
+  }
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
@@ -171,8 +184,9 @@ std::uint32_t sectors_of(const std::uint64_t* addresses, std::uint32_t mask, std
 
 std::uint32_t wavefronts_of(const std::uint64_t* offsets, std::uint32_t mask, std::uint32_t bytes) {
   if (bytes == 0) return 0;
+  AK_ASSERT(bytes <= kWavefrontBytes, "one lane asks for no more than a wavefront");
   // As many lanes as could fill one wavefront go together.
-  const auto together = static_cast<int>(std::clamp<std::uint64_t>(kWavefrontBytes / bytes, 1, kLanes));
+  const auto together = static_cast<int>(std::min<std::uint64_t>(kWavefrontBytes / bytes, kLanes));
   const std::uint32_t part = together == kLanes ? kAllLanes : (1u << together) - 1;
   std::uint32_t wavefronts = 0;
   for (int lane = 0; lane < kLanes; lane += together)

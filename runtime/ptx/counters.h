@@ -64,9 +64,9 @@ struct LineCounters {
 /// Distinct 32-byte sectors touched by `bytes` at each address of a lane in `mask`.
 [[nodiscard]] std::uint32_t sectors_of(const std::uint64_t* addresses, std::uint32_t mask,
                                        std::uint32_t bytes);
-/// Wavefronts of a shared memory access of 32 banks of 4 bytes: lanes in `mask` at byte `offsets`; equal
-/// words are broadcast; accesses of 8 and 16 bytes go by half and quarter warps (CUDA C++ Programming Guide,
-/// "Shared Memory").
+/// Wavefronts of a shared memory access of 32 banks of 4 bytes: lanes in `mask` at byte `offsets`, of at most
+/// 128 bytes each; equal words are broadcast; accesses of 8 and 16 bytes go by half and quarter warps (CUDA
+/// C++ Programming Guide, "Shared Memory").
 [[nodiscard]] std::uint32_t wavefronts_of(const std::uint64_t* offsets, std::uint32_t mask,
                                           std::uint32_t bytes);
 
