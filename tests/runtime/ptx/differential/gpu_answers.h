@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/device_facts.h"
+#include "runtime/device_context.h"
+#include "runtime/device_memory.h"
+#include "tests/runtime/ptx/differential/differential_case.h"
+
+namespace ak::ptx::differential {
+
+/// Output of a kernel on the GPU, or what its driver said when it refused the kernel (and no output).
+struct GpuAnswer {
+  std::vector<std::byte> output;
+  std::string refusal;
+};
+
+/// GPU 0. One at a time, one thread.
+class Gpu {
+ public:
+  /// Throws Error(environment) when there is no driver or no GPU.
+  Gpu();
+  [[nodiscard]] const DeviceFacts& facts() const { return context_.facts(); }
+  /// Runs cases that make one module, parallel to them. Throws CudaError when a kernel fails while it runs,
+  /// naming it: the context is lost then.
+  [[nodiscard]] std::vector<GpuAnswer> answers(std::span<const Case> cases);
+
+ private:
+  GpuAnswer run(CUfunction function, const Case& one);
+
+  runtime::DeviceContext context_;
+  runtime::DeviceBuffer inputs_, outputs_;
+};
+
+}  // namespace ak::ptx::differential
