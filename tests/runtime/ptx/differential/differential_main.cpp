@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string folder, suite, name;
-  bool verbose = false;
+  bool verbose = false, nan_bits = false;
   int programs = 1000;
   std::uint64_t seed = 0;
 };
@@ -162,7 +162,9 @@ int compare(const Options& options) {
     tally.suite = suite.name;
     for (const Case& one : suite.cases) {
       if (!chosen(options, one)) continue;
-      const CaseReport report = examine(one, *answers);
+      Case asked = one;
+      if (options.nan_bits && one.rule.agreement == Agreement::any_nan) asked.rule = {};
+      const CaseReport report = examine(asked, *answers);
       tally.add(report);
       print(report, options);
     }
@@ -207,6 +209,9 @@ int run(int argc, char** argv) {
     if (verb != live) command->add_option("--suite", options.suite, "only this suite");
     if (verb == compare || verb == show)
       command->add_option("--case", options.name, "only cases whose name begins so");
+    if (verb == compare)
+      command->add_flag("--nan-bits", options.nan_bits,
+                        "NaNs must agree in their bits where PTX leaves them open too");
     if (verb == compare || verb == live)
       command->add_flag("--verbose", options.verbose, "up to 1000 differences of a case, not 3");
     return command;

@@ -17,8 +17,12 @@ struct Format {
   int exponent_bits, fraction_bits;
 };
 
+// How many values of float_values() are the first ones: zeros, subnormal numbers, the ends of the range,
+// infinities and NaNs.
+constexpr std::uint32_t kSpecials = 17;
+
 // Zeros, ones, ends of the ranges, numbers halfway between two neighbours of narrower formats, infinities and
-// NaNs of both kinds; each with both signs.
+// NaNs of both kinds; the positive ones first, then in the same order the negative ones.
 Values float_values(const Format& format) {
   const int f = format.fraction_bits;
   const std::uint64_t one = 1, fraction = (one << f) - 1, top = (one << format.exponent_bits) - 1;
@@ -68,35 +72,18 @@ Values shift_values() {
   return values;
 }
 
-Values both_halves(const Values& halves) {
-  Values values;
-  for (std::size_t i = 0; i < halves.size(); ++i)
-    values.push_back(halves[i] | halves[(i * 7 + 3) % halves.size()] << 16);
-  return values;
-}
-
 const std::map<std::string, Values, std::less<>>& tables() {
   static const std::map<std::string, Values, std::less<>> all = [] {
-    const Values f16 = float_values({5, 10}), bf16 = float_values({8, 7});
-    return std::map<std::string, Values, std::less<>>{{"8", integer_values(8)},
-                                                      {"16", integer_values(16)},
-                                                      {"32", integer_values(32)},
-                                                      {"64", integer_values(64)},
-                                                      {"f16", f16},
-                                                      {"bf16", bf16},
-                                                      {"f16x2", both_halves(f16)},
-                                                      {"bf16x2", both_halves(bf16)},
-                                                      {"f32", float_values({8, 23})},
-                                                      {"f64", float_values({11, 52})},
-                                                      {"shift", shift_values()},
-                                                      {"x2", both_halves(integer_values(16))}};
+    return std::map<std::string, Values, std::less<>>{
+        {"8", integer_values(8)},       {"16", integer_values(16)},      {"32", integer_values(32)},
+        {"64", integer_values(64)},     {"f16", float_values({5, 10})},  {"bf16", float_values({8, 7})},
+        {"f32", float_values({8, 23})}, {"f64", float_values({11, 52})}, {"shift", shift_values()}};
   }();
   return all;
 }
 
 /// What the types of integers are called in tables().
 std::string_view table_name(std::string_view type) {
-  if (type == "u16x2" || type == "s16x2") return "x2";
   if (type.starts_with('f') || type.starts_with('b') ? tables().contains(type) : type == "shift") return type;
   return type.substr(1);
 }
@@ -129,8 +116,18 @@ std::uint64_t value_of(std::string_view type, Random& random) {
     const float value = (static_cast<float>(random.below(1u << 24)) / (1u << 23) - 1.0f) * 6.28f;
     return std::bit_cast<std::uint32_t>(value);
   }
-  if (type == "e4m3x2" || type == "e5m2x2" || random.chance(25)) return random.bits() & all;
-  return random.pick(tables().at(std::string(table_name(type))));
+  if (type == "subnormal") return random.bits() & 0x807fffffu;
+  if (type.starts_with('e') || random.chance(20)) return random.bits() & all;
+  if (type.ends_with("16x2")) {
+    const std::uint64_t low = value_of(type.substr(0, type.size() - 2), random);
+    return low | value_of(type.substr(0, type.size() - 2), random) << 16;
+  }
+  const Values& table = tables().at(std::string(table_name(type)));
+  const bool is_float = type == table_name(type) && type != "shift";
+  // Operations on two special values are what formats differ in, so they must not be rare.
+  if (is_float && random.chance(30))
+    return table[random.below(kSpecials) + (random.chance(50) ? table.size() / 2 : 0)];
+  return random.pick(table);
 }
 
 }  // namespace ak::ptx::differential

@@ -25,7 +25,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// A value of `type` ("f32", "s16", "f16x2", "shift", ...) in the low bits: three times of four one from the
+/// A value of `type` ("f32", "s16", "f16x2", "shift", ...) in the low bits: mostly one from the
 /// table of edge values, else random.
 [[nodiscard]] std::uint64_t value_of(std::string_view type, Random& random);
 /// Width of a register for `type`: 16, 32 or 64.
