@@ -89,8 +89,9 @@ void float_to_tf32_lanes(Warp& warp, const Op& op) {
       warp, op.d,
       [flags](float value) {
         if ((flags & kConvertRelu) != 0) value = clamp_negative(value);
-        if ((flags & kConvertSatfinite) != 0) value = clamp_magnitude(value, kLargest);
-        return float_to_tf32<kRounding>(value);
+        const std::uint32_t rounded = float_to_tf32<kRounding>(value);
+        if ((flags & kConvertSatfinite) == 0) return rounded;
+        return bits_of(clamp_magnitude(float_of(rounded), kLargest));
       },
       op.a);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ptx/half_ops.h"
 
+#include <cmath>
 #include <string>
 
 #include "runtime/ptx/lanes.h"
@@ -74,13 +75,21 @@ inline float clamp(float value, std::uint32_t flags) {
   return value;
 }
 
+/// What is too small for a normal number before it is rounded becomes a zero of its sign (seen on an H200:
+/// what would be rounded up to the smallest normal number too).
+template <class H>
+float flush_result(float value) {
+  constexpr float kSmallest = std::is_same_v<H, F16> ? 0x1p-14f : 0x1p-126f;
+  return std::abs(value) < kSmallest ? std::copysign(0.0f, value) : value;
+}
+
 template <class H, class F, bool kPlain, class... Codes>
 std::uint32_t compute(std::uint32_t flags, Codes... codes) {
   if constexpr (kPlain) return H::encode(F::template of<H>(H::decode(codes)...));
   const bool ftz = (flags & kFtz) != 0;
   const float value = F::template of<H>(H::decode(ftz ? flush<H>(codes) : codes)...);
-  const std::uint32_t code = H::encode(clamp(value, flags));
-  return ftz ? flush<H>(code) : code;
+  const float clamped = clamp(value, flags);
+  return H::encode(ftz ? flush_result<H>(clamped) : clamped);
 }
 
 /// f on the halves of 32-bit lanes: both, or the lower one.

@@ -126,10 +126,16 @@ struct Maximum {
   }
 };
 struct MinimumRelu {
-  std::int32_t operator()(std::int32_t a, std::int32_t b) const { return std::max(0, std::min(a, b)); }
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::max(T{0}, std::min(a, b));
+  }
 };
 struct MaximumRelu {
-  std::int32_t operator()(std::int32_t a, std::int32_t b) const { return std::max(0, std::max(a, b)); }
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::max(T{0}, std::max(a, b));
+  }
 };
 /// |a - b| + c
 struct SumAbsoluteDifference {
@@ -376,6 +382,7 @@ std::optional<Op> lower_extreme(Lowering& lowering) {
   if (lowering.operand_count() != 3) Lowering::unsupported("three inputs of integers");
   lowering.accept_modifiers({"relu"});
   if (lowering.has("relu")) {
+    if (type == Type::s16x2) return plain(lowering, Halves<std::int16_t, Relu>::run, Type::b32);
     if (type != Type::s32) Lowering::unsupported(".relu of this type");
     return plain(lowering, Binary<std::int32_t, Relu>::run, type);
   }
@@ -413,9 +420,22 @@ void multiply24(Warp& warp, const Op& op) {
       },
       op.a, op.b, op.c);
 }
+void multiply24_saturate(Warp& warp, const Op& op) {
+  map_lanes<std::int32_t, std::uint32_t, std::uint32_t, std::int32_t>(
+      warp, op.d,
+      [](std::uint32_t a, std::uint32_t b, std::int32_t c) {
+        const auto product = static_cast<std::int32_t>(product24<true>(a, b) >> 16);
+        return saturate(std::int64_t{product} + c);
+      },
+      op.a, op.b, op.c);
+}
 template <bool Adds>
 std::optional<Op> lower_24(Lowering& lowering) {
-  lowering.accept_modifiers({"lo", "hi"});
+  lowering.accept_modifiers({"lo", "hi", Adds ? "sat" : "hi"});
+  if (lowering.has("sat")) {
+    if (lowering.type() != Type::s32 || !lowering.has("hi")) Lowering::unsupported(".sat of this form");
+    return plain(lowering, multiply24_saturate, Type::s32);
+  }
   const bool is_signed_type = lowering.type() == Type::s32, high = lowering.has("hi");
   const Handler run = is_signed_type
                           ? (high ? multiply24<true, true, Adds> : multiply24<true, false, Adds>)

@@ -189,9 +189,13 @@ template <FloatFormat kFrom>
   return magnitude > 0x7F800000u ? kCanonicalHalfNan : code;
 }
 [[nodiscard]] constexpr std::uint32_t float_to_bf16(float value) { return encode<kBf16>(value); }
-/// A float whose low 13 bits are zero; NaN gives the canonical NaN.
+/// A float whose low 13 bits are zero; NaN gives the canonical NaN. To nearest with ties away, payloads that
+/// round to nothing give an infinity (seen on an H200).
 template <Rounding kRounding, bool kSatfinite = false>
 [[nodiscard]] constexpr std::uint32_t float_to_tf32(float value) {
+  const std::uint32_t given = std::bit_cast<std::uint32_t>(value), payload = given & 0x7FFFFFu;
+  const bool not_a_number = (given & 0x7FFFFFFFu) > 0x7F800000u;
+  if (kRounding == Rounding::nearest_away && not_a_number && payload < 0x1000u) return given & 0xFF800000u;
   const std::uint32_t bits = encode<kTf32, kRounding, kSatfinite>(value) << 13;
   return bits == kTf32.nan << 13 ? kCanonicalNan : bits;
 }

@@ -107,8 +107,11 @@ template <std::uint32_t kQuarters>
 
 }  // namespace detail
 
-/// Subnormals and -0 are their own sines.
-[[nodiscard]] inline float approximate_sin(float x) { return detail::approximate_sine<0>(x); }
+/// Zero is its own sine, and subnormals count as zero also without .ftz (seen on an H200).
+[[nodiscard]] inline float approximate_sin(float x) {
+  const float sine = detail::approximate_sine<0>(x);
+  return (bits_of(x) & kExponentMask) == 0 ? float_of(bits_of(x) & kSignBit) : sine;
+}
 [[nodiscard]] inline float approximate_cos(float x) { return detail::approximate_sine<1>(x); }
 
 /// Subnormals and zeros are their own results.

@@ -471,6 +471,9 @@ TEST_CASE("cvt to tf32 keeps ten bits of the mantissa") {
         [&, d = direction, r = relu, s = satfinite](std::size_t i) {
           float value = from_bits(floats[i]);
           if (r && value <= 0) value = 0;
+          // A GPU rounds the payload too: one that becomes nothing leaves an infinity.
+          const bool lost = std::isnan(value) && d == Direction::away && (floats[i] & 0x7FFFFFu) < 0x1000u;
+          if (lost) value = from_bits(floats[i] & 0xFF800000u);
           return std::isnan(value) ? 0x7FFFFFFFu : tf32.round(value, 0, d, s) << 13;
         },
         describe(floats));

@@ -106,7 +106,13 @@ std::uint16_t flush(const Kind& kind, std::uint32_t code, bool ftz) {
 }
 
 std::uint16_t finish(const Kind& kind, long double sum, long double error, const Modifiers& modifiers) {
-  const std::uint16_t code = flush(kind, kind.format.round(sum, error, Direction::nearest), modifiers.ftz);
+  // A GPU flushes what is below the smallest normal number before it rounds.
+  const long double smallest = kind.format.value(1u << kind.mantissa_bits);
+  const bool below =
+      std::abs(sum) < smallest || (std::abs(sum) == smallest && error != 0 && (error < 0) == (sum > 0));
+  const std::uint16_t code =
+      modifiers.ftz && below ? static_cast<std::uint16_t>(std::signbit(sum) ? 0x8000u : 0u)
+                             : flush(kind, kind.format.round(sum, error, Direction::nearest), modifiers.ftz);
   const long double value = kind.format.value(code);
   if (modifiers.sat) {
     if (!(value > 0)) return 0;

@@ -14,24 +14,14 @@ namespace {
 using namespace ak;
 using namespace ak::ptx::differential;
 
-// Instructions of sm_90a that are refused, which is no wrong answer. Everything else must agree.
-constexpr std::array<std::string_view, 3> kUnsupported = {"mad24.hi.sat.s32", "min.relu.s16x2",
-                                                          "max.relu.s16x2"};
-
-bool may_be_unsupported(const std::string& name) {
-  return std::any_of(kUnsupported.begin(), kUnsupported.end(),
-                     [&](std::string_view one) { return name.starts_with(one); });
-}
-
 void expect_agreement(const Suite& suite) {
   const auto answers = read_answers(answers_path(AK_DIFFERENTIAL_ANSWERS, suite.name));
   INFO(suite.name);
   if (!answers) FAIL(answers.error().message);
   for (const Case& one : suite.cases) {
     const CaseReport report = examine(one, *answers);
-    const bool good = report.verdict == Verdict::agrees || report.verdict == Verdict::refused ||
-                      (report.verdict == Verdict::unsupported && may_be_unsupported(one.name));
-    if (!good) FAIL_CHECK(describe(report, 3));
+    if (report.verdict != Verdict::agrees && report.verdict != Verdict::refused)
+      FAIL_CHECK(describe(report, 3));
   }
 }
 

@@ -117,6 +117,11 @@ std::uint64_t value_of(std::string_view type, Random& random) {
     return std::bit_cast<std::uint32_t>(value);
   }
   if (type == "subnormal") return random.bits() & 0x807fffffu;
+  // Ranges outside of which PTX leaves the result open.
+  if (type == "field") return random.chance(60) ? random.below(66) : random.below(256);
+  if (type == "lane") return random.below(32);
+  if (type == "nth") return static_cast<std::uint32_t>(static_cast<int>(random.below(81)) - 40);
+  if (type == "below_one") return 0x3f800000u - random.below(5);
   if (type.starts_with('e') || random.chance(20)) return random.bits() & all;
   if (type.ends_with("16x2")) {
     const std::uint64_t low = value_of(type.substr(0, type.size() - 2), random);

@@ -89,6 +89,10 @@ void add_approximations(Sweep& sweep) {
               close_to(power(-21), power(-21)));
     sweep.add(fmt::format("sin.approx{}.f32 %d, %a;", flush), "f32", {"angle"}, close_to(0, power(-19.5)));
     sweep.add(fmt::format("cos.approx{}.f32 %d, %a;", flush), "f32", {"angle"}, close_to(0, power(-19.5)));
+    // Results around the smallest normal number: which side of rounding they are flushed on.
+    sweep.add(fmt::format("mul.rn{}.f32 %d, %a, 0f00800000;", flush), "f32", {"below_one"});
+    sweep.add(fmt::format("mul.rp{}.f32 %d, %a, 0f00800000;", flush), "f32", {"below_one"});
+    sweep.add(fmt::format("fma.rn{}.f32 %d, %a, 0f00800000, 0f80000000;", flush), "f32", {"below_one"});
     // The bound says nothing of so small numbers; the GPU's answer is the definition.
     for (const char* op : {"sin", "cos"})
       sweep.add(fmt::format("{{ {}.approx{}.f32 %d, %a; }}", op, flush), "f32", {"subnormal"});

@@ -118,14 +118,14 @@ void add_fields(Sweep& sweep) {
     for (const char sign : {'u', 's'}) {
       sweep.add(fmt::format("bfind.{}{} %d, %a;", sign, width), "u32", {t});
       sweep.add(fmt::format("bfind.shiftamt.{}{} %d, %a;", sign, width), "u32", {t});
-      sweep.add(fmt::format("bfe.{}{} %d, %a, %b, %c;", sign, width), t, {t, "shift", "shift"});
-      sweep.add(fmt::format("bfe.{}{} %d, %a, %b, 8;", sign, width), t, {t, "shift"});
+      sweep.add(fmt::format("bfe.{}{} %d, %a, %b, %c;", sign, width), t, {t, "field", "field"});
+      sweep.add(fmt::format("bfe.{}{} %d, %a, %b, 8;", sign, width), t, {t, "field"});
     }
-    sweep.add(fmt::format("mov.b32 %t, 11;\nbfi.{} %d, %a, %a, %b, %c;", t), t, {t, "shift", "shift"});
-    sweep.add(fmt::format("bfi.{} %d, %a, %b, %c, 7;", t), t, {t, t, "shift"});
+    sweep.add(fmt::format("mov.b32 %t, 11;\nbfi.{} %d, %a, %a, %b, %c;", t), t, {t, "field", "field"});
+    sweep.add(fmt::format("bfi.{} %d, %a, %b, %c, 7;", t), t, {t, t, "field"});
   }
-  sweep.add("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "shift", "s32"});
-  sweep.add("fns.b32 %d, %a, 3, %b;", "b32", {"b32", "s32"});
+  sweep.add("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "lane", "nth"});
+  sweep.add("fns.b32 %d, %a, 3, %b;", "b32", {"b32", "nth"});
   for (const char* mode : {"clamp", "wrap"}) {
     for (const std::string& t : kWords)
       sweep.add(fmt::format("szext.{}.{} %d, %a, %b;", mode, t), "b32", {"b32", "shift"});
