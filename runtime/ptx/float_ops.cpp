@@ -55,6 +55,7 @@ struct Add {
   static constexpr std::size_t kInputs = 2;
   static constexpr std::uint32_t kFlops = 1;
   static constexpr bool kSaturates = true, kPacks = true;
+  static constexpr std::array<float, 2> kEnlarge{};  // a sum too small for a normal float is exact
   static constexpr auto kLowerF64 = lower_f64_add;
   static float nearest(float a, float b) { return a + b; }
   template <Rounding kRounding>
@@ -71,6 +72,7 @@ struct Sub : Add {
   }
 };
 struct Mul : Add {
+  static constexpr std::array<float, 2> kEnlarge{0x1p24f, 1};
   static constexpr auto kLowerF64 = lower_f64_mul;
   static float nearest(float a, float b) { return a * b; }
   template <Rounding kRounding>
@@ -82,6 +84,7 @@ struct Fma {
   static constexpr std::size_t kInputs = 3;
   static constexpr std::uint32_t kFlops = 2;
   static constexpr bool kSaturates = true, kPacks = true;
+  static constexpr std::array<float, 3> kEnlarge{0x1p24f, 1, 0x1p24f};
   static constexpr auto kLowerF64 = lower_f64_fma;
   static float nearest(float a, float b, float c) { return std::fma(a, b, c); }
   template <Rounding kRounding>
@@ -93,6 +96,7 @@ struct Div {
   static constexpr std::size_t kInputs = 2;
   static constexpr std::uint32_t kFlops = 1;
   static constexpr bool kSaturates = false, kPacks = false;
+  static constexpr std::array<float, 2> kEnlarge{0x1p24f, 1};
   static constexpr auto kLowerF64 = lower_f64_div;
   static float nearest(float a, float b) { return a / b; }
   template <Rounding kRounding>
@@ -112,6 +116,7 @@ struct DivApprox : Div {
 };
 struct Rcp : Div {
   static constexpr std::size_t kInputs = 1;
+  static constexpr std::array<float, 1> kEnlarge{0x1p-24f};
   static constexpr auto kLowerF64 = lower_f64_rcp;
   static float nearest(float a) { return 1.0f / a; }
   template <Rounding kRounding>
@@ -120,6 +125,7 @@ struct Rcp : Div {
   }
 };
 struct Sqrt : Rcp {
+  static constexpr std::array<float, 1> kEnlarge{};  // never too small
   static constexpr auto kLowerF64 = lower_f64_sqrt;
   static float nearest(float a) { return std::sqrt(a); }
   template <Rounding kRounding>
@@ -128,13 +134,31 @@ struct Sqrt : Rcp {
   }
 };
 
-template <class F, Rounding kRounding, bool kFtz, bool kSat, class... Inputs>
-float compute(Inputs... inputs) {
+template <class F, Rounding kRounding, class... Inputs>
+float rounded(Inputs... inputs) {
   if constexpr (kRounding == Rounding::nearest_even)
-    return finish<kFtz, kSat>(F::nearest(flush_if<kFtz>(inputs)...));
+    return F::nearest(inputs...);
   else
-    return finish<kFtz, kSat>(
-        F::template directed<kRounding>(static_cast<double>(flush_if<kFtz>(inputs))...));
+    return F::template directed<kRounding>(static_cast<double>(inputs)...);
+}
+
+/// Whether the result, rounded to 24 bits as if exponents had no end, is below the smallest normal float:
+/// what .ftz makes zero (seen on an H200), though the float nearest to it may be normal. Inputs multiplied by
+/// F::kEnlarge give the result times 2^24, which is rounded so. Overflow on the way means that it is large.
+template <class F, Rounding kRounding, std::size_t... kIndex, class... Inputs>
+bool too_small(std::index_sequence<kIndex...>, Inputs... inputs) {
+  return std::abs(rounded<F, kRounding>(inputs * F::kEnlarge[kIndex]...)) < 0x1p-102f;
+}
+
+template <class F, Rounding kRounding, bool kFtz, bool kSat, class... Inputs>
+float compute(Inputs... given) {
+  const auto apply = [](auto... inputs) {
+    const float result = rounded<F, kRounding>(inputs...);
+    if constexpr (!kFtz || F::kEnlarge[0] == 0) return result;
+    const bool small = too_small<F, kRounding>(std::index_sequence_for<Inputs...>(), inputs...);
+    return small ? float_of(bits_of(result) & kSignBit) : result;
+  };
+  return finish<kFtz, kSat>(apply(flush_if<kFtz>(given)...));
 }
 
 template <class F, Rounding kRounding, bool kFtz, bool kSat = false>

@@ -106,10 +106,11 @@ std::uint16_t flush(const Kind& kind, std::uint32_t code, bool ftz) {
 }
 
 std::uint16_t finish(const Kind& kind, long double sum, long double error, const Modifiers& modifiers) {
-  // A GPU flushes what is below the smallest normal number before it rounds.
-  const long double smallest = kind.format.value(1u << kind.mantissa_bits);
+  // A GPU flushes what is too small when rounded to the mantissa's bits, whatever a subnormal would hold.
+  const long double least = kind.format.value(1u << kind.mantissa_bits);
+  const long double rounds_up = least - std::ldexp(least, -kind.mantissa_bits - 2);
   const bool below =
-      std::abs(sum) < smallest || (std::abs(sum) == smallest && error != 0 && (error < 0) == (sum > 0));
+      std::abs(sum) < rounds_up || (std::abs(sum) == rounds_up && error != 0 && (error < 0) == (sum > 0));
   const std::uint16_t code =
       modifiers.ftz && below ? static_cast<std::uint16_t>(std::signbit(sum) ? 0x8000u : 0u)
                              : flush(kind, kind.format.round(sum, error, Direction::nearest), modifiers.ftz);

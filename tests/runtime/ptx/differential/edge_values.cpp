@@ -93,7 +93,7 @@ std::string_view table_name(std::string_view type) {
 int register_bits_of(std::string_view type) {
   if (type.ends_with("64")) return 64;
   if (type.ends_with("x2") && type.starts_with('e')) return 16;
-  if (type == "f16" || type == "bf16" || type.ends_with('8') ||
+  if (type == "f16" || type == "bf16" || type == "below_one_f16" || type.ends_with('8') ||
       (type.ends_with("16") && !type.ends_with("x16")))
     return 16;
   return 32;
@@ -122,6 +122,8 @@ std::uint64_t value_of(std::string_view type, Random& random) {
   if (type == "lane") return random.below(32);
   if (type == "nth") return static_cast<std::uint32_t>(static_cast<int>(random.below(81)) - 40);
   if (type == "below_one") return 0x3f800000u - random.below(5);
+  if (type == "above_one") return 0x3f800000u + random.below(5);
+  if (type == "below_one_f16") return 0x3c00u - random.below(5);
   if (type.starts_with('e') || random.chance(20)) return random.bits() & all;
   if (type.ends_with("16x2")) {
     const std::uint64_t low = value_of(type.substr(0, type.size() - 2), random);

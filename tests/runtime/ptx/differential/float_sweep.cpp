@@ -92,7 +92,11 @@ void add_approximations(Sweep& sweep) {
     // Results around the smallest normal number: which side of rounding they are flushed on.
     sweep.add(fmt::format("mul.rn{}.f32 %d, %a, 0f00800000;", flush), "f32", {"below_one"});
     sweep.add(fmt::format("mul.rp{}.f32 %d, %a, 0f00800000;", flush), "f32", {"below_one"});
+    sweep.add(fmt::format("mul.rn{}.f32 %d, %a, 0f00800001;", flush), "f32", {"below_one"});
+    sweep.add(fmt::format("mul.rz{}.f32 %d, %a, 0f00800001;", flush), "f32", {"below_one"});
     sweep.add(fmt::format("fma.rn{}.f32 %d, %a, 0f00800000, 0f80000000;", flush), "f32", {"below_one"});
+    sweep.add(fmt::format("fma.rn{}.f32 %d, %a, 0f00800001, 0f80000000;", flush), "f32", {"below_one"});
+    sweep.add(fmt::format("div.rn{}.f32 %d, 0f00800001, %a;", flush), "f32", {"above_one"});
     // The bound says nothing of so small numbers; the GPU's answer is the definition.
     for (const char* op : {"sin", "cos"})
       sweep.add(fmt::format("{{ {}.approx{}.f32 %d, %a; }}", op, flush), "f32", {"subnormal"});

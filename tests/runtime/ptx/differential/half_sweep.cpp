@@ -74,6 +74,11 @@ Suite half_sweep() {
     add_comparisons(sweep, t, bfloat);
   }
   add_approximations(sweep);
+  // Results around the smallest normal number: which side of rounding they are flushed on.
+  sweep.add("{\n.reg .b16 %least;\nmov.b16 %least, 0x0401;\nmul.rn.ftz.f16 %d, %a, %least;\n}", "f16",
+            {"below_one_f16"});
+  sweep.add("{\n.reg .b16 %least;\nmov.b16 %least, 0x0400;\nmul.rn.ftz.f16 %d, %a, %least;\n}", "f16",
+            {"below_one_f16"});
   return sweep.take();
 }
 

@@ -89,10 +89,8 @@ constexpr std::string_view kStatements[] = {
     "add.rn.f16x2 $d, $a, $b;",
     "mul.rn.f16x2 $d, $a, $b;",
     "fma.rn.f16x2 $d, $a, $b, $c;",
-    "min.f16x2 $d, $a, $b;",
     "max.NaN.f16x2 $d, $a, $b;",
     "fma.rn.bf16x2 $d, $a, $b, $c;",
-    "max.bf16x2 $d, $a, $b;",
     "add.s16x2 $d, $a, $b;",
     "min.u16x2 $d, $a, $b;",
     "fma.rn.relu.f16x2 $d, $a, $b, $c;",
@@ -147,7 +145,7 @@ constexpr std::string_view kStatements[] = {
     "fma.rn.f16 $e, $f, $g, $k;",
     "add.rn.f16 $e, $f, $g;",
     "mul.rn.bf16 $e, $f, $g;",
-    "max.f16 $e, $f, $g;",
+    "max.f16 $e, $f, $g;\n#16",
     "mov.b32 $d, {$f, $g};",
     "mov.b32 {$e, %s0}, $a;\nxor.b16 $e, $e, %s0;",
 
@@ -172,7 +170,6 @@ constexpr std::string_view kStatements[] = {
     "selp.b16 $e, $f, $g, $q;",
     "slct.b32.s32 $d, $a, $b, $c;",
     "set.lt.u32.s32 $d, $a, $b;",
-    "testp.finite.f32 $p, $a;",
     // memory that only this thread writes, and memory that nobody writes
     "and.b32 %t0, $a, 15;\nmad.wide.u32 %w0, %t0, 4, %stack;\nst.local.b32 [%w0], $b;",
     "and.b32 %t0, $a, 15;\nmad.wide.u32 %w0, %t0, 4, %stack;\nld.local.b32 $d, [%w0];",
@@ -340,17 +337,22 @@ class Writer {
         random_.below(8), random_.below(8), random_.below(8));
   }
 
+  /// Statements that make any NaN in a register the same one; width: the first digit of its bits.
+  static std::string canonical_nan(char width, std::uint32_t d, std::uint32_t wide, std::uint32_t half) {
+    if (width == '6')
+      return fmt::format("testp.notanumber.f64 %nan, %y{0};\n@%nan mov.b64 %y{0}, 0x7ff8000000000000;", wide);
+    if (width == '1')
+      return fmt::format("setp.nan.f16 %nan, %h{0}, %h{0};\n@%nan mov.b16 %h{0}, 0x7fff;", half);
+    return fmt::format("testp.notanumber.f32 %nan, %x{0};\n@%nan mov.b32 %x{0}, 0x7fffffff;", d);
+  }
+
   std::string expanded(std::string_view pattern, const std::string& mask) {
     std::string text;
     const std::uint32_t d = random_.below(8), wide = random_.below(4), half = random_.below(4),
                         p = random_.below(4);
     for (std::size_t i = 0; i < pattern.size(); ++i) {
       if (pattern[i] == '#') {
-        const bool is_double = pattern[i + 1] == '6';
-        text += is_double
-                    ? fmt::format(
-                          "testp.notanumber.f64 %nan, %y{0};\n@%nan mov.b64 %y{0}, 0x7ff8000000000000;", wide)
-                    : fmt::format("testp.notanumber.f32 %nan, %x{0};\n@%nan mov.b32 %x{0}, 0x7fffffff;", d);
+        text += canonical_nan(pattern[i + 1], d, wide, half);
         i += 2;
         continue;
       }
