@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,12 @@ enum class MeasurementRole : std::uint8_t { candidate, champion, baseline };
 /// Measurement::method of what is no time but a cost estimated from the CPU emulator's counters.
 inline constexpr std::string_view kEmulatedMethod = "emulator";
 
+/// Exact counts of one call of a launch sequence by name, e.g. "global/sectors"; zeros are left out.
+/// docs/timing.md lists the names.
+using Counts = std::map<std::string, std::uint64_t>;
+/// "bytes", "sectors", ...: what such a count is a number of.
+[[nodiscard]] std::string_view unit_of_count(std::string_view name);
+
 /// Timing of one workload. `samples_ns` holds every sample in run order.
 struct Measurement {
   std::string workload;
@@ -66,12 +73,15 @@ struct Measurement {
          ci_high_ns = 0;  ///< per call of the launch sequence; 95 % interval of the median
   int sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;
   std::string throttle_reasons;
+  Counts counts = {};                      ///< of method "emulator"; else empty
+  std::map<int, Counts> line_counts = {};  ///< the same by line of the candidate's file
 };
 
 /// Where the time of one evaluation went, milliseconds.
 struct StageTimes {
   double queue_ms = 0, build_ms = 0, device_wait_ms = 0, check_ms = 0, time_ms = 0, gpu_busy_ms = 0,
          total_ms = 0;
+  double reference_ms = 0;  ///< part of check_ms: making inputs and references that were not kept yet
 };
 
 struct EvaluationResult {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/suggest.h"
 
 namespace ak {
 namespace {
@@ -84,6 +85,26 @@ std::optional<Status> parse_status(std::string_view name) {
     if (entry.name == name) return entry.status;
   }
   return std::nullopt;
+}
+
+std::string further_findings(const Outcome& outcome) {
+  std::string text;
+  for (const Diagnostic& d : outcome.diagnostics) {
+    if (outcome.message.starts_with(d.message)) continue;
+    // A finding of the CPU device begins with its place.
+    const bool placed = d.line == 0 || !d.details.empty();
+    text += "  " + d.severity + (placed ? "" : " (line " + std::to_string(d.line) + ")") + ": " + d.message +
+            "\n";
+  }
+  return text;
+}
+
+std::string explain(const Outcome& outcome) {
+  std::string text =
+      std::string(to_string(outcome.status)) + ": " + std::string(info(outcome.status).meaning);
+  if (!outcome.message.empty()) text += "\n" + outcome.message;
+  constexpr std::size_t kMostBytes = 6'000;  // of a prompt that holds source code too (chosen)
+  return sanitize(text + "\n" + further_findings(outcome), kMostBytes);
 }
 
 }  // namespace ak

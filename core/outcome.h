@@ -68,6 +68,7 @@ struct Diagnostic {
   std::string message;   ///< control characters already stripped
   int line = 0;          ///< 1-based line in the candidate; 0 when not known
   int column = 0;
+  std::string details = {};  ///< the finding as data, a JSON object; empty when there is no more to say
 };
 
 struct Outcome {
@@ -76,5 +77,11 @@ struct Outcome {
   std::string message;  ///< one line: what happened and what to do; empty for ok
   std::vector<Diagnostic> diagnostics;
 };
+
+/// The diagnostics that the message does not already say, a line each, indented by two spaces.
+[[nodiscard]] std::string further_findings(const Outcome& outcome);
+/// Everything that is known, for a person or a prompt: the status and what it means, the message, and the
+/// further findings. At most 6 kB; control characters are stripped.
+[[nodiscard]] std::string explain(const Outcome& outcome);
 
 }  // namespace ak

@@ -57,6 +57,7 @@ Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
   for (const Diagnostic& d : diagnostics) {
     json.push_back(
         {{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
+    if (!d.details.empty()) json.back()["details"] = Json::parse(d.details);
   }
   return json;
 }
@@ -475,6 +476,28 @@ void SqliteStore::measurement_rows(RowId evaluation, const EvaluationRecord& rec
   }
 }
 
+void SqliteStore::metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session) {
+  for (const Measurement& m : record.result->measurements) {
+    if (m.role != MeasurementRole::candidate) continue;
+    const RowId workload = workload_of(m.workload, record, session);
+    for (const auto& [name, value] : m.counts) {
+      const Uid uid = random_uid();
+      connection_
+          .prepare(
+              "INSERT INTO metrics (uid, evaluation_id, workload_id, kernel, name, unit, value) VALUES "
+              "(?,?,?,?,?,?,?)")
+          .bind(1, Blob(uid))
+          .bind(2, evaluation)
+          .bind(3, workload)
+          .bind(4, "")
+          .bind(5, name)
+          .bind(6, unit_of_count(name))
+          .bind(7, static_cast<double>(value))
+          .run();
+    }
+  }
+}
+
 StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   AK_ASSERT(record.request && record.result, "an evaluation record refers to its request and result");
   const auto session = sessions_.find(record.session);
@@ -487,6 +510,7 @@ StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   stored.evaluation = evaluation_row(record, session->second, stored.variant, proposal, build);
   check_rows(stored.evaluation, record, session->second);
   measurement_rows(stored.evaluation, record, session->second);
+  metric_rows(stored.evaluation, record, session->second);
   transaction.commit();
   return stored;
 }

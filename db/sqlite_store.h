@@ -43,6 +43,7 @@ class SqliteStore final : public VariantStore {
   void kernel_rows(RowId build, const EvaluationRecord& record);
   void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
+  void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   /// Id of the row that the one-parameter query finds, or nothing.
   std::optional<RowId> find(Statement& query);
 

@@ -105,7 +105,7 @@ std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) con
   }
   failed->stage = stage;
   Outcome outcome = judged(bench_->critic, std::move(*failed));
-  outcome.message += fmt::format(" on workload {}", data_->workload->name);
+  outcome.message += fmt::format(" (workload {})", data_->workload->name);
   return outcome;
 }
 

@@ -17,9 +17,9 @@ Result<Measurement, Outcome> measure_cost(Workbench& bench, DataStore& store, co
   auto run = CandidateRun::create(bench, data.value(), target.plan, target.image,
                                   target.role == MeasurementRole::baseline);
   if (!run) return run.error();
-  static_cast<void>(bench.critic->take_cost_ns());
+  static_cast<void>(bench.critic->take_counts());
   if (auto failed = run->run(StageId::time, {.count_cost = true})) return *failed;
-  const double cost_ns = bench.critic->take_cost_ns();
+  LaunchCounts counted = bench.critic->take_counts();
   std::vector<CheckRecord> ignored;
   if (auto failed = compare_outputs(bench, run.value(), StageId::recheck, "in the counted call", ignored))
     return *failed;
@@ -29,8 +29,10 @@ Result<Measurement, Outcome> measure_cost(Workbench& bench, DataStore& store, co
   measurement.role = target.role;
   measurement.label = target.label;
   measurement.method = kEmulatedMethod;
-  measurement.samples_ns = {static_cast<std::uint32_t>(std::min(std::round(cost_ns), kMostNs))};
-  measurement.median_ns = measurement.ci_low_ns = measurement.ci_high_ns = cost_ns;
+  measurement.samples_ns = {static_cast<std::uint32_t>(std::min(std::round(counted.cost_ns), kMostNs))};
+  measurement.median_ns = measurement.ci_low_ns = measurement.ci_high_ns = counted.cost_ns;
+  measurement.counts = std::move(counted.counts);
+  measurement.line_counts = std::move(counted.by_line);
   return measurement;
 }
 

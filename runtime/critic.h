@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "core/outcome.h"
+#include "core/evaluation.h"
 #include "runtime/device_memory.h"
 
 namespace ak::runtime {
@@ -14,10 +15,17 @@ namespace ak::runtime {
 /// How launches are to be run and judged.
 struct Scrutiny {
   bool check = false;                    ///< memory, races and barriers; off for the harness's own kernels
-  bool count_cost = false;               ///< memory traffic too, for cost_ns()
+  bool count_cost = false;               ///< memory traffic too, for take_counts()
   std::uint64_t order_seed = 0;          ///< of the order in which warps and blocks take turns; 0: in order
   std::uint64_t instruction_budget = 0;  ///< warp instructions of one launch; 0: no limit
-  std::string own_file;                  ///< file whose lines outcomes name; empty: the outermost
+  std::string own_file = {};             ///< file whose lines outcomes name; empty: the outermost
+};
+
+/// What launches amounted to.
+struct LaunchCounts {
+  double cost_ns = 0;  ///< emulated_cost.h
+  Counts counts;       ///< emulated_counts.h
+  std::map<int, Counts> by_line;
 };
 
 /// What a device knows that sees every access of a kernel: the CPU device is one, a GPU is not. One thread.
@@ -38,7 +46,8 @@ class Critic {
   [[nodiscard]] virtual std::optional<Outcome> take_outcome() = 0;
   /// Sums over the launches since the last call.
   [[nodiscard]] virtual std::uint64_t take_warp_instructions() = 0;
-  [[nodiscard]] virtual double take_cost_ns() = 0;  ///< launches with Scrutiny::count_cost (emulated_cost.h)
+  /// The same, of launches with Scrutiny::count_cost.
+  [[nodiscard]] virtual LaunchCounts take_counts() = 0;
 };
 
 /// What the critic, if there is one, knows of a failure, at the failure's stage; else the failure as it is.

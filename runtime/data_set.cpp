@@ -219,8 +219,10 @@ Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLay
                                    [&](const InputDistribution& d) { return d.name == distribution; });
   if (wanted == all.end())
     fail(ExitCode::internal_error, "device task: unknown distribution '{}'", distribution);
+  const auto start = steady_clock::now();
   make_room(estimate_bytes(bench_, workload));
   auto made = make(workload, *wanted, seed);
+  making_ms_ += std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
   if (made) sets_.push_front(made.value());
   return made;
 }

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/outcome.h"
@@ -56,6 +57,8 @@ class DataStore {
   [[nodiscard]] Result<std::shared_ptr<const DataSet>, Outcome> get(const WorkloadLayout& workload,
                                                                     const std::string& distribution,
                                                                     std::uint64_t seed);
+  /// Milliseconds spent on making data sets since the last call.
+  [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
   /// Forgets everything: after a candidate may have written where it should not.
   void clear() { sets_.clear(); }
 
@@ -69,6 +72,7 @@ class DataStore {
   const LoadedImage& exact_;
   const LoadedImage& twin_;
   std::size_t budget_bytes_;
+  double making_ms_ = 0;
   std::list<std::shared_ptr<const DataSet>> sets_;  ///< most recently used first
 };
 

@@ -46,14 +46,16 @@ Json diagnostic_json(const Diagnostic& diagnostic) {
   return {{"severity", diagnostic.severity},
           {"message", diagnostic.message},
           {"line", diagnostic.line},
-          {"column", diagnostic.column}};
+          {"column", diagnostic.column},
+          {"details", diagnostic.details.empty() ? Json() : Json::parse(diagnostic.details)}};
 }
 
 Diagnostic diagnostic_from(const Json& json) {
   return {.severity = json.at("severity"),
           .message = json.at("message"),
           .line = json.at("line"),
-          .column = json.at("column")};
+          .column = json.at("column"),
+          .details = json.at("details").is_null() ? "" : json.at("details").dump()};
 }
 
 Json image_json(const KernelImage& image) {
@@ -189,6 +191,18 @@ CheckRecord check_from(const Json& json) {
           .nonfinite_mismatches = json.at("nonfinite_mismatches")};
 }
 
+Json line_counts_json(const std::map<int, Counts>& lines) {
+  Json json = Json::array();
+  for (const auto& [line, counts] : lines) json.push_back({line, counts});
+  return json;
+}
+
+std::map<int, Counts> line_counts_from(const Json& json) {
+  std::map<int, Counts> lines;
+  for (const Json& line : json) lines[line.at(0).get<int>()] = line.at(1).get<Counts>();
+  return lines;
+}
+
 Json measurement_json(const Measurement& measurement) {
   return {{"workload", measurement.workload},
           {"role", static_cast<int>(measurement.role)},
@@ -204,7 +218,9 @@ Json measurement_json(const Measurement& measurement) {
           {"sm_clock_mhz", measurement.sm_clock_mhz},
           {"memory_clock_mhz", measurement.memory_clock_mhz},
           {"temperature_c", measurement.temperature_c},
-          {"throttle_reasons", measurement.throttle_reasons}};
+          {"throttle_reasons", measurement.throttle_reasons},
+          {"counts", measurement.counts},
+          {"line_counts", line_counts_json(measurement.line_counts)}};
 }
 
 Measurement measurement_from(const Json& json) {
@@ -222,7 +238,9 @@ Measurement measurement_from(const Json& json) {
           .sm_clock_mhz = json.at("sm_clock_mhz"),
           .memory_clock_mhz = json.at("memory_clock_mhz"),
           .temperature_c = json.at("temperature_c"),
-          .throttle_reasons = json.at("throttle_reasons")};
+          .throttle_reasons = json.at("throttle_reasons"),
+          .counts = json.at("counts").get<Counts>(),
+          .line_counts = line_counts_from(json.at("line_counts"))};
 }
 
 template <class T, class ToJson>
@@ -298,6 +316,7 @@ Json to_json(const DeviceAnswer& answer) {
           {"measurements", array_json(answer.measurements, measurement_json)},
           {"check_ms", answer.check_ms},
           {"time_ms", answer.time_ms},
+          {"reference_ms", answer.reference_ms},
           {"busy_ms", answer.busy_ms},
           {"lost", answer.lost}};
 }
@@ -314,6 +333,7 @@ DeviceAnswer device_answer_from_json(const Json& json) {
   answer.measurements = array_from(json.at("measurements"), measurement_from);
   answer.check_ms = json.at("check_ms");
   answer.time_ms = json.at("time_ms");
+  answer.reference_ms = json.at("reference_ms");
   answer.busy_ms = json.at("busy_ms");
   answer.lost = json.at("lost");
   return answer;

@@ -76,8 +76,9 @@ struct DeviceAnswer {
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
   double check_ms = 0, time_ms = 0;
-  double busy_ms = 0;  ///< wall time spent on the request
-  bool lost = false;   ///< the worker's process can no longer use the device and exits
+  double reference_ms = 0;  ///< part of check_ms: making inputs and references that were not kept yet
+  double busy_ms = 0;       ///< wall time spent on the request
+  bool lost = false;        ///< the worker's process can no longer use the device and exits
 };
 
 [[nodiscard]] Json to_json(const OpenProblem& problem);

@@ -7,6 +7,7 @@
 #include "core/suggest.h"
 #include "runtime/candidate_plan.h"
 #include "runtime/emulated_cost.h"
+#include "runtime/emulated_counts.h"
 #include "runtime/emulated_launch.h"
 
 namespace ak::runtime {
@@ -174,7 +175,12 @@ void EmulatedDevice::count(const ptx::Program& program, const ptx::LaunchRequest
   const LaunchShape shape{.blocks = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2],
                           .threads = request.block[0] * request.block[1] * request.block[2],
                           .shared_bytes = program.static_shared_bytes + request.dynamic_shared_bytes};
-  cost_ns_ += emulated_cost_ns(ptx::summarize(program, counters), shape, target_);
+  const ptx::CounterSummary sum = ptx::summarize(program, counters);
+  counts_.cost_ns += emulated_cost_ns(sum, shape, target_);
+  add_counts(counts_.counts, sum);
+  for (const ptx::LineCounters& line : ptx::summarize_lines(program, counters, scrutiny_.own_file)) {
+    if (line.file.ends_with(scrutiny_.own_file)) add_counts(counts_.by_line[line.line], line.counts);
+  }
 }
 
 CUresult EmulatedDevice::judge(const ptx::Program& program, const ptx::LaunchReport& report) {
@@ -215,6 +221,6 @@ void EmulatedDevice::set_scrutiny(const Scrutiny& scrutiny) {
 
 std::optional<Outcome> EmulatedDevice::take_outcome() { return std::exchange(outcome_, std::nullopt); }
 std::uint64_t EmulatedDevice::take_warp_instructions() { return std::exchange(warp_instructions_, 0); }
-double EmulatedDevice::take_cost_ns() { return std::exchange(cost_ns_, 0.0); }
+LaunchCounts EmulatedDevice::take_counts() { return std::exchange(counts_, {}); }
 
 }  // namespace ak::runtime

@@ -54,7 +54,7 @@ class EmulatedDevice final : public Critic {
   void set_scrutiny(const Scrutiny& scrutiny) override;
   [[nodiscard]] std::optional<Outcome> take_outcome() override;
   [[nodiscard]] std::uint64_t take_warp_instructions() override;
-  [[nodiscard]] double take_cost_ns() override;
+  [[nodiscard]] LaunchCounts take_counts() override;
 
  private:
   struct Reservation {
@@ -80,7 +80,7 @@ class EmulatedDevice final : public Critic {
   Scrutiny scrutiny_;
   std::uint64_t launched_blocks_ = 0;
   std::uint64_t warp_instructions_ = 0;
-  double cost_ns_ = 0;
+  LaunchCounts counts_;
   std::optional<Outcome> outcome_;
   CUresult last_failure_ = CUDA_SUCCESS;
   std::string words_;

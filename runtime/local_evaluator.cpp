@@ -66,9 +66,6 @@ struct DeviceLine {
 
 // As many emulators as cores, but no more than there are compile workers at most: both want the same cores.
 constexpr int kMostEmulators = 16;
-int emulator_count() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostEmulators);
-}
 
 // A request's deadline is meant for a GPU; an emulator that shares its core with compilers takes longer, and
 // a kernel that never ends is stopped by its instruction budget (chosen, untested).
@@ -432,6 +429,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   job.result.stage_times.check_ms = answer.check_ms;
   job.result.stage_times.time_ms = answer.time_ms;
   job.result.stage_times.gpu_busy_ms = answer.busy_ms;
+  job.result.stage_times.reference_ms = answer.reference_ms;
   if (!finished.prints.empty()) {
     answer.outcome.diagnostics.push_back({.severity = "note",
                                           .message = "printed: " + sanitize(finished.prints, kPrintsShown),
@@ -489,6 +487,7 @@ void LocalEvaluator::remember(const Job& job) {
   entry->second = {.name = job.request.candidate.name,
                    .measurements = job.result.measurements,
                    .score_ns = job.result.score_ns};
+  for (Measurement& measurement : entry->second.measurements) measurement.line_counts.clear();
   if (!added) return;
   known_order_.push_back(key);
   if (known_order_.size() <= kKnownPrograms) return;
@@ -569,6 +568,10 @@ void LocalEvaluator::cancel(Ticket ticket) {
 }
 
 }  // namespace
+
+int emulator_count() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostEmulators);
+}
 
 std::unique_ptr<Evaluator> make_local_evaluator(EvaluatorOptions options, SourceAssembler assembler) {
   return std::make_unique<LocalEvaluator>(std::move(options), std::move(assembler));

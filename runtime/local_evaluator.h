@@ -34,6 +34,9 @@ struct EvaluatorOptions {
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 
+/// CPU devices that an evaluator for DeviceKind::emulator runs at a time: one a core, at most 16.
+[[nodiscard]] int emulator_count();
+
 /// Compile workers, build cache and device workers (one for DeviceKind::cuda) behind the Evaluator interface.
 /// On the emulator measurements are estimated costs (method "emulator"), of the workloads that suit it.
 /// Throws Error(environment) when NVRTC, the driver or the device is missing, saying what to install.

@@ -59,8 +59,10 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   const auto start = steady_clock::now();
   StageId stage = StageId::check;
   try {
+    static_cast<void>(store_.take_making_ms());
     check_all(task, answer);
     answer.check_ms = milliseconds_since(start);
+    answer.reference_ms = store_.take_making_ms();
     if (answer.outcome.status == Status::ok) {
       stage = StageId::time;
       time_all(task, answer);

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
+
 #include "core/error.h"
 #include "core/file.h"
 #include "profiler/roofline.h"
@@ -34,23 +37,46 @@ Json check_json(const CheckRecord& check) {
           {"nonfinite_mismatches", check.nonfinite_mismatches}};
 }
 
+Json diagnostic_json(const Diagnostic& d) {
+  Json json{{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}};
+  if (!d.details.empty()) json["details"] = Json::parse(d.details);
+  return json;
+}
+
 Json measurement_json(const Measurement& m) {
-  return {{"workload", m.workload},
-          {"role", to_string(m.role)},
-          {"label", m.label},
-          {"method", m.method},
-          {"cold", m.cold},
-          {"samples", m.samples_ns.size()},
-          {"median_ns", m.median_ns},
-          {"ci_low_ns", m.ci_low_ns},
-          {"ci_high_ns", m.ci_high_ns},
-          {"truncated", m.truncated}};
+  Json json{{"workload", m.workload},
+            {"role", to_string(m.role)},
+            {"label", m.label},
+            {"method", m.method},
+            {"cold", m.cold},
+            {"samples", m.samples_ns.size()},
+            {"median_ns", m.median_ns},
+            {"ci_low_ns", m.ci_low_ns},
+            {"ci_high_ns", m.ci_high_ns},
+            {"truncated", m.truncated}};
+  if (m.counts.empty()) return json;
+  json["counts"] = m.counts;
+  json["lines"] = Json::array();
+  for (const auto& [line, counts] : m.line_counts)
+    json["lines"].push_back({{"line", line}, {"counts", counts}});
+  return json;
 }
 
 Json tunables_json(const TunableValues& tunables) {
   Json json = Json::object();
   for (const auto& [name, value] : tunables) json[name] = value;
   return json;
+}
+
+/// "16 of 16 checks passed (8 shapes, 350 ms and 1200 ms for inputs and references)".
+std::string checks_line(const EvaluationResult& result, int passed) {
+  std::set<std::string> shapes;
+  for (const CheckRecord& check : result.checks) shapes.insert(check.workload);
+  const StageTimes& times = result.stage_times;
+  return fmt::format(
+      "  {} of {} checks passed ({} shape{}, {:.0f} ms and {:.0f} ms for inputs and references)\n", passed,
+      result.checks.size(), shapes.size(), shapes.size() == 1 ? "" : "s",
+      std::max(0.0, times.check_ms - times.reference_ms), times.reference_ms);
 }
 
 double bytes_moved(const ProblemInstance& problem, const std::string& workload_name) {
@@ -91,16 +117,16 @@ Json evaluation_json(const EvaluationResult& result) {
                {"message", result.outcome.message}};
   json["score_ns"] = result.score_ns ? Json(*result.score_ns) : Json();
   json["diagnostics"] = Json::array();
-  for (const Diagnostic& d : result.outcome.diagnostics) {
-    json["diagnostics"].push_back(
-        {{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
-  }
+  for (const Diagnostic& d : result.outcome.diagnostics) json["diagnostics"].push_back(diagnostic_json(d));
+  json["explanation"] = explain(result.outcome);
   json["kernels"] = Json::array();
   if (result.build) {
     for (const KernelFacts& kernel : result.build->kernels) json["kernels"].push_back(kernel_json(kernel));
   }
   if (result.occupancy)
     json["occupancy"] = {{"ratio", result.occupancy->ratio}, {"limiter", result.occupancy->limiter}};
+  json["check_ms"] = result.stage_times.check_ms;
+  json["reference_ms"] = result.stage_times.reference_ms;
   json["checks"] = Json::array();
   for (const CheckRecord& check : result.checks) json["checks"].push_back(check_json(check));
   json["measurements"] = Json::array();
@@ -140,11 +166,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
 }
 
 std::string evaluation_text(const ProblemInstance& problem, const EvaluationResult& result) {
-  std::string text;
-  for (const Diagnostic& d : result.outcome.diagnostics) {
-    text += d.line > 0 ? fmt::format("  {} (line {}): {}\n", d.severity, d.line, d.message)
-                       : fmt::format("  {}: {}\n", d.severity, d.message);
-  }
+  std::string text = further_findings(result.outcome);
   int passed = 0;
   for (const CheckRecord& check : result.checks) {
     passed += check.passed;
@@ -152,7 +174,7 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
     text += fmt::format("  check failed: {} on {} ({}): error {:.2e}, tolerance {:.2e}\n", check.tensor,
                         check.workload, check.distribution, check.max_error, check.tolerance);
   }
-  if (!result.checks.empty()) text += fmt::format("  {} of {} checks passed\n", passed, result.checks.size());
+  if (!result.checks.empty()) text += checks_line(result, passed);
   for (const Measurement& m : result.measurements) {
     const double bytes = bytes_moved(problem, m.workload);
     const std::string who = m.role == MeasurementRole::candidate ? "kernel" : m.label;

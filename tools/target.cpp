@@ -59,9 +59,6 @@ Target nothing_executed(const Arch& arch, std::string why) {
   return target;
 }
 
-// What the emulator stands in for when nobody says: the data centre GPU most in use.
-constexpr Arch kEmulatedArch{.major = 9, .minor = 0, .feature = 'a'};
-
 Target emulated(const Arch& arch, const std::string& why) {
   return {
       .kind = DeviceKind::emulator,
@@ -83,6 +80,9 @@ std::pair<double, std::string> split_number(const std::string& text) {
 
 }  // namespace
 
+// The data centre GPU most in use.
+Arch emulated_by_default() { return {.major = 9, .minor = 0, .feature = 'a'}; }
+
 Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
   const DeviceChoice choice = parse_device(device_flag);
   const bool native = arch_flag.empty() || arch_flag == "native";
@@ -92,7 +92,7 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
     if (native) fail(ExitCode::usage, "--device none needs --arch, e.g. --arch sm_90a");
     return nothing_executed(parse_arch_or_fail(arch_flag), "--device none");
   }
-  const Arch emulated_arch = native ? kEmulatedArch : parse_arch_or_fail(arch_flag);
+  const Arch emulated_arch = native ? emulated_by_default() : parse_arch_or_fail(arch_flag);
   if (choice.kind == DeviceKind::emulator) return emulated(emulated_arch, "");
   std::string why;
   const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);

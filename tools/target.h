@@ -20,6 +20,9 @@ struct Target {
   [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
 };
 
+/// What the CPU emulator stands in for when nobody says.
+[[nodiscard]] Arch emulated_by_default();
+
 /// Resolves --device (auto, cuda, cuda:N, emulator, none) and --arch (empty, native, a name) against the
 /// devices found. With `auto`, the CPU emulator stands in where there is no GPU or one that cannot load the
 /// target's code: the notice says so. It runs the code of any target; without one that of sm_90a.

@@ -260,6 +260,7 @@ Json to_json(const Program& program, const Finding& finding, const std::string& 
             {"address", finding.address},
             {"detail", finding.detail},
             {"times", finding.times},
+            {"advice", info_of(finding.kind).advice},
             {"message", describe(program, finding, own_file)}};
   if (finding.other) json["other"] = to_json(program, *finding.other, own_file);
   return json;
@@ -268,19 +269,22 @@ Json to_json(const Program& program, const Finding& finding, const std::string& 
 Outcome to_outcome(const Program& program, const Findings& findings, StageId stage,
                    const std::string& own_file) {
   if (findings.empty()) return {.status = Status::ok, .stage = stage, .message = {}, .diagnostics = {}};
-  const Finding& first = findings.all().front();
-  const KindInfo& kind = info_of(first.kind);
-  Outcome outcome{.status = kind.status,
+  Outcome outcome{.status = info_of(findings.all().front().kind).status,
                   .stage = stage,
-                  .message = describe(program, first, own_file) + ". To do: " + std::string(kind.advice),
+                  .message = {},
                   .diagnostics = {}};
   for (const Finding& finding : findings.all()) {
     const Place place = place_of(program, finding.first.op, own_file);
-    outcome.diagnostics.push_back({.severity = "error",
-                                   .message = describe(program, finding, own_file),
-                                   .line = place.line,
-                                   .column = place.column});
+    outcome.diagnostics.push_back(
+        {.severity = "error",
+         .message =
+             describe(program, finding, own_file) + ". To do: " + std::string(info_of(finding.kind).advice),
+         .line = place.line,
+         .column = place.column,
+         .details =
+             to_json(program, finding, own_file).dump(-1, ' ', false, Json::error_handler_t::replace)});
   }
+  outcome.message = outcome.diagnostics.front().message;
   return outcome;
 }
 

@@ -10,10 +10,12 @@
 #include "codegen/problem_catalog.h"
 #include "core/error.h"
 #include "runtime/cuda_toolkit.h"
+#include "runtime/emulated_probe.h"
 #include "runtime/local_evaluator.h"
 #include "runtime/worker_process.h"
 #include "tools/command_line.h"
 #include "tools/config.h"
+#include "tools/target.h"
 
 namespace ak::tools {
 namespace {
@@ -49,6 +51,19 @@ Finding look_for_driver() {
                                  devices.size() == 1 ? "" : "s", first.name, first.arch.sm());
   }
   return finding;
+}
+
+Finding look_at_cpu_device() {
+  const std::string wrong = runtime::try_emulated_device(emulated_by_default());
+  return {.part = "CPU device",
+          .present = wrong.empty(),
+          .detail = wrong.empty()
+                        ? fmt::format("a test kernel ran; {} at a time; costs are estimates, not GPU "
+                                      "times",
+                                      runtime::emulator_count())
+                        : wrong,
+          .cost = "without a GPU no kernel is checked",
+          .remedy = "allow more memory (ulimit -v, container limits)"};
 }
 
 /// What a compile worker says of itself: it loads NVRTC and confines itself as it does for real work.
@@ -176,7 +191,7 @@ Finding look_for_templates() {
 
 std::vector<Finding> examine() {
   const Config config = load_config();
-  std::vector<Finding> findings{look_for_driver()};
+  std::vector<Finding> findings{look_for_driver(), look_at_cpu_device()};
   for (Finding& finding : look_at_compile_worker()) findings.push_back(std::move(finding));
   findings.push_back(look_for_headers());
   findings.push_back(look_for_cupti());
@@ -214,9 +229,9 @@ int run_doctor(const Arguments& arguments) {
     usable = usable && (finding.present || !finding.essential);
     list.push_back(to_json(finding));
     if (json) continue;
-    fmt::print("{:<10}{:<9}{}\n", finding.part, finding.present ? "ok" : "missing", finding.detail);
+    fmt::print("{:<12}{:<9}{}\n", finding.part, finding.present ? "ok" : "missing", finding.detail);
     if (!finding.present)
-      fmt::print("{:<19}costs: {}\n{:<19}to get it: {}\n", "", finding.cost, "", finding.remedy);
+      fmt::print("{:<21}costs: {}\n{:<21}to get it: {}\n", "", finding.cost, "", finding.remedy);
   }
   if (json) fmt::print("{}\n", list.dump(2));
   return static_cast<int>(usable ? ExitCode::ok : ExitCode::environment);

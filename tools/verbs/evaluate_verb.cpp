@@ -8,6 +8,7 @@
 #include "db/database.h"
 #include "tools/assembler.h"
 #include "tools/command_line.h"
+#include "tools/counts_table.h"
 #include "tools/run_files.h"
 
 namespace ak::tools {
@@ -112,9 +113,9 @@ int run_evaluate(const Arguments& arguments) {
   if (json) {
     fmt::print("{}\n", evaluation_json(result).dump());
   } else {
-    fmt::print("{}: {}{}\n{}", path, to_string(result.outcome.status),
+    fmt::print("{}: {}{}\n{}{}", path, to_string(result.outcome.status),
                result.outcome.message.empty() ? "" : ": " + result.outcome.message,
-               evaluation_text(*problem, result));
+               evaluation_text(*problem, result), counts_table(result));
   }
   const bool passed = result.outcome.status == Status::ok || result.outcome.status == Status::compiled_only;
   return static_cast<int>(passed ? ExitCode::ok : ExitCode::no_kernel);
