@@ -38,6 +38,8 @@ class CountsTable {
     std::string text = line("exact counts of one call", [](const Measurement& m) { return m.workload; });
     for (const Row& row : kInstructions) text += count_line(row.words, row.count);
     for (const std::string& name : classes()) text += count_line("  " + name.substr(kClasses.size()), name);
+    text += line("floating-point operations",
+                 [](const Measurement& m) { return fmt::format("{}", operations(m.counts)); });
     text +=
         line("global sectors a request", [](const Measurement& m) { return sectors_a_request(m.counts); });
     for (const Row& row : kMemory) text += count_line(row.words, row.count);
@@ -53,6 +55,12 @@ class CountsTable {
       }
     }
     return names;
+  }
+
+  static std::uint64_t operations(const Counts& counts) {
+    std::uint64_t sum = 0;
+    for (const auto& [name, value] : counts) sum += name.starts_with("flop/") ? value : 0;
+    return sum;
   }
 
   static std::string sectors_a_request(const Counts& counts) {

@@ -59,3 +59,17 @@ TEST_CASE("statuses map only to statuses that FlashInfer-Bench has") {
 }
 
 TEST_CASE("an unknown status name is nothing") { CHECK_FALSE(parse_status("fine").has_value()); }
+
+TEST_CASE("an explanation says the status, the message and what the message leaves out, each once") {
+  const Outcome outcome{.status = Status::race,
+                        .stage = StageId::check,
+                        .message = "k.cu:3:1: first (workload n1)",
+                        .diagnostics = {{"error", "k.cu:3:1: first", 3, 1, "{}"},
+                                        {"error", "k.cu:4:1: second", 4, 1, "{}"},
+                                        {"warning", "unused \x1b[31m variable", 9, 0}}};
+  CHECK(explain(outcome) ==
+        "race: threads used the same memory without synchronisation\n"
+        "k.cu:3:1: first (workload n1)\n"
+        "  error: k.cu:4:1: second\n"
+        "  warning (line 9): unused ?[31m variable\n");
+}

@@ -130,14 +130,15 @@ DeviceFacts device() {
   return facts;
 }
 
-Run::Run(VariantStore& into) : store(into), problem(std::make_shared<const ProblemInstance>(vector_add())) {
+Run::Run(VariantStore& into, const DeviceFacts& on)
+    : store(into), problem(std::make_shared<const ProblemInstance>(vector_add())) {
   const SessionRecord record{.command = "generate_kernel --algorithm vector_add",
                              .proposer = "search",
                              .strategy = "random",
                              .seed = 7,
                              .budgets = {{"evaluations", 10}},
                              .version = "0.1.0"};
-  session = store.begin_session(record, *problem, device(), {.major = 9, .minor = 0, .feature = 'a'});
+  session = store.begin_session(record, *problem, on, {.major = 9, .minor = 0, .feature = 'a'});
 }
 
 EvaluationRequest Run::request(int block) const {

@@ -30,7 +30,7 @@ class TemporaryFolder {
 
 /// A session with what its evaluations share.
 struct Run {
-  explicit Run(VariantStore& into);
+  explicit Run(VariantStore& into, const DeviceFacts& on = device());
   /// An evaluation of variant BLOCK = `block`, ended as `status`; checked, timed at `median_ns` where it is
   /// ok, and with the naive baseline at 2,000,000 ns.
   StoredEvaluation commit(int block, Status status = Status::ok, double median_ns = 1'000'000);

@@ -229,6 +229,36 @@ TEST_CASE("leaderboard, progress and failures tell who leads, how it went and wh
   CHECK(text(folder.file(), "SELECT status FROM failures") == "launch_error");
 }
 
+TEST_CASE("an emulator's costs and counts are kept, and no view calls them times") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run gpu(*store);
+  gpu.commit(1, Status::ok, 5'000);
+  DeviceFacts facts = device();
+  facts.kind = DeviceKind::emulator;
+  facts.name = "CPU emulator of sm_90a";
+  Run emulator(*store, facts);
+  EvaluationResult result = Run::result(Status::ok, 1'000);
+  for (Measurement& m : result.measurements) m.method = kEmulatedMethod;
+  result.measurements.front().counts = {{"global/sectors", 12}, {"inst/warp", 34}};
+  emulator.commit(emulator.request(1), result);
+  CHECK(text(folder.file(), "SELECT group_concat(score_us) FROM leaderboard") == "5.0");
+  CHECK(text(folder.file(), "SELECT group_concat(emulated_cost_us) FROM leaderboard") == "1.0");
+  CHECK(integer(folder.file(), "SELECT count(*) FROM leaderboard WHERE place = 1") == 2);
+  CHECK(text(folder.file(), "SELECT group_concat(best_so_far_us) FROM progress") == "5.0");
+  CHECK(text(folder.file(), "SELECT group_concat(best_emulated_cost_us) FROM progress") == "1.0");
+  CHECK(text(folder.file(), "SELECT group_concat(best_us) FROM experiments") == "5.0");
+  const std::string emulated = " FROM benchmark_results WHERE method = 'emulator'";
+  CHECK(real(folder.file(), "SELECT emulated_cost_us" + emulated) == 1.0);
+  for (const char* column : {"latency_ms", "throughput_tflops", "memory_bandwidth_gbs", "memory_efficiency",
+                             "speedup_vs_naive", "pct_of_reference"}) {
+    INFO(column);
+    CHECK(is_null(folder.file(), std::string("SELECT ") + column + emulated));
+  }
+  CHECK(text(folder.file(), "SELECT group_concat(name || '=' || value || ' ' || unit) FROM metrics") ==
+        "global/sectors=12.0 sectors,inst/warp=34.0 instructions");
+}
+
 TEST_CASE("two thousand variants are committed and summarised in seconds") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

@@ -16,6 +16,7 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   DeviceAnswer answer;
   answer.outcome = {
       .status = Status::incorrect, .stage = StageId::recheck, .message = "c[3] is wrong", .diagnostics = {}};
+  answer.outcome.diagnostics = {{"error", "why", 4, 2, R"({"kind":"out_of_bounds"})"}, {"note", "more"}};
   answer.checks.push_back({.workload = "n7",
                            .distribution = "normal",
                            .seed = ~0ull,
@@ -32,6 +33,8 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   measurement.workload = "t7";
   measurement.samples_ns = {5, 4'294'967'295u};
   measurement.median_ns = 12.5;
+  measurement.counts = {{"inst/warp", 7}};
+  measurement.line_counts = {{12, {{"flop/f32", 3}}}};
   answer.measurements.push_back(measurement);
   answer.lost = true;
   const DeviceAnswer read = device_answer_from_json(Json::parse(to_json(answer).dump()));
@@ -45,6 +48,11 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   CHECK(std::isnan(read.checks[0].worst_got));
   REQUIRE(read.measurements.size() == 1);
   CHECK(read.measurements[0].samples_ns == measurement.samples_ns);
+  CHECK(read.measurements[0].counts == measurement.counts);
+  CHECK(read.measurements[0].line_counts == measurement.line_counts);
+  REQUIRE(read.outcome.diagnostics.size() == 2);
+  CHECK(read.outcome.diagnostics[0].details == answer.outcome.diagnostics[0].details);
+  CHECK(read.outcome.diagnostics[1].details.empty());
   CHECK(read.lost);
 }
 

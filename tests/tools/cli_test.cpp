@@ -1,55 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program as a user meets it: real binary, real files, no GPU needed.
 #include <catch2/catch.hpp>
+#include <csignal>
 
-#include <fstream>
-
-#include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "tests/tools/run_program.h"
+#include "tests/tools/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;
-
-namespace {
-
-/// Runs alphakernel with cache, database and configuration in a folder of the test's own.
-struct Sandbox {
-  TemporaryFolder folder;
-  std::map<std::string, std::string> environment{{"ALPHAKERNEL_DB", (folder / "ak.db").string()},
-                                                 {"ALPHAKERNEL_CACHE", (folder / "cache").string()},
-                                                 {"ALPHAKERNEL_CONFIG", (folder / "config.json").string()},
-                                                 {"HOME", folder.path().string()}};
-
-  ProgramResult run(std::vector<std::string> arguments, int interrupt_after_ms = 0) {
-    arguments.insert(arguments.begin(), AK_PROGRAM);
-    return run_program(arguments, environment, interrupt_after_ms);
-  }
-  ProgramResult generate(std::vector<std::string> extra) {
-    std::vector<std::string> arguments{"generate",
-                                       "--algorithm",
-                                       "vector_add",
-                                       "--arch",
-                                       "sm_90a",
-                                       "--device",
-                                       "none",
-                                       "--max-evaluations",
-                                       "3",
-                                       "--output",
-                                       (folder / "k.cu").string()};
-    arguments.insert(arguments.end(), extra.begin(), extra.end());
-    return run(arguments);
-  }
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder / name) << text; }
-  bool exists(const std::string& name) const { return std::filesystem::exists(folder / name); }
-};
-
-int code(ExitCode value) { return static_cast<int>(value); }
-
-bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
-
-}  // namespace
 
 TEST_CASE("without a GPU a run builds variants, says that nothing was executed, and writes the four files") {
   Sandbox box;
@@ -64,40 +23,6 @@ TEST_CASE("without a GPU a run builds variants, says that nothing was executed, 
   CHECK(json["executed"] == false);
   CHECK(json["best"]["status"] == "compiled_only");
   CHECK(json["best"]["score_ns"].is_null());
-}
-
-TEST_CASE(
-    "on the emulator a run ends with a verified kernel, and everything it shows calls its costs estimates") {
-  Sandbox box;
-  const ProgramResult result =
-      box.run({"generate", "--algorithm", "vector_add", "--device", "emulator", "--max-evaluations", "6",
-               "--seed", "1", "--output", (box.folder / "k.cu").string()});
-  INFO(result.out << result.err);
-  REQUIRE(result.exit_code == 0);
-  CHECK(result.err.find("not GPU times") != std::string::npos);
-  CHECK(result.err.find("best emulated cost") != std::string::npos);
-  CHECK(result.out.find("verified") != std::string::npos);
-  CHECK(result.out.find("emulated cost") != std::string::npos);
-  CHECK(result.out.find("GB/s") == std::string::npos);
-  const std::string explanation = read_file(box.folder / "k.explanation.md");
-  CHECK(explanation.find("not a GPU time") != std::string::npos);
-  CHECK(explanation.find("What was checked") != std::string::npos);
-  CHECK(explanation.find("cold L2 on") == std::string::npos);
-  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
-  CHECK(json["executed"] == true);
-  CHECK(json["emulated"] == true);
-  CHECK(json["best"]["status"] == "ok");
-  CHECK(json["best"]["score_ns"].get<double>() > 0);
-  CHECK(json["best"]["measurements"][0]["method"] == "emulator");
-  const ProgramResult stored = box.run({"query", "--format", "csv",
-                                        "SELECT DISTINCT d.kind, m.method FROM measurements m JOIN "
-                                        "evaluations e ON e.id = m.evaluation_id JOIN devices "
-                                        "d ON d.id = e.device_id"});
-  CHECK(stored.out.find("emulator,emulator") != std::string::npos);
-  const ProgramResult again = box.run({"evaluate", (box.folder / "k.cu").string(), "--device", "emulator"});
-  INFO(again.out << again.err);
-  CHECK(again.exit_code == 0);
-  CHECK(again.out.find("emulated cost") != std::string::npos);
 }
 
 TEST_CASE("every variant tried is a row that query shows") {
@@ -246,7 +171,7 @@ TEST_CASE("Ctrl-C stops a run cleanly, keeps the best so far and leaves no proce
   const ProgramResult result =
       box.run({"generate", "--algorithm", "softmax", "--dtype", "bf16", "--arch", "sm_90a", "--device",
                "none", "--strategy", "exhaustive", "--output", (box.folder / "k.cu").string()},
-              8000);
+              {.number = SIGINT, .after_file = box.folder / "k.cu"});
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::interrupted));
   CHECK(box.exists("k.cu"));

@@ -37,16 +37,24 @@ std::string slurp(const std::filesystem::path& path) {
   _exit(127);
 }
 
+// A minute is far more than what any test waits for takes.
+void wait_for_file(const std::filesystem::path& file) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!file.empty() && !std::filesystem::exists(file) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
 }  // namespace
 
 ProgramResult run_program(const std::vector<std::string>& argv,
-                          const std::map<std::string, std::string>& environment, int interrupt_after_ms) {
+                          const std::map<std::string, std::string>& environment, const Signal& signal) {
   const TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) become(argv, environment, folder.path());
-  if (interrupt_after_ms > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(interrupt_after_ms));
-    kill(child, SIGINT);
+  if (signal.number != 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(signal.after_ms));
+    wait_for_file(signal.after_file);
+    kill(child, signal.number);
   }
   int status = 0;
   waitpid(child, &status, 0);

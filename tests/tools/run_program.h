@@ -13,11 +13,18 @@ struct ProgramResult {
   std::string out, err;
 };
 
+/// A signal to send to a program.
+struct Signal {
+  int number = 0;                         ///< 0: none
+  int after_ms = 0;                       ///< after its start
+  std::filesystem::path after_file = {};  ///< and not before this file is there; empty: no file
+};
+
 /// Runs a program to its end with these arguments and the parent's environment changed by `environment`
 /// (an empty value removes the variable).
 ProgramResult run_program(const std::vector<std::string>& argv,
                           const std::map<std::string, std::string>& environment = {},
-                          int interrupt_after_ms = 0);
+                          const Signal& signal = {});
 
 /// A fresh folder, removed with everything in it.
 class TemporaryFolder {

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU device as a user meets it: real binary, real files, whole runs, no GPU needed.
+#include <catch2/catch.hpp>
+#include <csignal>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+std::vector<std::string> generate_on_emulator(const Sandbox& box, const std::vector<std::string>& extra) {
+  std::vector<std::string> arguments{"generate", "--device", "emulator", "--seed", "1", "--output",
+                                     (box.folder / "k.cu").string()};
+  arguments.insert(arguments.end(), extra.begin(), extra.end());
+  return arguments;
+}
+
+/// A vector_add candidate of one block of 256 threads for every 256 elements.
+std::string vector_add(const std::string& body) {
+  return R"cu(/* alphakernel
+{"params": {"dtype": "float32"},
+ "launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256],
+               "args": ["a", "b", "c", {"i64": "N"}]}]}
+*/
+#include <cassert>
+extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+)cu" + body + "\n}\n";
+}
+constexpr int kBodyLine = 9;
+
+struct Wrong {
+  std::string body, status, kind;
+  std::vector<std::string> words;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "on the emulator a run ends with a verified kernel, and everything it shows calls its costs estimates") {
+  Sandbox box;
+  const ProgramResult result =
+      box.run({"generate", "--algorithm", "vector_add", "--device", "emulator", "--max-evaluations", "6",
+               "--seed", "1", "--output", (box.folder / "k.cu").string()});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.find("not GPU times") != std::string::npos);
+  CHECK(result.err.find("best emulated cost") != std::string::npos);
+  CHECK(result.out.find("verified") != std::string::npos);
+  CHECK(result.out.find("emulated cost") != std::string::npos);
+  CHECK(result.out.find("GB/s") == std::string::npos);
+  const std::string explanation = read_file(box.folder / "k.explanation.md");
+  CHECK(explanation.find("not a GPU time") != std::string::npos);
+  CHECK(explanation.find("What was checked") != std::string::npos);
+  CHECK(explanation.find("cold L2 on") == std::string::npos);
+  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  CHECK(json["executed"] == true);
+  CHECK(json["emulated"] == true);
+  CHECK(json["best"]["status"] == "ok");
+  CHECK(json["best"]["score_ns"].get<double>() > 0);
+  CHECK(json["best"]["measurements"][0]["method"] == "emulator");
+  const ProgramResult stored = box.run({"query", "--format", "csv",
+                                        "SELECT DISTINCT d.kind, m.method FROM measurements m JOIN "
+                                        "evaluations e ON e.id = m.evaluation_id JOIN devices "
+                                        "d ON d.id = e.device_id"});
+  CHECK(stored.out.find("emulator,emulator") != std::string::npos);
+  const ProgramResult again = box.run({"evaluate", (box.folder / "k.cu").string(), "--device", "emulator"});
+  INFO(again.out << again.err);
+  CHECK(again.exit_code == 0);
+  CHECK(again.out.find("emulated cost") != std::string::npos);
+}
+
+TEST_CASE("on the emulator a short run of every template ends with a verified kernel and honest rows") {
+  const std::pair<const char*, const char*> runs[] = {
+      {"vector_add", "fp16"}, {"reduce_sum", "bf16"}, {"softmax", "fp32"}};
+  for (const auto& [algorithm, dtype] : runs) {
+    Sandbox box;
+    const ProgramResult result = box.run(generate_on_emulator(
+        box, {"--algorithm", algorithm, "--dtype", dtype, "--max-evaluations", "3", "--json"}));
+    INFO(algorithm << " " << dtype << "\n" << result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    const Json json = Json::parse(result.out);
+    CHECK(json["emulated"] == true);
+    CHECK(json["best"]["status"] == "ok");
+    CHECK(json["failed"] == 0);
+    CHECK(json["best"]["checks"].size() >= 12 * 5);
+    CHECK(box.query("SELECT DISTINCT device_kind, score_us IS NULL, emulated_cost_us > 0 FROM leaderboard") ==
+          "emulator,1,1\r\n");
+    CHECK(box.query("SELECT DISTINCT method, latency_ms, memory_bandwidth_gbs, speedup_vs_naive, "
+                    "emulated_cost_us > 0 FROM benchmark_results WHERE method IS NOT NULL") ==
+          "emulator,,,,1\r\n");
+    CHECK(box.query("SELECT best_us IS NULL, best_emulated_cost_us > 0 FROM experiments") == "1,1\r\n");
+  }
+}
+
+TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the JSON and the database") {
+  const std::string sum = "if (i < n) c[i] = a[i] + b[i];";
+  const std::vector<Wrong> kernels{
+      {"c[i] = a[i] + b[i];", "memory_error", "out_of_bounds", {"input 'a'", "thread (1,0,0)", "byte 4"}},
+      {"if (i == 1 && n > 8) { const float2 v = *(const float2*)(a + 1); c[n - 1] = v.x * v.y; } " + sum,
+       "memory_error",
+       "misaligned",
+       {"byte 4 of input 'a'", "8 bytes"}},
+      {"if (i < n) c[i] += a[i] + b[i];", "memory_error", "uninitialized_read", {"output 'c'"}},
+      {"__shared__ float t[256]; t[threadIdx.x] = 0; __syncthreads(); t[threadIdx.x] = i < n ? a[i] : 0; "
+       "if (i < n) c[i] = t[threadIdx.x ^ 32] == 1e30f ? 0 : a[i] + b[i];",
+       "race",
+       "shared_race",
+       {"shared 't'", "barrier between"}},
+      {"if (threadIdx.x < 128) __syncthreads(); " + sum, "hang", "barrier_divergence", {"block (0,0,0)"}},
+      {"__shared__ volatile int flag; if (threadIdx.x == 64) flag = 0; __syncthreads(); if (threadIdx.x == 0) "
+       "while (flag == 0) {} " + sum,
+       "hang",
+       "instruction_budget",
+       {"loop"}},
+      {"if (i < n) { c[i] = a[i] + b[i]; if (threadIdx.x == 0) c[0] = a[0] + b[0]; }",
+       "race",
+       "global_conflict",
+       {"output 'c'", "byte 0"}},
+      {"assert(i < 100); " + sum, "launch_error", "assertion", {"i < 100"}},
+  };
+  Sandbox box;
+  for (const Wrong& wrong : kernels) {
+    const std::string file = box.write("wrong.cu", vector_add(wrong.body));
+    const ProgramResult shown = box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+    INFO(wrong.body << "\n" << shown.out << shown.err);
+    CHECK(shown.exit_code == code(ExitCode::no_kernel));
+    CHECK(shown.out.find(wrong.status + ": wrong.cu:" + std::to_string(kBodyLine) + ":") != std::string::npos);
+    CHECK(shown.out.find("To do: ") != std::string::npos);
+    for (const std::string& word : wrong.words) CHECK(shown.out.find(word) != std::string::npos);
+    const Json json = Json::parse(
+        box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator", "--json"}).out);
+    CHECK(json["explanation"].get<std::string>().find("To do: ") != std::string::npos);
+    const Json details = json["diagnostics"][0]["details"];
+    CHECK(details["kind"] == wrong.kind);
+    CHECK(details["first"]["line"] == kBodyLine);
+    CHECK(box.query("SELECT diagnostics ->> '$[0].details.kind' FROM evaluations ORDER BY id DESC LIMIT 1") ==
+          wrong.kind + "\r\n");
+  }
+  CHECK(box.query("SELECT count(*) FROM failures WHERE message LIKE 'wrong.cu:9:%'") ==
+        std::to_string(2 * kernels.size()) + "\r\n");
+}
+
+TEST_CASE("every fault of a kernel is told, not only the first") {
+  Sandbox box;
+  const std::string file = box.write("wrong.cu", vector_add("c[i] = a[i] +\n b[i + 1];"));
+  const ProgramResult result = box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+  INFO(result.out);
+  CHECK(result.out.find("input 'a'") != std::string::npos);
+  CHECK(result.out.find("  error: wrong.cu:10:") != std::string::npos);
+  CHECK(result.out.find("input 'b'") != std::string::npos);
+}
+
+TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and keeps it in the database") {
+  Sandbox box;
+  // Neighbouring threads are 32 elements apart: every access of a warp is a sector of its own.
+  const std::string file = box.write(
+      "strided.cu",
+      vector_add("const long long j = i / 1024 * 1024 + i % 32 * 32 + i / 32 % 32;\n"
+                 "if (i >= n / 1024 * 1024 && i < n) c[i] = a[i] + b[i];\n"
+                 "if (i < n / 1024 * 1024)\n c[j] = a[j] + b[j];"));
+  const ProgramResult shown = box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+  INFO(shown.out << shown.err);
+  REQUIRE(shown.exit_code == 0);
+  CHECK(shown.out.find("14 shapes") != std::string::npos);
+  CHECK(shown.out.find("32.00 (least 4.00)") != std::string::npos);
+  CHECK(shown.out.find("bank conflicts") != std::string::npos);
+  const Json json = Json::parse(
+      box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator", "--json"}).out);
+  bool found = false;
+  for (const Json& measurement : json["measurements"]) {
+    if (measurement["workload"] != "n65536" || measurement["role"] != "candidate") continue;
+    for (const Json& line : measurement["lines"]) {
+      if (line["line"] != kBodyLine + 3) continue;
+      found = true;
+      CHECK(line["counts"]["flop/f32"] == 65'536);
+      CHECK(line["counts"]["global/sectors"] == 3 * 65'536);
+    }
+  }
+  CHECK(found);
+  CHECK(box.query("SELECT DISTINCT m.value, m.unit FROM metrics m JOIN workloads w ON w.id = m.workload_id WHERE "
+                  "w.name = 'n65536' AND m.name = 'global/sectors'") == "196608,sectors\r\n");
+}
+
+TEST_CASE("auto without a GPU says in one line that the emulator stands in, and doctor has tried it") {
+  Sandbox box;
+  box.environment["CUDA_VISIBLE_DEVICES"] = "-1";
+  const ProgramResult result =
+      box.run({"generate", "--algorithm", "vector_add", "--max-evaluations", "2", "--seed", "1", "--quiet",
+               "--output", (box.folder / "k.cu").string()});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(is_one_line(result.err));
+  CHECK(result.err.find("CPU emulator") != std::string::npos);
+  const Json parts = Json::parse(box.run({"doctor", "--json"}).out);
+  bool ran = false;
+  for (const Json& part : parts) ran = ran || (part["part"] == "CPU device" && part["present"] == true);
+  CHECK(ran);
+}
+
+TEST_CASE("the emulator stands in for GPUs of every generation") {
+  for (const char* arch : {"sm_75", "sm_80", "sm_90a", "sm_100", "sm_120"}) {
+    Sandbox box;
+    const ProgramResult result = box.run(generate_on_emulator(
+        box, {"--algorithm", "softmax", "--dtype", "bf16", "--arch", arch, "--max-evaluations", "1"}));
+    INFO(arch << "\n" << result.out << result.err);
+    CHECK(result.exit_code == 0);
+    CHECK(box.query("SELECT DISTINCT device, arch FROM leaderboard") ==
+          std::string("CPU emulator of ") + arch + "," + arch + "\r\n");
+  }
+}
+
+TEST_CASE("Ctrl-C on the emulator keeps the best verified kernel") {
+  Sandbox box;
+  const ProgramResult result =
+      box.run(generate_on_emulator(box, {"--algorithm", "softmax", "--strategy", "exhaustive"}),
+              {.number = SIGINT, .after_file = box.folder / "k.cu"});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::interrupted));
+  CHECK(result.out.find("verified") != std::string::npos);
+  CHECK(box.query("SELECT status FROM experiments") == "stopped\r\n");
+}
+
+TEST_CASE("a run that was killed has lost nothing, and the next one goes on with the same database and cache") {
+  Sandbox box;
+  const std::vector<std::string> extra{"--algorithm", "vector_add", "--max-evaluations", "200"};
+  const ProgramResult killed = box.run(generate_on_emulator(box, extra),
+                                       {.number = SIGKILL, .after_file = box.folder / "k.cu"});
+  CHECK(killed.exit_code == 128 + SIGKILL);
+  CHECK(box.query("SELECT count(*) > 0 FROM leaderboard") == "1\r\n");
+  const ProgramResult again =
+      box.run(generate_on_emulator(box, {"--algorithm", "vector_add", "--max-evaluations", "3"}));
+  INFO(again.out << again.err);
+  CHECK(again.exit_code == 0);
+  CHECK(box.query("SELECT max(cache_hit) FROM evaluations WHERE session_id = 2") == "1\r\n");
+  CHECK(box.query("SELECT count(*) FROM sessions") == "2\r\n");
+}
