@@ -13,8 +13,8 @@ using namespace ak::testing;
 namespace {
 
 std::vector<std::string> generate_on_emulator(const Sandbox& box, const std::vector<std::string>& extra) {
-  std::vector<std::string> arguments{"generate", "--device", "emulator", "--seed", "1", "--output",
-                                     (box.folder / "k.cu").string()};
+  std::vector<std::string> arguments{
+      "generate", "--device", "emulator", "--seed", "1", "--output", (box.folder / "k.cu").string()};
   arguments.insert(arguments.end(), extra.begin(), extra.end());
   return arguments;
 }
@@ -29,7 +29,8 @@ std::string vector_add(const std::string& body) {
 #include <cassert>
 extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
   const long long i = blockIdx.x * 256ll + threadIdx.x;
-)cu" + body + "\n}\n";
+)cu" + body +
+         "\n}\n";
 }
 constexpr int kBodyLine = 9;
 
@@ -112,8 +113,10 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
        "shared_race",
        {"shared 't'", "barrier between"}},
       {"if (threadIdx.x < 128) __syncthreads(); " + sum, "hang", "barrier_divergence", {"block (0,0,0)"}},
-      {"__shared__ volatile int flag; if (threadIdx.x == 64) flag = 0; __syncthreads(); if (threadIdx.x == 0) "
-       "while (flag == 0) {} " + sum,
+      {"__shared__ volatile int flag; if (threadIdx.x == 64) flag = 0; __syncthreads(); if (threadIdx.x == "
+       "0) "
+       "while (flag == 0) {} " +
+           sum,
        "hang",
        "instruction_budget",
        {"loop"}},
@@ -126,10 +129,12 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
   Sandbox box;
   for (const Wrong& wrong : kernels) {
     const std::string file = box.write("wrong.cu", vector_add(wrong.body));
-    const ProgramResult shown = box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+    const ProgramResult shown =
+        box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
     INFO(wrong.body << "\n" << shown.out << shown.err);
     CHECK(shown.exit_code == code(ExitCode::no_kernel));
-    CHECK(shown.out.find(wrong.status + ": wrong.cu:" + std::to_string(kBodyLine) + ":") != std::string::npos);
+    CHECK(shown.out.find(wrong.status + ": wrong.cu:" + std::to_string(kBodyLine) + ":") !=
+          std::string::npos);
     CHECK(shown.out.find("To do: ") != std::string::npos);
     for (const std::string& word : wrong.words) CHECK(shown.out.find(word) != std::string::npos);
     const Json json = Json::parse(
@@ -148,7 +153,8 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
 TEST_CASE("every fault of a kernel is told, not only the first") {
   Sandbox box;
   const std::string file = box.write("wrong.cu", vector_add("c[i] = a[i] +\n b[i + 1];"));
-  const ProgramResult result = box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+  const ProgramResult result =
+      box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
   INFO(result.out);
   CHECK(result.out.find("input 'a'") != std::string::npos);
   CHECK(result.out.find("  error: wrong.cu:10:") != std::string::npos);
@@ -158,12 +164,12 @@ TEST_CASE("every fault of a kernel is told, not only the first") {
 TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and keeps it in the database") {
   Sandbox box;
   // Neighbouring threads are 32 elements apart: every access of a warp is a sector of its own.
-  const std::string file = box.write(
-      "strided.cu",
-      vector_add("const long long j = i / 1024 * 1024 + i % 32 * 32 + i / 32 % 32;\n"
-                 "if (i >= n / 1024 * 1024 && i < n) c[i] = a[i] + b[i];\n"
-                 "if (i < n / 1024 * 1024)\n c[j] = a[j] + b[j];"));
-  const ProgramResult shown = box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+  const std::string file =
+      box.write("strided.cu", vector_add("const long long j = i / 1024 * 1024 + i % 32 * 32 + i / 32 % 32;\n"
+                                         "if (i >= n / 1024 * 1024 && i < n) c[i] = a[i] + b[i];\n"
+                                         "if (i < n / 1024 * 1024)\n c[j] = a[j] + b[j];"));
+  const ProgramResult shown =
+      box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
   INFO(shown.out << shown.err);
   REQUIRE(shown.exit_code == 0);
   CHECK(shown.out.find("14 shapes") != std::string::npos);
@@ -182,8 +188,9 @@ TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and ke
     }
   }
   CHECK(found);
-  CHECK(box.query("SELECT DISTINCT m.value, m.unit FROM metrics m JOIN workloads w ON w.id = m.workload_id WHERE "
-                  "w.name = 'n65536' AND m.name = 'global/sectors'") == "196608,sectors\r\n");
+  CHECK(box.query(
+            "SELECT DISTINCT m.value, m.unit FROM metrics m JOIN workloads w ON w.id = m.workload_id WHERE "
+            "w.name = 'n65536' AND m.name = 'global/sectors'") == "196608,sectors\r\n");
 }
 
 TEST_CASE("auto without a GPU says in one line that the emulator stands in, and doctor has tried it") {
@@ -225,11 +232,12 @@ TEST_CASE("Ctrl-C on the emulator keeps the best verified kernel") {
   CHECK(box.query("SELECT status FROM experiments") == "stopped\r\n");
 }
 
-TEST_CASE("a run that was killed has lost nothing, and the next one goes on with the same database and cache") {
+TEST_CASE(
+    "a run that was killed has lost nothing, and the next one goes on with the same database and cache") {
   Sandbox box;
   const std::vector<std::string> extra{"--algorithm", "vector_add", "--max-evaluations", "200"};
-  const ProgramResult killed = box.run(generate_on_emulator(box, extra),
-                                       {.number = SIGKILL, .after_file = box.folder / "k.cu"});
+  const ProgramResult killed =
+      box.run(generate_on_emulator(box, extra), {.number = SIGKILL, .after_file = box.folder / "k.cu"});
   CHECK(killed.exit_code == 128 + SIGKILL);
   CHECK(box.query("SELECT count(*) > 0 FROM leaderboard") == "1\r\n");
   const ProgramResult again =

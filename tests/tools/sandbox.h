@@ -22,8 +22,16 @@ struct Sandbox {
   }
   /// Three variants of vector_add, built and not executed.
   ProgramResult generate(const std::vector<std::string>& extra) {
-    std::vector<std::string> arguments{"generate", "--algorithm", "vector_add", "--arch", "sm_90a", "--device",
-                                       "none", "--max-evaluations", "3", "--output",
+    std::vector<std::string> arguments{"generate",
+                                       "--algorithm",
+                                       "vector_add",
+                                       "--arch",
+                                       "sm_90a",
+                                       "--device",
+                                       "none",
+                                       "--max-evaluations",
+                                       "3",
+                                       "--output",
                                        (folder / "k.cu").string()};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     return run(arguments);
