@@ -6,8 +6,8 @@
 
 namespace ak {
 
-void assertion_failed(const char* condition, std::string_view meaning, std::source_location where) {
-  fmt::print(stderr, "bug: {} [{}] at {}:{}\n", meaning, condition, where.file_name(), where.line());
+void assertion_failed(const char* condition, std::string_view meaning, const char* file, int line) {
+  fmt::print(stderr, "bug: {} [{}] at {}:{}\n", meaning, condition, file, line);
   std::abort();
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -41,12 +40,11 @@ template <class... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-[[noreturn]] void assertion_failed(const char* condition, std::string_view meaning,
-                                   std::source_location where);
+[[noreturn]] void assertion_failed(const char* condition, std::string_view meaning, const char* file,
+                                   int line);
 
 }  // namespace ak
 
 /// Aborts with a message when a condition that only a bug can break does not hold. On in every build type.
 #define AK_ASSERT(condition, meaning) \
-  ((condition) ? static_cast<void>(0) \
-               : ::ak::assertion_failed(#condition, (meaning), std::source_location::current()))
+  ((condition) ? static_cast<void>(0) : ::ak::assertion_failed(#condition, (meaning), __FILE__, __LINE__))

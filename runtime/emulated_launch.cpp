@@ -126,6 +126,8 @@ CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& funct
   if (const CUresult result = check_cluster(function, device, request); result != CUDA_SUCCESS) return result;
   if (const CUresult result = check_cooperative(function, device, request); result != CUDA_SUCCESS)
     return result;
+  if (ptx::resident_bytes(program, request) > ptx::kMostResidentBytes)
+    return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (arguments == nullptr && !program.parameters.empty()) return CUDA_ERROR_INVALID_VALUE;
   copy_arguments(program, arguments, request);
   return CUDA_SUCCESS;

@@ -13,4 +13,10 @@ namespace ak::ptx {
 /// n + 1 for wait_group n.
 void complete_copies(Warp& warp, std::uint32_t lanes, std::size_t groups_left);
 
+/// Gives the copy engine of the warp's block something to do later. What has waited longest is done at once
+/// when very much waits, so that a block that issues without end cannot fill the host's memory.
+void add_async_work(Warp& warp, AsyncWork work);
+/// False when nothing waits.
+bool perform_oldest_work(Block& block, Launch& launch);
+
 }  // namespace ak::ptx

@@ -29,6 +29,18 @@ void perform(Warp& warp, const PendingCopy& copy) {
   }
 }
 
+/// Groups are counted from the newest, so empty old ones can go.
+void drop_empty_groups(Warp& warp) {
+  while (warp.copy_groups.size() > 1 && warp.copy_groups.front().empty()) warp.copy_groups.pop_front();
+}
+
+/// A warp that never waits must not fill the host's memory: a copy may be done as early as it likes.
+void limit_pending(Warp& warp) {
+  constexpr std::size_t kMostCopies = 1u << 13, kMostGroups = 1u << 10;  // far beyond any pipeline (chosen)
+  if (warp.copy_groups.back().size() > kMostCopies) complete_copies(warp, kAllLanes, 0);
+  if (warp.copy_groups.size() > kMostGroups) complete_copies(warp, kAllLanes, kMostGroups / 2);
+}
+
 /// Closes the open group for `lanes`; what other lanes have in it stays open.
 void commit(Warp& warp, std::uint32_t lanes) {
   std::vector<PendingCopy>& closing = open_group(warp);
@@ -41,6 +53,7 @@ void commit(Warp& warp, std::uint32_t lanes) {
     });
   }
   warp.copy_groups.push_back(std::move(open));
+  drop_empty_groups(warp);
 }
 
 /// Op::aux beyond memory_access.h: the size of the copy, and what says how much of it is read. Op::a is the
@@ -137,6 +150,7 @@ void copy_async(Warp& warp, const Op& op) {
                      .source_bytes = copy.source_bytes[lane],
                      .op = index});
   });
+  limit_pending(warp);
 }
 
 void commit_group(Warp& warp, const Op&) { commit(warp, warp.mask); }
@@ -228,8 +242,22 @@ void complete_copies(Warp& warp, std::uint32_t lanes, std::size_t groups_left) {
       return true;
     });
   }
-  // Groups are counted from the newest, so empty old ones can go.
-  while (warp.copy_groups.size() > 1 && warp.copy_groups.front().empty()) warp.copy_groups.pop_front();
+  drop_empty_groups(warp);
+}
+
+void add_async_work(Warp& warp, AsyncWork work) {
+  constexpr std::size_t kMostWaiting = 4096;  // far beyond any pipeline (chosen)
+  Block& block = *warp.block;
+  if (block.async_work.size() >= kMostWaiting) perform_oldest_work(block, *warp.launch);
+  block.async_work.push_back(std::move(work));
+}
+
+bool perform_oldest_work(Block& block, Launch& launch) {
+  if (block.async_work.empty()) return false;
+  const AsyncWork work = std::move(block.async_work.front());
+  block.async_work.pop_front();
+  work(launch);
+  return true;
 }
 
 std::span<const Mnemonic> async_mnemonics() { return kMnemonics; }

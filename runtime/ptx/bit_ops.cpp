@@ -261,14 +261,14 @@ struct Extract {
               position + length - 1 < kTop && length != 0 ? position + length - 1 : kTop;
           const bool negative = std::is_signed_v<T> && length != 0 && (value >> last & 1u) != 0;
           const Unsigned<T> fill = negative ? static_cast<Unsigned<T>>(~Unsigned<T>{0}) : Unsigned<T>{0};
-          const Unsigned<T> shifted = position < kWidth ? value >> (position & kTop) : fill;
+          const auto shifted =
+              static_cast<Unsigned<T>>(position < kWidth ? value >> (position & kTop) : fill);
           if (length == 0) return T{0};
           // Bits beyond the word count as the fill, like those beyond the field.
           const std::uint32_t available = position < kWidth ? kWidth - position : 0;
           const std::uint32_t kept = length < available ? length : available;
-          const Unsigned<T> mask = kept >= kWidth
-                                       ? ~Unsigned<T>{0}
-                                       : static_cast<Unsigned<T>>((Unsigned<T>{1} << (kept & kTop)) - 1);
+          const auto mask = static_cast<Unsigned<T>>(kept >= kWidth ? ~Unsigned<T>{0}
+                                                                    : (Unsigned<T>{1} << (kept & kTop)) - 1);
           return static_cast<T>((shifted & mask) | (fill & ~mask));
         },
         op.a, op.b, op.c);

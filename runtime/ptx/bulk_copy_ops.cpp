@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/ptx/async_copies.h"
 #include "runtime/ptx/checker.h"
 #include "runtime/ptx/lanes.h"
 #include "runtime/ptx/lowering.h"
@@ -20,6 +21,8 @@ struct AddressWords {
 };
 
 void append(std::vector<Slot>& words, const Address& address) {
+  if (address.offset != static_cast<std::int32_t>(address.offset))
+    Lowering::unsupported("an offset of this size");
   words.push_back(address.base);
   words.push_back(static_cast<Slot>(address.base_bits));
   words.push_back(static_cast<Slot>(static_cast<std::int32_t>(address.offset)));
@@ -99,7 +102,7 @@ void signal(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes)
 }
 
 bool valid_barrier(Warp& warp, const Op& op, int lane, const std::optional<SharedPlace>& barrier) {
-  if (barrier && load_mbarrier(*barrier)) return true;
+  if (barrier && barrier->offset % 8 == 0 && load_mbarrier(*barrier)) return true;
   refuse(warp, op, lane, FaultKind::uninitialized_read, "the mbarrier of this copy was not initialised");
   return false;
 }
@@ -135,8 +138,8 @@ void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   std::optional<std::uint32_t> ranks;
   if ((op.aux & kMulticast) != 0) ranks = number_at(warp, op, kRanks, lane);
   for (Block* block : receivers(warp, *to, ranks)) {
-    warp.block->async_work.push_back([warp = &warp, block, to = to->offset, at = barrier->offset,
-                                      source_memory, bytes, own = ranks ? nullptr : barrier->block](Launch&) {
+    add_async_work(warp, [warp = &warp, block, to = to->offset, at = barrier->offset, source_memory, bytes,
+                          own = ranks ? nullptr : barrier->block](Launch&) {
       std::memcpy(block->shared + to, source_memory, bytes);
       finish(warp, block, to, bytes);
       signal(warp, own != nullptr ? own : block, at, bytes);
@@ -153,8 +156,7 @@ void copy_to_global(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   if (memory == nullptr || to % kBulkAlignment != 0)
     return refuse(warp, op, lane, memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
                   fmt::format("a bulk copy of {} bytes to global address 0x{:x}", bytes, to));
-  warp.block->async_work.push_back(
-      [memory, from = *from, bytes](Launch&) { std::memcpy(memory, from.host(), bytes); });
+  add_async_work(warp, [memory, from = *from, bytes](Launch&) { std::memcpy(memory, from.host(), bytes); });
 }
 
 void bulk_copy(Warp& warp, const Op& op) {
@@ -209,13 +211,24 @@ const std::byte* map_memory(const Warp& warp, std::uint64_t address) {
   return launch.arena.host(address, sizeof(TensorMapDescriptor));
 }
 
+/// A kernel may have changed what the driver wrote.
+bool is_possible(const TensorMapDescriptor& map) {
+  bool possible = map.element <= TensorElement::tfloat32_ftz && map.swizzle <= TensorSwizzle::b128 &&
+                  map.fill <= TensorFill::nan;
+  for (std::uint32_t d = 0; d < map.rank; ++d) {
+    possible = possible && map.box[d] >= 1 && map.box[d] <= 256;
+    possible = possible && map.element_strides[d] >= 1 && map.element_strides[d] <= 8;
+  }
+  return possible;
+}
+
 std::optional<TensorMapDescriptor> map_of(Warp& warp, const Op& op, int lane, std::uint32_t rank) {
   const std::byte* memory = map_memory(warp, address_at(warp, op, kMap, lane));
   const auto map = memory == nullptr ? std::nullopt : tensor_map_descriptor(memory);
   std::string wrong;
   if (!map)
     wrong = "the address holds no tensor map";
-  else if (map->element > TensorElement::tfloat32_ftz || map->swizzle > TensorSwizzle::b128)
+  else if (!is_possible(*map))
     wrong = "the tensor map was overwritten";
   else if (map->rank != rank)
     wrong = fmt::format("a tensor map of rank {} in an instruction for rank {}", map->rank, rank);
@@ -278,9 +291,8 @@ void load_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map
   if ((op.aux & kTensorMulticast) != 0)
     ranks = number_at(warp, op, kTensorBarrier + AddressWords::kCount + map.rank, lane);
   for (Block* block : receivers(warp, *to, ranks)) {
-    warp.block->async_work.push_back([warp = &warp, block, map, coordinates, to = to->offset,
-                                      at = barrier->offset, bytes,
-                                      own = ranks ? nullptr : barrier->block](Launch& launch) {
+    add_async_work(warp, [warp = &warp, block, map, coordinates, to = to->offset, at = barrier->offset, bytes,
+                          own = ranks ? nullptr : barrier->block](Launch& launch) {
       for_each_row(map, coordinates,
                    [&](const TensorRow& row) { load_row(*block, launch.arena, map, to, row); });
       finish(warp, block, to, bytes);
@@ -294,7 +306,7 @@ void store_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& ma
   const auto from = shared_end(warp, op, lane, address_at(warp, op, kBox, lane), box_bytes(map),
                                kTensorAlignment, AccessKind::async_read);
   if (!from || !rows_may_be_touched(warp, op, lane, map, coordinates, AccessKind::write)) return;
-  warp.block->async_work.push_back([from = *from, map, coordinates](Launch& launch) {
+  add_async_work(warp, [from = *from, map, coordinates](Launch& launch) {
     for_each_row(map, coordinates,
                  [&](const TensorRow& row) { store_row(*from.block, launch.arena, map, from.offset, row); });
   });
@@ -352,11 +364,7 @@ Op lower_tensor(Lowering& lowering) {
 // ---- groups of copies from shared memory
 
 void drain(Warp& warp, const Op&) {
-  std::deque<AsyncWork>& queue = warp.block->async_work;
-  while (!queue.empty()) {
-    const AsyncWork work = std::move(queue.front());
-    queue.pop_front();
-    work(*warp.launch);
+  while (perform_oldest_work(*warp.block, *warp.launch)) {
   }
 }
 void nothing(Warp&, const Op&) {}

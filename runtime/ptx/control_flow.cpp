@@ -16,18 +16,38 @@ const std::vector<std::string>& table_of(const Function& function, const std::st
 }
 
 std::vector<std::string> targets_of(const Function& function, const Instruction& branch) {
+  if (branch.operands.size() != (branch.opcode == "brx" ? 2u : 1u))
+    Lowering::unsupported("this number of operands");
   const Operand& last = branch.operands.back();
   if (branch.opcode == "brx") return table_of(function, last.name);
   return {last.name};
 }
 
-/// Blocks that can reach `exit` without passing a settled one, last ones first.
-std::vector<Index> reverse_order(const std::vector<BasicBlock>& blocks,
-                                 const std::vector<std::vector<Index>>& predecessors, Index exit,
-                                 const std::vector<bool>& settled) {
+}  // namespace
+
+/// What find_reconvergence() keeps from one exit to the next.
+struct ControlFlow::PostDominators {
+  explicit PostDominators(const std::vector<BasicBlock>& blocks)
+      : predecessors(blocks.size()),
+        seen(blocks.size(), false),
+        rank(blocks.size(), kNone),
+        dominator(blocks.size(), kNone) {
+    for (Index b = 0; b < blocks.size(); ++b) {
+      for (const Index next : blocks[b].successors) predecessors[next].push_back(b);
+    }
+  }
+  std::vector<std::vector<Index>> predecessors;
+  std::vector<bool> seen;              ///< by this exit or one before
+  std::vector<Index> rank, dominator;  ///< of this exit's blocks; kNone: it is none of them
+};
+
+namespace {
+
+/// Blocks that can reach `exit` without passing one that was seen before, last ones first.
+std::vector<Index> reverse_order(const std::vector<std::vector<Index>>& predecessors, Index exit,
+                                 std::vector<bool>& seen) {
   // Post-order of the reversed graph, iteratively: hostile code may have very many blocks.
   std::vector<Index> order;
-  std::vector<bool> seen(blocks.size(), false);
   std::vector<std::pair<Index, std::size_t>> stack{{exit, 0}};
   seen[exit] = true;
   while (!stack.empty()) {
@@ -38,7 +58,7 @@ std::vector<Index> reverse_order(const std::vector<BasicBlock>& blocks,
       continue;
     }
     const Index before = predecessors[block][next++];
-    if (seen[before] || settled[before]) continue;
+    if (seen[before]) continue;
     seen[before] = true;
     stack.emplace_back(before, 0);
   }
@@ -117,20 +137,18 @@ void ControlFlow::leave(const Function& function, BasicBlock& block, Index targe
 
 // One exit after the other, last in the text first: what can reach a later exit is judged by that one alone.
 void ControlFlow::find_reconvergence() {
-  std::vector<bool> settled(blocks_.size(), false);
+  constexpr std::size_t kMostBlocks = 1u << 16;  // finding where lanes meet may take time quadratic in them
+  if (blocks_.size() > kMostBlocks) Lowering::unsupported("so many branches");
+  PostDominators work(blocks_);
   for (Index b = static_cast<Index>(blocks_.size()); b-- > 0;) {
-    if (blocks_[b].exits && !settled[b]) post_dominators_of(b, settled);
+    if (blocks_[b].exits && !work.seen[b]) post_dominators_of(b, work);
   }
 }
 
 // Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm" (2001), on the reversed graph.
-void ControlFlow::post_dominators_of(Index exit, std::vector<bool>& settled) {
-  std::vector<std::vector<Index>> predecessors(blocks_.size());
-  for (Index b = 0; b < blocks_.size(); ++b) {
-    for (const Index next : blocks_[b].successors) predecessors[next].push_back(b);
-  }
-  const std::vector<Index> order = reverse_order(blocks_, predecessors, exit, settled);
-  std::vector<Index> rank(blocks_.size(), kNone), dominator(blocks_.size(), kNone);
+void ControlFlow::post_dominators_of(Index exit, PostDominators& work) {
+  const std::vector<Index> order = reverse_order(work.predecessors, exit, work.seen);
+  std::vector<Index>&rank = work.rank, &dominator = work.dominator;
   for (Index i = 0; i < order.size(); ++i) rank[order[i]] = i;
   dominator[exit] = exit;
   const auto meet = [&](Index a, Index b) {
@@ -155,7 +173,6 @@ void ControlFlow::post_dominators_of(Index exit, std::vector<bool>& settled) {
     }
   }
   for (const Index block : order) {
-    settled[block] = true;
     // Lanes that all take one way, while the others exit, have nobody to meet: waiting for those to exit
     // could take forever, since what they do until then may need the lanes that wait.
     const auto& successors = blocks_[block].successors;
@@ -164,6 +181,7 @@ void ControlFlow::post_dominators_of(Index exit, std::vector<bool>& settled) {
     if (block != exit && (ways > 1 || successors.size() == 1))
       blocks_[block].reconvergence = dominator[block];
   }
+  for (const Index block : order) rank[block] = dominator[block] = kNone;
 }
 
 }  // namespace ak::ptx

@@ -35,7 +35,8 @@ class ControlFlow {
   void connect(const Function& function);
   void leave(const Function& function, BasicBlock& block, Index target);
   void find_reconvergence();
-  void post_dominators_of(Index exit, std::vector<bool>& settled);
+  struct PostDominators;
+  void post_dominators_of(Index exit, PostDominators& work);
 
   std::vector<BasicBlock> blocks_;
   std::vector<Index> block_of_;

@@ -40,15 +40,16 @@ void brx(Warp& warp, const Op& op) {
   const Slot* targets = warp.launch->program.slots.data() + op.more;
   const std::uint32_t all = warp.mask;
   for_each_lane(all, [&](int lane) {
-    if (index[lane] >= op.more_count)
-      warp.launch->fault(warp, op, FaultKind::invalid_operand, lane, "an index beyond the branch table");
+    if (index[lane] < op.more_count) return;
+    warp.launch->fault(warp, op, FaultKind::invalid_operand, lane, "an index beyond the branch table");
+    warp.launch->stop = true;
   });
+  if (warp.launch->stop) return;
   std::uint32_t rest = all;
   while (rest != 0) {
-    const std::uint32_t which = std::min(index[std::countr_zero(rest)], op.more_count - 1);
+    const std::uint32_t which = index[std::countr_zero(rest)];
     std::uint32_t same = 0;
     for_each_lane(rest, [&](int lane) { same |= static_cast<std::uint32_t>(index[lane] == which) << lane; });
-    same |= rest & -rest;
     rest &= ~same;
     if (same == warp.lanes) {
       warp.pc = targets[which];
@@ -163,9 +164,10 @@ void record_moves(Lowering& lowering, Op& op, const std::vector<Operand>& operan
   std::vector<Slot> words;
   for (std::size_t i = 0; i < formals.size(); ++i) {
     if (operands[i].kind != OperandKind::symbol) Lowering::unsupported("an argument in a register");
-    const std::uint32_t actual = lowering.local_offset(operands[i].name);
-    words.push_back(to_callee ? actual : formals[i].offset);
-    words.push_back(to_callee ? formals[i].offset : actual);
+    const CallTarget::Slice actual = lowering.local_slice(operands[i].name);
+    if (actual.bytes != formals[i].bytes) Lowering::unsupported("an argument of another size");
+    words.push_back(to_callee ? actual.offset : formals[i].offset);
+    words.push_back(to_callee ? formals[i].offset : actual.offset);
     words.push_back(formals[i].bytes);
   }
   lowering.more(op, words);

@@ -97,12 +97,30 @@ struct Conversion {
   char letter = 0;
 };
 
+bool among(std::string_view set, const std::string& format, std::size_t i) {
+  return i < format.size() && set.find(format[i]) != std::string_view::npos;
+}
+
+/// A width or precision. One that the text buffer could not hold anyway is cut: the C library would spend
+/// time and memory on it.
+void read_number(const std::string& format, std::size_t& i, std::string& to) {
+  constexpr std::size_t kMostDigits = 3;
+  for (std::size_t digits = 0; among("0123456789", format, i); ++i) {
+    if (digits++ < kMostDigits) to += format[i];
+  }
+}
+
 Conversion read_conversion(const std::string& format, std::size_t& i) {
   Conversion conversion;
-  while (i < format.size() && std::strchr("-+ #0123456789.", format[i]) != nullptr && format[i] != 0 &&
-         conversion.flags.size() < 16)
+  for (; among("-+ #0", format, i); ++i) {
+    if (conversion.flags.find(format[i]) == std::string::npos) conversion.flags += format[i];
+  }
+  read_number(format, i, conversion.flags);
+  if (among(".", format, i)) {
     conversion.flags += format[i++];
-  while (i < format.size() && std::strchr("hljztL", format[i]) != nullptr && format[i] != 0) {
+    read_number(format, i, conversion.flags);
+  }
+  while (among("hljztL", format, i)) {
     conversion.long_count += format[i] == 'l' || format[i] == 'j' || format[i] == 'z' || format[i] == 't';
     ++i;
   }
@@ -187,14 +205,20 @@ void assert_call(Warp& warp, const Op& op) {
 
 std::optional<Op> device_call(Lowering& lowering, const std::string& name,
                               const std::vector<Operand>& results, const std::vector<Operand>& arguments) {
-  std::vector<Slot> offsets;
-  for (const Operand& operand : arguments) offsets.push_back(lowering.local_offset(operand.name));
-  if (name == "vprintf" && offsets.size() == 2 && results.size() == 1)
+  const auto offset_of = [&lowering](const Operand& operand, std::uint32_t bytes) {
+    const CallTarget::Slice slice = lowering.local_slice(operand.name);
+    if (slice.bytes != bytes) Lowering::unsupported("an argument of another size");
+    return slice.offset;
+  };
+  if (name == "vprintf" && arguments.size() == 2 && results.size() == 1)
     return Op{.run = vprintf_call,
-              .a = offsets[0],
-              .b = offsets[1],
-              .c = lowering.local_offset(results.front().name)};
-  if (name == "__assertfail" && offsets.size() == 5) {
+              .a = offset_of(arguments[0], 8),
+              .b = offset_of(arguments[1], 8),
+              .c = offset_of(results.front(), 4)};
+  if (name == "__assertfail" && arguments.size() == 5) {
+    constexpr std::uint32_t kBytes[] = {8, 8, 4, 8, 8};
+    std::vector<Slot> offsets;
+    for (std::size_t i = 0; i < 5; ++i) offsets.push_back(offset_of(arguments[i], kBytes[i]));
     Op op{.run = assert_call};
     lowering.more(op, offsets);
     return op;

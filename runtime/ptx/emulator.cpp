@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/ptx/async_copies.h"
 #include "runtime/ptx/barriers.h"
 #include "runtime/ptx/checker.h"
 #include "runtime/ptx/interpreter.h"
@@ -16,8 +17,6 @@ namespace {
 
 // Long enough that switching costs nothing, short enough that a spinning warp wastes little (chosen).
 constexpr std::uint64_t kQuantum = 4096;
-// Memory that emulated blocks may take together: registers, local and shared memory (chosen).
-constexpr std::uint64_t kMostResidentBytes = 4ull << 30;
 // What fresh shared and local memory holds: a NaN of fp16, a large negative number in fp32.
 constexpr int kPoison = 0xFE;
 constexpr std::size_t kSharedAlignment = 1024;
@@ -31,6 +30,16 @@ std::byte* aligned(std::vector<std::byte>& storage, std::size_t bytes, std::size
 
 std::uint64_t product(const std::array<std::uint32_t, 3>& extent) {
   return std::uint64_t{extent[0]} * extent[1] * extent[2];
+}
+
+bool is_possible(const Program& program, const LaunchRequest& request) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (request.grid[i] == 0 || request.cluster[i] == 0 || request.grid[i] % request.cluster[i] != 0)
+      return false;
+  }
+  const std::uint64_t threads = product(request.block), blocks = product(request.cluster);
+  return threads >= 1 && threads <= 1024 && blocks <= 16 &&
+         resident_bytes(program, request) <= kMostResidentBytes;
 }
 
 /// Memory through which the blocks of a cooperative grid meet, if the program uses it: two words, its size
@@ -87,9 +96,9 @@ class GridRun {
   void report_deadlock();
   void report_budget();
   [[nodiscard]] std::uint64_t quantum();
-  [[nodiscard]] std::uint64_t block_bytes() const;
 
   Launch launch_;
+  const std::uint64_t cluster_bytes_;
   GridWorkspace workspace_;
   SpecialRows special_rows_;
   std::unique_ptr<Checker> checker_;
@@ -119,6 +128,7 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
               .launch_base = request.launch_base,
               .clock = 0,
               .workspace = 0},
+      cluster_bytes_(std::max<std::uint64_t>(1, resident_bytes(program, request))),
       workspace_(arena, request.cooperative && reads_grid_workspace(program)),
       special_rows_(program),
       random_(request.options.seed) {
@@ -145,12 +155,6 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
   }
 }
 
-std::uint64_t GridRun::block_bytes() const {
-  const std::uint64_t warps = (product(launch_.block) + kLanes - 1) / kLanes;
-  return warps * (launch_.program.register_bytes + 2ull * kLanes * launch_.program.local_bytes) +
-         launch_.program.dynamic_shared_offset + launch_.dynamic_shared_bytes;
-}
-
 std::uint64_t GridRun::quantum() {
   std::uint64_t most = kQuantum;
   if (launch_.options.seed != 0) most = std::uniform_int_distribution<std::uint64_t>(1, 512)(random_);
@@ -162,8 +166,7 @@ std::uint64_t GridRun::quantum() {
 // Clusters are admitted one by one; another joins when a whole round ends no block, so that blocks that wait
 // for later ones get them.
 void GridRun::run() {
-  const std::uint64_t cluster_bytes = std::max<std::uint64_t>(1, block_bytes() * product(launch_.cluster));
-  const std::uint64_t most = std::max<std::uint64_t>(1, kMostResidentBytes / cluster_bytes);
+  const std::uint64_t most = kMostResidentBytes / cluster_bytes_;
   while (!launch_.stop && finished_ < clusters_) {
     while (admitted_ < clusters_ && (resident_.empty() || (launch_.cooperative && resident_.size() < most)))
       admit();
@@ -307,12 +310,7 @@ std::uint64_t GridRun::run_block(Block& block) {
       if (launch_.stop) return issued;
       if (block.live_threads != live) recheck_barriers(block);
     }
-    while (!block.async_work.empty()) {
-      const AsyncWork work = std::move(block.async_work.front());
-      block.async_work.pop_front();
-      work(launch_);
-      ++issued;
-    }
+    while (perform_oldest_work(block, launch_)) ++issued;
     if (issued == before || yielded) break;
     if (launch_.options.instruction_budget != 0 && launch_.clock >= launch_.options.instruction_budget) break;
   }
@@ -384,7 +382,16 @@ void Launch::fault(const Warp& warp, const Op& op, FaultKind kind, int lane, con
   if (findings.full()) stop = true;
 }
 
+std::uint64_t resident_bytes(const Program& program, const LaunchRequest& request) {
+  const std::uint64_t warps = (product(request.block) + kLanes - 1) / kLanes;
+  const std::uint64_t block =
+      warps * (program.register_bytes + 2ull * kLanes * program.local_bytes) +
+      2ull * (std::uint64_t{program.dynamic_shared_offset} + request.dynamic_shared_bytes);
+  return block * product(request.cluster);
+}
+
 LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request) {
+  AK_ASSERT(is_possible(program, request), "who launches has checked the shape of the grid");
   LaunchReport report{.findings = Findings(program), .counters = {}};
   GridRun(program, arena, request, report).run();
   return report;

@@ -30,8 +30,14 @@ struct LaunchReport {
   Counters counters;
 };
 
-/// Runs a whole grid on the calling thread. What the kernel does wrong is in the findings; nothing is thrown
-/// for it. Deterministic in program, request and memory contents.
+/// Memory that the blocks of one cluster take together while they run: registers, local and shared memory.
+[[nodiscard]] std::uint64_t resident_bytes(const Program& program, const LaunchRequest& request);
+/// Of which a launch may take this much (chosen).
+inline constexpr std::uint64_t kMostResidentBytes = 4ull << 30;
+
+/// Runs a whole grid on the calling thread. Blocks have 1 to 1024 threads, the grid consists of whole
+/// clusters, and their resident_bytes are within the limit. What the kernel does wrong is in the findings;
+/// nothing is thrown for it. Deterministic in program, request and memory contents.
 [[nodiscard]] LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request);
 
 }  // namespace ak::ptx

@@ -92,6 +92,7 @@ void execute_together(Warp& warp, Index pc, std::uint32_t lanes) {
   warp.lanes = warp.mask = lanes;
   warp.pc = pc + 1;
   ++warp.launch->counters.ops[pc].warps;
+  ++warp.launch->clock;
   op.run(warp, op);
   merge(warp, lanes);
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <unordered_map>
 
 #include "runtime/ptx/control_flow.h"
@@ -57,7 +56,8 @@ class ProgramBuilder {
 
  private:
   friend class FunctionLowering;
-  void reach(const Function& function, std::vector<const Function*>& path);
+  std::size_t reach(const Function& function, std::size_t depth);
+  const Function& called(const std::string& name) const;
   void plan(const Function& function);
   void lay_out_registers();
   void lay_out_code(FunctionPlan& plan);
@@ -73,6 +73,8 @@ class ProgramBuilder {
   const SymbolAddresses& globals_;
   Program program_;
   std::vector<const Function*> functions_;
+  std::unordered_map<std::string, const Function*> functions_by_name_;
+  std::unordered_map<const Function*, std::size_t> heights_;  ///< calls below it; 0: on the way to them
   std::vector<FunctionPlan> plans_;
   std::map<std::string, CallTarget> calls_;
   std::optional<MemoryLayout> memory_;
@@ -103,7 +105,7 @@ class FunctionLowering final : public Lowering {
   }
   Index reconvergence() const override;
   const CallTarget& callee(const std::string& name) const override { return builder_.calls_.at(name); }
-  std::uint32_t local_offset(const std::string& name) const override;
+  CallTarget::Slice local_slice(const std::string& name) const override;
   std::vector<Index> branch_table(const std::string& name) const override;
   Index epilogue() const override {
     return plan_.block_op[plan_.flow.block_of(static_cast<Index>(plan_.function->instructions.size()))];
@@ -250,10 +252,10 @@ Index FunctionLowering::reconvergence() const {
   return block.reconvergence == kNone ? kNone : plan_.block_op[block.reconvergence];
 }
 
-std::uint32_t FunctionLowering::local_offset(const std::string& name) const {
+CallTarget::Slice FunctionLowering::local_slice(const std::string& name) const {
   const Symbol& found = symbol(name);
   if (found.space != Space::local) unsupported("'" + name + "' as an argument");
-  return static_cast<std::uint32_t>(found.value);
+  return {.offset = static_cast<std::uint32_t>(found.value), .bytes = found.bytes};
 }
 
 std::vector<Index> FunctionLowering::branch_table(const std::string& name) const {
@@ -271,46 +273,37 @@ std::vector<Index> FunctionLowering::branch_table(const std::string& name) const
 // Depth is bounded: a chain of calls longer than this is no program that NVRTC writes.
 constexpr std::size_t kDeepestCalls = 64;
 
-void ProgramBuilder::reach(const Function& function, std::vector<const Function*>& path) {
-  if (std::find(path.begin(), path.end(), &function) != path.end() || path.size() > kDeepestCalls)
-    Lowering::unsupported("a recursive function");
-  const bool known = std::find(functions_.begin(), functions_.end(), &function) != functions_.end();
-  if (known) return;
+const Function& ProgramBuilder::called(const std::string& name) const {
+  const auto found = functions_by_name_.find(name);
+  if (found == functions_by_name_.end() || found->second->is_extern || found->second->entry)
+    Lowering::unsupported("a call of '" + name + "'");
+  return *found->second;
+}
+
+/// Collects what `function` calls; the length of the longest chain of calls from it on. Each function is
+/// looked into once.
+std::size_t ProgramBuilder::reach(const Function& function, std::size_t depth) {
+  if (const auto known = heights_.find(&function); known != heights_.end()) {
+    if (known->second == 0) Lowering::unsupported("a recursive function");
+    return known->second;
+  }
   functions_.push_back(&function);
-  path.push_back(&function);
+  heights_[&function] = 0;
+  std::size_t below = 0;
   for (const Instruction& instruction : function.instructions) {
     if (instruction.opcode != "call") continue;
     current_ = &instruction;
     const std::string name = callee_name(instruction);
     if (is_builtin(name)) continue;
-    const auto found = std::find_if(module_.functions.begin(), module_.functions.end(),
-                                    [&](const Function& f) { return f.name == name; });
-    if (found == module_.functions.end() || found->is_extern || found->entry)
-      Lowering::unsupported("a call of '" + name + "'");
-    reach(*found, path);
+    const Function& next = called(name);
+    if (depth >= kDeepestCalls) Lowering::unsupported("so deep a chain of calls");
+    below = std::max(below, reach(next, depth + 1));
+    if (depth + below > kDeepestCalls) Lowering::unsupported("so deep a chain of calls");
   }
-  path.pop_back();
-}
-
-// Recursion shows only while a function is still on the path, so functions are looked at again from every
-// caller: cheap, since reach() returns at once for known ones.
-bool calls_itself(const Module& module, const Function& function, const Function& start,
-                  std::set<const Function*>& seen) {
-  for (const Instruction& instruction : function.instructions) {
-    if (instruction.opcode != "call") continue;
-    const std::string name = callee_name(instruction);
-    for (const Function& next : module.functions) {
-      if (next.name != name) continue;
-      if (&next == &start) return true;
-      if (seen.insert(&next).second && calls_itself(module, next, start, seen)) return true;
-    }
-  }
-  return false;
+  return heights_[&function] = below + 1;
 }
 
 void ProgramBuilder::plan(const Function& function) {
-  std::set<const Function*> seen;
-  if (calls_itself(module_, function, function, seen)) Lowering::unsupported("a recursive function");
   FunctionPlan plan{.function = &function,
                     .flow = ControlFlow(function),
                     .registers = {},
@@ -330,13 +323,16 @@ void ProgramBuilder::plan(const Function& function) {
 // A warp's rows: the sink, then by function and class. Functions do not recurse, so each has its own.
 void ProgramBuilder::lay_out_registers() {
   constexpr std::uint32_t kSinkRows = 4;
+  constexpr std::uint32_t kMostBytes = 64u << 20;  // of a warp; a thread has 255 registers (chosen)
   program_.register_bytes = kSinkRows * kRowBytes;
   for (FunctionPlan& plan : plans_) {
     for (const RegisterClass which : {RegisterClass::bytes4, RegisterClass::bytes8, RegisterClass::bytes16}) {
       const auto i = static_cast<std::size_t>(which);
       const std::uint32_t rows = which == RegisterClass::bytes4 ? 1 : which == RegisterClass::bytes8 ? 2 : 4;
       plan.base[i] = program_.register_bytes;
-      program_.register_bytes += plan.registers.used[i] * rows * kRowBytes;
+      const std::uint64_t bytes = std::uint64_t{plan.registers.used[i]} * rows * kRowBytes;
+      if (bytes > kMostBytes - program_.register_bytes) Lowering::unsupported("so many registers");
+      program_.register_bytes += static_cast<std::uint32_t>(bytes);
     }
     plan.base[0] = program_.predicate_count;
     program_.predicate_count += plan.registers.used[0];
@@ -360,6 +356,7 @@ void ProgramBuilder::describe_calls() {
     const Function& function = *plan.function;
     if (function.entry) continue;
     const auto slice = [&](const Variable& variable) {
+      if (variable.space == Space::reg) Lowering::unsupported("a function with parameters in registers");
       return CallTarget::Slice{
           .offset = static_cast<std::uint32_t>(memory_->find(function, variable.name)->value),
           .bytes = static_cast<std::uint32_t>(variable.bytes)};
@@ -474,8 +471,8 @@ std::uint32_t thread_limit(const Function& entry) {
 
 Result<Program, Outcome> ProgramBuilder::build(const Function& entry) {
   try {
-    std::vector<const Function*> path;
-    reach(entry, path);
+    for (const Function& function : module_.functions) functions_by_name_.emplace(function.name, &function);
+    reach(entry, 1);
     current_ = nullptr;
     memory_.emplace(module_, functions_, globals_, program_);
     for (const Function* function : functions_) {

@@ -81,8 +81,8 @@ class Lowering {
   [[nodiscard]] virtual Index reconvergence() const = 0;
   /// A function the instruction calls.
   [[nodiscard]] virtual const CallTarget& callee(const std::string& name) const = 0;
-  /// Offset in the thread's local memory of a function-scope .param variable or formal parameter.
-  [[nodiscard]] virtual std::uint32_t local_offset(const std::string& name) const = 0;
+  /// Place in the thread's local memory of a function-scope .param variable or formal parameter.
+  [[nodiscard]] virtual CallTarget::Slice local_slice(const std::string& name) const = 0;
   /// Op at the function's end, where every `ret` goes.
   [[nodiscard]] virtual Index epilogue() const = 0;
   [[nodiscard]] virtual bool in_entry() const = 0;  ///< a kernel, not a function it calls

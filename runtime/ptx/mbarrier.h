@@ -60,7 +60,7 @@ inline void store_mbarrier(const SharedPlace& at, const Mbarrier& barrier) {
 inline bool complete_bytes(const SharedPlace& at, std::uint32_t bytes) {
   auto barrier = load_mbarrier(at);
   if (!barrier) return false;
-  barrier->bytes -= static_cast<std::int32_t>(bytes);
+  barrier->bytes -= static_cast<std::int32_t>(bytes);  // shared memory is smaller than the tx-count's range
   barrier->settle();
   store_mbarrier(at, *barrier);
   return true;

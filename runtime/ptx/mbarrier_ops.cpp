@@ -76,18 +76,28 @@ void invalidate(Warp& warp, const Op& op) {
   });
 }
 
-void expect(Mbarrier& barrier, std::uint32_t bytes) { barrier.bytes += static_cast<std::int32_t>(bytes); }
+/// Adds to the tx-count what `lane` says at `slot`, `sign` times. False, with a fault: it cannot hold that.
+bool add_bytes(Warp& warp, const Op& op, Mbarrier& barrier, Slot slot, int lane, int sign) {
+  const std::uint32_t bytes = source<std::uint32_t>(warp, slot)[lane];
+  const std::int64_t sum = barrier.bytes + sign * std::int64_t{bytes};
+  if (sum < -Mbarrier::kMostBytes || sum > Mbarrier::kMostBytes) {
+    refuse(warp, op, lane, FaultKind::invalid_operand,
+           fmt::format("{} bytes more at an mbarrier that waits for {}", bytes, barrier.bytes));
+    return false;
+  }
+  barrier.bytes = static_cast<std::int32_t>(sum);
+  return true;
+}
 
 void expect_bytes(Warp& warp, const Op& op) {
   for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace&, int lane) {
-    expect(barrier, source<std::uint32_t>(warp, op.b)[lane]);
+    static_cast<void>(add_bytes(warp, op, barrier, op.b, lane, 1));
   });
 }
 
 void complete(Warp& warp, const Op& op) {
   for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace&, int lane) {
-    barrier.bytes -= static_cast<std::int32_t>(source<std::uint32_t>(warp, op.b)[lane]);
-    barrier.settle();
+    if (add_bytes(warp, op, barrier, op.b, lane, -1)) barrier.settle();
   });
 }
 
@@ -103,8 +113,8 @@ void arrive(Warp& warp, const Op& op) {
       return refuse(warp, op, lane, FaultKind::invalid_operand,
                     fmt::format("{} arrivals at an mbarrier that waits for {} more of {}", count,
                                 barrier.pending, barrier.expected));
-    if ((op.aux & kExpectsBytes) != 0) expect(barrier, source<std::uint32_t>(warp, op.c)[lane]);
-    if ((op.aux & kDrops) != 0) barrier.expected -= count;
+    if ((op.aux & kExpectsBytes) != 0 && !add_bytes(warp, op, barrier, op.c, lane, 1)) return;
+    if ((op.aux & kDrops) != 0) barrier.expected -= std::min(count, barrier.expected);
     if (warp.launch->checker != nullptr) warp.launch->checker->released(warp, *place.block, place.offset);
     barrier.pending -= count;
     barrier.settle();
@@ -132,8 +142,8 @@ void wait(Warp& warp, const Op& op) {
 template <bool CountsOneMore>
 void arrive_after_copies(Warp& warp, const Op& op) {
   for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace& place, int lane) {
-    if (CountsOneMore) ++barrier.pending;
-    warp.block->async_work.push_back([warp = &warp, place, lane](Launch& launch) {
+    if (CountsOneMore && barrier.pending < Mbarrier::kMostArrivals) ++barrier.pending;
+    add_async_work(warp, [warp = &warp, place, lane](Launch& launch) {
       complete_copies(*warp, 1u << lane, 0);
       if (launch.checker != nullptr) launch.checker->released(*warp, *place.block, place.offset);
       auto reached = load_mbarrier(place);

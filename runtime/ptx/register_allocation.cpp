@@ -2,7 +2,10 @@
 #include "runtime/ptx/register_allocation.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
+
+#include "runtime/ptx/lowering.h"
 
 namespace ak::ptx {
 namespace {
@@ -57,6 +60,9 @@ class Liveness {
     for (const Instruction& instruction : function.instructions)
       accesses_.push_back(accesses_of(instruction));
     const std::size_t count = flow.blocks().size();
+    // What the two tables may take; the largest kernels of libraries need a tenth of it (chosen).
+    constexpr std::size_t kMostWords = 16u << 20;
+    if (count * words_ > kMostWords) Lowering::unsupported("so many registers and branches");
     in_.assign(count, Bits(words_));
     out_.assign(count, Bits(words_));
     solve();
@@ -67,9 +73,23 @@ class Liveness {
 
  private:
   void solve() {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (Index b = static_cast<Index>(in_.size()); b-- > 0;) changed |= update(b);
+    const auto count = static_cast<Index>(in_.size());
+    std::vector<std::vector<Index>> predecessors(count);
+    for (Index b = 0; b < count; ++b) {
+      for (const Index next : flow_.blocks()[b].successors) predecessors[next].push_back(b);
+    }
+    std::vector<Index> waiting(count);
+    std::iota(waiting.begin(), waiting.end(), Index{0});
+    std::vector<bool> waits(count, true);
+    while (!waiting.empty()) {
+      const Index b = waiting.back();
+      waiting.pop_back();
+      waits[b] = false;
+      if (!update(b)) continue;
+      for (const Index before : predecessors[b]) {
+        if (!waits[before]) waiting.push_back(before);
+        waits[before] = true;
+      }
     }
   }
   bool update(Index b) {
