@@ -276,6 +276,7 @@ void GridRun::start_warp(Warp& warp, Block& block, std::uint32_t index) {
   warp.cluster_arrived = 0;
   warp.spent = 0;
   warp.apart = false;
+  warp.waits_at = kNone;
   special_rows_.fill(warp);
 }
 
@@ -329,18 +330,22 @@ void GridRun::finish_done() {
   std::erase_if(resident_, [](const auto& cluster) { return cluster == nullptr; });
 }
 
-// The lanes that ran last in some warp that is not done: what the others wait for, or what never ends.
+// Lanes at an mbarrier whose phase does not complete; else those that ran last in some warp that is not done:
+// what the others wait for, or what never ends.
 void GridRun::report_budget() {
   const std::string detail = "the launch is not done after " +
                              std::to_string(launch_.options.instruction_budget) + " warp instructions";
-  const auto report = [&](bool (*fits)(const Fragment&)) {
+  const auto report = [&](bool (*fits)(const Fragment&), bool at_mbarrier) {
     for (const auto& cluster : resident_) {
       for (const Block& block : cluster->blocks) {
         for (const Warp& warp : block.warps) {
           const auto found = std::find_if(warp.fragments.begin(), warp.fragments.end(), fits);
           if (warp.live == 0 || found == warp.fragments.end()) continue;
-          launch_.fault(warp, warp.code[stands_at(*found)], FaultKind::instruction_budget,
-                        std::countr_zero(found->lanes), detail);
+          if (at_mbarrier && warp.waits_at == kNone) continue;
+          const Index at = at_mbarrier ? warp.waits_at : stands_at(*found);
+          launch_.fault(
+              warp, warp.code[at], FaultKind::instruction_budget, std::countr_zero(found->lanes),
+              at_mbarrier ? detail + ", it waits at an mbarrier whose phase does not complete" : detail);
           return true;
         }
       }
@@ -349,7 +354,7 @@ void GridRun::report_budget() {
   };
   const auto runs = [](const Fragment& fragment) { return fragment.state == FragmentState::ready; };
   const auto waits = [](const Fragment& fragment) { return fragment.state != FragmentState::done; };
-  if (!report(runs)) report(waits);
+  if (!report(runs, true) && !report(runs, false)) report(waits, false);
 }
 
 void GridRun::report_deadlock() {

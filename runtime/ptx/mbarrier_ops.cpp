@@ -134,7 +134,13 @@ void wait(Warp& warp, const Op& op) {
     if (warp.launch->checker != nullptr) warp.launch->checker->acquired(warp, *place.block, place.offset);
   });
   set_predicate(warp, op.d, done);
-  if (done != warp.mask) warp.leave = warp.yield = true;
+  const Index at = warp.launch->program.index_of(op);
+  if (done != warp.mask) {
+    warp.leave = warp.yield = true;
+    warp.waits_at = at;
+  } else if (warp.waits_at == at) {
+    warp.waits_at = kNone;
+  }
 }
 
 // cp.async.mbarrier.arrive: arrives once the lane's earlier cp.async copies are there; without .noinc the

@@ -166,7 +166,7 @@ std::optional<Op> lower_match(Lowering& lowering) {
 struct Add {
   template <class T>
   T operator()(T a, T b) const {
-    return a + b;
+    return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));  // wraps around
   }
 };
 struct Min {

@@ -151,7 +151,8 @@ void run_kernel(const Program& program, Memory& memory, Choices& choices, Hostil
   const auto request = request_for(program, memory, choices);
   if (!request) return;
   const LaunchReport report = run_grid(program, memory.arena(), *request);
-  if (request->options.check) AK_ASSERT(memory.input_is_intact(), "checked kernels write only where they may");
+  if (request->options.check)
+    AK_ASSERT(memory.input_is_intact(), "checked kernels write only where they may");
   ++counts.launched;
   counts.with_findings += report.findings.empty() ? 0 : 1;
   std::uint64_t spent = 0;

@@ -26,7 +26,9 @@ struct Token {
 };
 using Line = std::vector<Token>;
 
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == ':'; }
+bool in_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == ':';
+}
 
 Kind kind_of(const std::string& text) {
   if (std::isdigit(static_cast<unsigned char>(text[0])) != 0) return Kind::number;
@@ -72,13 +74,49 @@ std::string text_of(const std::vector<Line>& lines) {
 
 // Where ranges, widths and sizes end.
 constexpr const char* kNumbers[] = {
-    "0",     "1",     "2",      "3",          "7",          "8",          "15",
-    "16",    "31",    "32",     "33",         "63",         "64",         "127",
-    "128",   "255",   "256",    "1024",       "4095",       "4096",       "65535",
-    "65536", "99999", "0xFEFE", "1048575",    "1048576",    "16777216",   "33554432",
-    "-1",    "-4",    "-16",    "2147483647", "2147483648", "4294967295", "4294967296",
-    "-2147483648",     "0x0100000000000000",   "0x0200000000000000",   "0x0300000000000000",
-    "0x7A0000000000",  "9223372036854775807",  "0xFFFFFFFFFFFFFFFF",   "0x8000000000000000",
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "8",
+    "15",
+    "16",
+    "31",
+    "32",
+    "33",
+    "63",
+    "64",
+    "127",
+    "128",
+    "255",
+    "256",
+    "1024",
+    "4095",
+    "4096",
+    "65535",
+    "65536",
+    "99999",
+    "0xFEFE",
+    "1048575",
+    "1048576",
+    "16777216",
+    "33554432",
+    "-1",
+    "-4",
+    "-16",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "-2147483648",
+    "0x0100000000000000",
+    "0x0200000000000000",
+    "0x0300000000000000",
+    "0x7A0000000000",
+    "9223372036854775807",
+    "0xFFFFFFFFFFFFFFFF",
+    "0x8000000000000000",
 };
 
 /// Programs with changes that keep most of them programs: tokens become others of their kind.
@@ -197,7 +235,8 @@ TEST_CASE("changed programs end within their budget and touch nothing of the hos
     const std::string text = mutator.next();
     ak::ptx::test::run_hostile(text, mutator.choices(), counts);
   }
-  WARN(counts.texts << " texts: " << counts.parsed << " were PTX, " << counts.lowered << " kernels were lowered, "
-                    << counts.launched << " ran, " << counts.with_findings << " with findings");
+  WARN(counts.texts << " texts: " << counts.parsed << " were PTX, " << counts.lowered
+                    << " kernels were lowered, " << counts.launched << " ran, " << counts.with_findings
+                    << " with findings");
   CHECK(counts.launched > counts.texts / 10);
 }
