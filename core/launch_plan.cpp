@@ -195,8 +195,8 @@ LaunchPlanEntry read_launch(const JsonReader& at) {
 TunableValues read_frozen(const JsonReader& at, const std::vector<Tunable>& tunables) {
   TunableValues frozen;
   for (const auto& [name, value] : at.members()) {
-    const auto found =
-        std::find_if(tunables.begin(), tunables.end(), [&](const Tunable& t) { return t.name == name; });
+    const auto found = std::find_if(tunables.begin(), tunables.end(),
+                                    [&name = name](const Tunable& t) { return t.name == name; });
     if (found == tunables.end()) value.fail("the name of a tunable");
     const std::int64_t number = read_tunable_value(value);
     if (std::find(found->values.begin(), found->values.end(), number) == found->values.end()) {

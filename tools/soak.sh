@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
 rounds=${2:-3}
+# Random tests: changed PTX on the CPU device (hostile_test.cpp) among them, best in a build with AK_SANITIZE.
 export AK_FUZZ_ITERATIONS=${AK_FUZZ_ITERATIONS:-2000000}
 export AK_SOAK_ITERATIONS=${AK_SOAK_ITERATIONS:-500}
 for ((round = 1; round <= rounds; ++round)); do
