@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters, mbarriers, bulk and tensor copies and wgmma in CUDA programs, against a model of what they do.
-#include <algorithm>
 #include <cuda.h>
+#include <algorithm>
 #include <numeric>
 
 #include "runtime/emulated_tensor_map.h"
@@ -15,8 +15,8 @@ CudaProgram program_of(const std::string& kernel) { return library_kernel("async
 
 /// Runs `kernel` (arguments, by clusters) in several orders; `given` adds the arguments, `check` looks.
 template <class Given, class Check>
-void run_clusters(const std::string& kernel, std::uint32_t blocks, std::uint32_t cluster, std::uint32_t threads,
-                  Given given, Check check) {
+void run_clusters(const std::string& kernel, std::uint32_t blocks, std::uint32_t cluster,
+                  std::uint32_t threads, Given given, Check check) {
   INFO(kernel);
   CudaProgram program = program_of(kernel);
   for_each_order(blocks, threads, [&](LaunchRequest request) {
@@ -207,7 +207,8 @@ struct Tensor {
   [[nodiscard]] Map encoded(std::uint64_t address) const {
     Map map;
     std::vector<cuuint64_t> strides;
-    for (std::uint64_t d = 1, bytes = row() * 4; d < extent.size(); bytes *= extent[d++]) strides.push_back(bytes);
+    for (std::uint64_t d = 1, bytes = row() * 4; d < extent.size(); bytes *= extent[d++])
+      strides.push_back(bytes);
     const std::vector<cuuint64_t> dims(extent.begin(), extent.end());
     const std::vector<cuuint32_t> steps(extent.size(), 1);
     REQUIRE(runtime::encode_emulated_tensor_map(
@@ -222,8 +223,8 @@ struct Tensor {
 
 /// Swizzle<bits, 4, 3> of byte addresses, in elements of 4 bytes.
 std::uint32_t place_in_box(CUtensorMapSwizzle swizzle, std::uint32_t element) {
-  const std::uint32_t bits = swizzle == CU_TENSOR_MAP_SWIZZLE_32B   ? 1
-                             : swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 3
+  const std::uint32_t bits = swizzle == CU_TENSOR_MAP_SWIZZLE_32B    ? 1
+                             : swizzle == CU_TENSOR_MAP_SWIZZLE_64B  ? 3
                              : swizzle == CU_TENSOR_MAP_SWIZZLE_128B ? 7
                                                                      : 0;
   return element ^ (element / 32 & bits) * 4;
@@ -289,7 +290,9 @@ TEST_CASE("boxes of tensors of one to five dimensions are loaded, with fill outs
     const std::uint64_t out = program.memory(static_cast<std::uint64_t>(bytes));
     std::vector<int> expected(tensor.box_elements());
     for_each_element(tensor, corner, [&, &tensor = tensor](std::uint32_t place, std::int64_t index) {
-      expected[place] = index >= 0 ? values[static_cast<std::size_t>(index)] : tensor.fill_nan ? 0x7FFFFFFF : 0;
+      expected[place] = index >= 0        ? values[static_cast<std::size_t>(index)]
+                        : tensor.fill_nan ? 0x7FFFFFFF
+                                          : 0;
     });
     program.argument(tensor.encoded(program.upload(values))).argument(static_cast<int>(tensor.rank()));
     program.argument(corner).argument(bytes).argument(out);
@@ -321,15 +324,16 @@ TEST_CASE("a warp loads tiles by tensor copies while a warpgroup multiplies thos
   const auto a = random_integers<int>(kSize * kDepth, 9, 1), b = random_integers<int>(kSize * kDepth, 9, 2);
   const auto map_of = [&](const std::vector<int>& values) {
     std::vector<std::uint16_t> halves;
-    for (const int value : values) halves.push_back(static_cast<std::uint16_t>(float_to_f16(static_cast<float>(value - 4))));
+    for (const int value : values)
+      halves.push_back(static_cast<std::uint16_t>(float_to_f16(static_cast<float>(value - 4))));
     const std::uint64_t address = program.upload(halves);
     Map map;
     const cuuint64_t dims[] = {kDepth, kSize}, strides[] = {kDepth * 2};
     const cuuint32_t box[] = {64, 64}, steps[] = {1, 1};
     REQUIRE(runtime::encode_emulated_tensor_map(
-                &map.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, reinterpret_cast<void*>(address), dims, strides, box,
-                steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+                &map.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, reinterpret_cast<void*>(address), dims, strides,
+                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
     return map;
   };
   const Map map_a = map_of(a), map_b = map_of(b);
