@@ -23,6 +23,7 @@ struct Options {
   bool verbose = false, nan_bits = false;
   int programs = 1000;
   std::uint64_t seed = 0;
+  int optimization = 0;
 };
 
 constexpr const char* kAbout = R"(Compares the CPU device with a real GPU, kernel by kernel.
@@ -100,7 +101,11 @@ std::string ask(Gpu& gpu, const Suite& suite, Answers& answers, Json& refused) {
 }
 
 int record_suite(const Options& options, const Suite& suite) {
-  Gpu gpu;
+  // About one random program in 200 gives another result under the optimising compiler of driver 580 than
+  // under the same compiler without, and the latter agrees: what is compared here is hardware, not a
+  // compiler.
+  const bool programs = suite.name == random_programs(1, 1).name;
+  Gpu gpu(programs ? 0 : kOptimized);
   Answers answers;
   Json refused = Json::array();
   const std::string error = ask(gpu, suite, answers, refused);
@@ -173,7 +178,7 @@ int compare(const Options& options) {
 }
 
 int live(const Options& options) {
-  Gpu gpu;
+  Gpu gpu(options.optimization);
   Tally tally;
   tally.suite = "programs";
   constexpr int kAtOnce = 64;
@@ -223,6 +228,11 @@ int run(int argc, char** argv) {
   live_command->add_option("--programs", options.programs, "how many")->capture_default_str();
   live_command->add_option("--seed", options.seed, "of the first program; the next has the next seed")
       ->required();
+  live_command
+      ->add_option("--optimization", options.optimization,
+                   "level of the driver's compiler; above 0 its own mistakes show")
+      ->check(CLI::Range(0, kOptimized))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (record_command->parsed()) return record(options);
   if (compare_command->parsed()) return compare(options);

@@ -30,14 +30,17 @@ struct Loaded {
   std::string refusal;
 };
 
-Loaded load(std::span<const Case> cases) {
+Loaded load(std::span<const Case> cases, int optimization) {
   static const auto load_data = find<decltype(&::cuModuleLoadDataEx)>("cuModuleLoadDataEx");
   const std::string text = module_of(cases);
   std::array<char, 2048> log{};
-  std::array options = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
+  std::array options = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                        CU_JIT_OPTIMIZATION_LEVEL};
+  std::array<void*, 3> values = {log.data(), reinterpret_cast<void*>(log.size()),
+                                 reinterpret_cast<void*>(static_cast<std::uintptr_t>(optimization))};
   CUmodule module = nullptr;
-  const CUresult result = load_data(&module, text.c_str(), 2, options.data(), values.data());
+  const CUresult result =
+      load_data(&module, text.c_str(), static_cast<unsigned>(options.size()), options.data(), values.data());
   if (runtime::process_lost(result)) runtime::throw_cuda_error(result, "loading a module");
   if (result != CUDA_SUCCESS) return {{}, runtime::describe(result) + " " + log.data()};
   return {runtime::ModuleHandle(module), {}};
@@ -45,7 +48,11 @@ Loaded load(std::span<const Case> cases) {
 
 }  // namespace
 
-Gpu::Gpu() : context_(0), inputs_(kBufferBytes, "inputs"), outputs_(kBufferBytes, "outputs") {}
+Gpu::Gpu(int optimization)
+    : optimization_(optimization),
+      context_(0),
+      inputs_(kBufferBytes, "inputs"),
+      outputs_(kBufferBytes, "outputs") {}
 
 GpuAnswer Gpu::run(CUfunction function, const Case& one) {
   AK_ASSERT(one.inputs.size() * 8 <= kBufferBytes && one.output_bytes() <= kBufferBytes, "the case fits");
@@ -70,7 +77,7 @@ GpuAnswer Gpu::run(CUfunction function, const Case& one) {
 
 std::vector<GpuAnswer> Gpu::answers(std::span<const Case> cases) {
   std::vector<GpuAnswer> all;
-  const Loaded loaded = load(cases);
+  const Loaded loaded = load(cases, optimization_);
   if (loaded.module.get() == nullptr && cases.size() == 1) return {{{}, loaded.refusal}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (loaded.module.get() != nullptr)

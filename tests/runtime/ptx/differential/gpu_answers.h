@@ -18,11 +18,14 @@ struct GpuAnswer {
   std::string refusal;
 };
 
+inline constexpr int kOptimized = 4;  ///< level of the driver's compiler; its default
+
 /// GPU 0. One at a time, one thread.
 class Gpu {
  public:
-  /// Throws Error(environment) when there is no driver or no GPU.
-  Gpu();
+  /// @param optimization level of the driver's compiler. Throws Error(environment) when there is no driver or
+  /// no GPU.
+  explicit Gpu(int optimization = kOptimized);
   [[nodiscard]] const DeviceFacts& facts() const { return context_.facts(); }
   /// Runs cases that make one module, parallel to them. Throws CudaError when a kernel fails while it runs,
   /// naming it: the context is lost then.
@@ -31,6 +34,7 @@ class Gpu {
  private:
   GpuAnswer run(CUfunction function, const Case& one);
 
+  int optimization_;
   runtime::DeviceContext context_;
   runtime::DeviceBuffer inputs_, outputs_;
 };
