@@ -119,8 +119,7 @@ struct ExplanationWriter {
     for (const LaunchPlanEntry& launch : candidate.plan.launches) text += launch_line(launch);
     for (const WorkspacePlan& space : candidate.plan.workspace) {
       text += fmt::format(
-          "- workspace {}: {} elements of {}{}\n", code(space.name), code(space.count.text()),
-          info(space.dtype).name,
+          "- workspace {}: {} elements of {}{}\n", code(space.name), code(space.count.text()), space.dtype,
           space.init == WorkspaceInit::zero ? ", set to zero before every call, inside the timed part" : "");
     }
     for (const auto& [name, expression] : candidate.plan.let)

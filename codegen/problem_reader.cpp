@@ -114,9 +114,15 @@ DType read_dtype(const JsonReader& at, const Params& params) {
   return *dtype;
 }
 
+bool holds(const JsonReader& at, const Params& params) {
+  const Result<bool> value = read_formula(at).evaluate_bool(environment_of(params));
+  if (!value) at.complain(value.error().message);
+  return *value;
+}
+
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
                        const Params& params) {
-  at.only({"shape", "dtype", "description"});
+  at.only({"shape", "dtype", "description", "when", "transposed"});
   TensorSpec tensor;
   tensor.name = name;
   tensor.dtype = read_dtype(at.member("dtype"), params);
@@ -130,6 +136,8 @@ TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std:
       item.fail("the name of an axis");
     tensor.shape->push_back(axis_name);
   }
+  if (const auto given = at.find("transposed"); given && holds(*given, params))
+    std::reverse(tensor.shape->begin(), tensor.shape->end());
   return tensor;
 }
 
@@ -148,8 +156,10 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
   definition.op_type = problem.json.at("op_type").get<std::string>();
   for (const auto& [name, axis] : at.member("axes").members())
     definition.axes.push_back(read_axis(name, axis, params));
-  for (const auto& [name, t] : at.member("inputs").members())
+  for (const auto& [name, t] : at.member("inputs").members()) {
+    if (const auto given = t.find("when"); given && !holds(*given, params)) continue;
     definition.inputs.push_back(read_tensor(name, t, definition.axes, params));
+  }
   for (const auto& [name, t] : at.member("outputs").members()) {
     if (definition.find_tensor(name)) t.fail("a name that no input has");
     definition.outputs.push_back(read_tensor(name, t, definition.axes, params));
@@ -272,11 +282,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
 std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance) {
   const JsonReader at(json);
   at.only({"name", "uid", "axes", "role", "tier", "weight", "when"});
-  if (const auto given = at.find("when")) {
-    const Result<bool> holds = read_formula(*given).evaluate_bool(environment_of(instance.params));
-    if (!holds) given->complain(holds.error().message);
-    if (!*holds) return std::nullopt;
-  }
+  if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
   Workload workload;
   workload.name = at.member("name").text();
   for (const auto& [axis, value] : at.member("axes").members()) workload.axes[axis] = value.integer();

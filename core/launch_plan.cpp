@@ -58,15 +58,17 @@ std::vector<Expression> read_expressions(const JsonReader& at, std::size_t least
   return expressions;
 }
 
-DType read_dtype(const JsonReader& at) {
+/// A dtype by its full name, or the name of a param, which resolve() looks up.
+std::string read_dtype(const JsonReader& at) {
   const std::string name = at.text();
-  const std::optional<DType> dtype = parse_dtype(name);
-  if (!dtype) {
-    std::vector<std::string> names;
-    for (const DTypeInfo& entry : dtypes()) names.emplace_back(entry.name);
-    at.fail(fmt::format("a dtype ({})", fmt::join(names, ", ")));
-  }
-  return *dtype;
+  if (const std::optional<DType> dtype = parse_dtype(name)) return std::string(info(*dtype).name);
+  const auto part_of_name = [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; };
+  const bool could_be_param = !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) &&
+                              std::all_of(name.begin(), name.end(), part_of_name);
+  if (could_be_param) return name;
+  std::vector<std::string> names;
+  for (const DTypeInfo& entry : dtypes()) names.emplace_back(entry.name);
+  at.fail(fmt::format("a dtype ({}) or the name of a param", fmt::join(names, ", ")));
 }
 
 std::int64_t read_tunable_value(const JsonReader& at) {
@@ -154,9 +156,11 @@ double read_real(const JsonReader& at, ScalarType type) {
 
 ArgumentPlan read_argument(const JsonReader& at) {
   if (at.json().is_string()) return NamedArgument{at.text()};
-  const std::string expected = "a tensor or workspace name, or a scalar such as {\"i32\": \"N\"}";
+  const std::string expected =
+      "a tensor or workspace name, {\"optional\": name}, or a scalar such as {\"i32\": \"N\"}";
   if (!at.json().is_object() || at.json().size() != 1) at.fail(expected);
   const std::string key = at.json().begin().key();
+  if (key == "optional") return OptionalArgument{at.member(key).text()};
   const auto found =
       std::find_if(kScalars.begin(), kScalars.end(), [&](const ScalarName& s) { return s.name == key; });
   if (found == kScalars.end()) at.fail(expected);
@@ -270,6 +274,7 @@ Json expressions_json(const std::vector<Expression>& expressions) {
 
 Json argument_json(const ArgumentPlan& argument) {
   if (const auto* named = std::get_if<NamedArgument>(&argument)) return named->name;
+  if (const auto* optional = std::get_if<OptionalArgument>(&argument)) return {{"optional", optional->name}};
   const auto& scalar = std::get<ScalarArgument>(argument);
   Json value = std::holds_alternative<double>(scalar.value) ? Json(std::get<double>(scalar.value))
                                                             : Json(std::get<Expression>(scalar.value).text());
@@ -292,10 +297,8 @@ Json launch_json(const LaunchPlanEntry& launch) {
 }
 
 Json tensor_map_json(const TensorMapPlan& map) {
-  Json json = {{"name", map.name},
-               {"tensor", map.tensor},
-               {"dtype", info(map.dtype).name},
-               {"dims", expressions_json(map.dims)}};
+  Json json = {
+      {"name", map.name}, {"tensor", map.tensor}, {"dtype", map.dtype}, {"dims", expressions_json(map.dims)}};
   if (!map.strides_bytes.empty()) json["strides_bytes"] = expressions_json(map.strides_bytes);
   json["box"] = expressions_json(map.box);
   if (!map.element_strides.empty()) json["element_strides"] = expressions_json(map.element_strides);
@@ -339,7 +342,7 @@ Json to_json(const LaunchPlan& plan) {
   if (!plan.workspace.empty()) json["workspace"] = Json::array();
   for (const WorkspacePlan& w : plan.workspace) {
     json["workspace"].push_back({{"name", w.name},
-                                 {"dtype", info(w.dtype).name},
+                                 {"dtype", w.dtype},
                                  {"count", w.count.text()},
                                  {"init", w.init == WorkspaceInit::zero ? "zero" : "none"}});
   }

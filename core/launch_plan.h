@@ -29,8 +29,8 @@ enum class WorkspaceInit : std::uint8_t { none, zero };  ///< zero: a memset ins
 
 struct WorkspacePlan {
   std::string name;
-  DType dtype = DType::float32;
-  Expression count;  ///< elements
+  std::string dtype = "float32";  ///< a dtype, or the param that holds one
+  Expression count;               ///< elements
   WorkspaceInit init = WorkspaceInit::none;
 };
 
@@ -43,12 +43,15 @@ struct ScalarArgument {
 struct NamedArgument {
   std::string name;  ///< tensor, workspace or tensor map
 };
-using ArgumentPlan = std::variant<NamedArgument, ScalarArgument>;
+struct OptionalArgument {
+  std::string name;  ///< a tensor that the problem has under some params only; else the pointer is null
+};
+using ArgumentPlan = std::variant<NamedArgument, OptionalArgument, ScalarArgument>;
 
 struct TensorMapPlan {
   std::string name;
-  std::string tensor;  ///< tensor or workspace it describes
-  DType dtype = DType::float32;
+  std::string tensor;             ///< tensor or workspace it describes
+  std::string dtype = "float32";  ///< of its elements: a dtype, or the param that holds one
   std::vector<Expression> dims, strides_bytes, box, element_strides;  ///< innermost first; strides: rank - 1
   std::string interleave = "none", swizzle = "none", l2_promotion = "none", oob_fill = "none";
 };

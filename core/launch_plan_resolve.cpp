@@ -80,6 +80,11 @@ ResolvedArgument resolve_argument(const ArgumentPlan& argument, const LaunchPlan
                                   const Environment& environment, const std::string& field) {
   if (const auto* scalar = std::get_if<ScalarArgument>(&argument))
     return resolve_scalar(*scalar, environment, field);
+  if (const auto* optional = std::get_if<OptionalArgument>(&argument)) {
+    // Every tensor that the problem has under these params brings the size of its elements.
+    if (environment.contains("sizeof_" + optional->name)) return ResolvedPointer{optional->name};
+    return ResolvedScalar{.type = ScalarType::i64, .integer = 0, .real = 0};
+  }
   const std::string& name = std::get<NamedArgument>(argument).name;
   for (const TensorMapPlan& map : plan.tensor_maps) {
     if (map.name == name) return ResolvedTensorMapReference{name};
@@ -149,6 +154,18 @@ void append_launches(const LaunchPlanEntry& entry, const LaunchPlan& plan, Envir
   }
 }
 
+DType resolve_dtype(const std::string& name, const Environment& environment, const std::string& field) {
+  if (const auto dtype = parse_dtype(name)) return *dtype;
+  const auto param = environment.find(name);
+  if (param == environment.end())
+    throw ResolveFailure{fmt::format("{}: '{}' is no dtype and no param", field, name)};
+  const auto dtype = parse_dtype(to_string(param->second));
+  if (!dtype)
+    throw ResolveFailure{
+        fmt::format("{}: '{}' is {}, which is no dtype", field, name, to_string(param->second))};
+  return *dtype;
+}
+
 std::vector<ResolvedWorkspace> resolve_workspace(const LaunchPlan& plan, const Environment& environment) {
   std::vector<ResolvedWorkspace> result;
   std::int64_t total_bytes = 0;
@@ -156,13 +173,14 @@ std::vector<ResolvedWorkspace> resolve_workspace(const LaunchPlan& plan, const E
     const WorkspacePlan& workspace = plan.workspace[i];
     const std::string field = fmt::format("workspace[{}].count", i);
     const std::int64_t count = integer(workspace.count, environment, field);
-    const std::int64_t bytes = info(workspace.dtype).bytes;
+    const DType dtype = resolve_dtype(workspace.dtype, environment, fmt::format("workspace[{}].dtype", i));
+    const std::int64_t bytes = info(dtype).bytes;
     if (count < 0 || count > (kMaxWorkspaceBytes - total_bytes) / bytes) {
       throw ResolveFailure{
           fmt::format("{} is {}: workspace is limited to {} bytes in all", field, count, kMaxWorkspaceBytes)};
     }
     total_bytes += count * bytes;
-    result.push_back({workspace.name, workspace.dtype, count, workspace.init});
+    result.push_back({workspace.name, dtype, count, workspace.init});
   }
   return result;
 }
@@ -185,7 +203,7 @@ std::vector<ResolvedTensorMap> resolve_tensor_maps(const LaunchPlan& plan, const
     const std::string field = fmt::format("tensor_maps[{}]", i);
     ResolvedTensorMap resolved{map.name,
                                map.tensor,
-                               map.dtype,
+                               resolve_dtype(map.dtype, environment, field + ".dtype"),
                                integers(map.dims, environment, field + ".dims"),
                                integers(map.strides_bytes, environment, field + ".strides_bytes"),
                                integers(map.box, environment, field + ".box"),

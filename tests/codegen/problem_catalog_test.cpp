@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/problem_catalog.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
@@ -55,6 +56,20 @@ TEST_CASE("the tolerance may depend on the params") {
   sample.json["tolerance"]["floor_ulps"] = "16 if dtype == 'float32' else 2";
   CHECK(sample.instantiate()->tolerance.floor_ulps == 16);
   CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.floor_ulps == 2);
+}
+
+TEST_CASE("params may turn a matrix around and leave an input out") {
+  SampleProblem sample;
+  auto& inputs = sample.json["definition"]["inputs"];
+  const std::string first = inputs.begin().key();
+  inputs[first]["transposed"] = "causal";
+  inputs["extra"] = {{"shape", Json::array({"N"})}, {"dtype", "dtype"}, {"when", "causal"}};
+  const auto without = sample.instantiate(), with = sample.instantiate({{"causal", "true"}});
+  CHECK(without->definition.find_tensor("extra") == nullptr);
+  REQUIRE(with->definition.find_tensor("extra") != nullptr);
+  auto turned = *without->definition.find_tensor(first)->shape;
+  std::reverse(turned.begin(), turned.end());
+  CHECK(*with->definition.find_tensor(first)->shape == turned);
 }
 
 TEST_CASE("a workload exists only where its `when` holds") {

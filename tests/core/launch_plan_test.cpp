@@ -107,6 +107,28 @@ TEST_CASE("a full launch plan resolves to numbers") {
   CHECK(std::get<ResolvedScalar>(plan.launches[2].arguments[1]).integer == 1);
 }
 
+TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lacks is a null pointer") {
+  const LaunchPlan plan = plan_of(Json::parse(R"json({
+    "workspace": [{"name": "w", "dtype": "dtype", "count": 3}],
+    "tensor_maps": [{"name": "m", "tensor": "a", "dtype": "dtype", "dims": [8], "box": [8]}],
+    "launches": [{"kernel": "k", "grid": [1], "block": [1],
+                  "args": [{"optional": "bias"}, {"optional": "a"}, "w", "m"]}]})json"));
+  Environment known = environment();
+  known["dtype"] = std::string("bfloat16");
+  known["sizeof_a"] = std::int64_t{2};
+  const Result<ResolvedPlan> resolved = resolve(plan, known);
+  REQUIRE(resolved.ok());
+  CHECK(resolved->workspace[0].dtype == DType::bfloat16);
+  CHECK(resolved->tensor_maps[0].dtype == DType::bfloat16);
+  const auto& arguments = resolved->launches[0].arguments;
+  CHECK(std::get<ResolvedScalar>(arguments[0]).type == ScalarType::i64);
+  CHECK(std::get<ResolvedScalar>(arguments[0]).integer == 0);
+  CHECK(std::get<ResolvedPointer>(arguments[1]).name == "a");
+  CHECK(to_json(plan)["launches"][0]["args"][0] == Json{{"optional", "bias"}});
+  known["dtype"] = std::string("row");
+  CHECK_THAT(resolve(plan, known).error().message, Catch::StartsWith("workspace[0].dtype: 'dtype' is row"));
+}
+
 TEST_CASE("a resolved plan survives JSON") {
   const Json json = to_json(resolved(valid()));
   CHECK(to_json(resolved_plan_from_json(Json::parse(json.dump()))) == json);
@@ -162,9 +184,11 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
       {R"([{"op": "replace", "path": "/launches/0/pdl", "value": 1}])",
        "launches[0].pdl: expected true or false, got 1"},
       {R"([{"op": "replace", "path": "/launches/0/args/3", "value": {"int": "N"}}])",
-       "launches[0].args[3]: expected a tensor or workspace name, or a scalar such as {\"i32\": \"N\"}"},
+       "launches[0].args[3]: expected a tensor or workspace name, {\"optional\": name}, or a scalar such as "
+       "{\"i32\": \"N\"}"},
       {R"([{"op": "replace", "path": "/launches/0/args/3", "value": 7}])",
-       "launches[0].args[3]: expected a tensor or workspace name, or a scalar such as {\"i32\": \"N\"}, got "
+       "launches[0].args[3]: expected a tensor or workspace name, {\"optional\": name}, or a scalar such as "
+       "{\"i32\": \"N\"}, got "
        "7"},
       {R"([{"op": "replace", "path": "/launches/0/args/3", "value": {"i32": 0.5}}])",
        "launches[0].args[3].i32: expected an integer or an expression string, got 0.5"},
@@ -197,7 +221,7 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
        "constraints[0]: 'N % ': column 5:"},
       {R"([{"op": "replace", "path": "/workspace/0/init", "value": "one"}])",
        "workspace[0].init: expected \"none\" or \"zero\", got \"one\""},
-      {R"([{"op": "replace", "path": "/workspace/0/dtype", "value": "float"}])",
+      {R"([{"op": "replace", "path": "/workspace/0/dtype", "value": "Float"}])",
        "workspace[0].dtype: expected a dtype (float64, float32,"},
       {R"([{"op": "replace", "path": "/workspace/1/name", "value": "partial"}])",
        "workspace[1].name: expected a name that no other workspace has, got \"partial\""},
@@ -278,6 +302,8 @@ TEST_CASE("a plan that cannot run for these sizes says which field is wrong and 
       {small("{}", R"({"workspace": [{"name": "v", "dtype": "fp64", "count": "2 ** 31"},
                                      {"name": "w", "dtype": "int8", "count": 1}]})"),
        "workspace[1].count is 1: workspace is limited"},
+      {small("{}", R"({"workspace": [{"name": "w", "dtype": "element", "count": 1}]})"),
+       "workspace[0].dtype: 'element' is no dtype and no param"},
       {small("{}",
              R"({"tensor_maps": [{"name": "m", "tensor": "a", "dtype": "fp32", "dims": [0], "box": [1]}]})"),
        "tensor_maps[0].dims[0] is 0, expected at least 1"},
