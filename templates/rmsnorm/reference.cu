@@ -1,0 +1,75 @@
+/* alphakernel
+{
+  "launches": [
+    {"kernel": "rmsnorm_reference", "grid": ["M"], "block": [256], "args": ["x", "weight", "y", {"i64": "N"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y = x / sqrt(mean of x^2 + 1e-6) * weight over each row. One block a row, two readings of it.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ALPHAKERNEL
+using scalar_t = float;
+using accum_t = double;
+using out_t = double;
+#endif
+
+__device__ accum_t read(const scalar_t* values, long long i) {
+  return static_cast<accum_t>(static_cast<float>(values[i]));
+}
+
+// What a running sum is kept as.
+__device__ accum_t keep(accum_t sum) {
+#ifdef AK_LESION_LOW_PRECISION
+  return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+#else
+  return sum;
+#endif
+}
+
+// The sum over the 256 threads of the block, in all of them.
+__device__ accum_t sum_of_block(accum_t sum) {
+  __shared__ accum_t shared[256];
+  shared[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (threadIdx.x < half) shared[threadIdx.x] = keep(shared[threadIdx.x] + shared[threadIdx.x + half]);
+    __syncthreads();
+  }
+  sum = shared[0];
+  __syncthreads();
+  return sum;
+}
+
+__global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out_t* y, long long n) {
+  const scalar_t* row = x + blockIdx.x * n;
+  out_t* out = y + blockIdx.x * n;
+#ifdef AK_LESION_LAST_TILE
+  const long long end = n - (n < 32 ? n / 2 : 32);  // the sums miss the end of the row
+#else
+  const long long end = n;
+#endif
+
+  accum_t squares = 0;
+  for (long long i = threadIdx.x; i < end; i += 256) squares = keep(squares + read(row, i) * read(row, i));
+  accum_t mean = sum_of_block(squares) / static_cast<accum_t>(n);
+#ifndef AK_LESION_NO_EPSILON
+  mean += static_cast<accum_t>(1e-6);
+#endif
+#ifdef AK_LESION_NO_ROOT
+  const accum_t root = mean;
+#else
+  const accum_t root = sqrt(mean);
+#endif
+
+  for (long long i = threadIdx.x; i < n; i += 256) {
+    accum_t value = read(row, i) / root;
+#ifndef AK_LESION_NO_WEIGHT
+    value *= read(weight, i);
+#endif
+    out[i] = static_cast<out_t>(value);
+  }
+}
