@@ -1,0 +1,580 @@
+/* alphakernel
+{
+  "tunables": {
+    "BM": {"values": [64, 128, 256], "default": 128},
+    "BN": {"values": [64, 128, 192, 256], "default": 256},
+    "CONSUMERS": {"values": [1, 2], "default": 2},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
+    "CLUSTER": {"values": [1, 2], "default": 2},
+    "GROUP": {"values": [1, 4, 8, 16], "default": 8}
+  },
+  "constraints": [
+    "ARCH == 90",
+    "BM // CONSUMERS >= 64",
+    "BM // CONSUMERS // 64 * BN <= 256",
+    "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048 <= 232448"
+  ],
+  "let": {
+    "A_WIDE": "(K if a_layout == 'row' else M) % 8 == 0",
+    "B_WIDE": "(N if b_layout == 'row' else K) % 8 == 0",
+    "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
+    "CLUSTERS_DOWN": "ceil_div(M, BM * CLUSTER)",
+    "CLUSTERS": "min(CLUSTERS_DOWN * ceil_div(N, BN), SM_COUNT // CLUSTER)"
+  },
+  "tensor_maps": [
+    {"name": "map_a", "tensor": "a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K"],
+     "strides_bytes": ["round_up(2 * (K if a_layout == 'row' else M), 16)"],
+     "box": [64, "BM if a_layout == 'row' else 64"]},
+    {"name": "map_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N"],
+     "strides_bytes": ["round_up(2 * (N if b_layout == 'row' else K), 16)"],
+     "box": [64, "(64 if b_layout == 'row' else BN) // CLUSTER"]},
+    {"name": "map_c", "tensor": "c", "dtype": "dtype", "swizzle": "128B",
+     "dims": ["N", "M"], "strides_bytes": ["round_up(2 * N, 16)"], "box": [64, 64]}
+  ],
+  "launches": [
+    {"kernel": "gemm_wgmma", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+     "shared_bytes": "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048",
+     "args": ["map_a", "map_b", "map_c", {"optional": "bias"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "WIDE"},
+    {"kernel": "gemm_any", "grid": ["ceil_div(N, 64)", "ceil_div(M, 64)"], "block": [256],
+     "args": ["a", "b", {"optional": "bias"}, "c", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}], "when": "not WIDE"}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// c = activation(a b + bias) on Hopper's matrix units. Blocks stay resident and take tiles of BM x BN in turn. One warp
+// group fetches: it fills a ring of STAGES slices of a and b, 64 deep in k, through the tensor memory accelerator.
+// CONSUMERS warp groups multiply them with asynchronous wgmma instructions and keep the sums in registers. The CLUSTER
+// blocks of a cluster work on tiles below each other, so that each fetches its share of b for both (multicast).
+// Results go through shared memory, 64 columns at a time, so that the accelerator can write them as whole lines while
+// the next tile's slices already arrive.
+//
+//   shared memory:  [slice of a | slice of b] x STAGES   two panels of 64 x 64 results for every consumer   barriers
+//
+// Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
+// Barriers carry no cluster-wide order beyond their own: a release of that scope costs a memory barrier for each slice,
+// and what the blocks hand over are only slices that have been read.
+// Shapes whose lines are no multiple of 16 bytes cannot be described to the accelerator: they take gemm_any.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ALPHAKERNEL
+constexpr int BM = 128;
+constexpr int BN = 256;
+constexpr int CONSUMERS = 2;
+constexpr int STAGES = 4;
+constexpr int CLUSTER = 2;
+constexpr int GROUP = 8;
+using scalar_t = __nv_bfloat16;
+#define AK_DTYPE_BFLOAT16 1
+#endif
+
+#ifdef AK_DTYPE_BFLOAT16
+#define WGMMA_TYPE "bf16"
+#else
+#define WGMMA_TYPE "f16"
+#endif
+
+// Operands that lie across k in memory (a by columns, b by rows) are transposed by the matrix units.
+#ifdef AK_A_LAYOUT_COLUMN
+constexpr int A_ACROSS = 1;
+#else
+constexpr int A_ACROSS = 0;
+#endif
+#ifdef AK_B_LAYOUT_COLUMN
+constexpr int B_ACROSS = 0;
+#else
+constexpr int B_ACROSS = 1;
+#endif
+
+constexpr int BK = 64;              // 128 bytes: one line of the 128-byte swizzle
+constexpr int PANEL = 64 * BK * 2;  // bytes of 64 lines
+constexpr int A_BYTES = BM * BK * 2;
+constexpr int B_BYTES = BN * BK * 2;
+constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
+constexpr int BLOCKS_M = BM / CONSUMERS / 64;  // of 64 rows, for each consumer
+
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+// ---- instructions (PTX ISA 9.0)
+
+__device__ __forceinline__ u32 shared_address(const void* pointer) {
+  return static_cast<u32>(__cvta_generic_to_shared(pointer));
+}
+__device__ __forceinline__ void barrier_init(u32 barrier, u32 count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+__device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive_at(u32 barrier, u32 rank) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+      "}\n" ::"r"(barrier), "r"(rank) : "memory");
+}
+__device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again_%=:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again_%=;\n"
+      "}\n" ::"r"(barrier), "r"(parity) : "memory");
+}
+__device__ __forceinline__ void fetch(u32 to, const CUtensorMap* map, int x, int y, u32 barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void fetch_for_all(u32 to, const CUtensorMap* map, int x, int y, u32 barrier) {
+  if constexpr (CLUSTER == 1) {
+    fetch(to, map, x, y, barrier);
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+        "l"(map), "r"(x), "r"(y), "r"(barrier), "h"(static_cast<unsigned short>((1 << CLUSTER) - 1)) : "memory");
+  }
+}
+__device__ __forceinline__ void write_back(const CUtensorMap* map, int x, int y, u32 from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x), "r"(y),
+               "r"(from) : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+template <int LEFT>
+__device__ __forceinline__ void wait_panels_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
+}
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+__device__ __forceinline__ u32 cluster_rank() {
+  u32 rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+__device__ __forceinline__ void group_barrier(int group) {
+  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int LEFT>
+__device__ __forceinline__ void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+}
+
+// d += a b for 64 x N x 16; keep 0 begins a new sum.
+template <int N>
+struct Wgmma;
+template <>
+struct Wgmma<64> {
+  static __device__ __forceinline__ void run(float (&d)[32], unsigned long long a, unsigned long long b, int keep) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+        "}, %32, %33, p, 1, 1, %35, %36;\n"
+        "}\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+          "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+          "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+          "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+          "+f"(d[30]), "+f"(d[31])
+        : "l"(a), "l"(b), "r"(keep), "n"(A_ACROSS), "n"(B_ACROSS));
+  }
+};
+
+template <>
+struct Wgmma<128> {
+  static __device__ __forceinline__ void run(float (&d)[64], unsigned long long a, unsigned long long b, int keep) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, p, 1, 1, %67, %68;\n"
+        "}\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+          "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+          "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+          "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+          "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+          "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
+          "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
+          "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+        : "l"(a), "l"(b), "r"(keep), "n"(A_ACROSS), "n"(B_ACROSS));
+  }
+};
+
+template <>
+struct Wgmma<192> {
+  static __device__ __forceinline__ void run(float (&d)[96], unsigned long long a, unsigned long long b, int keep) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %98, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n192k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+        "}, %96, %97, p, 1, 1, %99, %100;\n"
+        "}\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+          "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+          "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+          "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+          "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+          "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
+          "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
+          "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]),
+          "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
+          "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
+          "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
+          "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]),
+          "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+        : "l"(a), "l"(b), "r"(keep), "n"(A_ACROSS), "n"(B_ACROSS));
+  }
+};
+
+template <>
+struct Wgmma<256> {
+  static __device__ __forceinline__ void run(float (&d)[128], unsigned long long a, unsigned long long b, int keep) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+        "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+        "}, %128, %129, p, 1, 1, %131, %132;\n"
+        "}\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+          "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+          "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+          "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+          "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+          "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
+          "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
+          "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]),
+          "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
+          "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
+          "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
+          "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]),
+          "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
+          "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]),
+          "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]),
+          "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]),
+          "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
+          "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]),
+          "+f"(d[126]), "+f"(d[127])
+        : "l"(a), "l"(b), "r"(keep), "n"(A_ACROSS), "n"(B_ACROSS));
+  }
+};
+
+// ---- operands in shared memory, in lines of 128 swizzled bytes
+
+// Offsets are those of 128-byte swizzling: 1024 bytes from 8 lines to the next 8, PANEL bytes from 64 elements across
+// to the next 64 (only looked at for operands that lie across k).
+__device__ __forceinline__ u64 descriptor(u32 address) {
+  return static_cast<u64>((address & 0x3FFFF) >> 4) | static_cast<u64>(PANEL >> 4) << 16 |
+         static_cast<u64>(1024 >> 4) << 32 | 1ull << 62;
+}
+// The 16 elements in k from 16 * step on: 32 bytes further along the lines, or 16 lines further down.
+__device__ __forceinline__ u32 step_bytes(int across, int step) { return across == 1 ? step * 16 * 128 : step * 32; }
+
+// ---- tiles
+
+struct Tiles {
+  int down, across, count;  // in clusters
+  __device__ Tiles(int m, int n)
+      : down((m + BM * CLUSTER - 1) / (BM * CLUSTER)), across((n + BN - 1) / BN), count(down * across) {}
+  __device__ void place(int tile, int& row, int& column) const {
+    const int group = tile / (GROUP * across), first = group * GROUP;
+    const int rows = min(down - first, GROUP);
+    const int within = tile - group * GROUP * across;
+    row = (first + within % rows) * CLUSTER;
+    column = within / rows;
+  }
+};
+
+struct Ring {
+  int stage = 0;
+  u32 parity = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == STAGES) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+struct Shared {
+  u32 slices, panels, full, empty;  // full, empty: STAGES barriers each
+  __device__ u32 slice(int stage) const { return slices + stage * STAGE_BYTES; }
+};
+
+__device__ __forceinline__ void fetch_slice(const CUtensorMap* map_a, const CUtensorMap* map_b, const Shared& shared,
+                                            int stage, int m, int n, int k, int rank) {
+  const u32 to_a = shared.slice(stage), to_b = to_a + A_BYTES, barrier = shared.full + stage * 8;
+  barrier_expect(barrier, STAGE_BYTES);
+  if constexpr (A_ACROSS == 0) {
+    fetch(to_a, map_a, k, m, barrier);
+  } else {
+#pragma unroll
+    for (int panel = 0; panel < BM / 64; ++panel) fetch(to_a + panel * PANEL, map_a, m + panel * 64, k, barrier);
+  }
+  if constexpr (B_ACROSS == 0) {
+    constexpr int kLines = BN / CLUSTER;
+    fetch_for_all(to_b + rank * kLines * 128, map_b, k, n + rank * kLines, barrier);
+  } else {
+    constexpr int kLines = 64 / CLUSTER;
+#pragma unroll
+    for (int panel = 0; panel < BN / 64; ++panel) {
+      fetch_for_all(to_b + panel * PANEL + rank * kLines * 128, map_b, n + panel * 64, k + rank * kLines, barrier);
+    }
+  }
+}
+
+__device__ __forceinline__ void produce(const CUtensorMap* map_a, const CUtensorMap* map_b, const Shared& shared,
+                                        const Tiles& tiles, int slices, int rank) {
+  Ring ring;
+  for (int tile = blockIdx.x / CLUSTER; tile < tiles.count; tile += gridDim.x / CLUSTER) {
+    int row, column;
+    tiles.place(tile, row, column);
+    for (int slice = 0; slice < slices; ++slice) {
+      barrier_wait(shared.empty + ring.stage * 8, ring.parity ^ 1);
+      fetch_slice(map_a, map_b, shared, ring.stage, (row + rank) * BM, column * BN, slice * BK, rank);
+      ring.advance();
+    }
+  }
+}
+
+// Tells every block of the cluster that this consumer has read a slice.
+__device__ __forceinline__ void release(const Shared& shared, int stage) {
+  const int thread = threadIdx.x % 128;
+  if (thread < CLUSTER) barrier_arrive_at(shared.empty + stage * 8, thread);
+}
+
+__device__ __forceinline__ void multiply(const Shared& shared, int stage, int consumer, float (&sums)[BLOCKS_M][BN / 2],
+                                         bool first) {
+  const u32 a = shared.slice(stage) + consumer * BLOCKS_M * PANEL, b = shared.slice(stage) + A_BYTES;
+  wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < BK / 16; ++step) {
+#pragma unroll
+    for (int block = 0; block < BLOCKS_M; ++block) {
+      Wgmma<BN>::run(sums[block], descriptor(a + block * PANEL + step_bytes(A_ACROSS, step)),
+                     descriptor(b + step_bytes(B_ACROSS, step)), first && step == 0 ? 0 : 1);
+    }
+  }
+  wgmma_commit();
+}
+
+__device__ __forceinline__ float activate(float x) {
+#if defined(AK_ACTIVATION_RELU)
+  return fmaxf(x, 0.0f);
+#elif defined(AK_ACTIVATION_GELU)
+  return 0.5f * x * erfcf(-x * 0.70710678118654752f);
+#elif defined(AK_ACTIVATION_SILU)
+  return x / (1.0f + __expf(-x));
+#else
+  return x;
+#endif
+}
+
+__device__ __forceinline__ float bias_at(const scalar_t* bias, int column, int n) {
+#ifdef AK_BIAS
+  if (AK_BIAS == 1) return column < n ? static_cast<float>(bias[column]) : 0.0f;
+#endif
+  return 0.0f;
+}
+
+__device__ __forceinline__ u32 pack(float low, float high) {
+  union {
+    scalar_t value[2];
+    u32 bits;
+  } pair;
+  pair.value[0] = static_cast<scalar_t>(low);
+  pair.value[1] = static_cast<scalar_t>(high);
+  return pair.bits;
+}
+
+// 16 columns of results as four matrices of 8 x 8 into a swizzled panel. d: sums of two blocks of 8 columns.
+__device__ __forceinline__ void put(u32 panel, int pair, const float* d, const scalar_t* bias, int column, int n) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+  u32 words[4];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int at = column + half * 8 + lane % 4 * 2;
+    const float bias_0 = bias_at(bias, at, n), bias_1 = bias_at(bias, at + 1, n);
+#pragma unroll
+    for (int low = 0; low < 2; ++low) {
+      const float* two = d + half * 4 + low * 2;
+      words[half * 2 + low] = pack(activate(two[0] + bias_0), activate(two[1] + bias_1));
+    }
+  }
+  const int row = warp * 16 + lane / 8 % 2 * 8 + lane % 8, chunk = pair * 2 + lane / 16;
+  const u32 address = panel + row * 128 + ((chunk ^ row % 8) * 16);
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
+               "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
+
+__device__ __forceinline__ void write_tile(const CUtensorMap* map_c, const Shared& shared, int consumer,
+                                           const float (&sums)[BLOCKS_M][BN / 2], const scalar_t* bias, int m, int n,
+                                           int width, int& turn) {
+  const bool leader = threadIdx.x % 128 == 0;
+#pragma unroll
+  for (int block = 0; block < BLOCKS_M; ++block) {
+#pragma unroll
+    for (int part = 0; part < BN / 64; ++part) {
+      const u32 panel = shared.panels + (consumer * 2 + turn) * PANEL;
+      turn ^= 1;
+      if (leader) wait_panels_read<1>();
+      group_barrier(consumer);
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair) {
+        put(panel, pair, &sums[block][part * 32 + pair * 8], bias, n + part * 64 + pair * 16, width);
+      }
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      group_barrier(consumer);
+      if (leader) write_back(map_c, n + part * 64, m + block * 64, panel);
+    }
+  }
+}
+
+__device__ __forceinline__ void consume(const CUtensorMap* map_c, const Shared& shared, const Tiles& tiles, int slices,
+                                        int rank, int consumer, const scalar_t* bias, int width) {
+  Ring ring;
+  int turn = 0;
+  for (int tile = blockIdx.x / CLUSTER; tile < tiles.count; tile += gridDim.x / CLUSTER) {
+    float sums[BLOCKS_M][BN / 2];
+    int last = 0;
+    for (int slice = 0; slice < slices; ++slice) {
+      barrier_wait(shared.full + ring.stage * 8, ring.parity);
+      multiply(shared, ring.stage, consumer, sums, slice == 0);
+      if (slice > 0) {  // the products before these have ended: their slice may be filled again
+        wgmma_wait<1>();
+        release(shared, last);
+      }
+      last = ring.stage;
+      ring.advance();
+    }
+    wgmma_wait<0>();
+    release(shared, last);
+    int row, column;
+    tiles.place(tile, row, column);
+    const int first_row = (row + rank) * BM + consumer * BLOCKS_M * 64;
+    write_tile(map_c, shared, consumer, sums, bias, first_row, column * BN, width, turn);
+  }
+  if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+// a: m x k, b: k x n, c: m x n, in the layouts of the problem; every line a multiple of 16 bytes.
+__global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
+    gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+               const __grid_constant__ CUtensorMap map_c, const scalar_t* __restrict__ bias, int m, int n, int k) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Shared shared;
+  shared.slices = (shared_address(memory) + 1023) / 1024 * 1024;
+  shared.panels = shared.slices + STAGES * STAGE_BYTES;
+  shared.full = shared.panels + CONSUMERS * 2 * PANEL;
+  shared.empty = shared.full + STAGES * 8;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < STAGES; ++stage) {
+      barrier_init(shared.full + stage * 8, 1);
+      barrier_init(shared.empty + stage * 8, CONSUMERS * CLUSTER);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  if constexpr (CLUSTER > 1) cluster_sync();
+
+  const Tiles tiles(m, n);
+  const int rank = CLUSTER > 1 ? cluster_rank() : 0, slices = (k + BK - 1) / BK;
+  const int group = static_cast<int>(threadIdx.x) / 128;
+  if (group == CONSUMERS) {
+    if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x % 128 == 0) produce(&map_a, &map_b, shared, tiles, slices, rank);
+  } else {
+    if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    consume(&map_c, shared, tiles, slices, rank, group, bias, n);
+  }
+  if constexpr (CLUSTER > 1) cluster_sync();  // a block that is gone could not be written to or arrived at
+}
+
+// ---- any shape: tiles of 64 x 64, 4 x 4 sums a thread
+
+__global__ void __launch_bounds__(256)
+    gemm_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
+             scalar_t* __restrict__ c, int m, int n, int k) {
+  __shared__ float slice_a[16][65], slice_b[16][65];
+  const int m0 = blockIdx.y * 64, n0 = blockIdx.x * 64;
+  const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
+  float sums[4][4] = {};
+  for (int k0 = 0; k0 < k; k0 += 16) {
+    for (int i = threadIdx.x; i < 16 * 64; i += 256) {
+      // Neighbouring threads read neighbouring elements, whichever way the operand lies.
+      const int ka = A_ACROSS == 1 ? i / 64 : i % 16, row = A_ACROSS == 1 ? i % 64 : i / 16;
+      const int kb = B_ACROSS == 1 ? i / 64 : i % 16, column = B_ACROSS == 1 ? i % 64 : i / 16;
+      const long long at_a = A_ACROSS == 1 ? static_cast<long long>(k0 + ka) * m + m0 + row
+                                           : static_cast<long long>(m0 + row) * k + k0 + ka;
+      const long long at_b = B_ACROSS == 1 ? static_cast<long long>(k0 + kb) * n + n0 + column
+                                           : static_cast<long long>(n0 + column) * k + k0 + kb;
+      slice_a[ka][row] = k0 + ka < k && m0 + row < m ? static_cast<float>(a[at_a]) : 0.0f;
+      slice_b[kb][column] = k0 + kb < k && n0 + column < n ? static_cast<float>(b[at_b]) : 0.0f;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int kk = 0; kk < 16; ++kk) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) sums[i][j] += slice_a[kk][ty * 4 + i] * slice_b[kk][tx + 16 * j];
+      }
+    }
+    __syncthreads();
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      const int row = m0 + ty * 4 + i, column = n0 + tx + 16 * j;
+      if (row < m && column < n) {
+        const float result = activate(sums[i][j] + bias_at(bias, column, n));
+        c[static_cast<long long>(row) * n + column] = static_cast<scalar_t>(result);
+      }
+    }
+  }
+}
