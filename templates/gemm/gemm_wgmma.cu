@@ -383,10 +383,11 @@ __device__ __forceinline__ void produce(const CUtensorMap* map_a, const CUtensor
   }
 }
 
-// Tells every block of the cluster that this consumer has read a slice.
+// Tells every block of the cluster that this warp's products have read a slice. Each warp speaks for itself: another of
+// its group may still be about to read.
 __device__ __forceinline__ void release(const Shared& shared, int stage) {
-  const int thread = threadIdx.x % 128;
-  if (thread < CLUSTER) barrier_arrive_at(shared.empty + stage * 8, thread);
+  const int lane = threadIdx.x % 32;
+  if (lane < CLUSTER) barrier_arrive_at(shared.empty + stage * 8, lane);
 }
 
 __device__ __forceinline__ void multiply(const Shared& shared, int stage, int consumer, float (&sums)[BLOCKS_M][BN / 2],
@@ -516,7 +517,7 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; ++stage) {
       barrier_init(shared.full + stage * 8, 1);
-      barrier_init(shared.empty + stage * 8, CONSUMERS * CLUSTER);
+      barrier_init(shared.empty + stage * 8, CONSUMERS * 4 * CLUSTER);  // 4 warps a group
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
