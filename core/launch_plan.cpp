@@ -62,10 +62,10 @@ std::vector<Expression> read_expressions(const JsonReader& at, std::size_t least
 std::string read_dtype(const JsonReader& at) {
   const std::string name = at.text();
   if (const std::optional<DType> dtype = parse_dtype(name)) return std::string(info(*dtype).name);
-  const auto part_of_name = [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; };
-  const bool could_be_param = !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) &&
-                              std::all_of(name.begin(), name.end(), part_of_name);
-  if (could_be_param) return name;
+  // Names of params are lower case, so that a misspelt dtype in capitals is caught here.
+  const bool capitals =
+      std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isupper(c) != 0; });
+  if (is_identifier(name) && !capitals) return name;
   std::vector<std::string> names;
   for (const DTypeInfo& entry : dtypes()) names.emplace_back(entry.name);
   at.fail(fmt::format("a dtype ({}) or the name of a param", fmt::join(names, ", ")));

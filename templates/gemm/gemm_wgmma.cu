@@ -418,10 +418,11 @@ __device__ __forceinline__ float activate(float x) {
 }
 
 __device__ __forceinline__ float bias_at(const scalar_t* bias, int column, int n) {
-#ifdef AK_BIAS
-  if (AK_BIAS == 1) return column < n ? static_cast<float>(bias[column]) : 0.0f;
-#endif
+#if AK_BIAS
+  return column < n ? static_cast<float>(bias[column]) : 0.0f;
+#else
   return 0.0f;
+#endif
 }
 
 __device__ __forceinline__ u32 pack(float low, float high) {
