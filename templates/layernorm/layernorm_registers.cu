@@ -3,24 +3,28 @@
   "tunables": {
     "THREADS_PER_ROW": {"values": [32, 64, 128, 256, 512, 1024], "default": 256},
     "ROWS_PER_BLOCK": {"values": [1, 2, 4, 8], "default": 1},
-    "VEC_BYTES": {"values": [4, 8, 16], "default": 16},
+    "VEC_BYTES": {"values": [8, 16], "default": 16},
     "UNROLL": {"values": [1, 2, 4, 8], "default": 4},
-    "CACHE": {"values": [0, 1], "default": 1}
+    "CACHE": {"values": [0, 1], "default": 1},
+    "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
   "constraints": [
-    "THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
+    "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
+    "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",
     "VEC_BYTES // (4 if dtype == 'float32' else 2) * UNROLL <= 64",
-    "THREADS_PER_ROW * ROWS_PER_BLOCK * (VEC_BYTES // (4 if dtype == 'float32' else 2) * UNROLL + 24) <= 65536"
+    "THREADS_PER_ROW * ROWS_PER_BLOCK * max(BLOCKS_PER_SM, 1) <= 2048",
+    "THREADS_PER_ROW * ROWS_PER_BLOCK * max(BLOCKS_PER_SM, 1) * (VEC_BYTES * UNROLL // 4 * 5 + 24) <= 65536"
   ],
   "let": {
     "VEC": "VEC_BYTES // (4 if dtype == 'float32' else 2)",
     "CAPACITY": "THREADS_PER_ROW * VEC * UNROLL",
-    "GROUPS": "ceil_div(M, ROWS_PER_BLOCK)"
+    "GROUPS": "ceil_div(M, ROWS_PER_BLOCK)",
+    "BLOCKS": "min(GROUPS, SM_COUNT * BLOCKS_PER_SM) if BLOCKS_PER_SM else GROUPS"
   },
   "launches": [
-    {"kernel": "layernorm_vector_rows", "grid": ["GROUPS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
+    {"kernel": "layernorm_vector_rows", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC == 0"},
-    {"kernel": "layernorm_scalar_rows", "grid": ["GROUPS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
+    {"kernel": "layernorm_scalar_rows", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC != 0"},
     {"kernel": "layernorm_long_rows", "grid": ["M"], "block": [512],
      "args": ["x", "weight", "bias", "y", {"i64": "N"}], "when": "N > CAPACITY"}
@@ -31,7 +35,8 @@
 //
 // y = (x - mean) / sqrt(variance + 1e-5) * weight + bias over each row of x. THREADS_PER_ROW threads hold one row in
 // registers, so that it is read once and written once: load (UNROLL independent vectors a thread), mean, sum of squared
-// distances from it (no cancellation, as in mean(x^2) - mean^2), scale, store.
+// distances from it (no cancellation, as in mean(x^2) - mean^2), scale, store. With BLOCKS_PER_SM > 0 blocks stay and
+// take rows in turn: weights are read once, and a row arrives while the sums of the one before are taken.
 // Rows that do not fit (more than THREADS_PER_ROW * VEC * UNROLL elements) take the loop of layernorm_long_rows.
 // Rows whose length is no multiple of VEC are not aligned to a vector: they are read element by element.
 #include <cuda_bf16.h>
@@ -43,6 +48,7 @@ constexpr int ROWS_PER_BLOCK = 1;
 constexpr int VEC_BYTES = 16;
 constexpr int UNROLL = 4;
 constexpr int CACHE = 1;
+constexpr int BLOCKS_PER_SM = 0;
 using scalar_t = float;
 #endif
 
@@ -102,72 +108,81 @@ __device__ __forceinline__ float sum_of_row(float value) {
   return value;
 }
 
+// The vectors of a row that belong to this thread; columns: how many elements the row has.
+template <int WIDTH, int ITEMS, bool WEIGHTS = false>
+__device__ __forceinline__ void load_row(Pack<WIDTH> (&packs)[ITEMS], const scalar_t* row, int columns) {
+#pragma unroll
+  for (int k = 0; k < ITEMS; ++k) {
+    const int at = (k * THREADS_PER_ROW + static_cast<int>(threadIdx.x)) * WIDTH;
+    if (at < columns) packs[k] = load<WIDTH, WEIGHTS>(row + at);
+  }
+}
+
 // x, y: m rows of n elements; n <= THREADS_PER_ROW * WIDTH * ITEMS and n % WIDTH == 0.
 template <int WIDTH, int ITEMS>
 __device__ __forceinline__ void layernorm_rows(const scalar_t* x, const scalar_t* weight, const scalar_t* bias,
                                                scalar_t* y, long long m, int n) {
-  const long long row = static_cast<long long>(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.y;
-  const int columns = row < m ? n : 0;  // a row past the end has none, but its threads reach the barriers
   const int first = static_cast<int>(threadIdx.x) * WIDTH;
   constexpr int kStep = THREADS_PER_ROW * WIDTH;
-  x += row * n;
-  y += row * n;
+  const long long stride = static_cast<long long>(gridDim.x) * ROWS_PER_BLOCK;
+  long long group = static_cast<long long>(blockIdx.x) * ROWS_PER_BLOCK;  // first row of this block
 
-  Pack<WIDTH> packs[ITEMS];
+  Pack<WIDTH> packs[ITEMS], weights[ITEMS], biases[ITEMS];
+  load_row(packs, x + (group + threadIdx.y) * n, group + threadIdx.y < m ? n : 0);
+  load_row<WIDTH, ITEMS, true>(weights, weight, n);
+  load_row<WIDTH, ITEMS, true>(biases, bias, n);
+  for (; group < m; group += stride) {
+    const long long row = group + threadIdx.y;
+    const int columns = row < m ? n : 0;  // a row past the end has none, but its threads reach the barriers
+    float value[ITEMS][WIDTH];
+    float sum = 0.0f;
 #pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
-    if (first + k * kStep < columns) packs[k] = load<WIDTH>(x + first + k * kStep);
-  }
-
-  float value[ITEMS][WIDTH];
-  float sum = 0.0f;
+    for (int k = 0; k < ITEMS; ++k) {
 #pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
-#pragma unroll
-    for (int i = 0; i < WIDTH; ++i) {
-      value[k][i] = first + k * kStep < columns ? static_cast<float>(packs[k].value[i]) : 0.0f;
-      sum += value[k][i];
+      for (int i = 0; i < WIDTH; ++i) {
+        value[k][i] = first + k * kStep < columns ? static_cast<float>(packs[k].value[i]) : 0.0f;
+        sum += value[k][i];
+      }
     }
-  }
-  const float mean = sum_of_row<THREADS_PER_ROW, ROWS_PER_BLOCK, 0>(sum) / static_cast<float>(n);
+    if (BLOCKS_PER_SM > 0) load_row(packs, x + (row + stride) * n, row + stride < m ? n : 0);
+    const float mean = sum_of_row<THREADS_PER_ROW, ROWS_PER_BLOCK, 0>(sum) / static_cast<float>(n);
 
-  float squares = 0.0f;
+    float squares = 0.0f;
 #pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
+    for (int k = 0; k < ITEMS; ++k) {
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) {
-      value[k][i] -= mean;
-      if (first + k * kStep < columns) squares += value[k][i] * value[k][i];
+      for (int i = 0; i < WIDTH; ++i) {
+        value[k][i] -= mean;
+        if (first + k * kStep < columns) squares += value[k][i] * value[k][i];
+      }
     }
-  }
-  const float variance = sum_of_row<THREADS_PER_ROW, ROWS_PER_BLOCK, 1>(squares) / static_cast<float>(n);
-  const float scale = rsqrtf(variance + EPSILON);
+    const float variance = sum_of_row<THREADS_PER_ROW, ROWS_PER_BLOCK, 1>(squares) / static_cast<float>(n);
+    const float scale = rsqrtf(variance + EPSILON);
 
 #pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
-    if (first + k * kStep >= columns) continue;
-    const Pack<WIDTH> weights = load<WIDTH, true>(weight + first + k * kStep);
-    const Pack<WIDTH> biases = load<WIDTH, true>(bias + first + k * kStep);
-    Pack<WIDTH> result;
+    for (int k = 0; k < ITEMS; ++k) {
+      if (first + k * kStep >= columns) continue;
+      Pack<WIDTH> result;
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) {
-      result.value[i] = static_cast<scalar_t>(value[k][i] * scale * static_cast<float>(weights.value[i]) +
-                                              static_cast<float>(biases.value[i]));
+      for (int i = 0; i < WIDTH; ++i) {
+        result.value[i] = static_cast<scalar_t>(value[k][i] * scale * static_cast<float>(weights[k].value[i]) +
+                                                static_cast<float>(biases[k].value[i]));
+      }
+      store<WIDTH>(y + row * n + first + k * kStep, result);
     }
-    store<WIDTH>(y + first + k * kStep, result);
   }
 }
 
 __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     layernorm_vector_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                          const scalar_t* __restrict__ bias, scalar_t* __restrict__ y, 
+                          const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
                           long long m, int n) {
   layernorm_rows<VEC, UNROLL>(x, weight, bias, y, m, n);
 }
 
 __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     layernorm_scalar_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                          const scalar_t* __restrict__ bias, scalar_t* __restrict__ y, 
+                          const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
                           long long m, int n) {
   layernorm_rows<1, VEC * UNROLL>(x, weight, bias, y, m, n);
 }
@@ -175,7 +190,7 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
 // One row of n elements a block of 512 threads, n of any size; the later readings of the row come mostly from L2.
 __global__ void __launch_bounds__(512)
     layernorm_long_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                        const scalar_t* __restrict__ bias, scalar_t* __restrict__ y, 
+                        const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
                         long long n) {
   x += blockIdx.x * n;
   y += blockIdx.x * n;

@@ -9,7 +9,8 @@
     "FAST_EXP": {"values": [0, 1], "default": 1}
   },
   "constraints": [
-    "THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
+    "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
+    "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 256",
     "VEC_BYTES // (4 if dtype == 'float32' else 2) * UNROLL <= 128",
     "THREADS_PER_ROW * ROWS_PER_BLOCK * (VEC_BYTES // (4 if dtype == 'float32' else 2) * UNROLL + 24) <= 65536"
   ],
