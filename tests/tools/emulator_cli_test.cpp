@@ -76,15 +76,18 @@ TEST_CASE(
 }
 
 TEST_CASE("on the emulator a short run of every template ends with a verified kernel and honest rows") {
-  const std::pair<const char*, const char*> runs[] = {
-      {"vector_add", "fp16"}, {"reduce_sum", "bf16"}, {"softmax", "fp32"},
-      {"layernorm", "fp16"},  {"rmsnorm", "bf16"},    {"activation", "fp16"},
-      {"transpose", "bf16"},  {"gemm", "bf16"},       {"transpose_inplace", "fp16"}};
-  for (const auto& [algorithm, dtype] : runs) {
+  const std::vector<std::string> runs[] = {
+      {"vector_add", "--dtype", "fp16"},        {"reduce_sum", "--dtype", "bf16"},
+      {"softmax", "--dtype", "fp32"},           {"layernorm", "--dtype", "fp16"},
+      {"rmsnorm", "--dtype", "bf16"},           {"activation", "--dtype", "fp16"},
+      {"transpose", "--dtype", "bf16"},         {"gemm", "--dtype", "bf16"},
+      {"transpose_inplace", "--dtype", "fp16"}, {"flash_attention", "--dtype", "bf16", "--head_dim", "32"}};
+  for (const std::vector<std::string>& run : runs) {
     Sandbox box;
-    const ProgramResult result = box.run(generate_on_emulator(
-        box, {"--algorithm", algorithm, "--dtype", dtype, "--max-evaluations", "3", "--json"}));
-    INFO(algorithm << " " << dtype << "\n" << result.out << result.err);
+    std::vector<std::string> arguments{"--max-evaluations", "3", "--json", "--algorithm"};
+    arguments.insert(arguments.end(), run.begin(), run.end());
+    const ProgramResult result = box.run(generate_on_emulator(box, arguments));
+    INFO(run.front() << "\n" << result.out << result.err);
     REQUIRE(result.exit_code == 0);
     const Json json = Json::parse(result.out);
     CHECK(json["emulated"] == true);
