@@ -74,6 +74,7 @@ struct Writer {
   const std::vector<std::string>& tensors;
 
   [[nodiscard]] std::string pointer(const std::string& name) const {
+    if (name.empty()) return "ak_test::Pointer{nullptr}";
     const auto tensor = std::ranges::find(tensors, name);
     if (tensor != tensors.end()) return fmt::format("tensor[{}] /* {} */", tensor - tensors.begin(), name);
     const auto space = std::ranges::find(plan.workspace, name, &ResolvedWorkspace::name);

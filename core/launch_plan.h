@@ -101,7 +101,7 @@ struct ResolvedScalar {
   double real = 0;           ///< for f32, f64
 };
 struct ResolvedPointer {
-  std::string name;  ///< tensor or workspace
+  std::string name;  ///< tensor or workspace; empty: a null pointer
 };
 struct ResolvedTensorMapReference {
   std::string name;

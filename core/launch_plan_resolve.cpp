@@ -82,8 +82,7 @@ ResolvedArgument resolve_argument(const ArgumentPlan& argument, const LaunchPlan
     return resolve_scalar(*scalar, environment, field);
   if (const auto* optional = std::get_if<OptionalArgument>(&argument)) {
     // Every tensor that the problem has under these params brings the size of its elements.
-    if (environment.contains("sizeof_" + optional->name)) return ResolvedPointer{optional->name};
-    return ResolvedScalar{.type = ScalarType::i64, .integer = 0, .real = 0};
+    return ResolvedPointer{environment.contains("sizeof_" + optional->name) ? optional->name : ""};
   }
   const std::string& name = std::get<NamedArgument>(argument).name;
   for (const TensorMapPlan& map : plan.tensor_maps) {

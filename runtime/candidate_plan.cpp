@@ -52,7 +52,9 @@ struct ArgumentKind {
 
 ArgumentKind kind_of(const ResolvedArgument& argument) {
   if (const auto* pointer = std::get_if<ResolvedPointer>(&argument))
-    return {fmt::format("pointer '{}'", pointer->name), {"u64", "s64", "b64"}, "a pointer"};
+    return {pointer->name.empty() ? "a null pointer" : fmt::format("pointer '{}'", pointer->name),
+            {"u64", "s64", "b64"},
+            "a pointer"};
   if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument)) {
     return {fmt::format("tensor map '{}'", map->name),
             {"b8[128]", "b64[16]"},

@@ -53,6 +53,7 @@ class Binder {
     if (const auto* scalar = std::get_if<ResolvedScalar>(&argument)) return pack_scalar(*scalar);
     if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument)) return bind_map(map->name);
     const std::string& name = std::get<ResolvedPointer>(argument).name;
+    if (name.empty()) return pack(std::uint64_t{0}, "null pointer");
     const auto found = addresses_.find(name);
     if (found == addresses_.end()) {
       return candidate_fault(Status::invalid_candidate,

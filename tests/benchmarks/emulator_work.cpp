@@ -51,11 +51,11 @@ std::vector<std::byte> Work::arguments_of(const ResolvedLaunch& launch, const pt
   AK_ASSERT(launch.arguments.size() == program.parameters.size(), "a plan gives every parameter");
   std::vector<std::byte> bytes(program.parameter_bytes);
   for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
-    const auto* pointer = std::get_if<ResolvedPointer>(&launch.arguments[i]);
-    const std::uint64_t value =
-        pointer != nullptr
-            ? buffers_.at(pointer->name).address
-            : static_cast<std::uint64_t>(std::get<ResolvedScalar>(launch.arguments[i]).integer);
+    std::uint64_t value = 0;
+    if (const auto* scalar = std::get_if<ResolvedScalar>(&launch.arguments[i]))
+      value = static_cast<std::uint64_t>(scalar->integer);
+    else if (const auto& name = std::get<ResolvedPointer>(launch.arguments[i]).name; !name.empty())
+      value = buffers_.at(name).address;
     const ptx::Parameter& parameter = program.parameters[i];
     AK_ASSERT(parameter.bytes <= sizeof value, "pointers and integers only");
     std::memcpy(bytes.data() + parameter.offset, &value, parameter.bytes);

@@ -239,17 +239,18 @@ TEST_CASE("the stand-alone test launches with clusters, tensor maps, large share
  "tensor_maps": [{"name": "map_a", "tensor": "a", "dtype": "float32", "dims": ["N", 1], "strides_bytes": ["N * 4"],
                   "box": [64, 1], "swizzle": "128B"}],
  "launches": [{"kernel": "tiled<2, float>", "grid": [4], "block": [64], "cluster": [2], "shared_bytes": 100000, "pdl": true,
-               "args": ["map_a", "b", "c", "scratch", {"i32": "N"}, {"f32": 0.5}], "when": "N > 1000"},
-              {"kernel": "plain", "grid": [1], "block": [1], "args": [{"i64": "k"}], "for": ["k", 0, 2]}]}
+               "args": ["map_a", "b", {"optional": "absent"}, "scratch", {"i32": "N"}, {"f32": 0.5}], "when": "N > 1000"},
+              {"kernel": "plain", "grid": [1], "block": [1], "args": [{"optional": "absent"}, {"i64": "k"}], "for": ["k", 0, 2]}]}
 */
 #include <cuda.h>
 template <int COUNT, class T>
 __global__ void tiled(const __grid_constant__ CUtensorMap, const T*, T*, unsigned int*, int, float) {}
-__global__ void plain(long long) {}
+__global__ void plain(const float*, long long) {}
 )")
                                   .value();
   const std::string text = codegen::emit_stand_alone_test(*problem, candidate, "k.cu");
-  CHECK(text.find("plain<<<dim3(1, 1, 1), dim3(1, 1, 1), 0>>>(1LL);") != std::string::npos);
+  CHECK(text.find("plain<<<dim3(1, 1, 1), dim3(1, 1, 1), 0>>>(ak_test::Pointer{nullptr}, 1LL);") !=
+        std::string::npos);
   CHECK(text.find("launch.cluster(2, 1, 1);") != std::string::npos);
   if (!nvcc_is_missing()) require_nvcc_accepts(*problem, candidate, "sm_90a");
 }
