@@ -88,6 +88,8 @@ struct EvaluationResult {
   Outcome outcome;
   std::optional<BuildResult> build;
   std::optional<Occupancy> occupancy;  ///< of the first launch of the first workload
+  /// Most shared memory a block of any launch uses, static and dynamic; nothing when no plan was resolved.
+  std::optional<std::int64_t> shared_bytes;
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
   std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads

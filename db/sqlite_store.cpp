@@ -386,8 +386,8 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
           "INSERT INTO evaluations (uid, session_id, proposal_id, variant_id, build_id, device_id, depth, "
           "input_seed, status, stage, message, diagnostics, "
           "score_ns, occupancy_ratio, occupancy_limiter, cache_hit, queue_ms, build_ms, device_wait_ms, "
-          "check_ms, time_ms, gpu_busy_ms, total_ms, request, started_at, ended_at) "
-          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "check_ms, time_ms, gpu_busy_ms, total_ms, request, started_at, ended_at, shared_bytes) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, proposal)
@@ -414,6 +414,7 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
       .bind(24, dump(request_json(*record.request)))
       .bind(25, utc(started))
       .bind(26, utc(ended))
+      .bind(27, result.shared_bytes)
       .run();
   return connection_.last_row_id();
 }

@@ -237,6 +237,16 @@ std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const Bu
   return std::nullopt;
 }
 
+std::int64_t most_shared_bytes(const ResolvedPlan& plan, const BuildResult& build) {
+  std::int64_t most = 0;
+  for (const ResolvedLaunch& launch : plan.launches) {
+    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+    AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
+    most = std::max(most, std::int64_t{kernel->static_shared_bytes} + launch.shared_bytes);
+  }
+  return most;
+}
+
 std::optional<Occupancy> first_launch_occupancy(const ResolvedPlan& plan, const BuildResult& build,
                                                 const ArchLimits& limits) {
   if (plan.launches.empty()) return std::nullopt;

@@ -289,6 +289,8 @@ std::optional<Outcome> LocalEvaluator::inspect_plans(Job& job) const {
   const auto limits_of_target = limits(request.arch);
   for (const WorkloadPlan& plan : job.plans) {
     if (auto wrong = check_argument_types(plan.plan, *job.result.build)) return wrong;
+    job.result.shared_bytes =
+        std::max(job.result.shared_bytes.value_or(0), most_shared_bytes(plan.plan, *job.result.build));
     if (!limits_of_target) continue;
     if (auto wrong = check_launch_resources(plan.plan, *job.result.build, *limits_of_target)) return wrong;
   }
