@@ -116,8 +116,8 @@ bool Run::should_stop() {
 }
 
 void Run::fill() {
-  const std::int64_t slots = std::min<std::int64_t>(std::max(1, capabilities_.useful_in_flight),
-                                                    room_in_flight(options_.budgets, spent_));
+  const int useful = std::clamp(capabilities_.useful_in_flight, 1, options_.max_in_flight);
+  const std::int64_t slots = std::min<std::int64_t>(useful, room_in_flight(options_.budgets, spent_));
   while (std::ssize(in_flight_) < slots) {
     auto proposal = proposals_.next();
     if (!proposal) return;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,7 @@ struct LoopOptions {
   std::string strategy = "random";
   std::uint64_t seed = 0;
   Budgets budgets;
+  int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
   std::function<void(const Completed&)>
@@ -60,8 +62,8 @@ struct LoopResult {
 };
 
 /// One session: ask the strategy, evaluate, commit, learn, until a budget ends it. Keeps `useful_in_flight`
-/// requests submitted. Every completed evaluation is committed before the strategy is told. Throws Error when
-/// the environment failed; the session row then ends as "failed".
+/// requests submitted, but no more than `max_in_flight`. Every completed evaluation is committed before the
+/// strategy is told. Throws Error when the environment failed; the session row then ends as "failed".
 [[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
                                   const Clock& clock);
 

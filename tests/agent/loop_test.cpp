@@ -92,6 +92,20 @@ TEST_CASE("with one slot the order of proposals depends on the seed alone") {
   CHECK(order(1) != order(2));
 }
 
+TEST_CASE("max_in_flight holds the loop to fewer evaluations than the device could take") {
+  const auto in_flight = [](int most) {
+    World world(on_surface);
+    world.device.capabilities_.useful_in_flight = 4;
+    world.device.duration = uneven;
+    world.options.max_in_flight = most;
+    (void)world.run();
+    return world.device.most_in_flight;
+  };
+  CHECK(in_flight(1) == 1);
+  CHECK(in_flight(3) == 3);
+  CHECK(in_flight(9) == 4);
+}
+
 TEST_CASE("one input seed for the whole run, drawn from its seed, and it fits a signed integer") {
   const auto input_seed = [](std::uint64_t seed) {
     World world(on_surface);
