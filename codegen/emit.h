@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/candidate.h"
 #include "core/evaluation.h"
@@ -23,6 +24,7 @@ struct RunSummary {
   double wall_s = 0;
   std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline
   std::string baseline_label;
+  std::vector<std::string> baseline_notes;  ///< how exact libraries are, or why they are none
   double peak_bandwidth_gbps = 0;
 };
 

@@ -201,11 +201,13 @@ struct ExplanationWriter {
     const std::string peak = run.peak_bandwidth_gbps > 0
                                  ? fmt::format("{:.1f} %", 100 * gbps / run.peak_bandwidth_gbps)
                                  : "unknown";
-    std::string baseline = "-";
+    std::string baseline;
     for (const Measurement& other : result.measurements) {
       if (other.role == MeasurementRole::baseline && other.workload == m.workload && other.median_ns > 0)
-        baseline = fmt::format("{} {}", cell(other.label), time_text(other.median_ns));
+        baseline += fmt::format("{}{} {}", baseline.empty() ? "" : ", ", cell(other.label),
+                                time_text(other.median_ns));
     }
+    if (baseline.empty()) baseline = "-";
     return fmt::format("| {} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n", cell(m.workload),
                        time_text(m.median_ns), time_text(m.ci_low_ns), time_text(m.ci_high_ns),
                        m.samples_ns.size(), bytes / 1e6, gbps, peak, tflops, baseline);
@@ -242,7 +244,7 @@ struct ExplanationWriter {
     if (rows.empty()) return fmt::format("## Time\n\nNot measured.\n{}\n", formulas);
     std::string text = fmt::format(
         "## Time\n\n{}\n| shape | median | 95 % interval | samples | MB moved | GB/s | of peak bandwidth | "
-        "TFLOP/s | baseline "
+        "TFLOP/s | baselines "
         "|\n|---|---|---|---|---|---|---|---|---|\n{}\n{}",
         formulas, rows, notes);
     if (run.peak_bandwidth_gbps > 0)

@@ -210,6 +210,13 @@ InputDistribution read_distribution(const JsonReader& at) {
   return distribution;
 }
 
+std::string read_library(const JsonReader& at) {
+  std::string name = at.text();
+  if (std::find(kLibraryBaselines.begin(), kLibraryBaselines.end(), name) == kLibraryBaselines.end())
+    at.fail(fmt::format("a library that can be a baseline: {}", fmt::join(kLibraryBaselines, ", ")));
+  return name;
+}
+
 std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
   std::map<std::string, std::string> aliases;
   for (const auto& [output, input] : at.members()) {
@@ -232,7 +239,7 @@ bool is_allowed(const ParamSpec& param, const Value& value) {
 Problem read_problem(const Json& json, const std::filesystem::path& folder) {
   const JsonReader at(json);
   at.only({"name", "summary", "op_type", "params", "definition", "aliases", "flops", "bytes_read",
-           "bytes_written", "tolerance", "distributions", "lesions", "reference", "sources"});
+           "bytes_written", "tolerance", "distributions", "lesions", "reference", "sources", "baselines"});
   Problem problem{.name = at.member("name").text(),
                   .summary = at.member("summary").text(),
                   .folder = folder,
@@ -275,6 +282,9 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
   }
   if (const auto given = at.find("sources")) {
     for (const JsonReader& item : given->items()) instance.sources_cited.push_back(item.text());
+  }
+  if (const auto given = at.find("baselines")) {
+    for (const JsonReader& item : given->items()) instance.baselines.push_back(read_library(item));
   }
   return instance;
 }

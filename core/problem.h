@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/definition.h"
@@ -80,6 +82,9 @@ struct Lesion {
   std::string macro;  ///< reference.cu compiled with this macro defined makes the mistake
 };
 
+/// Vendor libraries that a problem may name as baselines (docs/problem.md).
+inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt")};
+
 struct CandidateFile {
   std::string name;  ///< file name, e.g. "softmax.cu"
   std::string source;
@@ -103,6 +108,7 @@ struct ProblemInstance {
   std::string reference_cu;              ///< reference kernel in the candidate contract
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;
+  std::vector<std::string> baselines = {};  ///< of kLibraryBaselines: timed beside candidates on a GPU
 
   /// Params, fixed axes, `sizes`, and `sizeof_<tensor>` (bytes of an element), for evaluating the formulas.
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;

@@ -23,19 +23,22 @@ Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared
                                                    bool separate_outputs) {
   CandidateRun run(bench, std::move(data));
   run.own_file_ = image.file_name();
-  try {
-    run.allocate(plan, separate_outputs);
-  } catch (const CudaError& error) {
-    if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
-    return fault(Status::out_of_memory, StageId::check, error.what());
-  }
+  if (auto failed = run.allocate(plan, separate_outputs)) return *failed;
   auto prepared = PreparedPlan::prepare(plan, image, run.addresses_);
   if (!prepared) return prepared.error();
   run.plan_ = std::move(prepared).value();
   return run;
 }
 
-void CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) {
+Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
+                                                   const LibraryCall& call) {
+  CandidateRun run(bench, std::move(data));
+  run.library_ = &call;
+  if (auto failed = run.allocate({}, true)) return *failed;
+  return run;
+}
+
+std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) try {
   const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
     buffers_.push_back({name, what, dtype, GuardedBuffer(bytes, bench_->random_shift(), what)});
     buffers_.back().buffer.arm_guards(bench_->stream);
@@ -59,6 +62,10 @@ void CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) {
         static_cast<std::size_t>(workspace.count) * static_cast<std::size_t>(info(workspace.dtype).bytes);
     add(workspace.name, fmt::format("workspace '{}'", workspace.name), workspace.dtype, bytes);
   }
+  return std::nullopt;
+} catch (const CudaError& error) {
+  if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+  return fault(Status::out_of_memory, StageId::check, error.what());
 }
 
 void CandidateRun::reset() const {
@@ -85,7 +92,7 @@ double CandidateRun::limit_ms() const {
 
 std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
   bench_->report({.doing = "candidate",
-                  .what = fmt::format("{} on workload {}", plan_->kernel_list(), data_->workload->name),
+                  .what = fmt::format("{} on workload {}", name(), data_->workload->name),
                   .limit_ms = limit_ms()});
   reset();
   const ScopedScrutiny scrutiny(
@@ -99,7 +106,7 @@ std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) con
   if (!failed) {
     const CUresult result = driver().cuStreamSynchronize(bench_->stream);
     if (result == CUDA_SUCCESS) return std::nullopt;
-    failed = outcome_of(result, stage, plan_->kernel_list());
+    failed = outcome_of(result, stage, name());
   } else if (bench_->critic == nullptr) {
     return failed;
   }
@@ -112,7 +119,7 @@ std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) con
 std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, const std::string& what,
                                                    StageId stage) const {
   const auto message = [&](std::string_view side, const std::string& offset) {
-    return fmt::format("{} wrote {} {} ({}) on workload {}", plan_->kernel_list(), side, what, offset,
+    return fmt::format("{} wrote {} {} ({}) on workload {}", name(), side, what, offset,
                        data_->workload->name);
   };
   const BufferView low = buffer.low_guard();
@@ -134,12 +141,12 @@ std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
     if (auto wrong = verify_guards(own.buffer, own.what, stage)) return wrong;
   }
   for (const InputData& input : data_->inputs) {
-    const std::string& name = bench_->problem.tensors[input.tensor].name;
-    if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", name), stage)) return wrong;
+    const std::string& input_name = bench_->problem.tensors[input.tensor].name;
+    if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", input_name), stage)) return wrong;
     if (input.aliased || bench_->kernels.hash(input.buffer.data()) == input.hash) continue;
-    return fault(Status::integrity_violation, stage,
-                 fmt::format("{} modified its input '{}' on workload {}", plan_->kernel_list(), name,
-                             data_->workload->name));
+    return fault(
+        Status::integrity_violation, stage,
+        fmt::format("{} modified its input '{}' on workload {}", name(), input_name, data_->workload->name));
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/data_set.h"
+#include "runtime/library_baseline.h"
 
 namespace ak::runtime {
 
@@ -28,10 +29,18 @@ class CandidateRun {
                                                             const LoadedImage& image,
                                                             bool separate_outputs = false);
 
+  /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it too. Errors:
+  /// out_of_memory.
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(Workbench& bench,
+                                                            std::shared_ptr<const DataSet> data,
+                                                            const LibraryCall& call);
+
   /// Restores aliased inputs and poisons outputs and workspace; asynchronous.
   void reset() const;
   /// Enqueues the launch sequence.
-  [[nodiscard]] std::optional<Outcome> enqueue() const { return plan_->enqueue(bench_->stream); }
+  [[nodiscard]] std::optional<Outcome> enqueue() const {
+    return library_ ? library_->enqueue(addresses_, bench_->stream) : plan_->enqueue(bench_->stream);
+  }
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
   /// thrown. On the CPU device every access is checked, and a fault's diagnostics name its lines.
   [[nodiscard]] std::optional<Outcome> run(StageId stage, const RunMode& mode = {}) const;
@@ -40,7 +49,9 @@ class CandidateRun {
 
   [[nodiscard]] BufferView output(std::size_t tensor) const;  ///< index into OpenProblem::tensors
   [[nodiscard]] const DataSet& data() const { return *data_; }
-  [[nodiscard]] const PreparedPlan& plan() const { return *plan_; }
+  /// The kernels, or the library's call, for messages.
+  [[nodiscard]] std::string name() const { return library_ ? library_->name() : plan_->kernel_list(); }
+  [[nodiscard]] std::size_t launch_count() const { return library_ ? 1 : plan_->launch_count(); }
 
  private:
   struct OwnBuffer {
@@ -50,7 +61,7 @@ class CandidateRun {
   };
   CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
       : bench_(&bench), data_(std::move(data)) {}
-  void allocate(const ResolvedPlan& plan, bool separate_outputs);
+  [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs);
   [[nodiscard]] double limit_ms() const;
   [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
                                                      StageId stage) const;
@@ -59,8 +70,9 @@ class CandidateRun {
   std::shared_ptr<const DataSet> data_;
   std::vector<OwnBuffer> buffers_;
   AddressTable addresses_;
-  std::string own_file_;  ///< the candidate's source
-  std::optional<PreparedPlan> plan_;
+  std::string own_file_;                  ///< the candidate's source
+  std::optional<PreparedPlan> plan_;      ///< of a candidate
+  const LibraryCall* library_ = nullptr;  ///< what runs instead of a plan
 };
 
 }  // namespace ak::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_messages.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -265,6 +266,13 @@ std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
   return count;
 }
 
+const WorkloadLayout& OpenProblem::workload(const std::string& name) const {
+  const auto found = std::find_if(workloads.begin(), workloads.end(),
+                                  [&](const WorkloadLayout& w) { return w.name == name; });
+  AK_ASSERT(found != workloads.end(), "a device task names workloads of its problem");
+  return *found;
+}
+
 Json to_json(const OpenProblem& problem) {
   return {{"problem", problem.problem},
           {"device", ak::to_string(problem.device)},
@@ -276,7 +284,9 @@ Json to_json(const OpenProblem& problem) {
           {"tensors", array_json(problem.tensors, layout_json)},
           {"workloads", array_json(problem.workloads, workload_json)},
           {"distributions", array_json(problem.distributions, distribution_json)},
-          {"tolerance", tolerance_json(problem.tolerance)}};
+          {"tolerance", tolerance_json(problem.tolerance)},
+          {"params", problem.params},
+          {"libraries", problem.libraries}};
 }
 
 OpenProblem open_problem_from_json(const Json& json) {
@@ -290,7 +300,9 @@ OpenProblem open_problem_from_json(const Json& json) {
           .tensors = array_from(json.at("tensors"), layout_from),
           .workloads = array_from(json.at("workloads"), workload_from),
           .distributions = array_from(json.at("distributions"), distribution_from),
-          .tolerance = tolerance_from(json.at("tolerance"))};
+          .tolerance = tolerance_from(json.at("tolerance")),
+          .params = json.at("params").get<std::map<std::string, std::string>>(),
+          .libraries = json.at("libraries").get<std::vector<std::string>>()};
 }
 
 Json to_json(const DeviceTask& task) {

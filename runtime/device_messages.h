@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +47,11 @@ struct OpenProblem {
   std::vector<WorkloadLayout> workloads;
   std::vector<InputDistribution> distributions;
   Tolerance tolerance;
+  std::map<std::string, std::string> params = {};  ///< for libraries to know the operation by
+  std::vector<std::string> libraries = {};         ///< ProblemInstance::baselines
+
+  /// Asserts that there is one.
+  [[nodiscard]] const WorkloadLayout& workload(const std::string& name) const;
 };
 
 /// When sampling stops (docs/timing.md).
@@ -65,7 +71,7 @@ struct WorkloadTask {
 };
 
 struct DeviceTask {
-  KernelImage image;  ///< empty: the problem's twin reference is timed as a baseline, nothing is checked
+  KernelImage image;  ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;

@@ -50,6 +50,7 @@ struct Job {
 struct ProblemHistory {
   bool baseline_timed = false;
   std::vector<Measurement> baselines;  ///< until the first result takes them along
+  std::vector<Diagnostic> notes;       ///< on the baselines; go along with them
   std::optional<double> best_score_ns;
   std::map<std::string, double> best_medians_ns;
 };
@@ -446,6 +447,9 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
     auto& baselines = history_[job.request.problem.get()].baselines;
     std::move(baselines.begin(), baselines.end(), std::back_inserter(job.result.measurements));
     baselines.clear();
+    auto& notes = history_[job.request.problem.get()].notes;
+    std::move(notes.begin(), notes.end(), std::back_inserter(answer.outcome.diagnostics));
+    notes.clear();
   }
   finish(job, std::move(answer.outcome));
 }
@@ -453,7 +457,9 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
 void LocalEvaluator::take_baseline(DeviceLine& line, DeviceAnswer answer) {
   // A reference too slow or too large to time leaves no baseline; the candidates' checks will say what is
   // wrong.
-  std::exchange(line.baseline_of, nullptr)->baselines = std::move(answer.measurements);
+  ProblemHistory& history = *std::exchange(line.baseline_of, nullptr);
+  history.baselines = std::move(answer.measurements);
+  if (answer.outcome.status == Status::ok) history.notes = std::move(answer.outcome.diagnostics);
 }
 
 void LocalEvaluator::score(Job& job) {

@@ -107,6 +107,8 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
   open->tensors = tensor_layouts(*problem_);
   open->distributions = problem_->distributions;
   open->tolerance = problem_->tolerance;
+  for (const auto& [name, value] : problem_->params) open->params[name] = to_string(value);
+  open->libraries = problem_->baselines;
   std::vector<const Workload*> workloads;
   for (const Workload& workload : problem_->workloads) workloads.push_back(&workload);
   auto plans = resolve_plans(*problem_, reference_candidate(*problem_), workloads, device);

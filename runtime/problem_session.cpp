@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/problem_session.h"
 
-#include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "runtime/check.h"
 #include "runtime/cost_measurement.h"
+#include "runtime/library_timing.h"
 
 namespace ak::runtime {
 namespace {
@@ -45,14 +46,6 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
   if (bench_.critic == nullptr) timer_.emplace(bench_, store_);
 }
 
-const WorkloadLayout& ProblemSession::workload(const std::string& name) const {
-  const auto found = std::find_if(problem_.workloads.begin(), problem_.workloads.end(),
-                                  [&](const WorkloadLayout& w) { return w.name == name; });
-  if (found == problem_.workloads.end())
-    fail(ExitCode::internal_error, "device task: unknown workload '{}'", name);
-  return *found;
-}
-
 DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   DeviceAnswer answer;
   answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
@@ -79,8 +72,8 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
 void ProblemSession::check_all(const DeviceTask& task, DeviceAnswer& answer) {
   if (task.image.image.empty()) return;
   for (const WorkloadTask& one : task.workloads) {
-    auto failed =
-        check_workload(bench_, store_, task.image, workload(one.workload), one, task.seed, answer.checks);
+    auto failed = check_workload(bench_, store_, task.image, problem_.workload(one.workload), one, task.seed,
+                                 answer.checks);
     if (!failed) continue;
     answer.outcome = std::move(*failed);
     return;
@@ -91,11 +84,15 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
   const bool baseline = task.image.image.empty();
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
-    const WorkloadLayout& layout = workload(one.workload);
+    const WorkloadLayout& layout = problem_.workload(one.workload);
     std::optional<LoadedImage> fresh;  // __device__ variables start anew for every workload
     if (!baseline) fresh.emplace(task.image, "the candidate's program");
-    const TimingTarget target{.image = baseline ? twin_ : *fresh,
-                              .plan = baseline ? layout.twin : one.plan,
+    const TimingTarget target{.bind =
+                                  [&](std::shared_ptr<const DataSet> data) {
+                                    return CandidateRun::create(bench_, std::move(data),
+                                                                baseline ? layout.twin : one.plan,
+                                                                baseline ? twin_ : *fresh, baseline);
+                                  },
                               .workload = layout,
                               .role = baseline ? MeasurementRole::baseline : MeasurementRole::candidate,
                               .label = baseline ? "naive" : "",
@@ -108,6 +105,17 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
       return;
     }
     answer.measurements.push_back(std::move(measured).value());
+  }
+  if (baseline && timer_) time_libraries(task, answer);
+}
+
+void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer) {
+  for (const std::string& name : problem_.libraries) {
+    LibraryTiming timing = time_library(name, *timer_, bench_, task);
+    std::move(timing.measurements.begin(), timing.measurements.end(),
+              std::back_inserter(answer.measurements));
+    answer.outcome.diagnostics.push_back(
+        {.severity = "note", .message = "baseline " + timing.note, .line = 0, .column = 0});
   }
 }
 

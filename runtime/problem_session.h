@@ -20,9 +20,9 @@ class ProblemSession {
   [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
 
  private:
-  const WorkloadLayout& workload(const std::string& name) const;
   void check_all(const DeviceTask& task, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, DeviceAnswer& answer);
+  void time_libraries(const DeviceTask& task, DeviceAnswer& answer);
   void settle(DeviceAnswer& answer);
 
   OpenProblem problem_;

@@ -28,7 +28,7 @@ std::size_t flush_bytes(const DeviceFacts& facts) {
 }
 
 Outcome timing_fault(CUresult result, const CandidateRun& run) {
-  Outcome outcome = outcome_of(result, StageId::time, run.plan().kernel_list());
+  Outcome outcome = outcome_of(result, StageId::time, run.name());
   outcome.message += fmt::format(" while timing workload {}", run.data().workload->name);
   return outcome;
 }
@@ -59,8 +59,7 @@ Result<std::vector<CandidateRun>, Outcome> Timer::make_sets(const TimingTarget& 
     const bool crowded = !sets.empty() && !data && data.error().status == Status::out_of_memory;
     if (crowded) break;
     if (!data) return data.error();
-    auto run = CandidateRun::create(bench_, data.value(), target.plan, target.image,
-                                    target.role == MeasurementRole::baseline);
+    auto run = target.bind(data.value());
     if (!run && !sets.empty() && run.error().status == Status::out_of_memory) break;
     if (!run) return run.error();
     sets.push_back(std::move(run).value());
@@ -72,13 +71,12 @@ Result<std::vector<CandidateRun>, Outcome> Timer::make_sets(const TimingTarget& 
 Result<double, Outcome> Timer::sample_ns(const CandidateRun& run, bool report) {
   if (report) {
     const double limit_ms = std::max(2'000.0, 20 * run.data().reference_ms);
-    bench_.report(
-        {.doing = "candidate",
-         .what = fmt::format("timing {} on workload {}", run.plan().kernel_list(), run.data().workload->name),
-         .limit_ms = limit_ms});
+    bench_.report({.doing = "candidate",
+                   .what = fmt::format("timing {} on workload {}", run.name(), run.data().workload->name),
+                   .limit_ms = limit_ms});
   }
   run.reset();
-  bench_.kernels.spin(kHostNsPerLaunch * run.plan().launch_count());
+  bench_.kernels.spin(kHostNsPerLaunch * run.launch_count());
   bench_.kernels.flush(flush_.view());
   check(driver().cuEventRecord(before_.get(), bench_.stream), "recording an event");
   if (auto failed = run.enqueue()) return *failed;
@@ -116,11 +114,11 @@ std::optional<Outcome> Timer::sample_all(const std::vector<CandidateRun>& sets, 
   return std::nullopt;
 }
 
-std::optional<Outcome> Timer::recheck(const std::vector<CandidateRun>& sets) {
+std::optional<Outcome> Timer::recheck(const std::vector<CandidateRun>& sets,
+                                      std::vector<CheckRecord>& records) {
   for (const CandidateRun& run : sets) {
     if (auto failed = run.verify_memory(StageId::recheck)) return failed;
-    std::vector<CheckRecord> ignored;
-    if (auto failed = compare_outputs(bench_, run, StageId::recheck, "in the last timed call", ignored))
+    if (auto failed = compare_outputs(bench_, run, StageId::recheck, "in the last timed call", records))
       return failed;
   }
   return std::nullopt;
@@ -143,7 +141,9 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, std::uin
   measurement.temperature_c = condition.temperature_c;
   measurement.throttle_reasons = condition.throttle_reasons;
   bench_.report({.doing = "harness", .what = "checking timed results", .limit_ms = 30'000});
-  if (auto failed = recheck(sets.value())) return *failed;
+  std::vector<CheckRecord> ignored;
+  if (auto failed = recheck(sets.value(), target.records != nullptr ? *target.records : ignored))
+    return *failed;
   return measurement;
 }
 

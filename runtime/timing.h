@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "core/evaluation.h"
 #include "runtime/candidate_run.h"
 #include "runtime/nvml_probe.h"
@@ -8,12 +11,13 @@
 namespace ak::runtime {
 
 struct TimingTarget {
-  const LoadedImage& image;
-  const ResolvedPlan& plan;
+  /// Binds what is timed to a data set; called for every set.
+  std::function<Result<CandidateRun, Outcome>(std::shared_ptr<const DataSet>)> bind;
   const WorkloadLayout& workload;
   MeasurementRole role = MeasurementRole::candidate;
   std::string label;  ///< of a baseline
   std::optional<double> incumbent_ns;
+  std::vector<CheckRecord>* records = nullptr;  ///< where the checks after timing go, if anyone asks
 };
 
 /// Times launch sequences with events, L2 flushed before every sample, inputs and outputs rotating
@@ -33,7 +37,7 @@ class Timer {
   Result<double, Outcome> sample_ns(const CandidateRun& run, bool report);
   std::optional<Outcome> sample_all(const std::vector<CandidateRun>& sets, const TimingTarget& target,
                                     const TimingBudget& budget, Measurement& measurement);
-  std::optional<Outcome> recheck(const std::vector<CandidateRun>& sets);
+  std::optional<Outcome> recheck(const std::vector<CandidateRun>& sets, std::vector<CheckRecord>& records);
 
   Workbench& bench_;
   DataStore& store_;

@@ -151,6 +151,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
   json["first_verified_s"] = loop.progress.first_verified_s ? Json(*loop.progress.first_verified_s) : Json();
   json["baseline_ns"] = run.baseline_ns ? Json(*run.baseline_ns) : Json();
   json["baseline"] = run.baseline_label;
+  json["baseline_notes"] = run.baseline_notes;
   json["best"] = nullptr;
   if (!loop.best) return json;
   const Candidate& candidate = loop.best->request.candidate;
@@ -179,10 +180,10 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
     const double bytes = bytes_moved(problem, m.workload);
     const std::string who = m.role == MeasurementRole::candidate ? "kernel" : m.label;
     if (m.method == kEmulatedMethod) {
-      text += fmt::format("  {:<12} {:<10} {:>10}  emulated cost\n", m.workload, who, format_ns(m.median_ns));
+      text += fmt::format("  {:<16} {:<16} {:>10}  emulated cost\n", m.workload, who, format_ns(m.median_ns));
       continue;
     }
-    text += fmt::format("  {:<12} {:<10} {:>10}  [{}, {}]  {:.0f} GB/s\n", m.workload, who,
+    text += fmt::format("  {:<16} {:<16} {:>10}  [{}, {}]  {:.0f} GB/s\n", m.workload, who,
                         format_ns(m.median_ns), format_ns(m.ci_low_ns), format_ns(m.ci_high_ns),
                         m.median_ns > 0 ? bytes / m.median_ns : 0);
   }

@@ -149,6 +149,8 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
       {"/distributions/0/kind", "gauss", "distributions[0].kind"},
       {"/reference", "return 2", "reference"},
       {"/aliases", Json{{"y", "nope"}}, "aliases.y"},
+      {"/baselines", Json::array({"cublas"}),
+       "baselines[0]: expected a library that can be a baseline: cublaslt"},
   };
   for (const Row& row : rows) {
     SampleProblem sample;

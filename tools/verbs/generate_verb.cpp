@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "agent/loop.h"
 #include "agent/search/strategy.h"
@@ -154,21 +155,35 @@ std::vector<Candidate> starting_points(const GenerateFlags& flags, const Problem
   return candidates;
 }
 
-/// Weighted geometric mean of the baseline that came with the first timed results; nothing when there is
-/// none.
+/// The fastest of the baselines that came with the first timed results, by weighted geometric mean; one that
+/// misses shapes is left out. Nothing when there is none.
 void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result) {
   if (run.baseline_ns) return;
-  std::vector<double> times, weights;
+  struct Times {
+    std::vector<double> medians, weights;
+  };
+  std::map<std::string, Times> by_label;
+  std::size_t most = 0;
+  for (const Diagnostic& d : result.outcome.diagnostics) {
+    if (d.severity == "note" && d.message.starts_with("baseline ")) run.baseline_notes.push_back(d.message);
+  }
   for (const Measurement& m : result.measurements) {
     if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
+    Times& times = by_label[m.label];
     for (const Workload& workload : problem.workloads) {
       if (workload.name != m.workload) continue;
-      times.push_back(m.median_ns);
-      weights.push_back(workload.weight);
+      times.medians.push_back(m.median_ns);
+      times.weights.push_back(workload.weight);
     }
-    run.baseline_label = m.label;
+    most = std::max(most, times.medians.size());
   }
-  if (!times.empty()) run.baseline_ns = weighted_geometric_mean(times, weights);
+  for (const auto& [label, times] : by_label) {
+    if (times.medians.empty() || times.medians.size() < most) continue;
+    const double mean = weighted_geometric_mean(times.medians, times.weights);
+    if (run.baseline_ns && *run.baseline_ns <= mean) continue;
+    run.baseline_ns = mean;
+    run.baseline_label = label;
+  }
 }
 
 /// The user's own kernel is the baseline of the report where there is one.
@@ -213,6 +228,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
   }
+  for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
   if (run.emulated)
     fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
   if (!run.executed)
