@@ -536,6 +536,7 @@ struct Consumer {
       wgmma_fence();
       multiply_keys(queries_now(), keys_now(), scores);
       wait_values();
+      wgmma_fence();
       multiply_values(values_now(), weights, sums);
       pass_turn(group);
       wgmma_wait<1>();
@@ -598,7 +599,8 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
   const Shape shape{heads, share, queries, keys};
   if (threadIdx.x == 0) shared.init();
   __syncthreads();
-  const int group = static_cast<int>(threadIdx.x) / 128;
+  // The shuffle tells the compiler that all threads of a warp take the same way; else it takes products one by one.
+  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (group == CONSUMERS) {
     if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if constexpr (CONSUMERS == 3) asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");

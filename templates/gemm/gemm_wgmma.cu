@@ -453,7 +453,8 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
 
   const Tiles tiles(m, n);
   const int rank = CLUSTER > 1 ? cluster_rank() : 0, slices = (k + BK - 1) / BK;
-  const int group = static_cast<int>(threadIdx.x) / 128;
+  // The shuffle tells the compiler that all threads of a warp take the same way.
+  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (group == CONSUMERS) {
     if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x % 128 == 0) produce(&map_a, &map_b, shared, tiles, slices, rank);
