@@ -81,7 +81,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       capabilities_(evaluator.capabilities()),
       depth_(capabilities_.executes ? options.depth : Depth::build),
       input_seed_(derive_seed(options.seed, 0)),
-      proposals_(options),
+      proposals_(options, capabilities_.device),
       champion_(depth_),
       start_(clock.now()) {
   result_.progress.space_points = proposals_.space_points();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/proposals.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -9,18 +12,27 @@
 
 namespace ak::agent {
 
-Proposals::Proposals(const LoopOptions& options) {
+Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device) {
   const StrategyEntry* entry = find_strategy(options.strategy);
   if (entry == nullptr) fail(ExitCode::usage, "unknown strategy '{}'", options.strategy);
-  const Environment environment = options.problem->environment({});
+  Environment environment = options.problem->environment({});
+  environment.merge(device_environment(device, options.arch));
+  std::vector<std::string> reasons;
   for (std::size_t i = 0; i < options.templates.size(); ++i) {
     const Candidate& candidate = options.templates[i];
+    const auto broken = broken_constraints(candidate.plan, environment, candidate.tunables);
+    if (!broken.empty())
+      reasons.push_back(fmt::format("{} needs {}", candidate.name, fmt::join(broken, " and ")));
     SearchSpace space{candidate.plan.tunables, enumerate_tunables(candidate.plan, environment, kMaxPoints)};
     const bool start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
-    space_points_ += std::ssize(space.points) + (start_in_space ? 0 : 1);
-    searches_.push_back(
-        {&candidate, entry->make(std::move(space), derive_seed(options.seed, i + 1)), start_in_space});
+    space_points_ += std::ssize(space.points) + (broken.empty() && !start_in_space ? 1 : 0);
+    searches_.push_back({&candidate, entry->make(std::move(space), derive_seed(options.seed, i + 1)),
+                         broken.empty(), start_in_space});
     active_.push_back(i);
+  }
+  if (space_points_ == 0) {
+    fail(ExitCode::no_kernel, "no kernel template of {} is for {} with these parameters: {}",
+         options.problem->problem, options.arch.sm(), fmt::join(reasons, "; "));
   }
 }
 
@@ -30,8 +42,9 @@ std::optional<Proposal> Proposals::next() {
     retries_.pop_front();
     return proposal;
   }
-  if (starts_given_ < searches_.size()) {
+  while (starts_given_ < searches_.size()) {
     const std::size_t index = starts_given_++;
+    if (!searches_[index].start_allowed) continue;
     return Proposal{.template_index = index, .point = searches_[index].candidate->tunables, .is_start = true};
   }
   while (!active_.empty()) {

@@ -29,8 +29,10 @@ class Proposals {
   /// so this bounds a template at 50 MB; a night has time for fewer.
   static constexpr std::size_t kMaxPoints = 100'000;
 
-  /// `options` must outlive this. Throws Error(usage) when the strategy is not known.
-  explicit Proposals(const LoopOptions& options);
+  /// Points are those that the constraints allow on `device`. `options` must outlive this. Throws
+  /// Error(usage) when the strategy is not known, Error(no_kernel) when no template has a point, with the
+  /// reasons.
+  Proposals(const LoopOptions& options, const DeviceFacts& device);
 
   [[nodiscard]] std::optional<Proposal> next();
   void retry(Proposal proposal);
@@ -43,7 +45,7 @@ class Proposals {
   struct TemplateSearch {
     const Candidate* candidate;
     std::unique_ptr<SearchStrategy> strategy;
-    bool start_in_space = false;
+    bool start_allowed = false, start_in_space = false;
   };
   [[nodiscard]] std::optional<TunableValues> ask(TemplateSearch& search);
 

@@ -92,6 +92,12 @@ TunableValues starting_values(const LaunchPlan& plan) {
   return values;
 }
 
+/// A constraint that cannot be evaluated (say, a division by zero) rules its points out, as resolve() would.
+bool holds(const Expression& constraint, const Environment& environment) {
+  const Result<bool> value = constraint.evaluate_bool(environment);
+  return value.ok() && *value;
+}
+
 /// The constraints that can be decided from `environment` and the tunables set so far.
 struct SpaceWalker {
   const LaunchPlan& plan;
@@ -120,20 +126,15 @@ struct SpaceWalker {
     }
   }
 
-  /// A constraint that cannot be evaluated (say, a division by zero) rules its points out, as resolve()
-  /// would.
-  bool holds(std::size_t decided) const {
-    return std::all_of(decidable[decided].begin(), decidable[decided].end(),
-                       [&](const Expression* constraint) {
-                         const Result<bool> value = constraint->evaluate_bool(environment);
-                         return value.ok() && *value;
-                       });
+  bool all_hold(std::size_t decided) const {
+    return std::ranges::all_of(decidable[decided],
+                               [&](const Expression* constraint) { return holds(*constraint, environment); });
   }
 
   void walk(std::size_t decided) {
     if (found.size() >= limit || visited >= kMaxVisitedPoints) return;
     ++visited;
-    if (!holds(decided)) return;
+    if (!all_hold(decided)) return;
     if (decided == plan.tunables.size()) {
       found.push_back(values);
       return;
@@ -194,6 +195,18 @@ std::vector<TunableValues> enumerate_tunables(const LaunchPlan& plan, const Envi
   SpaceWalker walker(plan, environment, limit);
   walker.walk(0);
   return std::move(walker.found);
+}
+
+std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment environment,
+                                            const TunableValues& tunables) {
+  for (const auto& [name, value] : tunables) environment[name] = value;
+  std::vector<std::string> broken;
+  for (const Expression& constraint : plan.constraints) {
+    const bool known = std::ranges::all_of(
+        constraint.names(), [&](const std::string& name) { return environment.contains(name); });
+    if (known && !holds(constraint, environment)) broken.push_back(constraint.text());
+  }
+  return broken;
 }
 
 }  // namespace ak

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/launch_plan.h"
 #include "core/result.h"
@@ -39,5 +40,10 @@ inline constexpr std::size_t kMaxCandidateBytes = 1u << 20;
 [[nodiscard]] std::vector<TunableValues> enumerate_tunables(const LaunchPlan& plan,
                                                             const Environment& environment,
                                                             std::size_t limit);
+
+/// The constraints that rule out the point `tunables`, in the plan's order, as written: those that mention
+/// only tunables and names known in `environment`, and do not hold.
+[[nodiscard]] std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment environment,
+                                                          const TunableValues& tunables);
 
 }  // namespace ak

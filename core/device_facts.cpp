@@ -57,6 +57,13 @@ double DeviceFacts::peak_bandwidth_gbps() const {
   return kTransfersPerClock * memory_clock_mhz * memory_bus_bits / kBitsPerByte / kMbPerGb;
 }
 
+Environment device_environment(const DeviceFacts& device, const Arch& target) {
+  return {{"SM_COUNT", std::int64_t{device.sm_count}},
+          {"L2_BYTES", device.l2_bytes},
+          {"SHARED_BYTES_PER_BLOCK", device.shared_bytes_per_block},
+          {"ARCH", std::int64_t{target.number()}}};
+}
+
 Json to_json(const DeviceFacts& facts) {
   return {{"kind", to_string(facts.kind)},
           {"name", facts.name},

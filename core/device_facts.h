@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/arch.h"
+#include "core/expression.h"
 #include "core/json.h"
 
 namespace ak {
@@ -32,6 +33,10 @@ struct DeviceFacts {
   /// Data-sheet style bandwidth from memory clock and bus width (double data rate), GB/s; 0 when unknown.
   [[nodiscard]] double peak_bandwidth_gbps() const;
 };
+
+/// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans that run on `device` as code for
+/// `target`.
+[[nodiscard]] Environment device_environment(const DeviceFacts& device, const Arch& target);
 
 [[nodiscard]] Json to_json(const DeviceFacts& facts);
 [[nodiscard]] DeviceFacts device_facts_from_json(const Json& json);

@@ -116,13 +116,6 @@ std::optional<std::string> exceeded(const ResolvedLaunch& launch, const KernelFa
 
 }  // namespace
 
-Environment device_environment(const DeviceFacts& device, const Arch& target) {
-  return {{"SM_COUNT", std::int64_t{device.sm_count}},
-          {"L2_BYTES", device.l2_bytes},
-          {"SHARED_BYTES_PER_BLOCK", device.shared_bytes_per_block},
-          {"ARCH", std::int64_t{target.number()}}};
-}
-
 DeviceFacts nominal_device(const Arch& target) {
   DeviceFacts facts;
   facts.kind = DeviceKind::none;

@@ -11,9 +11,6 @@
 
 namespace ak::runtime {
 
-/// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans.
-[[nodiscard]] Environment device_environment(const DeviceFacts& device, const Arch& target);
-
 /// Facts of a target nobody has here: the largest product of its compute capability, from data sheets.
 [[nodiscard]] DeviceFacts nominal_device(const Arch& target);
 

@@ -134,6 +134,47 @@ TEST_CASE("several templates: every start first, then turns; an exhausted templa
   CHECK(result.start->request.candidate.name == "a");
 }
 
+void constrain(Candidate& candidate, const std::string& constraint) {
+  candidate.plan.constraints.push_back(Expression::parse(constraint).value());
+}
+
+TEST_CASE("points that are impossible on the device are never proposed, a template's own point neither") {
+  World world(on_surface);
+  world.device.capabilities_.device.shared_bytes_per_block = 3;
+  world.options.arch = {8, 0, 0};
+  world.options.templates = {test::grid_template("other", 2, 2), test::grid_template("some", 2, 5)};
+  constrain(world.options.templates[0], "ARCH == 90");
+  constrain(world.options.templates[1], "0 < Y and Y <= SHARED_BYTES_PER_BLOCK and Y < M");  // M comes later
+  constrain(world.options.templates[1], "0 < Y and Y <= SHARED_BYTES_PER_BLOCK");
+  const LoopResult result = world.run();
+  CHECK(result.progress.space_points == 6);
+  CHECK(result.progress.evaluated == 6);
+  CHECK_FALSE(result.start);
+  for (const auto& request : world.device.requests) {
+    CHECK(request.candidate.name == "some");
+    CHECK(request.candidate.tunables.at("Y") > 0);
+    CHECK(request.candidate.tunables.at("Y") <= 3);
+  }
+}
+
+TEST_CASE("where no template is for the target, the run ends before a session and says what each needs") {
+  World world(on_surface);
+  world.options.arch = {8, 0, 0};
+  world.options.templates = {test::grid_template("a.cu", 1, 2), test::grid_template("b.cu", 1, 2)};
+  constrain(world.options.templates[0], "ARCH == 90");
+  constrain(world.options.templates[1], "ARCH >= 100");
+  try {
+    static_cast<void>(world.run());
+    FAIL("it ran");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::no_kernel);
+    CHECK_THAT(error.what(), Catch::Contains("is for sm_80 with these parameters: a.cu needs ARCH == 90; "
+                                             "b.cu needs ARCH >= 100"));
+  }
+  CHECK(world.store.begun == 0);
+  CHECK(world.device.submitted == 0);
+}
+
 TEST_CASE("a template without tunables is one evaluation") {
   World world([](const EvaluationRequest&) { return timed(10); });
   world.options.templates = {test::make_template("fixed", {})};

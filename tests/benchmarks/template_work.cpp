@@ -112,7 +112,7 @@ Work make_work(const Point& point, runtime::Compiler& compiler, bool quick) {
   Candidate candidate = value_or_fail(parse_candidate(file->name, file->source), name);
   for (const auto& [tunable, value] : point.tunables) candidate.tunables.at(tunable) = value;
   Work work(name, compiler, value_or_fail(codegen::assemble(*problem, candidate, kTarget), name));
-  const Environment device = runtime::device_environment(runtime::emulated_device_facts(kTarget), kTarget);
+  const Environment device = device_environment(runtime::emulated_device_facts(kTarget), kTarget);
   const auto plans =
       value_or_fail(runtime::resolve_plans(*problem, candidate, {&problem->workloads.front()}, device), name);
   add_buffers(work, *problem, plans.front());

@@ -46,7 +46,7 @@ const std::array<Arch, 2> kArchs{Arch{8, 0, 0}, Arch{9, 0, 'a'}};
 std::vector<TunableValues> some_points(const ProblemInstance& problem, const Candidate& candidate,
                                        const Arch& arch, std::mt19937& random) {
   Environment known = problem.environment({});
-  known.merge(runtime::device_environment(runtime::nominal_device(arch), arch));
+  known.merge(device_environment(runtime::nominal_device(arch), arch));
   const std::vector<TunableValues> space = enumerate_tunables(candidate.plan, known, 100000);
   if (space.empty()) return {};
   REQUIRE(std::ranges::find(space, candidate.tunables) != space.end());
@@ -115,7 +115,7 @@ TEST_CASE("every reference builds exactly, as the twin and with every lesion") {
 TEST_CASE("the plans of templates and references resolve for every workload, at random points too") {
   std::mt19937 random;
   const Arch arch{9, 0, 'a'};
-  const Environment device = runtime::device_environment(runtime::nominal_device(arch), arch);
+  const Environment device = device_environment(runtime::nominal_device(arch), arch);
   const auto require_resolves = [&](const ProblemInstance& problem, const Candidate& candidate) {
     for (const Workload& workload : problem.workloads) {
       Environment environment = problem.environment(workload.axes);

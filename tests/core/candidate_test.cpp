@@ -157,6 +157,9 @@ TEST_CASE("the points of a space come in row-major order and satisfy the constra
   CHECK(enumerate_tunables(plan, {}, 2) ==
         std::vector<TunableValues>(expected.begin(), expected.begin() + 2));
   CHECK(enumerate_tunables(plan, {}, 0).empty());
+  const TunableValues wide{{"BLOCK", 128}, {"VEC", 4}};
+  CHECK(broken_constraints(plan, {}, wide).empty());  // N is not known yet
+  CHECK(broken_constraints(plan, {{"N", std::int64_t{6}}}, wide) == std::vector<std::string>{"N % VEC == 0"});
 }
 
 TEST_CASE("a space without tunables has one point, and an impossible one has none") {

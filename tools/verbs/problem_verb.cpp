@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -34,11 +35,18 @@ int make_problem(const Arguments& arguments) {
 int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
                     Evaluator& evaluator) {
   int broken = 0;
+  Environment known = problem->environment({});
+  known.merge(device_environment(evaluator.capabilities().device, target.arch));
   for (const CandidateFile& file : problem->templates) {
     const Result<Candidate> candidate = parse_candidate(file.name, file.source);
     if (!candidate) {
       fmt::print("  {}:{}: {}\n", file.name, candidate.error().line, candidate.error().message);
       ++broken;
+      continue;
+    }
+    if (const auto needs = broken_constraints(candidate->plan, known, candidate->tunables); !needs.empty()) {
+      fmt::print("  {}: not for {} with these parameters: needs {}\n", file.name, target.arch.sm(),
+                 fmt::join(needs, " and "));
       continue;
     }
     EvaluationRequest request;
