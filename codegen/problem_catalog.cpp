@@ -74,6 +74,22 @@ std::string allowed_text(const ParamSpec& param) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+void check_combination(const Problem& problem, const Params& params) {
+  const Environment environment(params.begin(), params.end());
+  for (const Expression& constraint : problem.param_constraints) {
+    const Result<bool> holds = constraint.evaluate_bool(environment);
+    if (!holds)
+      fail(ExitCode::bad_input, "{}: param_constraints: '{}': {}", (problem.folder / kProblemFile).string(),
+           constraint.text(), holds.error().message);
+    if (*holds) continue;
+    std::vector<std::string> given;
+    for (const std::string& name : constraint.names())
+      given.push_back(fmt::format("{}={}", name, to_string(params.at(name))));
+    fail(ExitCode::usage, "{} has no {}: expected {}", problem.name, fmt::join(given, " with "),
+         constraint.text());
+  }
+}
+
 std::vector<CandidateFile> read_templates(const fs::path& folder) {
   std::vector<CandidateFile> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -206,6 +222,7 @@ Params choose_params(const Problem& problem, const std::map<std::string, std::st
     }
     params[param.name] = value;
   }
+  check_combination(problem, params);
   return params;
 }
 

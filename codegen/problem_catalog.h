@@ -16,7 +16,8 @@ struct Problem {
   std::string summary;
   std::filesystem::path folder;
   std::vector<ParamSpec> params;
-  Json json;  ///< problem.json, validated
+  std::vector<Expression> param_constraints;  ///< over params: combinations that the problem has
+  Json json;                                  ///< problem.json, validated
 };
 
 /// Where problem folders are looked for, first hit wins: $ALPHAKERNEL_TEMPLATES (colon-separated), then

@@ -108,9 +108,13 @@ Axis read_axis(const std::string& name, const JsonReader& at, const Params& para
 
 DType read_dtype(const JsonReader& at, const Params& params) {
   std::string text = at.text();
-  if (const auto param = params.find(text); param != params.end()) text = to_string(param->second);
+  if (!parse_dtype(text)) {
+    const Result<Value> value = read_formula(at).evaluate(environment_of(params));
+    if (!value) at.complain(value.error().message);
+    text = to_string(*value);
+  }
   const auto dtype = parse_dtype(text);
-  if (!dtype) at.fail("a dtype, or the name of a param that holds one");
+  if (!dtype) at.fail("a dtype, the name of a param that holds one, or an expression over params");
   return *dtype;
 }
 
@@ -238,16 +242,21 @@ bool is_allowed(const ParamSpec& param, const Value& value) {
 
 Problem read_problem(const Json& json, const std::filesystem::path& folder) {
   const JsonReader at(json);
-  at.only({"name", "summary", "op_type", "params", "definition", "aliases", "flops", "bytes_read",
-           "bytes_written", "tolerance", "distributions", "lesions", "reference", "sources", "baselines"});
+  at.only({"name", "summary", "op_type", "params", "param_constraints", "definition", "aliases", "flops",
+           "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "reference", "sources",
+           "baselines"});
   Problem problem{.name = at.member("name").text(),
                   .summary = at.member("summary").text(),
                   .folder = folder,
                   .params = {},
+                  .param_constraints = {},
                   .json = json};
   static_cast<void>(at.member("op_type").text());
   if (const auto given = at.find("params")) {
     for (const auto& [name, param] : given->members()) problem.params.push_back(read_param(name, param));
+  }
+  if (const auto given = at.find("param_constraints")) {
+    for (const JsonReader& item : given->items()) problem.param_constraints.push_back(read_formula(item));
   }
   return problem;
 }

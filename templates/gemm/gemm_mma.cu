@@ -12,6 +12,7 @@
   },
   "constraints": [
     "ARCH >= 80",
+    "dtype != 'float32' or precision == 'tf32'",
     "BM // WM * (BN // WN) in [4, 8]",
     "max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 64 * (WN + 8)) <= SHARED_BYTES_PER_BLOCK",
     "SPLIT_K == 1 or GROUP == 8"

@@ -10,6 +10,7 @@
   },
   "constraints": [
     "ARCH == 90",
+    "dtype in ['float16', 'bfloat16']",
     "BM // CONSUMERS >= 64",
     "BM // CONSUMERS // 64 * BN <= 256",
     "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048 <= 232448"

@@ -31,6 +31,16 @@ constexpr bool B_BY_COLUMNS = false;
 
 __device__ accum_t widen(scalar_t x) { return static_cast<accum_t>(static_cast<float>(x)); }
 
+// What a product takes for an element: the honest version of precision tf32 rounds to its 10 bits, as cvt.rna does.
+__device__ accum_t operand(scalar_t x) {
+#if defined(AK_TWIN) && defined(AK_PRECISION_TF32)
+  const unsigned int bits = __float_as_uint(static_cast<float>(x));
+  return static_cast<accum_t>(__uint_as_float((bits + 0x1000u) & 0xffffe000u));
+#else
+  return widen(x);
+#endif
+}
+
 // What a running sum is kept as.
 __device__ accum_t keep(accum_t sum) {
 #ifdef AK_LESION_LOW_PRECISION
@@ -83,7 +93,7 @@ __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const scala
     tile_b[threadIdx.y][threadIdx.x] = kb < end && column < n ? b[at_b] : zero;
     __syncthreads();
     for (int i = 0; i < 16; ++i) {
-      sum = keep(sum + widen(tile_a[threadIdx.y][i]) * widen(tile_b[i][threadIdx.x]));
+      sum = keep(sum + operand(tile_a[threadIdx.y][i]) * operand(tile_b[i][threadIdx.x]));
     }
     __syncthreads();
   }

@@ -24,6 +24,21 @@ std::pair<std::string, ExitCode> error_of(Action action) {
   return {"no error", ExitCode::ok};
 }
 
+/// Params with this choice: defaults where they go with it, else with the first choice of another param that
+/// does.
+Params params_with(const Problem& problem, const ParamSpec& param, const Value& choice) {
+  for (const ParamSpec& other : problem.params) {
+    for (const Value& also : other.choices) {
+      std::map<std::string, std::string> given{{other.name, to_string(also)}};
+      given[param.name] = to_string(choice);
+      if (error_of([&] { static_cast<void>(choose_params(problem, given)); }).second == ExitCode::ok)
+        return choose_params(problem, given);
+    }
+  }
+  FAIL(param.name << "=" << to_string(choice) << " goes with nothing");
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("params choose the definition: name, dtypes and fixed axes") {
@@ -41,6 +56,20 @@ TEST_CASE("the definition is a plain FlashInfer-Bench definition that round-trip
   const auto again = definition_from_json(to_json(instance->definition));
   REQUIRE(again.ok());
   CHECK(again->hash() == instance->definition.hash());
+}
+
+TEST_CASE("a dtype may follow from the params, and combinations that do not exist are refused by name") {
+  SampleProblem sample;
+  sample.json["definition"]["outputs"]["y"]["dtype"] = "'int32' if causal else dtype";
+  sample.json["param_constraints"] = {"not causal or dtype == 'float32'"};
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->definition.outputs[0].dtype == DType::bfloat16);
+  CHECK(sample.instantiate({{"causal", "true"}})->definition.outputs[0].dtype == DType::int32);
+  const auto [message, code] = error_of([&] {
+    static_cast<void>(sample.instantiate({{"causal", "true"}, {"dtype", "bf16"}}));
+  });
+  CHECK(code == ExitCode::usage);
+  CHECK_THAT(message,
+             Catch::EndsWith("no causal=1 with dtype=bfloat16: expected not causal or dtype == 'float32'"));
 }
 
 TEST_CASE("formulas see axes, params and element sizes") {
@@ -140,6 +169,8 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
       {"/definition/inputs/x/shape", Json::array({"N", "Q"}),
        "definition.inputs.x.shape[1]: expected the name of an axis"},
       {"/definition/inputs/x/dtype", "float31", "definition.inputs.x.dtype"},
+      {"/definition/inputs/x/dtype", "head_dim + 1", "definition.inputs.x.dtype: expected a dtype"},
+      {"/param_constraints", Json::array({"nope == 1"}), "param_constraints: 'nope == 1'"},
       {"/definition/axes/D/value", "head_dim +", "definition.axes.D.value"},
       {"/definition/name", "scale_{nope}", "definition.name"},
       {"/definition/outputs", Json::object(), "at least one output"},
@@ -213,7 +244,7 @@ TEST_CASE("every shipped problem instantiates for every choice of every param") 
     const Problem problem = load_problem(entry.folder);
     for (const ParamSpec& param : problem.params) {
       for (const Value& choice : param.choices) {
-        const auto instance = instantiate(problem, choose_params(problem, {{param.name, to_string(choice)}}));
+        const auto instance = instantiate(problem, params_with(problem, param, choice));
         CHECK_FALSE(instance->templates.empty());
         CHECK_FALSE(instance->lesions.empty());
         bool timed = false;

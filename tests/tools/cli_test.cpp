@@ -120,9 +120,6 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
         "--start", (box.folder / "noplan.cu").string()},
        ExitCode::bad_input,
        "noplan.cu"},
-      {{"generate", "--algorithm", "gemm", "--arch", "sm_75", "--device", "none", "--output", out},
-       ExitCode::no_kernel,
-       "gemm_mma.cu needs ARCH >= 80"},
       {{"generate", "--problem", "/nonexistent", "--output", out}, ExitCode::bad_input, "/nonexistent"},
       {{"generate", "--algorithm", "softmax", "--model", "x:y", "--max-cost-usd", "1", "--arch", "sm_90a",
         "--device", "none", "--output", out},
@@ -143,6 +140,18 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
     CHECK(result.err.find(row.words) != std::string::npos);
     CHECK_FALSE(box.exists("k.cu"));
   }
+}
+
+TEST_CASE(
+    "where no template is for the architecture, a run builds nothing and says what each template needs") {
+  Sandbox box;
+  const ProgramResult result = box.run({"generate", "--algorithm", "gemm", "--arch", "sm_75", "--device",
+                                        "none", "--output", (box.folder / "k.cu").string()});
+  INFO(result.err);
+  CHECK(result.exit_code == code(ExitCode::no_kernel));
+  CHECK(result.err.find("error: no kernel template of gemm is for sm_75") != std::string::npos);
+  CHECK(result.err.find("gemm_mma.cu needs ARCH >= 80") != std::string::npos);
+  CHECK_FALSE(box.exists("k.cu"));
 }
 
 TEST_CASE("a mistake in a query shows the place and exits as bad input") {

@@ -76,12 +76,18 @@ TEST_CASE(
 }
 
 TEST_CASE("on the emulator a short run of every template ends with a verified kernel and honest rows") {
-  const std::vector<std::string> runs[] = {
-      {"vector_add", "--dtype", "fp16"},        {"reduce_sum", "--dtype", "bf16"},
-      {"softmax", "--dtype", "fp32"},           {"layernorm", "--dtype", "fp16"},
-      {"rmsnorm", "--dtype", "bf16"},           {"activation", "--dtype", "fp16"},
-      {"transpose", "--dtype", "bf16"},         {"gemm", "--dtype", "bf16"},
-      {"transpose_inplace", "--dtype", "fp16"}, {"flash_attention", "--dtype", "bf16", "--head_dim", "32"}};
+  const std::vector<std::string> runs[] = {{"vector_add", "--dtype", "fp16"},
+                                           {"reduce_sum", "--dtype", "bf16"},
+                                           {"softmax", "--dtype", "fp32"},
+                                           {"layernorm", "--dtype", "fp16"},
+                                           {"rmsnorm", "--dtype", "bf16"},
+                                           {"activation", "--dtype", "fp16"},
+                                           {"transpose", "--dtype", "bf16"},
+                                           {"gemm", "--dtype", "bf16"},
+                                           {"transpose_inplace", "--dtype", "fp16"},
+                                           {"flash_attention", "--dtype", "bf16", "--head_dim", "32"},
+                                           {"gemm", "--dtype", "int8"},
+                                           {"gemm", "--dtype", "fp32"}};
   for (const std::vector<std::string>& run : runs) {
     Sandbox box;
     std::vector<std::string> arguments{"--max-evaluations", "3", "--json", "--algorithm"};
