@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <set>
 
 #include "codegen/problem_reader.h"
+#include "core/data_files.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
@@ -156,15 +156,7 @@ AxisValues parse_shape(std::string_view shape) {
 }  // namespace
 
 std::vector<fs::path> template_search_path() {
-  std::vector<fs::path> path;
-  if (const char* extra = std::getenv("ALPHAKERNEL_TEMPLATES")) {
-    for (const std::string& folder : split(extra, ':')) path.emplace_back(folder);
-  }
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  path.push_back(program.parent_path().parent_path() / "share/alphakernel/templates");
-  path.emplace_back(AK_SOURCE_TEMPLATES);
-  return path;
+  return data_search_path("ALPHAKERNEL_TEMPLATES", "templates", AK_SOURCE_TEMPLATES);
 }
 
 std::vector<CatalogEntry> list_problems() {

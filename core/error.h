@@ -20,6 +20,7 @@ enum class ExitCode : int {
   environment = 5,     ///< CUDA toolkit, driver or device missing or unusable
   database = 6,        ///< not a database, newer schema, locked past the timeout, or disk full
   output = 7,          ///< an output file cannot be written
+  expectation = 8,     ///< an experiment ran to its end and an expectation was not met
   interrupted = 130,   ///< stopped by Ctrl-C; the best verified kernel so far was written
 };
 

@@ -20,6 +20,7 @@ struct Verb {
 int run_generate(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
+int run_experiment(const Arguments& arguments);
 int run_query(const Arguments& arguments);
 int run_algorithms(const Arguments& arguments);
 int run_devices(const Arguments& arguments);

@@ -10,6 +10,10 @@ execute_process(COMMAND ${moved}/bin/alphakernel algorithms --json OUTPUT_VARIAB
 if(NOT list MATCHES "${moved}/bin/../share/alphakernel/templates/softmax" AND NOT list MATCHES "${moved}/share/alphakernel/templates/softmax")
   message(FATAL_ERROR "the installed program does not use its own templates:\n${list}")
 endif()
+execute_process(COMMAND ${moved}/bin/alphakernel experiment list --json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
+if(NOT list MATCHES "share/alphakernel/experiments/vector_add_bandwidth.json")
+  message(FATAL_ERROR "the installed program does not use its own experiments:\n${list}")
+endif()
 execute_process(COMMAND ${moved}/bin/generate_kernel --algorithm reduce_sum --arch sm_80 --device none --max-evaluations 1
   --db ${moved}/ak.db --output ${moved}/sum.cu COMMAND_ERROR_IS_FATAL ANY)
 if(NOT EXISTS ${moved}/sum.cu)

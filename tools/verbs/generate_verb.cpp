@@ -4,29 +4,26 @@
 
 #include <chrono>
 #include <cmath>
-#include <map>
 
-#include "agent/loop.h"
 #include "agent/search/strategy.h"
 #include "codegen/emit.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
-#include "core/stats.h"
-#include "core/suggest.h"
 #include "db/database.h"
-#include "tools/assembler.h"
 #include "tools/command_line.h"
 #include "tools/interrupt.h"
 #include "tools/progress_line.h"
 #include "tools/run_files.h"
+#include "tools/search_run.h"
 
 namespace ak::tools {
 namespace {
 
 struct GenerateFlags {
-  std::string arch, device, output, start, proposer = "auto", strategy = "random", model, database, cache,
-                                           target;
+  std::string arch, device, output, start, only, proposer = "auto", strategy = "random", model, database,
+                                                 cache, target;
+  std::vector<std::string> fixed;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
   std::optional<double> max_minutes, max_cost_usd;
@@ -59,6 +56,10 @@ void add_flags(CLI::App& app, GenerateFlags& flags) {
                  "file to write the kernel to; explanation, test and result go beside it");
   app.add_option("--start", flags.start,
                  "your own kernel: seeds the search and is the baseline of the report");
+  app.add_option("--template", flags.only, "search only this template, e.g. softmax_online.cu");
+  app.add_option("--set", flags.fixed,
+                 "search only points with this value of a tunable, e.g. BM=128 or BM=64,128")
+      ->allow_extra_args(false);
   app.add_option("--proposer", flags.proposer, "who proposes candidates: auto, search (default: auto)");
   app.add_option("--strategy", flags.strategy, strategy_help());
   app.add_option("--model", flags.model, "language model as provider:model (no provider is built in yet)");
@@ -84,12 +85,7 @@ void add_flags(CLI::App& app, GenerateFlags& flags) {
 
 void check_flags(const GenerateFlags& flags) {
   if (flags.output.empty()) fail(ExitCode::usage, "say where to write the kernel: --output FILE.cu");
-  if (!agent::find_strategy(flags.strategy)) {
-    std::vector<std::string> names;
-    for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
-    fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", flags.strategy,
-         did_you_mean(flags.strategy, names), fmt::join(names, ", "));
-  }
+  check_strategy(flags.strategy);
   if (flags.proposer != "auto" && flags.proposer != "search") {
     fail(ExitCode::usage,
          "proposer '{}' is not available; expected auto or search (no language-model provider is built in)",
@@ -118,93 +114,10 @@ agent::Budgets budgets(const GenerateFlags& flags, agent::Budgets defaults) {
   return defaults;
 }
 
-Json budgets_json(const agent::Budgets& b) {
-  Json json = Json::object();
-  if (b.max_evaluations) json["max_evaluations"] = *b.max_evaluations;
-  if (b.max_compilations) json["max_compilations"] = *b.max_compilations;
-  if (b.max_tokens) json["max_tokens"] = *b.max_tokens;
-  if (b.max_cost_usd) json["max_cost_usd"] = *b.max_cost_usd;
-  if (b.max_wall) json["max_wall_ms"] = b.max_wall->count();
-  if (b.target_ns) json["target_ns"] = *b.target_ns;
-  return json;
-}
-
-Candidate read_candidate(const std::string& name, const std::string& source) {
-  Result<Candidate> candidate = parse_candidate(name, source);
-  if (!candidate) {
-    const Complaint& complaint = candidate.error();
-    fail(ExitCode::bad_input, "{}{}: {}", name, complaint.line > 0 ? fmt::format(":{}", complaint.line) : "",
-         complaint.message);
-  }
-  return std::move(candidate).value();
-}
-
-/// The user's kernel first, then the problem's templates.
-std::vector<Candidate> starting_points(const GenerateFlags& flags, const ProblemInstance& problem) {
-  std::vector<Candidate> candidates;
-  if (!flags.start.empty()) candidates.push_back(read_candidate(flags.start, read_file(flags.start)));
-  for (const CandidateFile& file : problem.templates) {
-    // `problem new` keeps the kernel it was made from in the folder: not twice.
-    if (!candidates.empty() && sha256_hex(file.source) == candidates.front().source_hash()) continue;
-    candidates.push_back(read_candidate(problem.problem + "/" + file.name, file.source));
-  }
-  if (candidates.empty()) {
-    fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu",
-         problem.folder.string());
-  }
-  return candidates;
-}
-
-/// The fastest of the baselines that came with the first timed results, by weighted geometric mean; one that
-/// misses shapes is left out. Nothing when there is none.
-void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result) {
-  if (run.baseline_ns) return;
-  struct Times {
-    std::vector<double> medians, weights;
-  };
-  std::map<std::string, Times> by_label;
-  std::size_t most = 0;
-  for (const Diagnostic& d : result.outcome.diagnostics) {
-    if (d.severity == "note" && d.message.starts_with("baseline ")) run.baseline_notes.push_back(d.message);
-  }
-  for (const Measurement& m : result.measurements) {
-    if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
-    Times& times = by_label[m.label];
-    for (const Workload& workload : problem.workloads) {
-      if (workload.name != m.workload) continue;
-      times.medians.push_back(m.median_ns);
-      times.weights.push_back(workload.weight);
-    }
-    most = std::max(most, times.medians.size());
-  }
-  for (const auto& [label, times] : by_label) {
-    if (times.medians.empty() || times.medians.size() < most) continue;
-    const double mean = weighted_geometric_mean(times.medians, times.weights);
-    if (run.baseline_ns && *run.baseline_ns <= mean) continue;
-    run.baseline_ns = mean;
-    run.baseline_label = label;
-  }
-}
-
-/// The user's own kernel is the baseline of the report where there is one.
-void prefer_own_kernel(codegen::RunSummary& run, const agent::LoopResult& loop) {
-  if (!loop.start || !loop.start->result.score_ns) return;
-  run.baseline_ns = loop.start->result.score_ns;
-  run.baseline_label = "your kernel";
-}
-
-codegen::RunSummary summarise(const GenerateFlags& flags, const Target& target, const std::string& command) {
-  codegen::RunSummary run;
-  run.device = target.device ? target.device->name : "none";
-  run.arch = target.arch.sm();
-  run.proposer = "search";
-  run.strategy = flags.strategy;
-  run.command = command;
-  run.version = AK_VERSION;
-  run.executed = target.executes();
-  run.emulated = target.kind == DeviceKind::emulator;
-  run.peak_bandwidth_gbps = target.device ? target.device->peak_bandwidth_gbps() : 0;
-  return run;
+FixedTunables fixed_tunables(const GenerateFlags& flags) {
+  FixedTunables fixed;
+  for (const std::string& text : flags.fixed) parse_fixed(text, fixed);
+  return fixed;
 }
 
 void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
@@ -273,54 +186,29 @@ int run_generate(const Arguments& arguments) {
   if (flags.workers > 0) config.workers = flags.workers;
   check_flags(flags);
   const auto problem = problem_flags.instance();
-  const std::vector<Candidate> templates = starting_points(flags, *problem);
   const OutputPaths paths = output_paths(flags.output);
   const Target target = choose_target(flags.device.empty() ? config.device : flags.device,
                                       flags.arch.empty() ? config.arch : flags.arch);
-
   const std::filesystem::path database = database_file(flags.database, config);
-  const auto store = db::open_store(database);
-  auto evaluator = make_evaluator(target, config);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
-
-  agent::LoopOptions options;
-  options.problem = problem;
-  options.templates = templates;
-  options.arch = target.arch;
-  options.depth = target.executes() ? Depth::time : Depth::build;
-  options.strategy = flags.strategy;
-  options.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
-  options.budgets = budgets(flags, config.budgets);
+  SearchRun search{
+      .problem = problem,
+      .templates = starting_points(*problem, target.arch, flags.start, flags.only, fixed_tunables(flags)),
+      .target = target,
+      .strategy = flags.strategy,
+      .seed = flags.seed.value_or(random_seed() >> 1),  // SQLite integers are signed
+      .budgets = budgets(flags, config.budgets),
+      .command = fmt::format("generate_kernel {}", fmt::join(arguments, " ")),
+      .own_kernel = !flags.start.empty(),
+      .quiet = flags.quiet || flags.json,
+      .paths = paths};
   if (!flags.target.empty())
-    options.budgets.target_ns = parse_target_performance(flags.target, *problem, target.device);
-  const std::string command = fmt::format("generate_kernel {}", fmt::join(arguments, " "));
-  options.session = {.command = command,
-                     .proposer = "search",
-                     .strategy = flags.strategy,
-                     .seed = options.seed,
-                     .budgets = budgets_json(options.budgets),
-                     .version = AK_VERSION};
-  codegen::RunSummary run = summarise(flags, target, command);
+    search.budgets.target_ns = parse_target_performance(flags.target, *problem, target.device);
+  const auto store = db::open_store(database);
   const InterruptGuard interrupt;
-  options.stop_requested = &interrupt.requested();
-  ProgressLine progress(flags.quiet || flags.json, run.emulated);
-  options.on_progress = [&](const agent::Progress& p) {
-    run.evaluations = p.evaluated;
-    run.verified = p.verified;
-    run.wall_s = p.elapsed_s;
-    if (p.last) note_baseline(run, *problem, p.last->result);
-    progress.show(p);
-  };
-  options.on_new_best = [&](const Completed& best) { write_kernel_files(paths, *problem, best, run); };
-
-  const SystemClock clock;
-  const double setup_s = std::chrono::duration<double>(clock.now() - command_start).count();
-  const agent::LoopResult loop = agent::run_loop(options, *evaluator, *store, clock);
-  evaluator.reset();  // ends the workers, so that their memory is accounted for
-  progress.finish();
-  run.stop_reason = loop.stop_reason;
-  if (!flags.start.empty()) prefer_own_kernel(run, loop);
-  if (loop.best) write_kernel_files(paths, *problem, *loop.best, run);
+  const SearchOutcome outcome = run_search(search, config, *store, interrupt.requested());
+  const agent::LoopResult& loop = outcome.loop;
+  const codegen::RunSummary& run = outcome.summary;
+  const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
   Json json = result_json(*problem, loop, run, paths);
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(paths.result, json.dump(2) + "\n");

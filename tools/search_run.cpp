@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/search_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "agent/proposals.h"
+#include "agent/search/strategy.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "core/stats.h"
+#include "core/suggest.h"
+#include "tools/assembler.h"
+#include "tools/progress_line.h"
+
+namespace ak::tools {
+namespace {
+
+Json budgets_json(const agent::Budgets& b) {
+  Json json = Json::object();
+  if (b.max_evaluations) json["max_evaluations"] = *b.max_evaluations;
+  if (b.max_compilations) json["max_compilations"] = *b.max_compilations;
+  if (b.max_tokens) json["max_tokens"] = *b.max_tokens;
+  if (b.max_cost_usd) json["max_cost_usd"] = *b.max_cost_usd;
+  if (b.max_wall) json["max_wall_ms"] = b.max_wall->count();
+  if (b.target_ns) json["target_ns"] = *b.target_ns;
+  return json;
+}
+
+Candidate read_candidate(const std::string& name, const std::string& source) {
+  Result<Candidate> candidate = parse_candidate(name, source);
+  if (!candidate) {
+    const Complaint& complaint = candidate.error();
+    fail(ExitCode::bad_input, "{}{}: {}", name, complaint.line > 0 ? fmt::format(":{}", complaint.line) : "",
+         complaint.message);
+  }
+  return std::move(candidate).value();
+}
+
+/// The fastest of the baselines that came with the first timed results, by weighted geometric mean; one that
+/// misses shapes is left out. Nothing when there is none.
+void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result) {
+  if (run.baseline_ns) return;
+  struct Times {
+    std::vector<double> medians, weights;
+  };
+  std::map<std::string, Times> by_label;
+  std::size_t most = 0;
+  for (const Diagnostic& d : result.outcome.diagnostics) {
+    if (d.severity == "note" && d.message.starts_with("baseline ")) run.baseline_notes.push_back(d.message);
+  }
+  for (const Measurement& m : result.measurements) {
+    if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
+    Times& times = by_label[m.label];
+    for (const Workload& workload : problem.workloads) {
+      if (workload.name != m.workload) continue;
+      times.medians.push_back(m.median_ns);
+      times.weights.push_back(workload.weight);
+    }
+    most = std::max(most, times.medians.size());
+  }
+  for (const auto& [label, times] : by_label) {
+    if (times.medians.empty() || times.medians.size() < most) continue;
+    const double mean = weighted_geometric_mean(times.medians, times.weights);
+    if (run.baseline_ns && *run.baseline_ns <= mean) continue;
+    run.baseline_ns = mean;
+    run.baseline_label = label;
+  }
+}
+
+/// The user's own kernel is the baseline of the report where there is one.
+void prefer_own_kernel(codegen::RunSummary& run, const agent::LoopResult& loop) {
+  if (!loop.start || !loop.start->result.score_ns) return;
+  run.baseline_ns = loop.start->result.score_ns;
+  run.baseline_label = "your kernel";
+}
+
+codegen::RunSummary summarise(const SearchRun& run) {
+  const Target& target = run.target;
+  codegen::RunSummary summary;
+  summary.device = target.device ? target.device->name : "none";
+  summary.arch = target.arch.sm();
+  summary.proposer = "search";
+  summary.strategy = run.strategy;
+  summary.command = run.command;
+  summary.version = AK_VERSION;
+  summary.executed = target.executes();
+  summary.emulated = target.kind == DeviceKind::emulator;
+  summary.peak_bandwidth_gbps = target.device ? target.device->peak_bandwidth_gbps() : 0;
+  return summary;
+}
+
+agent::LoopOptions loop_options(const SearchRun& run) {
+  agent::LoopOptions options;
+  options.problem = run.problem;
+  options.templates = run.templates;
+  options.arch = run.target.arch;
+  options.depth = run.target.executes() ? Depth::time : Depth::build;
+  options.strategy = run.strategy;
+  options.seed = run.seed;
+  options.budgets = run.budgets;
+  if (run.one_by_one) options.max_in_flight = 1;
+  options.session = {.command = run.command,
+                     .proposer = "search",
+                     .strategy = run.strategy,
+                     .seed = run.seed,
+                     .budgets = budgets_json(run.budgets),
+                     .version = AK_VERSION};
+  return options;
+}
+
+/// "BM == 64 or BM == 128", once the plan is known to have such a tunable and values.
+Expression restriction(const Candidate& candidate, const std::string& name,
+                       const std::vector<std::int64_t>& values) {
+  std::vector<std::string> names;
+  for (const Tunable& tunable : candidate.plan.tunables) names.push_back(tunable.name);
+  const auto tunable = std::ranges::find(candidate.plan.tunables, name, &Tunable::name);
+  if (tunable == candidate.plan.tunables.end()) {
+    fail(ExitCode::usage, "{} has no tunable '{}'{}; known: {}", candidate.name, name,
+         did_you_mean(name, names), fmt::join(names, ", "));
+  }
+  std::vector<std::string> cases;
+  for (const std::int64_t value : values) {
+    if (std::ranges::find(tunable->values, value) == tunable->values.end()) {
+      fail(ExitCode::usage, "{}: {} cannot be {}; expected {}", candidate.name, name, value,
+           fmt::join(tunable->values, ", "));
+    }
+    cases.push_back(fmt::format("{} == {}", name, value));
+  }
+  return Expression::parse(fmt::format("{}", fmt::join(cases, " or "))).value();
+}
+
+void fix(Candidate& candidate, const FixedTunables& fixed, Environment environment, const Arch& arch) {
+  for (const auto& [name, values] : fixed)
+    candidate.plan.constraints.push_back(restriction(candidate, name, values));
+  environment["ARCH"] = std::int64_t{arch.number()};
+  const auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
+  if (points.empty()) fail(ExitCode::usage, "{}: no valid point has the values given", candidate.name);
+  if (std::ranges::find(points, candidate.tunables) == points.end()) candidate.tunables = points.front();
+}
+
+void keep_only(std::vector<Candidate>& candidates, const ProblemInstance& problem, const std::string& only) {
+  std::vector<std::string> names;
+  for (const CandidateFile& file : problem.templates) names.push_back(file.name);
+  if (std::ranges::find(names, only) == names.end()) {
+    fail(ExitCode::usage, "{} has no template '{}'{}; known: {}", problem.problem, only,
+         did_you_mean(only, names), fmt::join(names, ", "));
+  }
+  std::erase_if(candidates, [&](const Candidate& c) { return c.name != problem.problem + "/" + only; });
+}
+
+}  // namespace
+
+std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
+                                       const std::string& start, const std::string& only,
+                                       const FixedTunables& fixed) {
+  std::vector<Candidate> candidates, own;
+  if (!start.empty()) own.push_back(read_candidate(start, read_file(start)));
+  for (const CandidateFile& file : problem.templates) {
+    // `problem new` keeps the kernel it was made from in the folder: not twice.
+    if (!own.empty() && sha256_hex(file.source) == own.front().source_hash()) continue;
+    candidates.push_back(read_candidate(problem.problem + "/" + file.name, file.source));
+  }
+  if (!only.empty()) keep_only(candidates, problem, only);
+  candidates.insert(candidates.begin(), own.begin(), own.end());
+  if (candidates.empty()) {
+    fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu",
+         problem.folder.string());
+  }
+  if (fixed.empty()) return candidates;
+  for (Candidate& candidate : candidates) fix(candidate, fixed, problem.environment({}), arch);
+  return candidates;
+}
+
+void parse_fixed(const std::string& text, FixedTunables& fixed) {
+  const std::size_t equals = text.find('=');
+  std::vector<std::int64_t> values;
+  const char* at = text.data() + (equals == std::string::npos ? text.size() : equals);
+  const char* end = text.data() + text.size();
+  while (at < end) {
+    const auto [rest, status] = std::from_chars(at + 1, end, values.emplace_back());
+    if (status != std::errc() || (rest < end && *rest != ',')) {
+      values.clear();
+      break;
+    }
+    at = rest;
+  }
+  if (values.empty())
+    fail(ExitCode::usage, "--set {}: expected NAME=INTEGER, e.g. BM=128 or BM=64,128", text);
+  fixed[text.substr(0, equals)] = std::move(values);
+}
+
+void check_strategy(const std::string& name) {
+  if (agent::find_strategy(name)) return;
+  std::vector<std::string> names;
+  for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
+  fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
+                         const std::atomic<bool>& stop) {
+  const auto evaluator = make_evaluator(run.target, config);
+  if (!run.target.notice.empty()) fmt::print(stderr, "note: {}\n", run.target.notice);
+  SearchOutcome outcome{.loop = {}, .summary = summarise(run), .loop_start = {}};
+  codegen::RunSummary& summary = outcome.summary;
+  agent::LoopOptions options = loop_options(run);
+  options.stop_requested = &stop;
+  ProgressLine progress(run.quiet, summary.emulated);
+  options.on_progress = [&](const agent::Progress& p) {
+    summary.evaluations = p.evaluated;
+    summary.verified = p.verified;
+    summary.wall_s = p.elapsed_s;
+    if (p.last) note_baseline(summary, *run.problem, p.last->result);
+    progress.show(p);
+  };
+  options.on_new_best = [&](const Completed& best) {
+    write_kernel_files(run.paths, *run.problem, best, summary);
+  };
+  const SystemClock clock;
+  outcome.loop_start = clock.now();
+  outcome.loop = agent::run_loop(options, *evaluator, store, clock);
+  progress.finish();
+  summary.stop_reason = outcome.loop.stop_reason;
+  if (run.own_kernel) prefer_own_kernel(summary, outcome.loop);
+  if (outcome.loop.best) write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
+  return outcome;
+}
+
+}  // namespace ak::tools

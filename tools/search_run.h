@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/loop.h"
+#include "codegen/emit.h"
+#include "tools/config.h"
+#include "tools/run_files.h"
+#include "tools/target.h"
+
+namespace ak::tools {
+
+/// One search: what `generate` does once, and an experiment for each of its runs.
+struct SearchRun {
+  std::shared_ptr<const ProblemInstance> problem;
+  std::vector<Candidate> templates;
+  Target target;
+  std::string strategy = "random";
+  std::uint64_t seed = 0;
+  agent::Budgets budgets;
+  std::string command;      ///< stored with the session
+  bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
+  bool one_by_one = false;  ///< one evaluation in flight, so that the order is the same in every run
+  bool quiet = false;       ///< no progress
+  OutputPaths paths;        ///< the best kernel so far is kept here
+};
+
+struct SearchOutcome {
+  agent::LoopResult loop;
+  codegen::RunSummary summary;
+  std::chrono::steady_clock::time_point loop_start;
+};
+
+/// Runs it to its end, or until `stop` is set, writing the kernel's files at every new best. Throws Error
+/// when the environment failed.
+[[nodiscard]] SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
+                                       const std::atomic<bool>& stop);
+
+/// Tunables that a search must leave at one of the given values.
+using FixedTunables = std::map<std::string, std::vector<std::int64_t>>;
+
+/// What to search: the kernel of the file `start` first where it is named, then the problem's templates; of
+/// these only `only` where it is named. With `fixed`, points with other values are left out, by a constraint
+/// added to the plan. Throws Error(bad_input) for a broken file, Error(usage) when a template or a tunable is
+/// not known, or no point is left.
+[[nodiscard]] std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
+                                                     const std::string& start, const std::string& only,
+                                                     const FixedTunables& fixed);
+
+/// "BM=64,128" added to `fixed`. Throws Error(usage).
+void parse_fixed(const std::string& text, FixedTunables& fixed);
+
+/// Throws Error(usage) listing the strategies when there is none of this name.
+void check_strategy(const std::string& name);
+
+}  // namespace ak::tools

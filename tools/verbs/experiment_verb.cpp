@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "db/database.h"
+#include "tools/command_line.h"
+#include "tools/experiment/experiment_report.h"
+#include "tools/experiment/experiment_runs.h"
+#include "tools/interrupt.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kResults = "experiments/results";
+
+/// "h200" of "NVIDIA H200", "emulator" of any emulator: part of a folder's name.
+std::string short_name(const Target& target) {
+  if (target.kind != DeviceKind::cuda) return std::string(to_string(target.kind));
+  std::string name;
+  for (const char c : target.device->name) {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  constexpr std::string_view kMaker = "nvidia_";
+  return name.starts_with(kMaker) ? name.substr(kMaker.size()) : name;
+}
+
+bool any_on_gpu(const std::vector<SearchRun>& runs) {
+  return std::ranges::any_of(runs, [](const SearchRun& run) { return run.target.kind == DeviceKind::cuda; });
+}
+
+fs::path default_folder(const Manifest& manifest, const std::vector<SearchRun>& runs) {
+  const auto gpu =
+      std::ranges::find(runs, DeviceKind::cuda, [](const SearchRun& r) { return r.target.kind; });
+  const Target& target = (gpu == runs.end() ? runs.front() : *gpu).target;
+  return fs::path(kResults) /
+         fmt::format("{:%F}_{}_{}", fmt::gmtime(std::time(nullptr)), short_name(target), manifest.name);
+}
+
+/// The folder, empty. Of a folder that is there only the files of an earlier experiment are removed.
+ResultFolder make_folder(const fs::path& path, bool force) {
+  const ResultFolder folder(path);
+  std::error_code error;
+  if (fs::exists(path) && !fs::is_empty(path, error)) {
+    if (!force)
+      fail(ExitCode::output, "{} has results already; name another folder with --output, or give --force",
+           path.string());
+    if (!fs::exists(folder.path / "manifest.json"))
+      fail(ExitCode::output, "{} holds no experiment: --force does not empty it", path.string());
+    for (const char* file :
+         {"experiment.db", "experiment.db-wal", "experiment.db-shm", "report.md", "report.json",
+          "environment.json", "benchmark_results.csv", "leaderboard.csv", "manifest.json", "kernels"})
+      fs::remove_all(path / file, error);
+  }
+  fs::create_directories(folder.kernels(), error);
+  if (error) fail(ExitCode::output, "cannot make the folder {}: {}", path.string(), error.message());
+  return folder;
+}
+
+ExitCode code_of(const ExperimentEnd& end, const Json& report) {
+  if (end.code != ExitCode::ok) return end.code;
+  const bool kept = count_expectations(report, "missed") + count_expectations(report, "no_value") == 0;
+  return kept ? ExitCode::ok : ExitCode::expectation;
+}
+
+void print_outcome(const Json& report, const ResultFolder& folder) {
+  for (const Json& e : report["expectations"]) {
+    fmt::print("{:<9} {} ({} {})\n", e["status"].get<std::string>(), e["name"].get<std::string>(),
+               e["value"].is_null() ? "-" : e["value"].dump(), e["unit"].get<std::string>());
+  }
+  fmt::print("{}: {}\n", report["status"].get<std::string>(), (folder.path / "report.md").string());
+}
+
+/// Writes everything but the database and the kernels, which are there already; returns the report.
+Json write_reports(const Manifest& manifest, const ExperimentEnd& end, const ResultFolder& folder,
+                   bool on_gpu, const std::string& command) {
+  Json report = report_json(manifest, end, folder, on_gpu);
+  report["exit_code"] = static_cast<int>(code_of(end, report));
+  const Json environment = environment_json(folder, command);
+  write_file_atomically(folder.path / "environment.json", environment.dump(2) + "\n");
+  export_tables(folder);
+  write_file_atomically(folder.path / "report.md", report_text(report, environment));
+  write_file_atomically(folder.report(), report.dump(2) + "\n");
+  // Readers leave the write-ahead log's files behind; the last writer takes them away.
+  static_cast<void>(db::open_store(folder.database()));
+  return report;
+}
+
+struct RunFlags {
+  std::string manifest, output, cache;
+  ExperimentFlags experiment;
+  bool force = false, json = false;
+};
+
+void add_flags(CLI::App& app, RunFlags& flags) {
+  app.add_option("manifest", flags.manifest, "a manifest, or the name of a known one (experiment list)")
+      ->required();
+  app.add_option("--output,-o", flags.output,
+                 std::string("result folder (default: ") + kResults + "/<date>_<device>_<name>)");
+  app.add_flag("--force", flags.force, "replace the results of an earlier experiment in that folder");
+  app.add_option("--device", flags.experiment.device,
+                 "where to run what names no device of its own: auto, cuda, cuda:N, emulator, none");
+  app.add_option("--arch,--target", flags.experiment.arch, "what to compile for where the run does not say");
+  app.add_option("--max-evaluations", flags.experiment.max_evaluations,
+                 "at most this many candidates in every run")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-minutes", flags.experiment.max_minutes, "at most this much wall time for every run")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--cache", flags.cache, "build cache folder");
+  app.add_flag("--json", flags.json, "print report.json on stdout");
+  app.add_flag("--quiet,-q", flags.experiment.quiet, "no progress");
+}
+
+int run_manifest(const Arguments& arguments) {
+  CLI::App app{
+      "Run an experiment: every search of its manifest, into a folder with a database, the best kernels, "
+      "tables and a report.",
+      "alphakernel experiment run"};
+  set_style(app,
+            "Examples:\n"
+            "  alphakernel experiment run vector_add_bandwidth\n"
+            "  alphakernel experiment run my_experiment.json --output results/first\n"
+            "  alphakernel experiment run transpose_inplace --device emulator --max-evaluations 2\n\n"
+            "Exits with 8 when an expectation was not met. Manifests: docs/experiments.md\n");
+  RunFlags flags;
+  add_flags(app, flags);
+  if (!parse(app, arguments)) return 0;
+  Config config = load_config();
+  if (!flags.cache.empty()) config.cache = flags.cache;
+  if (flags.json) flags.experiment.quiet = true;
+
+  const Manifest manifest = read_manifest(find_manifest(flags.manifest));
+  const std::vector<SearchRun> runs = prepare_runs(manifest, flags.experiment, config);
+  const ResultFolder folder = make_folder(
+      flags.output.empty() ? default_folder(manifest, runs) : fs::path(flags.output), flags.force);
+  write_file_atomically(folder.path / "manifest.json", manifest.text);
+  try_expectations(manifest, folder);
+  const InterruptGuard interrupt;
+  const ExperimentEnd end =
+      execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment.quiet);
+  if (end.status == "failed") fmt::print(stderr, "error: {}\n", end.reason);
+  const Json report = write_reports(manifest, end, folder, any_on_gpu(runs),
+                                    fmt::format("alphakernel experiment run {}", fmt::join(arguments, " ")));
+  flags.json ? fmt::print("{}\n", report.dump()) : print_outcome(report, folder);
+  return report["exit_code"].get<int>();
+}
+
+Json manifest_entry(const fs::path& file) {
+  Json entry = {{"name", file.stem().string()}, {"file", file.string()}, {"question", ""},
+                {"needs_gpu", false},           {"runs", Json::array()}, {"complaint", ""}};
+  try {
+    const Manifest manifest = read_manifest(file);
+    entry["question"] = manifest.question;
+    entry["needs_gpu"] = std::ranges::any_of(manifest.expectations, &Expectation::needs_gpu);
+    for (const ManifestRun& run : manifest.runs)
+      entry["runs"].push_back(run.arch.empty() ? run.name : run.name + " (" + run.arch + ")");
+  } catch (const Error& error) {
+    entry["complaint"] = error.what();
+  }
+  return entry;
+}
+
+/// A folder with a report, or with a manifest and no report: an experiment that runs, or died.
+Json result_entry(const fs::path& folder) {
+  const ResultFolder result(folder);
+  Json entry = {{"folder", folder.string()},
+                {"experiment", ""},
+                {"status", "unfinished"},
+                {"met", 0},
+                {"missed", 0},
+                {"skipped", 0}};
+  if (!fs::exists(result.report())) return entry;
+  const Json report = Json::parse(read_file(result.report()), nullptr, false);
+  if (report.is_discarded() || !report.contains("expectations")) {
+    entry["status"] = "unreadable";
+    return entry;
+  }
+  entry["experiment"] = report.value("experiment", "");
+  entry["status"] = report.value("status", "");
+  entry["met"] = count_expectations(report, "met");
+  entry["missed"] = count_expectations(report, "missed") + count_expectations(report, "no_value");
+  entry["skipped"] = count_expectations(report, "skipped");
+  return entry;
+}
+
+std::vector<fs::path> result_folders() {
+  std::vector<fs::path> roots{kResults}, folders;
+  for (const fs::path& root : manifest_search_path()) roots.push_back(root / "results");
+  for (const fs::path& root : roots) {
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(root, missing)) {
+      if (fs::exists(entry.path() / "manifest.json")) folders.push_back(fs::canonical(entry.path()));
+    }
+  }
+  std::ranges::sort(folders);
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  return folders;
+}
+
+int list_experiments(const Arguments& arguments) {
+  CLI::App app{"List the experiments known and the result folders found.", "alphakernel experiment list"};
+  set_style(app, "Examples:\n  alphakernel experiment list\n  alphakernel experiment list --json\n");
+  bool json = false;
+  app.add_flag("--json", json, "print JSON");
+  if (!parse(app, arguments)) return 0;
+  Json list = {{"experiments", Json::array()}, {"results", Json::array()}};
+  for (const fs::path& file : list_manifests()) list["experiments"].push_back(manifest_entry(file));
+  for (const fs::path& folder : result_folders()) list["results"].push_back(result_entry(folder));
+  if (json) {
+    fmt::print("{}\n", list.dump(2));
+    return 0;
+  }
+  for (const Json& e : list["experiments"]) {
+    const std::string complaint = e["complaint"];
+    fmt::print("{:<24}{}{}\n", e["name"].get<std::string>(),
+               complaint.empty() ? e["question"].get<std::string>() : "broken: " + complaint,
+               e["needs_gpu"].get<bool>() ? " [some expectations need a GPU]" : "");
+  }
+  fmt::print("\n");
+  for (const Json& r : list["results"]) {
+    fmt::print("{}: {}, {} met, {} missed, {} skipped\n", r["folder"].get<std::string>(),
+               r["status"].get<std::string>(), r["met"].dump(), r["missed"].dump(), r["skipped"].dump());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_experiment(const Arguments& arguments) {
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (word == "run") return run_manifest(rest);
+  if (word == "list") return list_experiments(rest);
+  if (word == "--help" || word == "-h") {
+    fmt::print(
+        "Usage: alphakernel experiment run MANIFEST [--output DIR] [--device DEVICE] [--arch ARCH]\n"
+        "       alphakernel experiment list [--json]\n\n"
+        "An experiment is a JSON file: a question, the searches that answer it, and what to expect of the "
+        "results\n(docs/experiments.md). `run` leaves a folder with a database, tables, the best kernels and "
+        "a "
+        "report.\n");
+    return 0;
+  }
+  fail(ExitCode::usage, "expected 'experiment run' or 'experiment list', got '{}'", word);
+}
+
+}  // namespace ak::tools
