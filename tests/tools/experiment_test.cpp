@@ -234,7 +234,7 @@ TEST_CASE("every shipped manifest is whole: its problems, params, templates and 
     CHECK(runs.size() == manifest.runs.size());
     ++shipped;
   }
-  CHECK(shipped >= 4);
+  CHECK(shipped >= 7);
 }
 
 TEST_CASE("the experiment on transposes runs small on the emulator, with no bank conflict") {
