@@ -309,14 +309,16 @@ Json to_json(const DeviceTask& task) {
   return {{"image", image_json(task.image)},
           {"seed", task.seed},
           {"workloads", array_json(task.workloads, task_json)},
-          {"budget", budget_json(task.budget)}};
+          {"budget", budget_json(task.budget)},
+          {"dump_dir", task.dump_dir}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
   return {.image = image_from(json.at("image")),
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
-          .budget = budget_from(json.at("budget"))};
+          .budget = budget_from(json.at("budget")),
+          .dump_dir = json.at("dump_dir")};
 }
 
 Json to_json(const DeviceAnswer& answer) {

@@ -75,6 +75,8 @@ struct DeviceTask {
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;
+  std::string dump_dir =
+      {};  ///< not empty: inputs and references are written there, and nothing else happens
 };
 
 struct DeviceAnswer {

@@ -6,6 +6,7 @@
 
 #include "runtime/check.h"
 #include "runtime/cost_measurement.h"
+#include "runtime/data_dump.h"
 #include "runtime/library_timing.h"
 
 namespace ak::runtime {
@@ -53,6 +54,10 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   StageId stage = StageId::check;
   try {
     static_cast<void>(store_.take_making_ms());
+    if (!task.dump_dir.empty()) {
+      if (auto failed = dump_data_sets(bench_, store_, task)) answer.outcome = std::move(*failed);
+      return answer;
+    }
     check_all(task, answer);
     answer.check_ms = milliseconds_since(start);
     answer.reference_ms = store_.take_making_ms();

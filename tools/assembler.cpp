@@ -23,7 +23,7 @@ runtime::SourceAssembler source_assembler() {
   };
 }
 
-std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config) {
+runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config) {
   runtime::EvaluatorOptions options;
   options.device = target.kind;
   options.ordinal = target.ordinal;
@@ -31,7 +31,11 @@ std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& co
   options.compile_workers = config.workers;
   options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
   options.worker_command = worker_command();
-  return runtime::make_local_evaluator(std::move(options), source_assembler());
+  return options;
+}
+
+std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config) {
+  return runtime::make_local_evaluator(evaluator_options(target, config), source_assembler());
 }
 
 }  // namespace ak::tools

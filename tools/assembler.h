@@ -11,6 +11,8 @@ namespace ak::tools {
 [[nodiscard]] runtime::SourceAssembler source_assembler();
 
 /// The evaluator that `generate`, `evaluate` and `problem check` share.
+/// On the device and with the configuration of a run.
+[[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
 [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
 
 }  // namespace ak::tools

@@ -10,6 +10,8 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "runtime/candidate_plan.h"
+#include "runtime/reference_dump.h"
 #include "tools/assembler.h"
 #include "tools/command_line.h"
 #include "tools/run_files.h"
@@ -117,6 +119,49 @@ int check_problem(const Arguments& arguments) {
   return static_cast<int>(ExitCode::ok);
 }
 
+/// Small workloads that do not have to wait for a GPU, unless the user names others.
+std::vector<std::string> workloads_to_dump(const ProblemInstance& problem,
+                                           const std::vector<std::string>& named) {
+  std::vector<std::string> names;
+  for (const Workload* one : runtime::select_workloads(problem, named, DeviceKind::emulator))
+    names.push_back(one->name);
+  return names;
+}
+
+int dump_problem(const Arguments& arguments) {
+  CLI::App app{"Write a problem's inputs and the results of its exact reference as raw files.",
+               "alphakernel problem dump"};
+  set_style(app, "Example:\n  alphakernel problem dump --algorithm softmax --dtype bf16 --output data/\n");
+  std::string output, arch, device;
+  std::vector<std::string> named;
+  std::uint64_t seed = 1;
+  ProblemFlags flags(app, arguments);
+  app.add_option("--output", output, "folder to write to; made where it is missing")->required();
+  app.add_option("--workload", named, "workload to write; may be repeated (default: the small ones)");
+  app.add_option("--seed", seed, "of the inputs");
+  app.add_option("--arch,--target", arch, "what to compile for (default: native)");
+  app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
+  if (!parse(app, arguments)) return 0;
+  const auto problem = flags.instance();
+  const Target target = choose_target(device, arch);
+  if (!target.executes() || !target.device)
+    fail(ExitCode::usage, "--device {}: references have to run somewhere: cuda or emulator", device);
+  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  std::error_code error;
+  std::filesystem::create_directories(output, error);
+  if (error) fail(ExitCode::output, "--output {}: {}", output, error.message());
+  const runtime::DumpRequest request{.problem = problem,
+                                     .workloads = workloads_to_dump(*problem, named),
+                                     .seed = seed,
+                                     .folder = std::filesystem::absolute(output)};
+  const Outcome outcome = runtime::dump_references(evaluator_options(target, load_config()),
+                                                   source_assembler(), *target.device, request);
+  if (outcome.status != Status::ok) fail(ExitCode::bad_input, "{}", explain(outcome));
+  fmt::print("wrote {} workloads x {} distributions of {} to {}\n", request.workloads.size(),
+             problem->distributions.size(), problem->definition.name, output);
+  return static_cast<int>(ExitCode::ok);
+}
+
 }  // namespace
 
 int run_problem(const Arguments& arguments) {
@@ -124,14 +169,16 @@ int run_problem(const Arguments& arguments) {
   const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
   if (word == "new") return make_problem(rest);
   if (word == "check") return check_problem(rest);
+  if (word == "dump") return dump_problem(rest);
   if (word == "--help" || word == "-h") {
     fmt::print(
-        "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n\n"
+        "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n"
+        "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
         "A problem folder says what to compute, on which shapes, and how right it must be "
         "(docs/problem.md).\n");
     return 0;
   }
-  fail(ExitCode::usage, "expected 'problem new' or 'problem check', got '{}'", word);
+  fail(ExitCode::usage, "expected 'problem new', 'problem check' or 'problem dump', got '{}'", word);
 }
 
 }  // namespace ak::tools

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/reference_dump.h"
+
+#include <poll.h>
+
+#include "runtime/candidate_plan.h"
+#include "runtime/compile_pool.h"
+#include "runtime/device_client.h"
+#include "runtime/problem_build.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+// The worker's own watchdog ends a hang; this is for a whole dump (chosen).
+constexpr std::chrono::minutes kDumpLimit{60};
+constexpr int kPollMs = 1'000;
+
+std::shared_ptr<const OpenProblem> build(const EvaluatorOptions& options, const SourceAssembler& assembler,
+                                         const DeviceFacts& device, const DumpRequest& request) {
+  CompilePool pool({.worker_command = options.worker_command,
+                    .workers = options.compile_workers,
+                    .deadline = options.compile_deadline,
+                    .cache_dir = options.cache_dir});
+  ProblemBuild problem(request.problem, options.target, assembler,
+                       [&](const TranslationUnit& unit) { return pool.submit(unit); });
+  while (!problem.ready()) {
+    const auto built = pool.wait(steady_clock::time_point::max());
+    AK_ASSERT(built && problem.take(built->ticket, built->result), "only the problem's parts are built");
+  }
+  return problem.open_problem(device_environment(device, options.target), options.ordinal, options.device);
+}
+
+}  // namespace
+
+Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& assembler,
+                        const DeviceFacts& device, const DumpRequest& request) {
+  DeviceTask task{.image = {},
+                  .seed = request.seed,
+                  .workloads = {},
+                  .budget = {},
+                  .dump_dir = request.folder.string()};
+  for (const std::string& name : request.workloads) {
+    WorkloadTask& one = task.workloads.emplace_back();
+    one.workload = name;
+    for (const InputDistribution& distribution : request.problem->distributions)
+      one.distributions.push_back(distribution.name);
+  }
+  std::vector<std::string> command = options.worker_command;
+  command.insert(command.end(), {"--role", "device"});
+  DeviceClient client(std::move(command));
+  client.open(build(options, assembler, device, request));
+  client.start(task, steady_clock::now() + kDumpLimit);
+  for (;;) {
+    if (auto finished = client.poll()) return std::move(finished->answer.outcome);
+    pollfd readable{.fd = client.descriptor(), .events = POLLIN, .revents = 0};
+    static_cast<void>(::poll(&readable, 1, kPollMs));
+  }
+}
+
+}  // namespace ak::runtime
