@@ -100,10 +100,10 @@ Result<Types> types_of(const MatmulTask& task) {
 Result<cublasLtEpilogue_t> epilogue_of(const MatmulTask& task) {
   if (task.activation == "none") return task.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   if (task.activation == "relu") return task.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-  if (task.activation == "gelu_tanh")
-    return task.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-  return Complaint{fmt::format("it has no epilogue for the activation {} (only none, relu and the tanh form of gelu)",
-                               task.activation)};
+  if (task.activation == "gelu_tanh") return task.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  return Complaint{
+      fmt::format("it has no epilogue for the activation {} (only none, relu and the tanh form of gelu)",
+                  task.activation)};
 }
 
 template <class T>
@@ -166,12 +166,13 @@ struct Product {
 Product make_product(const MatmulTask& task, const Types& types, cublasLtEpilogue_t epilogue) {
   cublasLtMatmulDesc_t made = nullptr;
   expect(lt().cublasLtMatmulDescCreate(&made, types.compute, types.scale), "describing the product");
-  Product product{.desc = Desc(made),
-                  .b = task.b_by_columns ? make_layout(types.a, task.k, task.n) : make_layout(types.a, task.n, task.k),
-                  .a = task.a_by_columns ? make_layout(types.a, task.m, task.k) : make_layout(types.a, task.k, task.m),
-                  .c = make_layout(types.c, task.n, task.m),
-                  .scale = types.scale,
-                  .bias = task.bias};
+  Product product{
+      .desc = Desc(made),
+      .b = task.b_by_columns ? make_layout(types.a, task.k, task.n) : make_layout(types.a, task.n, task.k),
+      .a = task.a_by_columns ? make_layout(types.a, task.m, task.k) : make_layout(types.a, task.k, task.m),
+      .c = make_layout(types.c, task.n, task.m),
+      .scale = types.scale,
+      .bias = task.bias};
   set(product.desc, CUBLASLT_MATMUL_DESC_TRANSA, task.b_by_columns ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(product.desc, CUBLASLT_MATMUL_DESC_TRANSB, task.a_by_columns ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(product.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
@@ -187,10 +188,15 @@ class MatmulCall final : public LibraryCall {
  public:
   MatmulCall(std::string name, std::shared_ptr<const Product> product, const cublasLtMatmulAlgo_t& algorithm,
              cublasLtHandle_t handle, const DeviceBuffer& workspace)
-      : name_(std::move(name)), product_(std::move(product)), algorithm_(algorithm), handle_(handle), workspace_(workspace) {}
+      : name_(std::move(name)),
+        product_(std::move(product)),
+        algorithm_(algorithm),
+        handle_(handle),
+        workspace_(workspace) {}
 
   [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] std::optional<Outcome> enqueue(const AddressTable& addresses, CUstream stream) const override {
+  [[nodiscard]] std::optional<Outcome> enqueue(const AddressTable& addresses,
+                                               CUstream stream) const override {
     const cublasStatus_t status = product_->run(handle_, algorithm_, addresses, workspace_, stream);
     if (status == CUBLAS_STATUS_SUCCESS) return std::nullopt;
     return Outcome{.status = Status::launch_error,
@@ -240,13 +246,14 @@ class CublasLtBaseline final : public LibraryBaseline {
         handle_.get(), product->desc.get(), product->b.get(), product->a.get(), product->c.get(),
         product->c.get(), preference.get(), kProposals, found.data(), &count);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
-      return Complaint{fmt::format("it has no algorithm for this product ({})", lt().cublasLtGetStatusString(status))};
+      return Complaint{
+          fmt::format("it has no algorithm for this product ({})", lt().cublasLtGetStatusString(status))};
     std::vector<std::unique_ptr<const LibraryCall>> calls;
     for (int i = 0; i < count; ++i) {
       const auto& one = found[static_cast<std::size_t>(i)];
       if (one.state != CUBLAS_STATUS_SUCCESS) continue;
-      calls.push_back(std::make_unique<MatmulCall>(fmt::format("cublasLtMatmul, algorithm {}", i + 1), product,
-                                                   one.algo, handle_.get(), workspace_));
+      calls.push_back(std::make_unique<MatmulCall>(fmt::format("cublasLtMatmul, algorithm {}", i + 1),
+                                                   product, one.algo, handle_.get(), workspace_));
     }
     return calls;
   }

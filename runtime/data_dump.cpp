@@ -20,7 +20,8 @@ class Dump {
               {"outputs", Json::array()}};
     for (const InputData& input : data_.inputs) {
       const BufferView memory = input.aliased ? input.pristine.view() : input.buffer.data();
-      json["inputs"].push_back(write_tensor(input.tensor, memory, bench_.problem.tensors[input.tensor].dtype));
+      json["inputs"].push_back(
+          write_tensor(input.tensor, memory, bench_.problem.tensors[input.tensor].dtype));
     }
     for (const ReferenceData& reference : data_.references) {
       const auto exact = reference.exact.map();

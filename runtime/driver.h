@@ -20,6 +20,7 @@
   X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) X(cuCtxSetLimit) X(cuCtxResetPersistingL2Cache) \
   X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction)                                             \
   X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo) X(cuLaunchKernelEx)                    \
+  X(cuOccupancyMaxActiveClusters)                                                                          \
   X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync)                       \
   X(cuMemGetAllocationGranularity) X(cuMemCreate) X(cuMemRelease) X(cuMemAddressReserve)                   \
   X(cuMemAddressFree) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                                          \

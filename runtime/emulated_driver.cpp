@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "runtime/emulated_launch.h"
 #include "runtime/emulated_tensor_map.h"
 
 namespace ak::runtime {
@@ -209,6 +210,9 @@ void add_program_functions(Driver& table) {
                               void** extra) {
     if (extra != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return current->launch(*config, function_of(function), arguments);
+  };
+  table.cuOccupancyMaxActiveClusters = [](int* clusters, CUfunction function, const CUlaunchConfig* config) {
+    return most_active_clusters(*clusters, *config, function_of(function), current->facts());
   };
   table.cuTensorMapEncodeTiled = encode_emulated_tensor_map;
 }

@@ -133,6 +133,16 @@ CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& funct
   return CUDA_SUCCESS;
 }
 
+CUresult most_active_clusters(int& clusters, const CUlaunchConfig& config, const EmulatedFunction& function,
+                              const DeviceFacts& device) {
+  ptx::LaunchRequest request;
+  request.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
+  if (const CUresult result = read_attributes(config, request); result != CUDA_SUCCESS) return result;
+  const CUresult result = check_cluster(function, device, request);
+  clusters = result == CUDA_SUCCESS ? 1 : 0;
+  return result == CUDA_ERROR_INVALID_CLUSTER_SIZE ? CUDA_SUCCESS : result;
+}
+
 CUresult result_of(ptx::FaultKind kind) {
   const auto found =
       std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.kind == kind; });

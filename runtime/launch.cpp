@@ -178,8 +178,9 @@ std::vector<CUlaunchAttribute> attributes_of(const PreparedPlan::Launch& launch)
   return attributes;
 }
 
-CUresult launch_one(const PreparedPlan::Launch& launch, CUstream stream) {
-  std::vector<CUlaunchAttribute> attributes = attributes_of(launch);
+/// `attributes` must outlive the result.
+CUlaunchConfig config_of(const PreparedPlan::Launch& launch, std::vector<CUlaunchAttribute>& attributes,
+                         CUstream stream) {
   CUlaunchConfig config{};
   config.gridDimX = launch.grid[0];
   config.gridDimY = launch.grid[1];
@@ -191,10 +192,39 @@ CUresult launch_one(const PreparedPlan::Launch& launch, CUstream stream) {
   config.hStream = stream;
   config.attrs = attributes.data();
   config.numAttrs = static_cast<unsigned>(attributes.size());
+  return config;
+}
+
+CUresult launch_one(const PreparedPlan::Launch& launch, CUstream stream) {
+  std::vector<CUlaunchAttribute> attributes = attributes_of(launch);
+  const CUlaunchConfig config = config_of(launch, attributes, stream);
   std::vector<void*> parameters;
   for (const Argument& argument : launch.arguments)
     parameters.push_back(const_cast<std::byte*>(argument.data()));
   return driver().cuLaunchKernelEx(&config, launch.function, parameters.data(), nullptr);
+}
+
+// A launch of such a cluster would fail, or never start.
+std::optional<Outcome> check_cluster(const PreparedPlan::Launch& launch) {
+  const auto blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+  if (blocks == 1) return std::nullopt;
+  std::vector<CUlaunchAttribute> attributes = attributes_of(launch);
+  attributes.resize(1);  // the cluster; the others say nothing about what fits
+  const CUlaunchConfig config = config_of(launch, attributes, nullptr);
+  int clusters = 0;
+  const CUresult result = driver().cuOccupancyMaxActiveClusters(&clusters, launch.function, &config);
+  if (result == CUDA_SUCCESS && clusters == 0) {
+    return candidate_fault(
+        Status::resource_exceeded,
+        fmt::format("{}: no cluster of {} blocks with {} threads and {} bytes of dynamic shared memory each "
+                    "fits on the device; 8 blocks are portable, and fewer threads or bytes may help",
+                    launch.kernel, blocks, launch.block[0] * launch.block[1] * launch.block[2],
+                    launch.shared_bytes));
+  }
+  if (result == CUDA_SUCCESS) return std::nullopt;
+  Outcome outcome = outcome_of(result, StageId::check, launch.kernel);
+  outcome.message += fmt::format(" (a cluster of {} blocks)", blocks);
+  return outcome;
 }
 
 Result<PreparedPlan::Launch, Outcome> prepare_launch(const ResolvedLaunch& launch, const LoadedImage& image,
@@ -222,6 +252,7 @@ Result<PreparedPlan::Launch, Outcome> prepare_launch(const ResolvedLaunch& launc
                                 .pdl = launch.pdl,
                                 .arguments = {}};
   for (const ArgumentBytes& argument : arguments) prepared.arguments.push_back(argument.bytes);
+  if (auto wrong = check_cluster(prepared)) return *wrong;
   return prepared;
 }
 

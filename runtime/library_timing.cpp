@@ -19,16 +19,15 @@ class BestProposal {
 
   void try_one(const LibraryCall& call, const DeviceTask& task) {
     std::vector<CheckRecord> records;
-    const TimingTarget target{
-        .bind =
-            [&](std::shared_ptr<const DataSet> data) {
-              return CandidateRun::create(bench_, std::move(data), call);
-            },
-        .workload = workload_,
-        .role = MeasurementRole::baseline,
-        .label = label_,
-        .incumbent_ns = best ? std::optional(best->median_ns) : std::nullopt,
-        .records = &records};
+    const TimingTarget target{.bind =
+                                  [&](std::shared_ptr<const DataSet> data) {
+                                    return CandidateRun::create(bench_, std::move(data), call);
+                                  },
+                              .workload = workload_,
+                              .role = MeasurementRole::baseline,
+                              .label = label_,
+                              .incumbent_ns = best ? std::optional(best->median_ns) : std::nullopt,
+                              .records = &records};
     // The inputs of the naive baseline, which the store still holds.
     auto measured = timer_.measure(target, task.seed + 1, task.budget);
     if (!measured) {
@@ -55,8 +54,8 @@ class BestProposal {
   std::string label_;
 };
 
-std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& bench,
-                          const std::string& name, const DeviceTask& task, LibraryTiming& timing) {
+std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& bench, const std::string& name,
+                          const DeviceTask& task, LibraryTiming& timing) {
   const WorkloadLayout& workload = bench.problem.workload(name);
   const auto calls = library.calls(bench.problem, workload);
   if (!calls) return fmt::format("none: {}", calls.error().message);
@@ -73,7 +72,8 @@ std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& ben
 LibraryTiming time_library(const std::string& name, Timer& timer, Workbench& bench, const DeviceTask& task) {
   bench.report({.doing = "harness", .what = "loading " + name, .limit_ms = kLoadingMs});
   const auto library = open_library_baseline(name);
-  if (!library) return {.measurements = {}, .note = fmt::format("{}: none: {}", name, library.error().message)};
+  if (!library)
+    return {.measurements = {}, .note = fmt::format("{}: none: {}", name, library.error().message)};
   LibraryTiming timing;
   std::vector<std::string> notes;
   for (const WorkloadTask& one : task.workloads) {

@@ -10,7 +10,7 @@ namespace ak::runtime {
 
 struct LibraryTiming {
   std::vector<Measurement> measurements;  ///< role baseline, labelled with the library and its version
-  std::string note;                       ///< one line: how exact its results are, or why there is no baseline
+  std::string note;  ///< one line: how exact its results are, or why there is no baseline
 };
 
 /// Times a library's best proposal for every workload of `task` that is timed; an absent library, one that

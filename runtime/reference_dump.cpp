@@ -36,11 +36,8 @@ std::shared_ptr<const OpenProblem> build(const EvaluatorOptions& options, const 
 
 Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& assembler,
                         const DeviceFacts& device, const DumpRequest& request) {
-  DeviceTask task{.image = {},
-                  .seed = request.seed,
-                  .workloads = {},
-                  .budget = {},
-                  .dump_dir = request.folder.string()};
+  DeviceTask task{
+      .image = {}, .seed = request.seed, .workloads = {}, .budget = {}, .dump_dir = request.folder.string()};
   for (const std::string& name : request.workloads) {
     WorkloadTask& one = task.workloads.emplace_back();
     one.workload = name;

@@ -28,7 +28,8 @@ TEST_CASE("a product is read from the shapes, whichever way its matrices lie in 
                               {"column", "column", {{7, 5}, {3, 7}, {3}, {5, 3}}}};
   for (const Row& row : rows) {
     INFO(row.a << " " << row.b);
-    const auto task = matmul_task(product(row.a, row.b), {.name = "w", .shapes = row.shapes, .exact = {}, .twin = {}});
+    const auto task =
+        matmul_task(product(row.a, row.b), {.name = "w", .shapes = row.shapes, .exact = {}, .twin = {}});
     REQUIRE(task);
     CHECK(task->m == 5);
     CHECK(task->n == 3);
@@ -58,7 +59,8 @@ TEST_CASE("what is no product has a reason") {
 TEST_CASE("a library that is not installed is a reason, not an error") {
   const auto library = load_vendor_library({"libno_such_library.so.2", "libno_such_library.so.1"});
   REQUIRE_FALSE(library);
-  CHECK_THAT(library.error().message, Catch::Contains("libno_such_library.so.2 or libno_such_library.so.1 not found"));
+  CHECK_THAT(library.error().message,
+             Catch::Contains("libno_such_library.so.2 or libno_such_library.so.1 not found"));
   CHECK_FALSE(open_library_baseline("nothing"));
 }
 

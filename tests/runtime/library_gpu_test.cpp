@@ -41,7 +41,8 @@ __global__ void product(const scalar_t* a, const scalar_t* b, const scalar_t* bi
 }
 )cu";
 
-EvaluationResult evaluate_product(const std::map<std::string, std::string>& params, const std::string& shape) {
+EvaluationResult evaluate_product(const std::map<std::string, std::string>& params,
+                                  const std::string& shape) {
   const auto family = codegen::load_problem(codegen::find_problem("gemm"));
   const auto problem =
       codegen::with_shape(*codegen::instantiate(family, codegen::choose_params(family, params)), shape);
@@ -75,7 +76,8 @@ std::string note(const EvaluationResult& result) {
   return "";
 }
 
-TEST_CASE("cuBLASLt's results pass the checks of candidates in every layout, and it is faster than the reference") {
+TEST_CASE(
+    "cuBLASLt's results pass the checks of candidates in every layout, and it is faster than the reference") {
   const std::vector<std::map<std::string, std::string>> cases{
       {{"dtype", "bfloat16"}},
       {{"dtype", "float16"}, {"a_layout", "column"}},
