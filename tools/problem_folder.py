@@ -154,7 +154,8 @@ def _tensors(specs, params):
         axes = list(spec["shape"] or [])
         if "transposed" in spec and evaluate(spec["transposed"], params):
             axes.reverse()
-        tensors.append(Tensor(name, params.get(spec["dtype"], spec["dtype"]), axes))
+        dtype = params.get(spec["dtype"], spec["dtype"])
+        tensors.append(Tensor(name, dtype if dtype in DTYPE_BYTES else evaluate(dtype, params), axes))
     return tensors
 
 

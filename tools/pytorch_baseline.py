@@ -4,6 +4,7 @@
 
   python3 tools/pytorch_baseline.py --algorithm gemm --param dtype=bfloat16 --param bias=true
   python3 tools/pytorch_baseline.py --algorithm softmax --compile --db run.db --session 3
+  python3 tools/pytorch_baseline.py --db run.db          # every session of the database
 
 Prints the median of cold-L2 samples, TFLOP/s and GB/s of the problem's own formulas, the median with a warm cache, and
 the bandwidth of a large copy in the same run. With --db the medians become baselines of a session, so that the column
@@ -36,6 +37,9 @@ def activated(torch, y, name):
 def gemm(torch, p, a, b, bias=None):
     a = a.t() if p["a_layout"] == "column" else a
     b = b.t() if p["b_layout"] == "column" else b
+    if p["dtype"] == "int8":
+        return torch._int_mm(a, b)
+    torch.backends.cuda.matmul.allow_tf32 = p["precision"] == "tf32"
     product = torch.mm(a, b) if bias is None else torch.addmm(bias, a, b)
     return activated(torch, product, p["activation"])
 
@@ -198,6 +202,16 @@ def time_all(torch, instance, options):
     return rows
 
 
+def sessions_of(path):
+    """(session, problem, params as texts) of every session of a database that has a verified evaluation."""
+    with sqlite3.connect(path) as database:
+        found = database.execute("SELECT s.id, d.problem, d.params FROM sessions s JOIN definitions d "
+                                 "ON d.id = s.definition_id WHERE EXISTS (SELECT 1 FROM evaluations e "
+                                 "WHERE e.session_id = s.id AND e.status = 'ok') ORDER BY s.id").fetchall()
+    return [(session, problem, {name: str(value).lower() for name, value in json.loads(params).items()})
+            for session, problem, params in found]
+
+
 def write_baselines(path, session, instance, rows):
     """Attaches the rows to the first evaluation of the session that passed."""
     with sqlite3.connect(path) as database:
@@ -284,27 +298,36 @@ def main():
     parser.add_argument("--templates", default=problem_folder.default_root(), help="folder of the problem folders")
     parser.add_argument("--compile", action="store_true", help="time torch.compile too")
     parser.add_argument("--db", help="database to write the baselines to")
-    parser.add_argument("--session", type=int, help="session in that database")
+    parser.add_argument("--session", type=int, help="session in that database; all where no algorithm is given")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--csv", action="store_true")
     parser.add_argument("--selftest", action="store_true")
     options = parser.parse_args()
     if options.selftest:
         return selftest(options.templates)
-    if not options.algorithm or (options.db is None) != (options.session is None):
-        parser.error("--algorithm is needed; --db and --session go together")
-    try:
-        instance = problem_folder.load(os.path.join(options.templates, options.algorithm),
-                                       dict(item.split("=", 1) for item in options.param))
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
+    if options.algorithm:
+        if (options.db is None) != (options.session is None):
+            parser.error("with --algorithm, --db and --session go together")
+        jobs = [(options.session, options.algorithm, dict(item.split("=", 1) for item in options.param))]
+    elif options.db:
+        jobs = sessions_of(options.db)
+    else:
+        parser.error("--algorithm or --db is needed")
     import torch
     if not torch.cuda.is_available():
         sys.exit("PyTorch sees no GPU")
-    rows = time_all(torch, instance, options)
-    show(rows, options)
-    if options.db:
-        print(f"wrote {write_baselines(options.db, options.session, instance, rows)} baselines", file=sys.stderr)
+    timed = {}  # by definition: two sessions may ask the same
+    for session, algorithm, params in jobs:
+        try:
+            instance = problem_folder.load(os.path.join(options.templates, algorithm), params)
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
+        if instance.definition not in timed:
+            timed[instance.definition] = time_all(torch, instance, options)
+            show(timed[instance.definition], options)
+        if options.db:
+            written = write_baselines(options.db, session, instance, timed[instance.definition])
+            print(f"session {session}: wrote {written} baselines", file=sys.stderr)
 
 
 if __name__ == "__main__":
