@@ -90,7 +90,10 @@ constexpr Types kTypes[] = {
 
 Result<Types> types_of(const MatmulTask& task) {
   for (const Types& types : kTypes) {
-    if (types.input == task.input && types.output == task.output) return types;
+    if (types.input != task.input || types.output != task.output) continue;
+    Types found = types;
+    if (task.tf32 && task.input == DType::float32) found.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    return found;
   }
   return Complaint{
       fmt::format("no product of {} matrices into {}", info(task.input).name, info(task.output).name)};

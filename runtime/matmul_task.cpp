@@ -33,6 +33,7 @@ Result<MatmulTask> matmul_task(const OpenProblem& problem, const WorkloadLayout&
                   .output = problem.tensors[*c].dtype,
                   .a_by_columns = param_or(problem, "a_layout", "row") == "column",
                   .b_by_columns = param_or(problem, "b_layout", "row") == "column",
+                  .tf32 = param_or(problem, "precision", "ieee") == "tf32",
                   .bias = find_tensor(problem, "bias").has_value(),
                   .activation = param_or(problem, "activation", "none")};
   const auto &sa = workload.shapes.at(*a), &sb = workload.shapes.at(*b), &sc = workload.shapes.at(*c);

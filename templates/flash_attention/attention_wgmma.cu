@@ -3,7 +3,7 @@
   "tunables": {
     "CONSUMERS": {"values": [1, 2, 3], "default": 2},
     "BN": {"values": [64, 80, 96, 112, 128, 144, 160, 176, 192], "default": 80},
-    "STAGES": {"values": [2, 3, 4], "default": 2},
+    "STAGES": {"values": [2, 3], "default": 2},
     "GROUP": {"values": [1, 8, 65536], "default": 8},
     "PERSISTENT": {"values": [0, 1], "default": 1},
     "PINGPONG": {"values": [0, 1], "default": 1},
