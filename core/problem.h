@@ -83,7 +83,7 @@ struct Lesion {
 };
 
 /// Vendor libraries that a problem may name as baselines (docs/problem.md).
-inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt")};
+inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt"), std::string_view("cudnn")};
 
 struct CandidateFile {
   std::string name;  ///< file name, e.g. "softmax.cu"

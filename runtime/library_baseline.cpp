@@ -8,6 +8,7 @@
 #include "core/problem.h"
 #include "runtime/cublaslt_baseline.h"
 #include "runtime/cuda_toolkit.h"
+#include "runtime/cudnn_baseline.h"
 
 namespace ak::runtime {
 namespace {
@@ -16,7 +17,7 @@ struct Library {
   std::string_view name;
   Result<std::unique_ptr<LibraryBaseline>> (*open)();
 };
-constexpr Library kLibraries[] = {{"cublaslt", open_cublaslt}};
+constexpr Library kLibraries[] = {{"cublaslt", open_cublaslt}, {"cudnn", open_cudnn}};
 static_assert(std::size(kLibraries) == std::size(kLibraryBaselines));
 
 }  // namespace

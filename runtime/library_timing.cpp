@@ -8,7 +8,8 @@
 namespace ak::runtime {
 namespace {
 
-// Loading a library of some hundred megabytes from a cold disk (chosen).
+// Loading a library of some hundred megabytes from a cold disk, or its compiling kernels for a workload
+// (chosen).
 constexpr double kLoadingMs = 60'000;
 
 /// Times every proposal of one workload and keeps the fastest.
@@ -57,6 +58,7 @@ class BestProposal {
 std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& bench, const std::string& name,
                           const DeviceTask& task, LibraryTiming& timing) {
   const WorkloadLayout& workload = bench.problem.workload(name);
+  bench.report({.doing = "harness", .what = "setting up " + library.label(), .limit_ms = kLoadingMs});
   const auto calls = library.calls(bench.problem, workload);
   if (!calls) return fmt::format("none: {}", calls.error().message);
   BestProposal proposals(timer, bench, workload, library.label());

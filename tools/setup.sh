@@ -37,7 +37,7 @@ cat >&2 <<'EOF'
 setup: the CUDA toolkit was not found.
   Install CUDA 13 (headers, NVRTC; nvcc only for the stand-alone tests) from NVIDIA's packages for Debian 12,
   for example the packages cuda-nvrtc-dev-13-0, cuda-cudart-dev-13-0, cuda-cccl-13-0 and cuda-nvcc-13-0
-  (and libcublas-dev-13-0 for the cuBLASLt baseline of gemm),
+  (and libcublas-dev-13-0 for the cuBLASLt baseline of gemm, libcudnn9-dev-cuda-13 for the cuDNN one of flash_attention),
   or set CUDA_HOME to the folder of an existing installation.
 EOF
 exit 5

@@ -181,7 +181,7 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
       {"/reference", "return 2", "reference"},
       {"/aliases", Json{{"y", "nope"}}, "aliases.y"},
       {"/baselines", Json::array({"cublas"}),
-       "baselines[0]: expected a library that can be a baseline: cublaslt"},
+       "baselines[0]: expected a library that can be a baseline: cublaslt, cudnn"},
   };
   for (const Row& row : rows) {
     SampleProblem sample;
