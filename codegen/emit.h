@@ -34,10 +34,10 @@ struct RunSummary {
 [[nodiscard]] std::string emit_explanation(const ProblemInstance& problem, const Candidate& candidate,
                                            const EvaluationResult& result, const RunSummary& run);
 
-/// k.test.cu: a stand-alone host program. `nvcc -arch=... k.test.cu -o k_test` builds it with nothing else
-/// but `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares, times with cold
-/// L2, prints one line a workload and exits 1 on a mismatch.
+/// k.test.cu: a stand-alone host program. The command in its head builds it with nvcc for `arch`, with
+/// nothing else but `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares,
+/// times with cold L2, prints one line a workload and exits 1 on a mismatch.
 [[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
-                                                const std::string& kernel_file);
+                                                const Arch& arch, const std::string& kernel_file);
 
 }  // namespace ak::codegen

@@ -93,9 +93,11 @@ struct TestedWorkload {
 
 class TestWriter {
  public:
-  TestWriter(const ProblemInstance& problem, const Candidate& candidate, std::string kernel_file)
+  TestWriter(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch,
+             std::string kernel_file)
       : problem_(problem),
         candidate_(candidate),
+        arch_(arch),
         kernel_file_(std::move(kernel_file)),
         tensors_(tensor_names(problem.definition)) {
     const Result<Candidate> reference = parse_candidate("reference.cu", problem.reference_cu);
@@ -123,10 +125,18 @@ class TestWriter {
     const std::string stem = kernel_file_.substr(0, kernel_file_.rfind('.'));
     return fmt::format(
         "// Stand-alone test of {0}, a kernel for {1}.\n"
-        "//   nvcc {2} -arch=native {3}.test.cu -o {3}_test && ./{3}_test\n"
+        "//   nvcc {2} {5} {3}.test.cu -o {3}_test && ./{3}_test\n"
         "// {0} must lie in the same folder. ./{3}_test --help says what is printed.\n"
         "// Grids that follow the number of SMs are sized for {4} of them; results do not depend on it.\n",
-        kernel_file_, problem_.definition.name, flags, stem, kTypicalDevices.front().sm_count);
+        kernel_file_, problem_.definition.name, flags, stem, kTypicalDevices.front().sm_count, target_flag());
+  }
+
+  // nvcc's `native` and `-arch=sm_90a` also compile for plain compute_90, which lacks the instructions of
+  // sm_90a.
+  [[nodiscard]] std::string target_flag() const {
+    if (arch_.feature == 0) return "-arch=native";
+    const std::string name = arch_.sm().substr(3);
+    return fmt::format("-gencode arch=compute_{0},code=sm_{0}", name);
   }
 
   [[nodiscard]] static std::string nvcc_flag(const std::string& option) {
@@ -264,6 +274,7 @@ class TestWriter {
 
   const ProblemInstance& problem_;
   const Candidate& candidate_;
+  Arch arch_;
   std::string kernel_file_;
   std::vector<std::string> tensors_;
   Candidate reference_;
@@ -275,8 +286,8 @@ class TestWriter {
 }  // namespace
 
 std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
-                                  const std::string& kernel_file) {
-  return TestWriter(problem, candidate, kernel_file).write();
+                                  const Arch& arch, const std::string& kernel_file) {
+  return TestWriter(problem, candidate, arch, kernel_file).write();
 }
 
 }  // namespace ak::codegen

@@ -154,7 +154,9 @@ Result<CUtensorMap> encode_tensor_map(const ResolvedTensorMap& map, BufferView b
         "none|64B|128B|256B, oob_fill none|nan");
   }
   if (const auto wrong = wrong_box(map, *interleave, *swizzle)) return complain(*wrong);
-  const auto dims = as<cuuint64_t>(map.dims), strides = as<cuuint64_t>(map.strides_bytes);
+  const auto dims = as<cuuint64_t>(map.dims);
+  auto strides = as<cuuint64_t>(map.strides_bytes);
+  strides.push_back(0);  // never read, but the driver refuses a null pointer, which one dimension would give
   const auto box = as<cuuint32_t>(map.box), steps = as<cuuint32_t>(map.element_strides);
   alignas(64) CUtensorMap encoded{};
   const CUresult result = driver().cuTensorMapEncodeTiled(

@@ -24,8 +24,15 @@ WIDE_ERROR = 1e-9
 MOST_COMBINATIONS = 64  # of params, a problem
 
 
+def exists(problem, given):
+    """Whether the problem has this combination of params."""
+    params = problem_folder.choose_params(problem, given)
+    return all(problem_folder.evaluate(text, params) for text in problem.get("param_constraints", []))
+
+
 def param_sets(problem):
-    """Every combination of params where that is few; else each value of each param by itself."""
+    """Every combination of params where that is few; else each value of each param by itself, or with one other value
+    where the problem has it only so."""
     values = {}
     for name, spec in problem.get("params", {}).items():
         boolean = spec["type"] == "boolean"
@@ -34,8 +41,13 @@ def param_sets(problem):
     for choices in values.values():
         total *= len(choices)
     if total <= MOST_COMBINATIONS:
-        return [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
-    return [{}] + [{name: value} for name, choices in values.items() for value in choices]
+        found = [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
+        return [given for given in found if exists(problem, given)]
+    singles = [{name: value} for name, choices in values.items() for value in choices]
+    found = [{}]
+    for one in singles:
+        found += [both for both in ({**other, **one} for other in [one] + singles) if exists(problem, both)][:1]
+    return found
 
 
 def dump(options, folder, params, output):

@@ -107,8 +107,8 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
   const Candidate& candidate = best.request.candidate;
   write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
   write_file_atomically(paths.explanation, codegen::emit_explanation(problem, candidate, best.result, run));
-  write_file_atomically(paths.test,
-                        codegen::emit_stand_alone_test(problem, candidate, paths.kernel.filename().string()));
+  write_file_atomically(paths.test, codegen::emit_stand_alone_test(problem, candidate, best.request.arch,
+                                                                   paths.kernel.filename().string()));
 }
 
 Json evaluation_json(const EvaluationResult& result) {

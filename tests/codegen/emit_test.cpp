@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <regex>
 
 #include "codegen/emit.h"
 #include "codegen/frozen_constants.h"
@@ -61,24 +62,35 @@ Ended shell(const std::filesystem::path& folder, const std::string& command) {
   return {WEXITSTATUS(status), read_file(folder / "output.txt")};
 }
 
+constexpr Arch kAmpere{8, 0, 0}, kHopper{9, 0, 'a'};
+
 bool nvcc_is_missing() {
   static const bool missing = std::system("nvcc --version > /dev/null 2>&1") != 0;
   if (missing) WARN("skipped: there is no nvcc on PATH, so emitted files are not compiled");
   return missing;
 }
 
-void require_nvcc_accepts(const ProblemInstance& problem, const Candidate& candidate,
-                          const std::string& arch) {
+/// The command in the head of an emitted test, without what it does besides building.
+std::string build_command(const std::string& test) {
+  const std::size_t start = test.find("nvcc ");
+  return test.substr(start, test.find(" && ", start) - start);
+}
+
+void require_nvcc_accepts(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch) {
   const TemporaryFolder folder;
   write_file_atomically(folder.path() / "k.cu", codegen::emit_kernel(problem, candidate));
-  write_file_atomically(folder.path() / "k.test.cu",
-                        codegen::emit_stand_alone_test(problem, candidate, "k.cu"));
-  const std::string flags = fmt::format("-std=c++20 -arch={} -Werror all-warnings", arch);
+  const std::string text = codegen::emit_stand_alone_test(problem, candidate, arch, "k.cu");
+  write_file_atomically(folder.path() / "k.test.cu", text);
+  // There may be no device here for `native` to mean.
+  const std::string command =
+      std::regex_replace(build_command(text), std::regex("-arch=native"), "-arch=" + arch.sm());
+  const std::string flags = fmt::format(
+      "-std=c++20 -gencode arch=compute_{0},code=sm_{0} -Werror all-warnings", arch.sm().substr(3));
   INFO(problem.definition.name << " " << candidate.name);
   const Ended kernel = shell(folder.path(), fmt::format("nvcc {} -c k.cu -o k.o", flags));
   INFO(kernel.output);
   REQUIRE(kernel.exit_code == 0);
-  const Ended test = shell(folder.path(), fmt::format("nvcc {} k.test.cu -o k_test", flags));
+  const Ended test = shell(folder.path(), command + " -Werror all-warnings");
   INFO(test.output);
   REQUIRE(test.exit_code == 0);
   const Ended help = shell(folder.path(), "./k_test --help");
@@ -225,11 +237,13 @@ TEST_CASE("very long lines are left alone") {
 TEST_CASE("nvcc builds the kernel and the stand-alone test of every problem without a warning") {
   if (nvcc_is_missing()) return;
   const auto add = problem_of("vector_add", "float16");
-  require_nvcc_accepts(*add, tuned(*add, "vector_add.cu", {{"PERSISTENT", 1}}), "sm_90a");
+  require_nvcc_accepts(*add, tuned(*add, "vector_add.cu", {{"PERSISTENT", 1}}), kHopper);
   const auto sum = problem_of("reduce_sum", "float32");
-  require_nvcc_accepts(*sum, tuned(*sum, "reduce_sum_single_pass.cu", {{"VEC_BYTES", 4}}), "sm_80");
+  require_nvcc_accepts(*sum, tuned(*sum, "reduce_sum_single_pass.cu", {{"VEC_BYTES", 4}}), kAmpere);
   const auto softmax = problem_of("softmax", "bfloat16");
-  require_nvcc_accepts(*softmax, tuned(*softmax, "softmax_registers.cu", {{"VEC_BYTES", 4}}), "sm_90a");
+  require_nvcc_accepts(*softmax, tuned(*softmax, "softmax_registers.cu", {{"VEC_BYTES", 4}}), kHopper);
+  const auto attention = problem_of("flash_attention", "bfloat16");
+  require_nvcc_accepts(*attention, tuned(*attention, "attention_wgmma.cu", {{"BN", 64}}), kHopper);
 }
 
 TEST_CASE("the stand-alone test launches with clusters, tensor maps, large shared memory and workspace") {
@@ -248,11 +262,11 @@ __global__ void tiled(const __grid_constant__ CUtensorMap, const T*, T*, unsigne
 __global__ void plain(const float*, long long) {}
 )")
                                   .value();
-  const std::string text = codegen::emit_stand_alone_test(*problem, candidate, "k.cu");
+  const std::string text = codegen::emit_stand_alone_test(*problem, candidate, kHopper, "k.cu");
   CHECK(text.find("plain<<<dim3(1, 1, 1), dim3(1, 1, 1), 0>>>(ak_test::Pointer{nullptr}, 1LL);") !=
         std::string::npos);
   CHECK(text.find("launch.cluster(2, 1, 1);") != std::string::npos);
-  if (!nvcc_is_missing()) require_nvcc_accepts(*problem, candidate, "sm_90a");
+  if (!nvcc_is_missing()) require_nvcc_accepts(*problem, candidate, kHopper);
 }
 
 TEST_CASE("the explanation of a measured kernel gives times, bandwidth, checks and how to reproduce it") {
