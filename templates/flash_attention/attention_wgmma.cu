@@ -260,14 +260,15 @@ struct Shape {
 // The tile of this block in a round; rounds go back and forth, so that no block always has the longer rows.
 struct Tile {
   bool exists;
-  int row, head, steps;  // first query, its head, tiles of keys
+  int row = 0, head = 0, steps = 0;  // first query, its head, tiles of keys
   __device__ Tile(const Shape& shape, int round) {
     const int place = round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x, index = round * gridDim.x + place;
     exists = index < shape.tiles();
-    const int per_head = shape.tiles_per_head(), section = index / (GROUP * per_head);
-    const int within = index - section * GROUP * per_head, heads = min(GROUP, shape.heads - section * GROUP);
+    if (!exists) return;
+    const int per_head = shape.tiles_per_head(), group = min(GROUP, shape.heads), section = index / (group * per_head);
+    const int within = index - section * group * per_head, heads = min(group, shape.heads - section * group);
     row = (per_head - 1 - within / heads) * BM;
-    head = section * GROUP + within % heads;
+    head = section * group + within % heads;
     steps = shape.steps(row + BM);
   }
 };
@@ -320,7 +321,7 @@ struct Shared {
 
 __device__ __forceinline__ void fetch_tile(u32 to, const CUtensorMap* map, int row, int head, u32 full) {
   barrier_expect(full, KV_BYTES);
-#pragma unroll 1
+#pragma unroll 1  // the movers have 32 or 40 registers
   for (int panel = 0; panel < PANELS; ++panel) fetch(to + panel * KV_PANEL, map, panel * 64, row, head, full);
 }
 
@@ -602,6 +603,7 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
   // The shuffle tells the compiler that all threads of a warp take the same way; else it takes products one by one.
   const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (group == CONSUMERS) {
+    // Together what 64 K registers hold: 256 x 232 + 128 x 40, or 384 x 160 + 128 x 32.
     if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if constexpr (CONSUMERS == 3) asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
     if (threadIdx.x % 128 == 0) fetch_all(&map_q, &map_k, &map_v, shared, shape);
