@@ -6,4 +6,4 @@ bash tools/setup.sh
 bash tools/check_format.sh
 cmake --preset release >/dev/null
 cmake --build --preset release
-ctest --preset release "$@"
+ctest --preset release --parallel "$(nproc)" "$@"
