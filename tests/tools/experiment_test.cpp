@@ -246,5 +246,5 @@ TEST_CASE("the experiment on transposes runs small on the emulator, with no bank
   int met = 0;
   for (const Json& expectation : report["expectations"]) met += expectation["status"] == "met";
   CHECK(met == 3);
-  CHECK(report["runs"].size() == 3);
+  CHECK(report["runs"].size() == 4);
 }
