@@ -74,20 +74,42 @@ std::string allowed_text(const ParamSpec& param) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void check_combination(const Problem& problem, const Params& params) {
+/// The constraint that these params break, if any.
+const Expression* broken_constraint(const Problem& problem, const Params& params) {
   const Environment environment(params.begin(), params.end());
   for (const Expression& constraint : problem.param_constraints) {
     const Result<bool> holds = constraint.evaluate_bool(environment);
     if (!holds)
       fail(ExitCode::bad_input, "{}: param_constraints: '{}': {}", (problem.folder / kProblemFile).string(),
            constraint.text(), holds.error().message);
-    if (*holds) continue;
-    std::vector<std::string> given;
-    for (const std::string& name : constraint.names())
-      given.push_back(fmt::format("{}={}", name, to_string(params.at(name))));
-    fail(ExitCode::usage, "{} has no {}: expected {}", problem.name, fmt::join(given, " with "),
-         constraint.text());
+    if (!*holds) return &constraint;
   }
+  return nullptr;
+}
+
+void check_combination(const Problem& problem, const Params& params) {
+  const Expression* constraint = broken_constraint(problem, params);
+  if (constraint == nullptr) return;
+  std::vector<std::string> given;
+  for (const std::string& name : constraint->names())
+    given.push_back(fmt::format("{}={}", name, to_string(params.at(name))));
+  fail(ExitCode::usage, "{} has no {}: expected {}", problem.name, fmt::join(given, " with "),
+       constraint->text());
+}
+
+/// What a param may be in an audit: a dtype or a flag anything, the default first; others the default.
+std::vector<Value> audited_values(const ParamSpec& param) {
+  std::vector<Value> values{param.default_value};
+  const auto is_dtype = [](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return text != nullptr && parse_dtype(*text).has_value();
+  };
+  const bool varied = param.type == ParamType::boolean || std::ranges::all_of(param.choices, is_dtype);
+  if (!varied) return values;
+  for (const Value& choice : param.choices) {
+    if (choice != param.default_value) values.push_back(choice);
+  }
+  return values;
 }
 
 std::vector<CandidateFile> read_templates(const fs::path& folder) {
@@ -216,6 +238,23 @@ Params choose_params(const Problem& problem, const std::map<std::string, std::st
   }
   check_combination(problem, params);
   return params;
+}
+
+std::vector<Params> dtype_and_flag_combinations(const Problem& problem) {
+  std::vector<Params> combinations{Params()};
+  for (const ParamSpec& param : problem.params) {
+    std::vector<Params> longer;
+    for (const Params& params : combinations) {
+      for (const Value& value : audited_values(param)) {
+        longer.push_back(params);
+        longer.back()[param.name] = value;
+      }
+    }
+    combinations = std::move(longer);
+  }
+  std::erase_if(combinations,
+                [&](const Params& params) { return broken_constraint(problem, params) != nullptr; });
+  return combinations;
 }
 
 std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const Params& params) {

@@ -45,6 +45,10 @@ struct CatalogEntry {
 /// "true"). dtype spellings are normalised. Throws Error(usage) listing the allowed values.
 [[nodiscard]] Params choose_params(const Problem& problem, const std::map<std::string, std::string>& given);
 
+/// Every combination of the params that choose dtypes and of the boolean ones that the problem has, the
+/// others at their defaults; the default combination first.
+[[nodiscard]] std::vector<Params> dtype_and_flag_combinations(const Problem& problem);
+
 /// The plain definition with its workloads, reference, formulas and templates.
 /// Throws Error(bad_input) naming file, field and what was expected.
 [[nodiscard]] std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem,

@@ -221,6 +221,22 @@ std::string read_library(const JsonReader& at) {
   return name;
 }
 
+std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
+  std::map<std::string, std::string> exemptions;
+  for (const auto& [lesion, reason] : at.members()) {
+    if (std::ranges::find(kAutomaticLesions, lesion, &AutomaticLesion::name) == kAutomaticLesions.end()) {
+      std::vector<std::string_view> names;
+      for (const AutomaticLesion& known : kAutomaticLesions) names.push_back(known.name);
+      reason.complain(
+          fmt::format("'{}' is no automatic lesion; those are {}", lesion, fmt::join(names, ", ")));
+    }
+    if (reason.text().find_first_not_of(' ') == std::string::npos)
+      reason.fail("the reason why the lesion is right here");
+    exemptions[lesion] = reason.text();
+  }
+  return exemptions;
+}
+
 std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
   std::map<std::string, std::string> aliases;
   for (const auto& [output, input] : at.members()) {
@@ -243,8 +259,8 @@ bool is_allowed(const ParamSpec& param, const Value& value) {
 Problem read_problem(const Json& json, const std::filesystem::path& folder) {
   const JsonReader at(json);
   at.only({"name", "summary", "op_type", "params", "param_constraints", "definition", "aliases", "flops",
-           "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "reference", "sources",
-           "baselines"});
+           "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
+           "reference", "sources", "baselines"});
   Problem problem{.name = at.member("name").text(),
                   .summary = at.member("summary").text(),
                   .folder = folder,
@@ -284,11 +300,13 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
   if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
   if (const auto given = at.find("lesions")) {
     for (const JsonReader& item : given->items()) {
-      item.only({"name", "what", "macro"});
+      item.only({"name", "what", "macro", "when"});
+      if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
       instance.lesions.push_back(
           {item.member("name").text(), item.member("what").text(), item.member("macro").text()});
     }
   }
+  if (const auto given = at.find("audit_exempt")) instance.audit_exempt = read_exemptions(*given);
   if (const auto given = at.find("sources")) {
     for (const JsonReader& item : given->items()) instance.sources_cited.push_back(item.text());
   }

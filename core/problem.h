@@ -82,6 +82,18 @@ struct Lesion {
   std::string macro;  ///< reference.cu compiled with this macro defined makes the mistake
 };
 
+/// A mistake that the audit makes by itself, out of the results of the problem's honest twin.
+struct AutomaticLesion {
+  std::string_view name, what;
+};
+inline constexpr std::array kAutomaticLesions{
+    AutomaticLesion{"zeros", "all zeros"},
+    AutomaticLesion{"constant", "the mean of the result everywhere"},
+    AutomaticLesion{"identity", "the first input of the same size"},
+    AutomaticLesion{"last_elements", "right but for its last 32 elements, which are zero"},
+    AutomaticLesion{"low_precision", "rounded to bfloat16; to 3 bits of mantissa where the type has 16 bits"},
+};
+
 /// Vendor libraries that a problem may name as baselines (docs/problem.md).
 inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt"), std::string_view("cudnn")};
 
@@ -104,6 +116,7 @@ struct ProblemInstance {
   Tolerance tolerance;
   std::vector<InputDistribution> distributions;  ///< the first one is also used for timing
   std::vector<Lesion> lesions;
+  std::map<std::string, std::string> audit_exempt = {};  ///< automatic lesion that is right here -> why
   std::vector<Workload> workloads;
   std::string reference_cu;              ///< reference kernel in the candidate contract
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name

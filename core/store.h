@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/audit.h"
 #include "core/evaluation.h"
 
 namespace ak {
@@ -20,6 +21,7 @@ struct SessionRecord {
   std::uint64_t seed = 0;
   Json budgets;
   std::string version;  ///< of AlphaKernel
+  bool audited = true;  ///< the problem had passed its audit; false: used with --unaudited
 };
 
 /// Everything one evaluation leaves behind, committed in one transaction.
@@ -46,6 +48,24 @@ class VariantStore {
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
   virtual void end_session(RowId session, std::string_view status, std::string_view reason,
                            std::optional<RowId> best_variant) = 0;
+};
+
+/// An audit of a problem on one device.
+struct AuditRecord {
+  const ProblemInstance* problem = nullptr;  ///< not owned; valid for the call, as is `audit`
+  std::string content_hash;                  ///< of the problem's files and the audit's rules
+  std::string version;                       ///< of AlphaKernel
+  const ProblemAudit* audit = nullptr;
+};
+
+/// Which problems are known to notice mistakes. Implemented by db. Throws Error(database).
+class AuditStore {
+ public:
+  virtual ~AuditStore() = default;
+  virtual void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) = 0;
+  /// The latest audit of this content under the problem's params passed; false where there is none.
+  [[nodiscard]] virtual bool audit_passed(const std::string& content_hash,
+                                          const ProblemInstance& problem) = 0;
 };
 
 }  // namespace ak

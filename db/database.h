@@ -16,6 +16,9 @@ namespace ak::db {
 /// by a newer version (names both), locked past the timeout, folder not writable, disk full.
 [[nodiscard]] std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file);
 
+/// The same file, for audits. Throws as open_store() does.
+[[nodiscard]] std::unique_ptr<AuditStore> open_audit_store(const std::filesystem::path& file);
+
 /// $ALPHAKERNEL_DB, else $XDG_DATA_HOME/alphakernel/alphakernel.db, else
 /// ~/.local/share/alphakernel/alphakernel.db.
 [[nodiscard]] std::filesystem::path default_database();

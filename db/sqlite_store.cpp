@@ -242,8 +242,8 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
   connection_
       .prepare(
           "INSERT INTO sessions (uid, definition_id, device_id, environment_id, arch, command, proposer, "
-          "strategy, seed, budgets, status, reason, started_at) "
-          "VALUES (?,?,?,?,?,?,?,?,?,?,'running','',?)")
+          "strategy, seed, budgets, status, reason, started_at, audited) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,'running','',?,?)")
       .bind(1, Blob(uid))
       .bind(2, open.definition)
       .bind(3, open.device)
@@ -255,6 +255,7 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
       .bind(9, as_signed(session.seed))
       .bind(10, dump(session.budgets))
       .bind(11, utc_now())
+      .bind(12, session.audited)
       .run();
   const RowId id = connection_.last_row_id();
   transaction.commit();
@@ -531,7 +532,66 @@ void SqliteStore::end_session(RowId session, std::string_view status, std::strin
   sessions_.erase(session);
 }
 
-std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file) {
+void SqliteStore::commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) {
+  AK_ASSERT(record.problem && record.audit, "an audit's record refers to its problem and findings");
+  Transaction transaction(connection_);
+  const Uid uid = random_uid();
+  const RowId definition = definition_row(*record.problem), on = device_row(device);
+  const RowId environment = environment_row(device, record.version);
+  connection_
+      .prepare(
+          "INSERT INTO audits (uid, definition_id, device_id, environment_id, arch, content_hash, passed, "
+          "audited_at) VALUES (?,?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, definition)
+      .bind(3, on)
+      .bind(4, environment)
+      .bind(5, arch.sm())
+      .bind(6, record.content_hash)
+      .bind(7, record.audit->passed())
+      .bind(8, utc_now())
+      .run();
+  const RowId audit = connection_.last_row_id();
+  for (const AuditFinding& finding : record.audit->findings) finding_row(audit, finding);
+  transaction.commit();
+}
+
+void SqliteStore::finding_row(RowId audit, const AuditFinding& finding) {
+  auto& insert = connection_.prepare(
+      "INSERT INTO audit_findings (audit_id, kind, lesion, tensor, verdict, as_expected, checks, rejections, "
+      "message, workload, distribution, input_seed, max_error, mean_error, tolerance) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  insert.bind(1, audit)
+      .bind(2, ak::to_string(finding.kind))
+      .bind(3, finding.name)
+      .bind(4, finding.tensor)
+      .bind(5, ak::to_string(finding.verdict))
+      .bind(6, finding.as_expected())
+      .bind(7, finding.checks)
+      .bind(8, finding.rejections)
+      .bind(9, finding.message);
+  for (int column = 10; column <= 15; ++column) insert.bind(column, nullptr);
+  if (const auto& check = finding.evidence) {
+    insert.bind(10, check->workload)
+        .bind(11, check->distribution)
+        .bind(12, as_signed(check->seed))
+        .bind(13, finite(check->max_error))
+        .bind(14, finite(check->mean_error))
+        .bind(15, finite(check->tolerance));
+  }
+  insert.run();
+}
+
+bool SqliteStore::audit_passed(const std::string& content_hash, const ProblemInstance& problem) {
+  auto& query = connection_.prepare(
+      "SELECT a.passed FROM audits a JOIN definitions d ON d.id = a.definition_id "
+      "WHERE a.content_hash = ? AND d.content_hash = ? ORDER BY a.id DESC LIMIT 1");
+  return find(query.bind(1, content_hash).bind(2, problem.definition.hash())).value_or(0) != 0;
+}
+
+namespace {
+
+std::unique_ptr<SqliteStore> open_file(const std::filesystem::path& file) {
   if (const auto folder = file.parent_path(); !folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
@@ -541,6 +601,11 @@ std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file) {
   }
   return std::make_unique<SqliteStore>(file);
 }
+
+}  // namespace
+
+std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file) { return open_file(file); }
+std::unique_ptr<AuditStore> open_audit_store(const std::filesystem::path& file) { return open_file(file); }
 
 std::filesystem::path default_database() {
   if (const char* file = std::getenv("ALPHAKERNEL_DB"); file && *file) return file;

@@ -9,9 +9,9 @@
 
 namespace ak::db {
 
-/// VariantStore in an SQLite file. One object belongs to one thread; several processes may share the file. A
-/// call that throws leaves the file as it was before the call, and the object usable.
-class SqliteStore final : public VariantStore {
+/// VariantStore and AuditStore in an SQLite file. One object belongs to one thread; several processes may
+/// share the file. A call that throws leaves the file as it was before the call, and the object usable.
+class SqliteStore final : public VariantStore, public AuditStore {
  public:
   explicit SqliteStore(const std::filesystem::path& file,
                        std::chrono::milliseconds busy_timeout = kBusyTimeout);
@@ -21,6 +21,8 @@ class SqliteStore final : public VariantStore {
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void end_session(RowId session, std::string_view status, std::string_view reason,
                    std::optional<RowId> best_variant) override;
+  void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;
+  [[nodiscard]] bool audit_passed(const std::string& content_hash, const ProblemInstance& problem) override;
 
  private:
   /// What the rows of a running session refer to.
@@ -44,6 +46,7 @@ class SqliteStore final : public VariantStore {
   void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
+  void finding_row(RowId audit, const AuditFinding& finding);
   /// Id of the row that the one-parameter query finds, or nothing.
   std::optional<RowId> find(Statement& query);
 

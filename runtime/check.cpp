@@ -2,10 +2,8 @@
 #include "runtime/check.h"
 
 #include <array>
-#include <cmath>
-#include <cstring>
 
-#include "core/random_input.h"
+#include "runtime/element_value.h"
 
 namespace ak::runtime {
 namespace {
@@ -13,48 +11,12 @@ namespace {
 // Of warps and blocks in the second call on the CPU device, so that what depends on their order shows.
 constexpr std::uint64_t kOtherOrder = 1;
 
-template <class T>
-T read_as(const std::array<std::byte, 8>& bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
-double to_double(const std::array<std::byte, 8>& bytes, DType dtype) {
-  switch (dtype) {
-    case DType::float64:
-      return read_as<double>(bytes);
-    case DType::float32:
-      return read_as<float>(bytes);
-    case DType::float16:
-      return half_to_float(read_as<std::uint16_t>(bytes));
-    case DType::bfloat16:
-      return bfloat16_to_float(read_as<std::uint16_t>(bytes));
-    case DType::float8_e4m3fn:
-      return e4m3_to_float(read_as<std::uint8_t>(bytes));
-    case DType::float8_e5m2:
-      return e5m2_to_float(read_as<std::uint8_t>(bytes));
-    case DType::int64:
-      return static_cast<double>(read_as<std::int64_t>(bytes));
-    case DType::int32:
-      return read_as<std::int32_t>(bytes);
-    case DType::int16:
-      return read_as<std::int16_t>(bytes);
-    case DType::int8:
-      return read_as<std::int8_t>(bytes);
-    case DType::boolean:
-      return read_as<std::uint8_t>(bytes);
-  }
-  AK_ASSERT(false, "every dtype has a case");
-  return 0;
-}
-
 double element_at(CUdeviceptr base, DType dtype, std::int64_t index) {
   std::array<std::byte, 8> bytes{};
   const auto size = static_cast<std::size_t>(info(dtype).bytes);
   check(driver().cuMemcpyDtoH(bytes.data(), base + static_cast<std::size_t>(index) * size, size),
         "reading element {}", index);
-  return to_double(bytes, dtype);
+  return element_value(bytes.data(), dtype);
 }
 
 // The element a message is about: one of the wrong class first, else the one with the largest error.
@@ -196,7 +158,7 @@ std::optional<Outcome> check_distribution(Workbench& bench, std::shared_ptr<cons
                                           const KernelImage& image, const WorkloadTask& task,
                                           std::vector<CheckRecord>& records) {
   const LoadedImage loaded(image, "the candidate's program");
-  auto first = CandidateRun::create(bench, data, task.plan, loaded);
+  auto first = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
   if (!first) return first.error();
   if (auto failed = first->run(StageId::check)) return failed;
   if (auto failed = first->verify_memory(StageId::check)) return failed;
@@ -207,7 +169,7 @@ std::optional<Outcome> check_distribution(Workbench& bench, std::shared_ptr<cons
     return compare_outputs(bench, first.value(), StageId::check, "in the second call on the same inputs",
                            ignored);
   }
-  const auto second = CandidateRun::create(bench, data, task.plan, loaded);
+  const auto second = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
   if (!second) return second.error();
   return check_repeat(bench, first.value(), second.value());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_client.h"
 
+#include <poll.h>
+
 #include <algorithm>
 
 namespace ak::runtime {
@@ -15,6 +17,7 @@ constexpr milliseconds kHelloLimit{120'000};
 // Starting CUDA takes 0.2-1 s, and many seconds on a machine with many GPUs whose driver is not kept loaded.
 constexpr milliseconds kOpenLimit{60'000};
 constexpr int kOpenAttempts = 2;
+constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
 constexpr std::size_t kPrintLimit = 64u << 10;
 
 milliseconds to_duration(double ms) { return milliseconds(static_cast<std::int64_t>(ms)); }
@@ -189,6 +192,15 @@ DeviceFinish DeviceClient::finish(DeviceAnswer answer) {
   if (const std::uint64_t next = std::exchange(queued_id_, 0); next != 0)
     begin(next, steady_clock::now() + queued_limit_);
   return {.answer = std::move(answer), .prints = std::exchange(prints_, {})};
+}
+
+DeviceFinish DeviceClient::run(const DeviceTask& task, TimePoint deadline) {
+  start(task, deadline);
+  for (;;) {
+    if (auto finished = poll()) return std::move(*finished);
+    pollfd readable{.fd = descriptor(), .events = POLLIN, .revents = 0};
+    static_cast<void>(::poll(&readable, 1, kPollMs));
+  }
 }
 
 void DeviceClient::abandon() {

@@ -45,6 +45,8 @@ class DeviceClient {
   [[nodiscard]] bool can_queue() const noexcept { return busy() && opened_ && queued_id_ == 0; }
   /// The task's end, if it has ended. Throws Error when the problem cannot be opened: no device, no memory.
   [[nodiscard]] std::optional<DeviceFinish> poll();
+  /// Starts a task and waits for its end.
+  [[nodiscard]] DeviceFinish run(const DeviceTask& task, TimePoint deadline);
   /// Forgets the running task and kills the worker.
   void abandon();
 

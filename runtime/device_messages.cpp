@@ -133,7 +133,8 @@ Json task_json(const WorkloadTask& task) {
   Json json{{"workload", task.workload},
             {"plan", ak::to_json(task.plan)},
             {"distributions", task.distributions},
-            {"time", task.time}};
+            {"time", task.time},
+            {"separate_outputs", task.separate_outputs}};
   if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
   return json;
 }
@@ -143,7 +144,8 @@ WorkloadTask task_from(const Json& json) {
                     .plan = resolved_plan_from_json(json.at("plan")),
                     .distributions = json.at("distributions").get<std::vector<std::string>>(),
                     .time = json.at("time"),
-                    .incumbent_ns = {}};
+                    .incumbent_ns = {},
+                    .separate_outputs = json.at("separate_outputs")};
   if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
   return task;
 }
@@ -310,7 +312,8 @@ Json to_json(const DeviceTask& task) {
           {"seed", task.seed},
           {"workloads", array_json(task.workloads, task_json)},
           {"budget", budget_json(task.budget)},
-          {"dump_dir", task.dump_dir}};
+          {"dump_dir", task.dump_dir},
+          {"lesion", task.lesion}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
@@ -318,7 +321,8 @@ DeviceTask device_task_from_json(const Json& json) {
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
           .budget = budget_from(json.at("budget")),
-          .dump_dir = json.at("dump_dir")};
+          .dump_dir = json.at("dump_dir"),
+          .lesion = json.at("lesion")};
 }
 
 Json to_json(const DeviceAnswer& answer) {

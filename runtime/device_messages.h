@@ -68,6 +68,8 @@ struct WorkloadTask {
   std::vector<std::string> distributions;  ///< to check with; empty: no check
   bool time = false;
   std::optional<double> incumbent_ns;  ///< of this workload
+  /// Outputs that alias inputs get memory of their own: a reference need not work in place.
+  bool separate_outputs = false;
 };
 
 struct DeviceTask {
@@ -76,7 +78,8 @@ struct DeviceTask {
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;
   std::string dump_dir =
-      {};  ///< not empty: inputs and references are written there, and nothing else happens
+      {};                   ///< not empty: inputs and references are written there, and nothing else happens
+  std::string lesion = {};  ///< of kAutomaticLesions: not empty: its results are compared, and nothing else
 };
 
 struct DeviceAnswer {

@@ -21,7 +21,7 @@
   X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction)                                             \
   X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo) X(cuLaunchKernelEx)                    \
   X(cuOccupancyMaxActiveClusters)                                                                          \
-  X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync)                       \
+  X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemcpyHtoDAsync)  \
   X(cuMemGetAllocationGranularity) X(cuMemCreate) X(cuMemRelease) X(cuMemAddressReserve)                   \
   X(cuMemAddressFree) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                                          \
   X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                                              \

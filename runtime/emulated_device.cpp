@@ -56,6 +56,14 @@ CUresult EmulatedDevice::copy_to_host(void* to, CUdeviceptr from, std::size_t by
   return CUDA_SUCCESS;
 }
 
+CUresult EmulatedDevice::copy_from_host(CUdeviceptr to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return CUDA_SUCCESS;
+  std::byte* destination = arena_.host(to, bytes);
+  if (destination == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(destination, from, bytes);
+  return CUDA_SUCCESS;
+}
+
 CUresult EmulatedDevice::copy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   if (bytes == 0) return CUDA_SUCCESS;
   const std::byte* source = arena_.host(from, bytes);

@@ -28,6 +28,7 @@ class EmulatedDevice final : public Critic {
   [[nodiscard]] CUresult release(CUdeviceptr address);
   [[nodiscard]] CUresult fill(CUdeviceptr address, unsigned char value, std::size_t bytes);
   [[nodiscard]] CUresult copy_to_host(void* to, CUdeviceptr from, std::size_t bytes);
+  [[nodiscard]] CUresult copy_from_host(CUdeviceptr to, const void* from, std::size_t bytes);
   [[nodiscard]] CUresult copy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
 
   // Virtual memory. A handle's contents lie at the first address it is mapped to, and it can be mapped to no

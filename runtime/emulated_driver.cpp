@@ -228,6 +228,9 @@ void add_memory_functions(Driver& table) {
   table.cuMemcpyDtoH = [](void* to, CUdeviceptr from, std::size_t bytes) {
     return current->copy_to_host(to, from, bytes);
   };
+  table.cuMemcpyHtoDAsync = [](CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+    return current->copy_from_host(to, from, bytes);
+  };
   table.cuMemcpyDtoDAsync = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
     return current->copy(to, from, bytes);
   };

@@ -19,6 +19,8 @@ struct SourceAssembler {
   std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&)> exact_reference;
   std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&)> twin_reference;
   std::function<TranslationUnit(std::string file_name, std::string source, const Arch&)> plain;
+  std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&, const Lesion&)>
+      lesion_reference = {};
 };
 
 struct EvaluatorOptions {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 
+#include "runtime/automatic_lesion.h"
 #include "runtime/check.h"
 #include "runtime/cost_measurement.h"
 #include "runtime/data_dump.h"
@@ -56,6 +57,11 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
     static_cast<void>(store_.take_making_ms());
     if (!task.dump_dir.empty()) {
       if (auto failed = dump_data_sets(bench_, store_, task)) answer.outcome = std::move(*failed);
+      return answer;
+    }
+    if (!task.lesion.empty()) {
+      if (auto failed = check_automatic_lesion(bench_, store_, task, answer.checks))
+        answer.outcome = std::move(*failed);
       return answer;
     }
     check_all(task, answer);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/reference_dump.h"
 
-#include <poll.h>
-
 #include "runtime/candidate_plan.h"
 #include "runtime/compile_pool.h"
 #include "runtime/device_client.h"
@@ -15,7 +13,6 @@ using std::chrono::steady_clock;
 
 // The worker's own watchdog ends a hang; this is for a whole dump (chosen).
 constexpr std::chrono::minutes kDumpLimit{60};
-constexpr int kPollMs = 1'000;
 
 std::shared_ptr<const OpenProblem> build(const EvaluatorOptions& options, const SourceAssembler& assembler,
                                          const DeviceFacts& device, const DumpRequest& request) {
@@ -48,12 +45,7 @@ Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& 
   command.insert(command.end(), {"--role", "device"});
   DeviceClient client(std::move(command));
   client.open(build(options, assembler, device, request));
-  client.start(task, steady_clock::now() + kDumpLimit);
-  for (;;) {
-    if (auto finished = client.poll()) return std::move(finished->answer.outcome);
-    pollfd readable{.fd = client.descriptor(), .events = POLLIN, .revents = 0};
-    static_cast<void>(::poll(&readable, 1, kPollMs));
-  }
+  return client.run(task, steady_clock::now() + kDumpLimit).answer.outcome;
 }
 
 }  // namespace ak::runtime

@@ -107,6 +107,11 @@ void ProblemFlags::add_param_flags(CLI::App& app) {
   }
 }
 
+bool ProblemFlags::chosen() const {
+  return !shape_.empty() ||
+         std::ranges::any_of(options_, [](const auto& entry) { return entry.second->count() > 0; });
+}
+
 std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defaults) const {
   if (!problem_)
     fail(ExitCode::usage,

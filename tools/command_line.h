@@ -29,6 +29,9 @@ class ProblemFlags {
   ProblemFlags(CLI::App& app, const Arguments& arguments, const std::string& fallback = "");
 
   [[nodiscard]] bool given() const { return problem_.has_value(); }
+  [[nodiscard]] const codegen::Problem& problem() const { return problem_.value(); }
+  /// Call after parsing: a param or a shape was named.
+  [[nodiscard]] bool chosen() const;
   /// Call after parsing. `defaults` are params that apply where no flag was given.
   [[nodiscard]] std::shared_ptr<const ProblemInstance> instance(const Params& defaults = {}) const;
 

@@ -109,7 +109,8 @@ agent::LoopOptions loop_options(const SearchRun& run) {
                      .strategy = run.strategy,
                      .seed = run.seed,
                      .budgets = budgets_json(run.budgets),
-                     .version = AK_VERSION};
+                     .version = AK_VERSION,
+                     .audited = run.audited};
   return options;
 }
 

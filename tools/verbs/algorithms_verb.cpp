@@ -60,8 +60,13 @@ void print_problem(const codegen::Problem& problem) {
 }  // namespace
 
 int run_algorithms(const Arguments& arguments) {
-  CLI::App app{"List the algorithms, or show one.", "alphakernel algorithms"};
-  set_style(app, "Examples:\n  alphakernel algorithms\n  alphakernel algorithms softmax\n");
+  if (!arguments.empty() && arguments.front() == "audit")
+    return run_audit({arguments.begin() + 1, arguments.end()});
+  CLI::App app{"List the algorithms, or show one; or audit them (alphakernel algorithms audit --help).",
+               "alphakernel algorithms"};
+  set_style(app,
+            "Examples:\n  alphakernel algorithms\n  alphakernel algorithms softmax\n"
+            "  alphakernel algorithms audit softmax\n");
   std::string name;
   bool json = false;
   app.add_option("name", name, "algorithm to show");

@@ -9,6 +9,7 @@
 #include "tools/assembler.h"
 #include "tools/command_line.h"
 #include "tools/counts_table.h"
+#include "tools/problem_audits.h"
 #include "tools/run_files.h"
 
 namespace ak::tools {
@@ -36,7 +37,8 @@ Params params_of(const LaunchPlan& plan) {
 /// Built, checked and timed once; committed as a session of its own.
 EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& problem,
                                const Candidate& candidate, const Target& target, const Config& config,
-                               const std::filesystem::path& database, const std::string& command) {
+                               const std::filesystem::path& database, const std::string& command,
+                               bool audited) {
   const auto store = db::open_store(database);
   const auto evaluator = make_evaluator(target, config);
   const std::uint64_t seed = random_seed() >> 1;
@@ -45,7 +47,8 @@ EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& pro
                                               .strategy = "none",
                                               .seed = seed,
                                               .budgets = Json::object(),
-                                              .version = AK_VERSION},
+                                              .version = AK_VERSION,
+                                              .audited = audited},
                                              *problem, target.device.value_or(DeviceFacts{}), target.arch);
   EvaluationRequest request;
   request.problem = problem;
@@ -82,11 +85,12 @@ int run_evaluate(const Arguments& arguments) {
             "softmax --dtype bf16\n"
             "  alphakernel evaluate mine.cu --problem my_problem/ --shape N=1000\n");
   std::string file, arch, device, database;
-  bool json = false;
+  bool json = false, unaudited = false;
   app.add_option("file", file, "the kernel, a .cu file with a launch plan (docs/candidate.md)")->required();
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
   app.add_option("--device", device, "where to run it: auto, cuda, cuda:N, emulator, none");
   app.add_option("--db", database, "performance database");
+  add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON");
 
   std::optional<Candidate> candidate;
@@ -107,9 +111,10 @@ int run_evaluate(const Arguments& arguments) {
       choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
   const std::filesystem::path db_file = database_file(database, config);
+  const bool audited = require_audit(*problem, unaudited, config, db_file);
   const EvaluationResult result =
       evaluate_once(problem, *candidate, target, config, db_file,
-                    fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")));
+                    fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")), audited);
   if (json) {
     fmt::print("{}\n", evaluation_json(result).dump());
   } else {

@@ -13,6 +13,7 @@
 #include "tools/experiment/experiment_report.h"
 #include "tools/experiment/experiment_runs.h"
 #include "tools/interrupt.h"
+#include "tools/problem_audits.h"
 
 namespace ak::tools {
 namespace {
@@ -100,7 +101,7 @@ Json write_reports(const Manifest& manifest, const ExperimentEnd& end, const Res
 struct RunFlags {
   std::string manifest, output, cache;
   ExperimentFlags experiment;
-  bool force = false, json = false;
+  bool force = false, json = false, unaudited = false;
 };
 
 void add_flags(CLI::App& app, RunFlags& flags) {
@@ -118,6 +119,7 @@ void add_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--max-minutes", flags.experiment.max_minutes, "at most this much wall time for every run")
       ->check(CLI::PositiveNumber);
   app.add_option("--cache", flags.cache, "build cache folder");
+  add_unaudited_flag(app, flags.unaudited);
   app.add_flag("--json", flags.json, "print report.json on stdout");
   app.add_flag("--quiet,-q", flags.experiment.quiet, "no progress");
 }
@@ -141,7 +143,10 @@ int run_manifest(const Arguments& arguments) {
   if (flags.json) flags.experiment.quiet = true;
 
   const Manifest manifest = read_manifest(find_manifest(flags.manifest));
-  const std::vector<SearchRun> runs = prepare_runs(manifest, flags.experiment, config);
+  std::vector<SearchRun> runs = prepare_runs(manifest, flags.experiment, config);
+  for (SearchRun& run : runs) {
+    run.audited = require_audit(*run.problem, flags.unaudited, config, database_file("", config));
+  }
   const ResultFolder folder = make_folder(
       flags.output.empty() ? default_folder(manifest, runs) : fs::path(flags.output), flags.force);
   write_file_atomically(folder.path / "manifest.json", manifest.text);

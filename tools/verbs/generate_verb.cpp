@@ -13,6 +13,7 @@
 #include "db/database.h"
 #include "tools/command_line.h"
 #include "tools/interrupt.h"
+#include "tools/problem_audits.h"
 #include "tools/progress_line.h"
 #include "tools/run_files.h"
 #include "tools/search_run.h"
@@ -28,7 +29,7 @@ struct GenerateFlags {
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, unaudited = false;
 };
 
 constexpr const char* kExamples =
@@ -79,6 +80,7 @@ void add_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--max-cost-usd", flags.max_cost_usd, "stop after this much money")->group("Budgets");
   app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
       ->group("Budgets");
+  add_unaudited_flag(app, flags.unaudited);
   app.add_flag("--json", flags.json, "print the result as one JSON object on stdout");
   app.add_flag("--quiet,-q", flags.quiet, "no progress");
 }
@@ -203,6 +205,7 @@ int run_generate(const Arguments& arguments) {
       .paths = paths};
   if (!flags.target.empty())
     search.budgets.target_ns = parse_target_performance(flags.target, *problem, target.device);
+  search.audited = require_audit(*problem, flags.unaudited, config, database);
   const auto store = db::open_store(database);
   const InterruptGuard interrupt;
   const SearchOutcome outcome = run_search(search, config, *store, interrupt.requested());

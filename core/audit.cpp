@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/audit.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace ak {
+namespace {
+
+constexpr std::array<std::string_view, 3> kKinds{"honest", "automatic", "declared"};
+constexpr std::array<std::string_view, 4> kVerdicts{"accepted", "rejected", "not_applicable", "exempt"};
+
+}  // namespace
+
+std::string_view to_string(AuditKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
+std::string_view to_string(AuditVerdict verdict) { return kVerdicts.at(static_cast<std::size_t>(verdict)); }
+
+bool AuditFinding::as_expected() const {
+  const bool wrong =
+      kind == AuditKind::honest ? verdict == AuditVerdict::rejected : verdict == AuditVerdict::accepted;
+  return !wrong;
+}
+
+bool ProblemAudit::passed() const { return std::ranges::all_of(findings, &AuditFinding::as_expected); }
+
+double error_ratio(const CheckRecord& record) {
+  if (record.max_error == 0 && record.nonfinite_mismatches == 0) return 0;
+  const bool bounded = record.tolerance > 0 && record.nonfinite_mismatches == 0;
+  return bounded ? record.max_error / record.tolerance : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace ak

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "tools/command_line.h"
+#include "tools/problem_audits.h"
+
+namespace ak::tools {
+namespace {
+
+struct AuditFlags {
+  std::string name, arch, device, database;
+  AuditOptions options;
+  bool json = false, record = false;
+};
+
+/// One problem under one choice of params, audited.
+struct Audited {
+  std::shared_ptr<const ProblemInstance> problem;
+  ProblemAudit audit;
+};
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  alphakernel algorithms audit softmax\n"
+    "  alphakernel algorithms audit gemm --dtype int8 --device emulator\n"
+    "  alphakernel algorithms audit --problem my_problem/ --json\n\n"
+    "Exits with 9 when a lesion passes or the honest twin does not. See docs/checking.md, Audit.\n";
+
+void add_flags(CLI::App& app, AuditFlags& flags) {
+  app.add_option("name", flags.name, "algorithm to audit (default: all)");
+  app.add_option("--arch,--target", flags.arch, "what to compile for (default: native)");
+  app.add_option("--device", flags.device, "where to run: auto, cuda, cuda:N, emulator");
+  app.add_option("--workload", flags.options.workloads,
+                 "workload to check with; may be repeated (default: the small ones)");
+  app.add_option("--seed", flags.options.seed, "of the inputs (default: 1)");
+  app.add_option("--db", flags.database, "performance database, where the result is kept");
+  app.add_flag("--record", flags.record,
+               "note in the problem's audit.json that it passed; only with all its combinations");
+  app.add_flag("--json", flags.json, "print JSON");
+}
+
+/// The name among the arguments, wherever it stands; "" for none.
+std::string positional(const Arguments& arguments) {
+  CLI::App app;
+  AuditFlags flags;
+  add_flags(app, flags);
+  app.set_help_flag();
+  app.allow_extras();
+  Arguments reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError&) {
+    return "";  // told when the whole line is parsed
+  }
+  return flags.name;
+}
+
+Json finding_json(const AuditFinding& finding) {
+  Json json{{"kind", to_string(finding.kind)},
+            {"lesion", finding.name},
+            {"what", finding.what},
+            {"tensor", finding.tensor},
+            {"verdict", to_string(finding.verdict)},
+            {"as_expected", finding.as_expected()},
+            {"checks", finding.checks},
+            {"rejections", finding.rejections},
+            {"message", finding.message},
+            {"evidence", nullptr}};
+  if (const auto& check = finding.evidence) {
+    const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+    json["evidence"] = {{"workload", check->workload},
+                        {"distribution", check->distribution},
+                        {"seed", check->seed},
+                        {"tensor", check->tensor},
+                        {"passed", check->passed},
+                        {"max_error", number(check->max_error)},
+                        {"mean_error", number(check->mean_error)},
+                        {"tolerance", number(check->tolerance)},
+                        {"error_ratio", number(error_ratio(*check))}};
+  }
+  return json;
+}
+
+Json audit_json(const Audited& one) {
+  Json params = Json::object(), findings = Json::array();
+  for (const auto& [name, value] : one.problem->params) params[name] = to_string(value);
+  for (const AuditFinding& finding : one.audit.findings) findings.push_back(finding_json(finding));
+  return {{"problem", one.problem->problem},
+          {"definition", one.problem->definition.name},
+          {"params", params},
+          {"content_hash", audited_content(one.problem->folder)},
+          {"recorded", has_audit_record(one.problem->folder)},
+          {"passed", one.audit.passed()},
+          {"findings", findings}};
+}
+
+std::string evidence_text(const AuditFinding& finding) {
+  if (finding.verdict == AuditVerdict::exempt) return finding.message;
+  if (!finding.evidence) return finding.message.substr(0, finding.message.find('\n'));
+  const CheckRecord& check = *finding.evidence;
+  const double ratio = error_ratio(check);
+  const std::string times = std::isfinite(ratio) ? fmt::format("{:.3g} x tolerance", ratio)
+                                                 : std::string("must be equal, or finite");
+  return fmt::format("{} on {}, {}: {}", check.tensor, check.workload, check.distribution, times);
+}
+
+void print_audit(const Audited& one) {
+  fmt::print("{}: {}\n", one.problem->definition.name, one.audit.passed() ? "passed" : "FAILED");
+  for (const AuditFinding& finding : one.audit.findings) {
+    fmt::print("  {} {:<10}{:<16}{:<15}{:>8}  {}\n", finding.as_expected() ? ' ' : '!',
+               to_string(finding.kind), finding.name, to_string(finding.verdict),
+               fmt::format("{}/{}", finding.rejections, finding.checks), evidence_text(finding));
+    fmt::print("    {:<26}{}\n", "", finding.what);
+  }
+}
+
+/// The instances that the command line asks for: those of the flags, or every combination.
+std::vector<std::shared_ptr<const ProblemInstance>> instances(const codegen::Problem& problem) {
+  std::vector<std::shared_ptr<const ProblemInstance>> list;
+  for (const Params& params : codegen::dtype_and_flag_combinations(problem))
+    list.push_back(codegen::instantiate(problem, params));
+  return list;
+}
+
+}  // namespace
+
+int run_audit(const Arguments& arguments) {
+  CLI::App app{
+      "Audit problems: their checks must reject deliberate mistakes, and accept the reference's honest twin.",
+      "alphakernel algorithms audit"};
+  set_style(app, kExamples);
+  AuditFlags flags;
+  add_flags(app, flags);
+  const ProblemFlags problem_flags(app, arguments, positional(arguments));
+  if (!parse(app, arguments)) return 0;
+  const bool chosen = problem_flags.chosen();
+  if (flags.record && (chosen || !flags.options.workloads.empty()))
+    fail(ExitCode::usage, "--record needs every combination of parameters and the workloads as they are");
+  std::vector<codegen::Problem> problems;
+  if (problem_flags.given()) {
+    problems.push_back(problem_flags.problem());
+  } else {
+    for (const codegen::CatalogEntry& entry : codegen::list_problems())
+      problems.push_back(codegen::load_problem(entry.folder));
+  }
+  const Config config = load_config();
+  const Target target = choose_target(flags.device.empty() ? config.device : flags.device,
+                                      flags.arch.empty() ? config.arch : flags.arch);
+  if (!target.executes() || !target.device)
+    fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
+  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  const std::filesystem::path database = database_file(flags.database, config);
+  Json results = Json::array();
+  bool all_passed = true;
+  for (const codegen::Problem& problem : problems) {
+    bool passed = true;
+    std::vector<Audited> audited;
+    for (const auto& instance : chosen ? std::vector{problem_flags.instance()} : instances(problem)) {
+      const Audited& one = audited.emplace_back(
+          Audited{instance, audit_and_store(instance, target, config, database, flags.options)});
+      if (!flags.json) print_audit(one);
+      passed = passed && one.audit.passed();
+    }
+    if (flags.record && passed) write_audit_record(problem.folder);
+    for (const Audited& one : audited) results.push_back(audit_json(one));
+    all_passed = all_passed && passed;
+  }
+  if (flags.json) fmt::print("{}\n", results.dump());
+  return static_cast<int>(all_passed ? ExitCode::ok : ExitCode::audit);
+}
+
+}  // namespace ak::tools
