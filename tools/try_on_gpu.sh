@@ -22,6 +22,9 @@ if [ -n "$mine" ]; then
   step "own kernel: generate" "$ak" generate -q --problem "$mine" --start "$kernel" --arch native --output "$scratch/fast.cu"
   step "own kernel: evaluate" "$ak" evaluate "$scratch/fast.cu" --problem "$mine"
 fi
+for algorithm in softmax gemm reduce_sum transpose_inplace; do
+  step "audit of $algorithm" "$ak" algorithms audit "$algorithm" --device cuda
+done
 step "cross-arch" "$ak" generate -q --algorithm vector_add --arch b200 --max-evaluations 2 --output "$scratch/b200.cu"
 step "a device that is not there" "$ak" generate -q --algorithm vector_add --device cuda:77 --output "$scratch/x.cu"
 step "target reached" "$ak" generate -q --algorithm softmax --dtype bf16 --arch native --target-performance 60us --output "$scratch/t.cu"

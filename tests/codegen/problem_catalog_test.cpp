@@ -87,6 +87,41 @@ TEST_CASE("the tolerance may depend on the params") {
   CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.floor_ulps == 2);
 }
 
+TEST_CASE("an exemption from the audit names an automatic lesion and gives a reason") {
+  SampleProblem sample;
+  sample.json["audit_exempt"] = {{"identity", "it is one"}};
+  CHECK(sample.instantiate()->audit_exempt.at("identity") == "it is one");
+  for (const auto& [lesion, reason, words] : {std::tuple{"identity", "", "the reason why"},
+                                              {"identity", " ", "the reason why"},
+                                              {"zeroes", "why not", "no automatic lesion"}}) {
+    sample.json["audit_exempt"] = {{lesion, reason}};
+    const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
+    CHECK(code == ExitCode::bad_input);
+    CHECK_THAT(message, Catch::Contains("audit_exempt") && Catch::Contains(words));
+  }
+}
+
+TEST_CASE("a lesion exists only where its `when` holds") {
+  SampleProblem sample;
+  const auto lesions = sample.instantiate()->lesions.size();
+  sample.json["lesions"].push_back(
+      {{"name", "l"}, {"what", "errs"}, {"macro", "AK_LESION_L"}, {"when", "dtype == 'bfloat16'"}});
+  CHECK(sample.instantiate()->lesions.size() == lesions);
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->lesions.size() == lesions + 1);
+}
+
+TEST_CASE("an audit takes every combination of dtypes and booleans that the problem has, the default first") {
+  SampleProblem sample;
+  sample.json["param_constraints"] = {"not causal or dtype == 'float32'"};
+  sample.write();
+  const Problem problem = load_problem(sample.folder());
+  const auto combinations = dtype_and_flag_combinations(problem);
+  CHECK(combinations.front() == choose_params(problem, {}));
+  std::size_t dtypes = 0;
+  for (const ParamSpec& param : problem.params) dtypes += param.name == "dtype" ? param.choices.size() : 0;
+  CHECK(combinations.size() == dtypes + 1);  // causal with float32 alone
+}
+
 TEST_CASE("params may turn a matrix around and leave an input out") {
   SampleProblem sample;
   auto& inputs = sample.json["definition"]["inputs"];

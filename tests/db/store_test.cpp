@@ -31,6 +31,36 @@ TEST_CASE("one evaluation leaves its variant, proposal, build, checks and measur
   CHECK(intact(file));
 }
 
+TEST_CASE("the latest audit of a content under some params says whether it passed") {
+  const TemporaryFolder folder;
+  const auto store = open_audit_store(folder.file());
+  ProblemInstance problem = vector_add();
+  CheckRecord check;
+  check.workload = "small";
+  ProblemAudit audit;
+  audit.findings.push_back({.kind = AuditKind::automatic,
+                            .name = "zeros",
+                            .what = "all zeros",
+                            .tensor = "c",
+                            .verdict = AuditVerdict::accepted,
+                            .checks = 3,
+                            .evidence = check});
+  const AuditRecord record{.problem = &problem, .content_hash = "abc", .version = "1", .audit = &audit};
+  CHECK_FALSE(store->audit_passed("abc", problem));
+  store->commit_audit(record, device(), {.major = 9});
+  CHECK_FALSE(store->audit_passed("abc", problem));
+  audit.findings[0].verdict = AuditVerdict::rejected;
+  store->commit_audit(record, device(), {.major = 9});
+  CHECK(store->audit_passed("abc", problem));
+  CHECK_FALSE(store->audit_passed("abd", problem));
+  const auto file = folder.file();
+  CHECK(text(file, "SELECT workload || verdict FROM audit_findings WHERE as_expected = 0") ==
+        "smallaccepted");
+  problem.definition.description += " of another kind";
+  CHECK_FALSE(store->audit_passed("abc", problem));
+  CHECK(intact(file));
+}
+
 TEST_CASE("the same candidate twice is one variant and two evaluations") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

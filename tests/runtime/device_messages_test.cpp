@@ -71,12 +71,16 @@ TEST_CASE("a device task survives JSON with its binary program") {
                             .plan = {.workspace = {}, .tensor_maps = {}, .launches = {launch}},
                             .distributions = {"normal"},
                             .time = true,
-                            .incumbent_ns = 3.5});
+                            .incumbent_ns = 3.5,
+                            .separate_outputs = true});
+  task.lesion = "zeros";
   const DeviceTask read = device_task_from_json(Json::parse(to_json(task).dump()));
   CHECK(read.image.image == task.image.image);
   CHECK(read.image.kernels == task.image.kernels);
   REQUIRE(read.workloads.size() == 1);
   CHECK(read.workloads[0].incumbent_ns == 3.5);
+  CHECK(read.workloads[0].separate_outputs);
+  CHECK(read.lesion == "zeros");
   REQUIRE(read.workloads[0].plan.launches.size() == 1);
   CHECK(read.workloads[0].plan.launches[0].grid[0] == 7);
   CHECK(read.workloads[0].plan.launches[0].arguments.size() == 2);

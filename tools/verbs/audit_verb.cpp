@@ -118,12 +118,32 @@ void print_audit(const Audited& one) {
   }
 }
 
-/// The instances that the command line asks for: those of the flags, or every combination.
-std::vector<std::shared_ptr<const ProblemInstance>> instances(const codegen::Problem& problem) {
+/// The problem that the flags name, or all that are known.
+std::vector<codegen::Problem> problems(const ProblemFlags& flags) {
+  if (flags.given()) return {flags.problem()};
+  std::vector<codegen::Problem> all;
+  for (const codegen::CatalogEntry& entry : codegen::list_problems())
+    all.push_back(codegen::load_problem(entry.folder));
+  return all;
+}
+
+/// What the flags choose, or every combination.
+std::vector<std::shared_ptr<const ProblemInstance>> instances(const codegen::Problem& problem,
+                                                              const ProblemFlags& flags) {
+  if (flags.chosen()) return {flags.instance()};
   std::vector<std::shared_ptr<const ProblemInstance>> list;
   for (const Params& params : codegen::dtype_and_flag_combinations(problem))
     list.push_back(codegen::instantiate(problem, params));
   return list;
+}
+
+Target audit_target(const AuditFlags& flags, const Config& config) {
+  Target target = choose_target(flags.device.empty() ? config.device : flags.device,
+                                flags.arch.empty() ? config.arch : flags.arch);
+  if (!target.executes() || !target.device)
+    fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
+  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  return target;
 }
 
 }  // namespace
@@ -137,34 +157,20 @@ int run_audit(const Arguments& arguments) {
   add_flags(app, flags);
   const ProblemFlags problem_flags(app, arguments, positional(arguments));
   if (!parse(app, arguments)) return 0;
-  const bool chosen = problem_flags.chosen();
-  if (flags.record && (chosen || !flags.options.workloads.empty()))
+  if (flags.record && (problem_flags.chosen() || !flags.options.workloads.empty()))
     fail(ExitCode::usage, "--record needs every combination of parameters and the workloads as they are");
-  std::vector<codegen::Problem> problems;
-  if (problem_flags.given()) {
-    problems.push_back(problem_flags.problem());
-  } else {
-    for (const codegen::CatalogEntry& entry : codegen::list_problems())
-      problems.push_back(codegen::load_problem(entry.folder));
-  }
   const Config config = load_config();
-  const Target target = choose_target(flags.device.empty() ? config.device : flags.device,
-                                      flags.arch.empty() ? config.arch : flags.arch);
-  if (!target.executes() || !target.device)
-    fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  const Target target = audit_target(flags, config);
   const std::filesystem::path database = database_file(flags.database, config);
   Json results = Json::array();
   bool all_passed = true;
-  for (const codegen::Problem& problem : problems) {
-    bool passed = true;
+  for (const codegen::Problem& problem : problems(problem_flags)) {
     std::vector<Audited> audited;
-    for (const auto& instance : chosen ? std::vector{problem_flags.instance()} : instances(problem)) {
-      const Audited& one = audited.emplace_back(
-          Audited{instance, audit_and_store(instance, target, config, database, flags.options)});
-      if (!flags.json) print_audit(one);
-      passed = passed && one.audit.passed();
+    for (const auto& instance : instances(problem, problem_flags)) {
+      audited.push_back({instance, audit_and_store(instance, target, config, database, flags.options)});
+      if (!flags.json) print_audit(audited.back());
     }
+    const bool passed = std::ranges::all_of(audited, [](const Audited& one) { return one.audit.passed(); });
     if (flags.record && passed) write_audit_record(problem.folder);
     for (const Audited& one : audited) results.push_back(audit_json(one));
     all_passed = all_passed && passed;

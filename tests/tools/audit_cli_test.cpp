@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The audit as a user meets it: shipped problems pass theirs, a weak one fails and cannot be used.
+#include <catch2/catch.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Shipped {
+  std::string name;
+  std::vector<std::string> dtypes;
+  std::vector<std::string> workloads = {};  ///< some of the small ones, where all of them take long
+};
+
+const std::vector<std::string> kSingleAndHalf{"float32", "float16"};
+
+const Shipped kShipped[] = {
+    {"activation", kSingleAndHalf},
+    {"copy", kSingleAndHalf},
+    {"flash_attention",
+     {"bfloat16", "float16"},
+     {"b3_h8_g2_s1_t1", "b2_h4_g2_s1_t77", "b2_h2_g2_s33_t1", "b2_h4_g2_s31_t33", "b3_h2_g1_s17_t40"}},
+    {"gemm", {"bfloat16", "int8"}, {"m1_n1_k1", "m17_n40_k72", "m64_n64_k64"}},
+    {"layernorm", kSingleAndHalf},
+    {"reduce_sum", {"float32", "bfloat16"}},
+    {"rmsnorm", {"float32", "bfloat16"}},
+    {"softmax", kSingleAndHalf},
+    {"transpose", kSingleAndHalf},
+    {"transpose_inplace", kSingleAndHalf},
+    {"vector_add", kSingleAndHalf},
+};
+
+/// A problem of the user's own: vector_add with three workloads, and what `change` does to its problem.json.
+template <class Change>
+fs::path own_problem(const Sandbox& box, Change change) {
+  fs::path folder = box.folder / "own";
+  fs::remove_all(folder);
+  fs::copy(AK_SOURCE_DIR "/templates/vector_add", folder);
+  fs::remove(folder / "audit.json");
+  Json json = Json::parse(read_file(folder / "problem.json"));
+  change(json);
+  write_file_atomically(folder / "problem.json", json.dump(2));
+  std::string workloads;
+  for (const int n : {1, 100, 1000}) {
+    workloads += Json{{"name", "n" + std::to_string(n)},
+                      {"axes", {{"N", n}}},
+                      {"role", {"check", "time"}},
+                      {"tier", "emulator"}}
+                     .dump() +
+                 "\n";
+  }
+  write_file_atomically(folder / "workloads.jsonl", workloads);
+  return folder;
+}
+
+std::vector<std::string> generate(const Sandbox& box, const fs::path& problem) {
+  return {"generate", "--problem",         problem.string(), "--device", "none",
+          "--arch",   "sm_90a",            "--output",       (box.folder / "k.cu").string(),
+          "-q",       "--max-evaluations", "1"};
+}
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::string& flag) {
+  arguments.push_back(flag);
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("every shipped problem passes its audit, and says so in its audit.json") {
+  Sandbox box;
+  for (const Shipped& problem : kShipped) {
+    for (const std::string& dtype : problem.dtypes) {
+      std::vector<std::string> arguments{"algorithms", "audit",   problem.name, "--device",
+                                         "emulator",   "--dtype", dtype,        "--json"};
+      for (const std::string& workload : problem.workloads)
+        arguments.insert(arguments.end(), {"--workload", workload});
+      const ProgramResult result = box.run(arguments);
+      INFO(problem.name << " " << dtype << result.out << result.err);
+      REQUIRE(result.exit_code == 0);
+      const Json audit = Json::parse(result.out).at(0);
+      CHECK(audit["passed"] == true);
+      CHECK(audit["findings"].size() > 6);
+      INFO("if this problem was changed: alphakernel algorithms audit " << problem.name << " --record");
+      CHECK(audit["recorded"] == true);
+    }
+  }
+  CHECK(box.query("SELECT count(*) FROM audits WHERE passed = 1") == "22\r\n");
+  CHECK(box.query("SELECT count(*) FROM audit_findings WHERE verdict = 'rejected' AND rejections = 0 "
+                  "AND message = ''") == "0\r\n");
+}
+
+TEST_CASE("no shipped problem is left out of the test above") {
+  Sandbox box;
+  const Json known = Json::parse(box.run({"algorithms", "--json"}).out);
+  CHECK(known.size() == std::size(kShipped));
+}
+
+TEST_CASE("a problem whose tolerance lets zeros pass fails by name, and is used only with --unaudited") {
+  Sandbox box;
+  const fs::path problem = own_problem(box, [](Json& json) { json["tolerance"]["factor"] = 1e12; });
+  const ProgramResult audit =
+      box.run({"algorithms", "audit", "--problem", problem.string(), "--device", "emulator"});
+  INFO(audit.out << audit.err);
+  CHECK(audit.exit_code == code(ExitCode::audit));
+  CHECK(audit.out.find("! automatic zeros           accepted") != std::string::npos);
+  CHECK(audit.out.find("  declared  no_b            rejected") == std::string::npos);
+
+  const ProgramResult refused = box.run(generate(box, problem));
+  INFO(refused.out << refused.err);
+  CHECK(refused.exit_code == code(ExitCode::audit));
+  CHECK(refused.err.find("lesion 'zeros' of 'c'") != std::string::npos);
+  CHECK(refused.err.find("lesion 'no_b'") != std::string::npos);
+  CHECK_FALSE(box.exists("k.cu"));
+  const std::string kernel = (problem / "vector_add.cu").string();
+  const std::vector<std::string> evaluate{"evaluate", kernel,  "--problem", problem.string(),
+                                          "--device", "none", "--arch",    "sm_90a"};
+  CHECK(box.run(evaluate).exit_code == code(ExitCode::audit));
+
+  CHECK(box.run(with(generate(box, problem), "--unaudited")).exit_code == 0);
+  CHECK(box.run(with(evaluate, "--unaudited")).exit_code == 0);
+  CHECK(box.query("SELECT count(*), max(audited) FROM sessions") == "2,0\r\n");
+}
+
+TEST_CASE("a problem of one's own is audited at its first use, and again when it changes") {
+  Sandbox box;
+  fs::path problem = own_problem(box, [](Json&) {});
+  const std::string note = "note: auditing vector_add_fp32 on the CPU";
+  const ProgramResult first = box.run(generate(box, problem)), second = box.run(generate(box, problem));
+  INFO(first.err << second.err);
+  CHECK(first.exit_code == 0);
+  CHECK(first.err.find(note) != std::string::npos);
+  CHECK(second.exit_code == 0);
+  CHECK(second.err.find(note) == std::string::npos);
+  CHECK(box.query("SELECT min(audited) FROM sessions") == "1\r\n");
+  problem = own_problem(box, [](Json& json) { json["summary"] = "changed"; });
+  CHECK(box.run(generate(box, problem)).err.find(note) != std::string::npos);
+}
+
+TEST_CASE("checks that reject the reference's own twin, or inputs that hide a lesion, fail the audit") {
+  Sandbox box;
+  const auto audit = [&](const fs::path& problem) {
+    return box.run({"algorithms", "audit", "--problem", problem.string(), "--device", "emulator", "--dtype",
+                    "float32"});
+  };
+  const ProgramResult strict =
+      audit(own_problem(box, [](Json& json) { json["tolerance"]["factor"] = 0.01; }));
+  INFO(strict.out << strict.err);
+  CHECK(strict.exit_code == code(ExitCode::audit));
+  CHECK(strict.out.find("! honest    honest          rejected") != std::string::npos);
+  const ProgramResult zeros = audit(own_problem(box, [](Json& json) {
+    json["distributions"] = {{{"name", "nothing"}, {"kind", "normal"}, {"scale", 0}}};
+  }));
+  INFO(zeros.out << zeros.err);
+  CHECK(zeros.exit_code == code(ExitCode::audit));
+  CHECK(zeros.out.find("! automatic zeros           accepted") != std::string::npos);
+}
+
+TEST_CASE("--record is refused for a part of a problem") {
+  Sandbox box;
+  const ProgramResult result =
+      box.run({"algorithms", "audit", "copy", "--device", "emulator", "--dtype", "float32", "--record"});
+  CHECK(result.exit_code == code(ExitCode::usage));
+  CHECK(is_one_line(result.err));
+}
