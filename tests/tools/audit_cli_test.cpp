@@ -61,9 +61,18 @@ fs::path own_problem(const Sandbox& box, Change change) {
 }
 
 std::vector<std::string> generate(const Sandbox& box, const fs::path& problem) {
-  return {"generate", "--problem",         problem.string(), "--device", "none",
-          "--arch",   "sm_90a",            "--output",       (box.folder / "k.cu").string(),
-          "-q",       "--max-evaluations", "1"};
+  return {"generate",
+          "--problem",
+          problem.string(),
+          "--device",
+          "none",
+          "--arch",
+          "sm_90a",
+          "--output",
+          (box.folder / "k.cu").string(),
+          "-q",
+          "--max-evaluations",
+          "1"};
 }
 
 std::vector<std::string> with(std::vector<std::string> arguments, const std::string& flag) {
@@ -119,7 +128,7 @@ TEST_CASE("a problem whose tolerance lets zeros pass fails by name, and is used 
   CHECK(refused.err.find("lesion 'no_b'") != std::string::npos);
   CHECK_FALSE(box.exists("k.cu"));
   const std::string kernel = (problem / "vector_add.cu").string();
-  const std::vector<std::string> evaluate{"evaluate", kernel,  "--problem", problem.string(),
+  const std::vector<std::string> evaluate{"evaluate", kernel, "--problem", problem.string(),
                                           "--device", "none", "--arch",    "sm_90a"};
   CHECK(box.run(evaluate).exit_code == code(ExitCode::audit));
 
@@ -146,8 +155,8 @@ TEST_CASE("a problem of one's own is audited at its first use, and again when it
 TEST_CASE("checks that reject the reference's own twin, or inputs that hide a lesion, fail the audit") {
   Sandbox box;
   const auto audit = [&](const fs::path& problem) {
-    return box.run({"algorithms", "audit", "--problem", problem.string(), "--device", "emulator", "--dtype",
-                    "float32"});
+    return box.run(
+        {"algorithms", "audit", "--problem", problem.string(), "--device", "emulator", "--dtype", "float32"});
   };
   const ProgramResult strict =
       audit(own_problem(box, [](Json& json) { json["tolerance"]["factor"] = 0.01; }));
