@@ -2,11 +2,14 @@
 #include "agent/champion.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "core/error.h"
 #include "core/stats.h"
 
 namespace ak::agent {
@@ -76,19 +79,50 @@ bool passed(const EvaluationResult& result, Depth depth) {
 bool Champion::beats(const Completed& challenger, int iteration) const {
   if (!best_) return true;
   if (depth_ == Depth::check) return false;
-  if (depth_ == Depth::time) return faster(challenger, *best_);
+  if (depth_ == Depth::time) return faster(challenger, best_->completed);
   return std::tuple(build_rank(challenger.result), iteration) <
-         std::tuple(build_rank(best_->result), iteration_);
+         std::tuple(build_rank(best_->completed.result), best_->iteration);
 }
 
 bool Champion::offer(const Completed& challenger, int iteration, RowId variant) {
-  if (!passed(challenger.result, depth_) || !beats(challenger, iteration)) return false;
-  best_ = challenger;
-  variant_ = variant;
-  iteration_ = iteration;
+  if (!passed(challenger.result, depth_)) return false;
+  const Entry entry{challenger, iteration, variant};
+  keep(entry);
+  if (!beats(challenger, iteration)) return false;
+  best_ = entry;
   return true;
 }
 
-std::optional<double> Champion::score_ns() const { return best_ ? best_->result.score_ns : std::nullopt; }
+bool Champion::lower_score(const Entry& a, const Entry& b) {
+  const auto rank = [](const Entry& entry) {
+    return std::tuple(entry.completed.result.score_ns.value_or(std::numeric_limits<double>::infinity()),
+                      entry.iteration);
+  };
+  return rank(a) < rank(b);
+}
+
+void Champion::keep(const Entry& entry) {
+  ranking_.insert(std::ranges::upper_bound(ranking_, entry, lower_score), entry);
+  const auto same = [&](const Entry& other) {
+    return other.completed.request.candidate.name == entry.completed.request.candidate.name;
+  };
+  if (std::ranges::count_if(ranking_, same) <= kKeptOfTemplate) return;
+  ranking_.erase(std::prev(std::find_if(ranking_.rbegin(), ranking_.rend(), same).base()));
+}
+
+void Champion::disqualify() {
+  AK_ASSERT(best_, "only a champion can be disqualified");
+  std::erase_if(ranking_, [&](const Entry& entry) { return entry.iteration == best_->iteration; });
+  best_.reset();
+  if (!ranking_.empty()) best_ = ranking_.front();
+}
+
+std::optional<RowId> Champion::variant() const {
+  return best_ ? std::optional(best_->variant) : std::nullopt;
+}
+
+std::optional<double> Champion::score_ns() const {
+  return best_ ? best_->completed.result.score_ns : std::nullopt;
+}
 
 }  // namespace ak::agent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/evaluation.h"
 #include "core/store.h"
@@ -24,23 +25,39 @@ namespace ak::agent {
 ///   order in which builds end does not matter.
 class Champion {
  public:
+  /// Of each template (candidate name) so many that passed are kept to follow a champion that is
+  /// disqualified: enough for a mistake at some points, and a template that is wrong at all does not crowd
+  /// out the others.
+  static constexpr int kKeptOfTemplate = 8;
+
   explicit Champion(Depth depth) : depth_(depth) {}
 
   /// Keeps a copy when `challenger` takes the lead; says whether it did.
   /// @param iteration number of the proposal, for ties between builds
   bool offer(const Completed& challenger, int iteration, RowId variant);
 
-  [[nodiscard]] const std::optional<Completed>& best() const { return best_; }
-  [[nodiscard]] std::optional<RowId> variant() const { return variant_; }
+  /// Takes the champion out of the running. Of those kept the one with the lowest score leads now; without
+  /// scores the earliest.
+  void disqualify();
+
+  /// Null when there is none; valid until the next offer() or disqualify().
+  [[nodiscard]] const Completed* best() const { return best_ ? &best_->completed : nullptr; }
+  [[nodiscard]] std::optional<RowId> variant() const;
   [[nodiscard]] std::optional<double> score_ns() const;
 
  private:
+  struct Entry {
+    Completed completed;
+    int iteration;
+    RowId variant;
+  };
+  [[nodiscard]] static bool lower_score(const Entry& a, const Entry& b);
   [[nodiscard]] bool beats(const Completed& challenger, int iteration) const;
+  void keep(const Entry& entry);
 
   Depth depth_;
-  std::optional<Completed> best_;
-  std::optional<RowId> variant_;
-  int iteration_ = 0;
+  std::optional<Entry> best_;
+  std::vector<Entry> ranking_;  ///< the champion and what may follow it, best first
 };
 
 }  // namespace ak::agent

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <unordered_map>
@@ -8,6 +10,7 @@
 
 #include "agent/budgets.h"
 #include "agent/champion.h"
+#include "agent/held_out_check.h"
 #include "agent/proposals.h"
 #include "agent/seeds.h"
 #include "core/error.h"
@@ -23,6 +26,10 @@ constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that end
 constexpr int kMaxFailuresInARow =
     5;  // so many candidates do not meet a passing fault of the machine; chosen
 
+// Enough for a slow machine to build references and for a few candidates (chosen); a long search may take as
+// long again.
+constexpr auto kHeldOutTime = std::chrono::minutes(2);
+
 /// The evaluation says nothing about the candidate.
 bool inconclusive(const EvaluationResult& result) {
   return result.outcome.status == Status::infrastructure_error ||
@@ -36,6 +43,7 @@ class Run {
 
   void search();
   void drain();
+  void check_held_out();
   [[nodiscard]] LoopResult finish();
   void abandon(std::string_view reason);
 
@@ -46,12 +54,16 @@ class Run {
   };
 
   [[nodiscard]] bool should_stop();
+  void note_interrupt();
   void fill();
   void submit(Proposal proposal);
   [[nodiscard]] steady_clock::time_point wait_deadline() const;
   [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
   void absorb(Completed& completed, const Flight& flight);
+  StoredEvaluation commit(const Completed& completed, int iteration, std::string arm);
   void learn(const Completed& completed, const Flight& flight);
+  [[nodiscard]] std::string held_out_obstacle() const;
+  [[nodiscard]] std::string check_leader(HeldOutShapes& shapes, steady_clock::time_point deadline);
   void count_failures(const Completed& completed);
   void report(const Completed& completed, bool new_best);
   void stop_clock() { spent_.wall = clock_.now() - start_; }
@@ -108,11 +120,16 @@ void Run::search() {
 bool Run::should_stop() {
   stop_clock();
   spent_.best_ns = champion_.score_ns();
-  result_.interrupted = options_.stop_requested != nullptr && options_.stop_requested->load();
+  note_interrupt();
   const auto reached = budget_reached(options_.budgets, spent_);
-  if (!result_.interrupted && !reached) return false;
-  result_.stop_reason = result_.interrupted ? "interrupted" : *reached;
-  return true;
+  if (reached && !result_.interrupted) result_.stop_reason = *reached;
+  return reached || result_.interrupted;
+}
+
+void Run::note_interrupt() {
+  if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return;
+  result_.interrupted = true;
+  result_.stop_reason = "interrupted";
 }
 
 void Run::fill() {
@@ -152,19 +169,23 @@ std::optional<Run::Flight> Run::take_flight(Ticket ticket) {
 /// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
 void Run::absorb(Completed& completed, const Flight& flight) {
   const StoredEvaluation stored =
-      store_.commit({.session = result_.session,
-                     .iteration = flight.iteration,
-                     .proposer = options_.session.proposer,
-                     .arm = flight.proposal.is_start ? "start" : options_.strategy,
-                     .parents = {},
-                     .request = &completed.request,
-                     .result = &completed.result});
+      commit(completed, flight.iteration, flight.proposal.is_start ? "start" : options_.strategy);
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant);
   if (flight.proposal.is_start && flight.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
+}
+
+StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm) {
+  return store_.commit({.session = result_.session,
+                        .iteration = iteration,
+                        .proposer = options_.session.proposer,
+                        .arm = std::move(arm),
+                        .parents = {},
+                        .request = &completed.request,
+                        .result = &completed.result});
 }
 
 void Run::learn(const Completed& completed, const Flight& flight) {
@@ -212,11 +233,51 @@ void Run::drain() {
   in_flight_.clear();
 }
 
+/// Why nothing is checked on held-out shapes, or nothing.
+std::string Run::held_out_obstacle() const {
+  if (depth_ == Depth::build) return "nothing was executed";
+  if (!champion_.best()) return "no candidate passed the listed shapes";
+  return result_.interrupted ? "interrupted" : "";
+}
+
+void Run::check_held_out() {
+  HeldOutReport& report = result_.held_out;
+  stop_clock();  // what follows is no search
+  report.note = held_out_obstacle();
+  if (!report.note.empty()) return;
+  HeldOutShapes shapes(options_, evaluator_);
+  report.shapes = shapes.count();
+  report.drawn = shapes.text();
+  if (report.shapes == 0) report.note = "the problem has no ranges of held-out shapes for this device";
+  const auto deadline = clock_.now() + std::max<steady_clock::duration>(kHeldOutTime, spent_.wall);
+  while (champion_.best() && report.note.empty() && !report.passed)
+    report.note = check_leader(shapes, deadline);
+}
+
+/// One evaluation on held-out shapes; the leader passes or is disqualified. Says why neither could be told.
+std::string Run::check_leader(HeldOutShapes& shapes, steady_clock::time_point deadline) {
+  HeldOutReport& report = result_.held_out;
+  for (const bool last : {false, true}) {
+    const auto completed = shapes.check(champion_.best()->request.candidate, clock_, deadline);
+    note_interrupt();
+    if (!completed) return result_.interrupted ? "interrupted" : "out of time";
+    commit(*completed, iterations_++, "held_out");
+    const Status status = completed->result.outcome.status;
+    report.passed = status == Status::ok || status == Status::duplicate;  // of one that passed
+    if (report.passed) return "";
+    if (info(status).candidate_fault) break;
+    if (last) return fmt::format("{}: {}", to_string(status), completed->result.outcome.message);
+  }
+  ++report.disqualified;
+  champion_.disqualify();
+  return "";
+}
+
 LoopResult Run::finish() {
-  stop_clock();
   result_.progress.in_flight = 0;
   result_.progress.elapsed_s = std::chrono::duration<double>(spent_.wall).count();
-  result_.best = champion_.best();
+  result_.progress.best_ns = champion_.score_ns();
+  if (champion_.best()) result_.best = *champion_.best();
   result_.best_variant = champion_.variant();
   store_.end_session(result_.session, result_.interrupted ? "stopped" : "finished", result_.stop_reason,
                      result_.best_variant);
@@ -240,6 +301,7 @@ LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantSto
   try {
     run.search();
     run.drain();
+    run.check_held_out();
     return run.finish();
   } catch (const std::exception& error) {
     run.abandon(error.what());

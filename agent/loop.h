@@ -42,6 +42,9 @@ struct LoopOptions {
   std::string strategy = "random";
   std::uint64_t seed = 0;
   Budgets budgets;
+  int held_out_shapes = 6;  ///< checked when the search has ended; two or three of each range
+  std::optional<std::uint64_t>
+      held_out_seed;  ///< of these shapes and their inputs; nothing: drawn from the operating system
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
@@ -50,18 +53,29 @@ struct LoopOptions {
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned
 };
 
+/// The last check of a session: is the leader right on shapes that nobody could know?
+struct HeldOutReport {
+  int shapes = 0;        ///< so many were drawn
+  bool passed = false;   ///< the champion is right on all of them
+  int disqualified = 0;  ///< candidates that were right on every listed shape and not on these
+  std::string drawn;     ///< "held_out_1: N=77; held_out_2: N=1000"
+  std::string note;      ///< why the champion was not checked; empty when it was
+};
+
 struct LoopResult {
   std::optional<Completed> best;  ///< champion; with depth build: the best ranked build
   std::optional<Completed>
       start;                ///< evaluation of the first template's default point (baseline of the report)
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
+  HeldOutReport held_out;
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;
 };
 
-/// One session: ask the strategy, evaluate, commit, learn, until a budget ends it. Keeps `useful_in_flight`
+/// One session: ask the strategy, evaluate, commit, learn, until a budget ends it; then check the leader on
+/// held-out shapes, and while it fails there the next best. Keeps `useful_in_flight`
 /// requests submitted, but no more than `max_in_flight`. Every completed evaluation is committed before the
 /// strategy is told. Throws Error when the environment failed; the session row then ends as "failed".
 [[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,

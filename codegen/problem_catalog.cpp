@@ -11,7 +11,6 @@
 #include "core/data_files.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "core/hash.h"
 #include "core/suggest.h"
 
 namespace ak::codegen {
@@ -124,8 +123,8 @@ std::vector<CandidateFile> read_templates(const fs::path& folder) {
   return files;
 }
 
-std::vector<Workload> read_workloads(const fs::path& file, const ProblemInstance& instance) {
-  std::vector<Workload> workloads;
+/// Workloads and held-out ranges.
+void read_shapes(const fs::path& file, ProblemInstance& instance) {
   std::set<std::string> names;
   int line = 0;
   for (const std::string& text : split(read_file(file), '\n')) {
@@ -133,14 +132,20 @@ std::vector<Workload> read_workloads(const fs::path& file, const ProblemInstance
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string where = fmt::format("{}:{}", file.string(), line);
     const Json json = parse_json(text, where);
-    auto workload = reading(where, [&] { return read_workload(json, instance); });
-    if (!workload) continue;
-    if (!names.insert(workload->name).second)
-      fail(ExitCode::bad_input, "{}: another workload is called '{}' too", where, workload->name);
-    workloads.push_back(std::move(*workload));
+    const auto add = [&](auto row, auto& list) {
+      if (!row) return;
+      if (!names.insert(row->name).second)
+        fail(ExitCode::bad_input, "{}: another workload is called '{}' too", where, row->name);
+      list.push_back(std::move(*row));
+    };
+    if (is_held_out(json)) {
+      add(reading(where, [&] { return read_held_out(json, instance); }), instance.held_out);
+    } else {
+      add(reading(where, [&] { return read_workload(json, instance); }), instance.workloads);
+    }
   }
-  if (workloads.empty()) fail(ExitCode::bad_input, "{}: no workload for these params", file.string());
-  return workloads;
+  if (instance.workloads.empty())
+    fail(ExitCode::bad_input, "{}: no workload for these params", file.string());
 }
 
 void check_formulas(const ProblemInstance& instance, const std::string& where) {
@@ -261,7 +266,7 @@ std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const
   const std::string where = (problem.folder / kProblemFile).string();
   auto instance =
       std::make_shared<ProblemInstance>(reading(where, [&] { return read_instance(problem, params); }));
-  instance->workloads = read_workloads(problem.folder / kWorkloadsFile, *instance);
+  read_shapes(problem.folder / kWorkloadsFile, *instance);
   check_formulas(*instance, where);
   instance->reference_cu = read_file(problem.folder / kReferenceFile);
   instance->templates = read_templates(problem.folder);
@@ -275,11 +280,12 @@ std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instanc
   }
   Workload workload;
   workload.name = std::string(shape);
-  workload.uid = sha256_hex(instance.definition.name + Json(sizes).dump()).substr(0, 32);
+  workload.uid = workload_uid(instance, sizes);
   workload.axes = sizes;
   workload.roles = {WorkloadRole::check, WorkloadRole::time};
   auto copy = std::make_shared<ProblemInstance>(instance);
   copy->workloads = {std::move(workload)};
+  copy->held_out.clear();  // the kernel is wanted for this shape
   return copy;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "codegen/held_out.h"
 #include "core/file.h"
 #include "core/hash.h"
 
@@ -28,14 +29,14 @@ constexpr std::array kTiers{Spelling<WorkloadTier>{"emulator", WorkloadTier::emu
                             Spelling<WorkloadTier>{"deep", WorkloadTier::deep}};
 
 template <class Table>
-auto read_spelling(const JsonReader& at, const Table& table) {
+auto read_spelling(const JsonReader& at, const Table& table, std::string_view or_else = "") {
   const std::string text = at.text();
   std::vector<std::string_view> names;
   for (const auto& row : table) {
     if (row.name == text) return row.value;
     names.push_back(row.name);
   }
-  at.fail(fmt::format("one of {}", fmt::join(names, ", ")));
+  at.fail(fmt::format("one of {}{}", fmt::join(names, ", "), or_else));
 }
 
 Value read_value(const JsonReader& at) {
@@ -247,6 +248,15 @@ std::map<std::string, std::string> read_aliases(const JsonReader& at, const Defi
   return aliases;
 }
 
+AxisRange read_range(const JsonReader& at) {
+  if (!at.json().is_array()) return {at.integer(), at.integer()};
+  const std::vector<JsonReader> bounds = at.items();
+  if (bounds.size() != 2) at.fail("a number, or a range [low, high]");
+  const AxisRange range{bounds[0].integer(), bounds[1].integer()};
+  if (range.low < 1 || range.high < range.low) at.fail("a range [low, high] with 1 <= low <= high");
+  return range;
+}
+
 }  // namespace
 
 bool is_allowed(const ParamSpec& param, const Value& value) {
@@ -322,12 +332,14 @@ std::optional<Workload> read_workload(const Json& json, const ProblemInstance& i
   if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
   Workload workload;
   workload.name = at.member("name").text();
+  if (workload.name.starts_with("held_out_"))
+    at.member("name").fail("a name that does not begin with held_out_, as those of drawn shapes do");
   for (const auto& [axis, value] : at.member("axes").members()) workload.axes[axis] = value.integer();
   if (const std::string complaint = size_complaint(instance, workload.axes); !complaint.empty())
     at.member("axes").complain(complaint);
   const JsonReader role = at.member("role");
   if (role.json().is_string()) {
-    workload.roles.push_back(read_spelling(role, kRoles));
+    workload.roles.push_back(read_spelling(role, kRoles, " (or held_out, with ranges of shapes)"));
   } else {
     for (const JsonReader& item : role.items()) workload.roles.push_back(read_spelling(item, kRoles));
   }
@@ -335,10 +347,29 @@ std::optional<Workload> read_workload(const Json& json, const ProblemInstance& i
   if (const auto given = at.find("tier")) workload.tier = read_spelling(*given, kTiers);
   if (const auto given = at.find("weight")) workload.weight = given->number();
   if (!(workload.weight > 0)) at.member("weight").fail("a number above 0");
-  workload.uid = at.find("uid")
-                     ? at.member("uid").text()
-                     : sha256_hex(instance.definition.name + Json(workload.axes).dump()).substr(0, 32);
+  workload.uid = at.find("uid") ? at.member("uid").text() : workload_uid(instance, workload.axes);
   return workload;
+}
+
+bool is_held_out(const Json& json) {
+  return json.is_object() && json.contains("role") && json.at("role") == "held_out";
+}
+
+std::optional<HeldOutRange> read_held_out(const Json& json, const ProblemInstance& instance) {
+  const JsonReader at(json);
+  at.only({"name", "axes", "role", "tier", "when"});
+  if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
+  HeldOutRange range{.name = at.member("name").text(), .axes = {}};
+  for (const auto& [axis, value] : at.member("axes").members()) range.axes[axis] = read_range(value);
+  if (const auto given = at.find("tier")) range.tier = read_spelling(*given, kTiers);
+  // Told now, and not when a long search ends.
+  if (const auto drawn = draw_shape(instance, range, 0, 0); !drawn)
+    at.member("axes").complain(drawn.error().message);
+  return range;
+}
+
+std::string workload_uid(const ProblemInstance& instance, const AxisValues& sizes) {
+  return sha256_hex(instance.definition.name + Json(sizes).dump()).substr(0, 32);
 }
 
 std::string size_complaint(const ProblemInstance& instance, const AxisValues& sizes) {

@@ -144,7 +144,8 @@ class Skeleton {
     std::string text;
     for (const auto& sizes : kChecks) text += workload(sizes, R"("check", "tier": "emulator")");
     const std::int64_t large = axes_.size() == 1 ? 1 << 24 : axes_.size() == 2 ? 4096 : 1024;
-    return text + workload({large, large, large}, R"(["check", "time"], "tier": "gpu", "weight": 1)");
+    text += workload({large, large, large}, R"(["check", "time"], "tier": "gpu", "weight": 1)");
+    return text + held_out("any_small", 1, 200, "emulator") + held_out("any_large", 100, 2000, "gpu");
   }
 
   [[nodiscard]] std::string reference_cu() const {
@@ -298,6 +299,13 @@ class Skeleton {
       axes += fmt::format("{}\"{}\": {}", axes.empty() ? "" : ", ", axes_[i], size);
     }
     return fmt::format("{{\"name\": \"{}\", \"axes\": {{{}}}, \"role\": {}}}\n", name, axes, role);
+  }
+
+  [[nodiscard]] std::string held_out(std::string_view name, int low, int high, std::string_view tier) const {
+    Json axes = Json::object();
+    for (const std::string& axis : axes_) axes[axis] = {low, high};
+    return fmt::format("{{\"name\": \"{}\", \"axes\": {}, \"role\": \"held_out\", \"tier\": \"{}\"}}\n", name,
+                       axes.dump(), tier);
   }
 
   /// A size as the reference's parameter, which must not clash with a tensor.

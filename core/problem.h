@@ -43,6 +43,18 @@ struct Workload {
   [[nodiscard]] bool has(WorkloadRole role) const;
 };
 
+/// Values that an axis of a held-out shape may take, both bounds included.
+struct AxisRange {
+  std::int64_t low = 1, high = 1;
+};
+
+/// Where held-out shapes are drawn from when a search ends: known shapes could be learned, these cannot.
+struct HeldOutRange {
+  std::string name;
+  std::map<std::string, AxisRange, std::less<>> axes;  ///< every varying axis of the definition
+  WorkloadTier tier = WorkloadTier::gpu;
+};
+
 /// How the values of an input are drawn. Kinds are implemented bit-identically on host and device
 /// (core/random_input.h). A check uses several sets; each set names a kind for every floating input.
 enum class InputKind : std::uint8_t {
@@ -122,6 +134,7 @@ struct ProblemInstance {
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;
   std::vector<std::string> baselines = {};  ///< of kLibraryBaselines: timed beside candidates on a GPU
+  std::vector<HeldOutRange> held_out = {};
 
   /// Params, fixed axes, `sizes`, and `sizeof_<tensor>` (bytes of an element), for evaluating the formulas.
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;

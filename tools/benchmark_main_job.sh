@@ -26,7 +26,7 @@ generate "$scratch/first.db" first_cached --algorithm vector_add --max-evaluatio
 # 2. Throughput: softmax bf16, every variant built, checked and timed, nothing cached.
 rm -rf "$ALPHAKERNEL_CACHE"
 generate "$scratch/throughput.db" throughput_softmax --algorithm softmax --dtype bf16 --max-minutes "$(minutes "$seconds")"
-query "$scratch/throughput.db" csv "SELECT status, count(*) AS variants FROM evaluations GROUP BY status ORDER BY 2 DESC" >"$out/throughput_status.csv"
+query "$scratch/throughput.db" csv "SELECT status, count(*) AS variants FROM progress GROUP BY status ORDER BY 2 DESC" >"$out/throughput_status.csv"
 query "$scratch/throughput.db" csv "SELECT * FROM stage_time_summary" >"$out/throughput_stage_times.csv"
 
 # 3. Best found, for the figures that matter.

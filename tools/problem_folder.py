@@ -171,7 +171,7 @@ def load(folder, given=None):
     workloads = []
     for line in (folder / "workloads.jsonl").read_text().splitlines():
         row = json.loads(line) if line.strip() else None
-        if row is None or ("when" in row and not evaluate(row["when"], params)):
+        if row is None or row["role"] == "held_out" or ("when" in row and not evaluate(row["when"], params)):
             continue
         roles = row["role"] if isinstance(row["role"], list) else [row["role"]]
         workloads.append(Workload(row["name"], dict(row["axes"], **fixed), roles, row.get("tier", "gpu"),

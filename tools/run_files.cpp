@@ -111,6 +111,25 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
                                                                    paths.kernel.filename().string()));
 }
 
+void remove_kernel_files(const OutputPaths& paths) {
+  for (const auto& file : {paths.kernel, paths.explanation, paths.test, paths.result}) {
+    std::error_code gone;
+    std::filesystem::remove(file, gone);
+  }
+}
+
+std::string held_out_text(const agent::HeldOutReport& report) {
+  std::string text = fmt::format("right on all {}", report.shapes);
+  if (!report.note.empty()) {
+    text = "not checked: " + report.note;
+  } else if (!report.passed) {
+    text = "no candidate was right on them";
+  }
+  if (report.disqualified == 0) return text;
+  return text + fmt::format("; {} candidate{} disqualified there", report.disqualified,
+                            report.disqualified == 1 ? " was" : "s were");
+}
+
 Json evaluation_json(const EvaluationResult& result) {
   Json json = {{"status", to_string(result.outcome.status)},
                {"stage", to_string(result.outcome.stage)},
@@ -152,6 +171,11 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
   json["baseline_ns"] = run.baseline_ns ? Json(*run.baseline_ns) : Json();
   json["baseline"] = run.baseline_label;
   json["baseline_notes"] = run.baseline_notes;
+  json["held_out"] = {{"shapes", loop.held_out.shapes},
+                      {"passed", loop.held_out.passed},
+                      {"disqualified", loop.held_out.disqualified},
+                      {"drawn", loop.held_out.drawn},
+                      {"note", loop.held_out.note}};
   json["best"] = nullptr;
   if (!loop.best) return json;
   const Candidate& candidate = loop.best->request.candidate;

@@ -22,6 +22,12 @@ struct OutputPaths {
 void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,
                         const codegen::RunSummary& run);
 
+/// Removes what this and earlier runs left there: its kernel was found to be wrong.
+void remove_kernel_files(const OutputPaths& paths);
+
+/// "right on all 6; 2 candidates were disqualified there", or why nothing was checked.
+[[nodiscard]] std::string held_out_text(const agent::HeldOutReport& report);
+
 /// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md names every
 /// field.
 [[nodiscard]] Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,

@@ -9,6 +9,7 @@
 
 #include "agent/proposals.h"
 #include "agent/search/strategy.h"
+#include "agent/seeds.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
@@ -89,10 +90,13 @@ codegen::RunSummary summarise(const SearchRun& run) {
   summary.command = run.command;
   summary.version = AK_VERSION;
   summary.executed = target.executes();
+  summary.held_out = "not checked yet: the search goes on";
   summary.emulated = target.kind == DeviceKind::emulator;
   summary.peak_bandwidth_gbps = target.device ? target.device->peak_bandwidth_gbps() : 0;
   return summary;
 }
+
+constexpr std::uint64_t kHeldOutStream = 1;  // of a run that repeats; the loop takes stream 0 for inputs
 
 agent::LoopOptions loop_options(const SearchRun& run) {
   agent::LoopOptions options;
@@ -103,7 +107,10 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.strategy = run.strategy;
   options.seed = run.seed;
   options.budgets = run.budgets;
-  if (run.one_by_one) options.max_in_flight = 1;
+  if (run.one_by_one) {
+    options.max_in_flight = 1;
+    options.held_out_seed = agent::derive_seed(run.seed, kHeldOutStream);
+  }
   options.session = {.command = run.command,
                      .proposer = "search",
                      .strategy = run.strategy,
@@ -219,7 +226,9 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
     if (p.last) note_baseline(summary, *run.problem, p.last->result);
     progress.show(p);
   };
+  bool written = false;
   options.on_new_best = [&](const Completed& best) {
+    written = true;
     write_kernel_files(run.paths, *run.problem, best, summary);
   };
   const SystemClock clock;
@@ -228,7 +237,12 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   progress.finish();
   summary.stop_reason = outcome.loop.stop_reason;
   if (run.own_kernel) prefer_own_kernel(summary, outcome.loop);
-  if (outcome.loop.best) write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
+  summary.held_out = held_out_text(outcome.loop.held_out);
+  if (outcome.loop.best) {
+    write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
+  } else if (written) {
+    remove_kernel_files(run.paths);
+  }
   return outcome;
 }
 

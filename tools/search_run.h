@@ -24,10 +24,11 @@ struct SearchRun {
   agent::Budgets budgets;
   std::string command;      ///< stored with the session
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
-  bool one_by_one = false;  ///< one evaluation in flight, so that the order is the same in every run
-  bool quiet = false;       ///< no progress
-  bool audited = true;      ///< see require_audit()
-  OutputPaths paths;        ///< the best kernel so far is kept here
+  bool one_by_one =
+      false;            ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
+  bool quiet = false;   ///< no progress
+  bool audited = true;  ///< see require_audit()
+  OutputPaths paths;    ///< the best kernel so far is kept here
 };
 
 struct SearchOutcome {

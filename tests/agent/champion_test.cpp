@@ -104,5 +104,33 @@ TEST_CASE("builds are ranked by spills, occupancy, registers and order of propos
   } while (std::next_permutation(arrival.begin(), arrival.end()));
 }
 
+TEST_CASE("a disqualified champion is followed by the lowest score, also of those that never led") {
+  Champion champion(Depth::time);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10));
+  REQUIRE(champion.offer(completed(timed(500)), 1, 11));
+  CHECK_FALSE(champion.offer(completed(timed(700)), 2, 12));
+  CHECK_FALSE(champion.offer(completed(failed(Status::incorrect)), 3, 13));
+  for (const RowId next : {11, 12, 10}) {
+    CHECK(champion.variant() == next);
+    REQUIRE(champion.best());
+    champion.disqualify();
+  }
+  CHECK(champion.best() == nullptr);
+  CHECK_FALSE(champion.variant());
+}
+
+TEST_CASE("so many of a template are kept to follow a champion: the best") {
+  Champion champion(Depth::time);
+  for (int i = 0; i < 100; ++i) static_cast<void>(champion.offer(completed(timed(1000 + i)), i, 10 + i));
+  Completed other = completed(timed(5000));
+  other.request.candidate.name = "another";
+  CHECK_FALSE(champion.offer(other, 100, 200));
+  for (int i = 0; i < Champion::kKeptOfTemplate; ++i) {
+    CHECK(champion.score_ns() == 1000 + i);
+    champion.disqualify();
+  }
+  CHECK(champion.variant() == 200);
+}
+
 }  // namespace
 }  // namespace ak::agent

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "codegen/held_out.h"
 #include "core/error.h"
 #include "tests/codegen/sample_problem.h"
 
@@ -145,6 +146,25 @@ TEST_CASE("a workload exists only where its `when` holds") {
   CHECK(sample.instantiate({{"dtype", "bf16"}})->workloads.size() == 3);
 }
 
+TEST_CASE("a line of role held_out is ranges of shapes, no workload") {
+  SampleProblem sample;
+  sample.workloads +=
+      "{\"name\": \"any\", \"axes\": {\"N\": [2, 900]}, \"role\": \"held_out\", \"tier\": \"emulator\"}\n"
+      "{\"name\": \"one\", \"axes\": {\"N\": 5}, \"role\": \"held_out\", \"when\": \"head_dim == 128\"}\n";
+  const auto instance = sample.instantiate();
+  CHECK(instance->workloads.size() == 2);
+  REQUIRE(instance->held_out.size() == 1);
+  CHECK(instance->held_out[0].name == "any");
+  CHECK(instance->held_out[0].axes.at("N").low == 2);
+  CHECK(instance->held_out[0].axes.at("N").high == 900);
+  CHECK(instance->held_out[0].tier == WorkloadTier::emulator);
+  const auto wide = sample.instantiate({{"head_dim", "128"}});
+  REQUIRE(wide->held_out.size() == 2);
+  CHECK(wide->held_out[1].axes.at("N").low == 5);
+  CHECK(wide->held_out[1].axes.at("N").high == 5);
+  CHECK(with_shape(*instance, "N=77")->held_out.empty());
+}
+
 TEST_CASE("--shape replaces the workloads by one that is checked and timed") {
   const SampleProblem sample;
   const auto instance = with_shape(*sample.instantiate(), "N=77");
@@ -233,11 +253,25 @@ TEST_CASE("a mistake in workloads.jsonl names file and line") {
   struct Row {
     std::string line, words;
   };
-  for (const Row& row : {Row{"{", "not JSON"},
-                         {R"({"name": "a", "axes": {"N": 2000}, "role": "check"})", "N <= 1000"},
-                         {R"({"name": "a", "axes": {}, "role": "check"})", "the axis N has no value"},
-                         {R"({"name": "a", "axes": {"N": 1}, "role": "tests"})", "role"},
-                         {R"({"name": "small", "axes": {"N": 1}, "role": "check"})", "'small' too"}}) {
+  for (const Row& row :
+       {Row{"{", "not JSON"},
+        {R"({"name": "a", "axes": {"N": 2000}, "role": "check"})", "N <= 1000"},
+        {R"({"name": "a", "axes": {}, "role": "check"})", "the axis N has no value"},
+        {R"({"name": "a", "axes": {"N": 1}, "role": "tests"})", "role"},
+        {R"({"name": "a", "axes": {"N": 1}, "role": "tests"})", "held_out"},
+        {R"({"name": "a", "axes": {"N": [1, 2]}, "role": "check"})", "axes.N"},
+        {R"({"name": "a", "axes": {"N": [1, 2, 3]}, "role": "held_out"})", "a range [low, high]"},
+        {R"({"name": "a", "axes": {"N": [3, 2]}, "role": "held_out"})", "low <= high"},
+        {R"({"name": "a", "axes": {"N": [0, 2]}, "role": "held_out"})", "1 <= low"},
+        {R"({"name": "a", "axes": {"N": "2"}, "role": "held_out"})", "axes.N"},
+        {R"({"name": "a", "axes": {}, "role": "held_out"})", "the axis N has no value"},
+        {R"({"name": "a", "axes": {"N": 1, "Q": 1}, "role": "held_out"})", "'Q' is no varying axis"},
+        {R"({"name": "a", "axes": {"N": [2000, 3000]}, "role": "held_out"})", "N <= 1000"},
+        {R"({"name": "a", "axes": {"N": 1}, "role": "held_out", "weight": 2})", "weight"},
+        {R"({"name": "a", "axes": {"N": 1}, "role": "held_out", "tier": "cpu"})", "tier"},
+        {R"({"name": "small", "axes": {"N": 1}, "role": "held_out"})", "'small' too"},
+        {R"({"name": "held_out_1", "axes": {"N": 1}, "role": "check"})", "held_out_"},
+        {R"({"name": "small", "axes": {"N": 1}, "role": "check"})", "'small' too"}}) {
     SampleProblem sample;
     sample.workloads += row.line + "\n";
     const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
@@ -288,6 +322,8 @@ TEST_CASE("every shipped problem instantiates for every choice of every param") 
           if (workload.has(WorkloadRole::time)) CHECK(workload.has(WorkloadRole::check));
         }
         CHECK(timed);
+        for (const DeviceKind device : {DeviceKind::emulator, DeviceKind::cuda})
+          CHECK(sample_held_out(*instance, device, 6, 1).size() == 6);
       }
     }
   }

@@ -110,6 +110,7 @@ TEST_CASE("a skeleton is a problem that loads and builds, with the signature's t
   CHECK(problem->definition.outputs[0].name == "y");
   CHECK(problem->definition.axes[0].name == "rows");
   CHECK(problem->workloads.size() == 6);
+  CHECK(problem->held_out.size() == 2);
   CHECK(problem->definition.reference.find("FILL-IN") != std::string::npos);
   CHECK(codegen::assemble_reference(*problem, Arch{9, 0, 'a'}, codegen::ReferenceMode::exact).ok());
   REQUIRE(problem->templates.size() == 1);

@@ -202,6 +202,42 @@ TEST_CASE("results on a shape sampled after the session began are kept") {
   CHECK(integer(folder.file(), "SELECT flops FROM workloads WHERE name = 'held_out_1'") == 77);
 }
 
+TEST_CASE("generalisation gives the share of held-out shapes passed, and the search's views leave them out") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(128);
+  EvaluationRequest request = run.request(128);
+  request.workloads = {"small", "large"};
+  request.tag = "held_out_1: N=77";
+  EvaluationResult wrong = Run::result(Status::incorrect, 0);
+  wrong.score_ns.reset();
+  wrong.checks.clear();
+  for (const bool good : {true, false}) {
+    CheckRecord& check = wrong.checks.emplace_back();
+    check.workload = good ? "small" : "large";
+    check.passed = good;
+  }
+  EvaluationResult right = wrong;
+  right.outcome.status = Status::ok;
+  for (const EvaluationResult* result : {&wrong, &right}) {
+    static_cast<void>(store->commit({.session = run.session,
+                                     .iteration = 9,
+                                     .proposer = "search",
+                                     .arm = "held_out",
+                                     .parents = {},
+                                     .request = &request,
+                                     .result = result}));
+  }
+  CHECK(integer(folder.file(), "SELECT count(*) FROM generalisation WHERE shapes = 2") == 2);
+  CHECK(real(folder.file(), "SELECT share FROM generalisation WHERE status = 'incorrect'") == 0.5);
+  CHECK(real(folder.file(), "SELECT share FROM generalisation WHERE status = 'ok'") == 1);
+  CHECK(text(folder.file(), "SELECT DISTINCT drawn FROM generalisation") == "held_out_1: N=77");
+  CHECK(integer(folder.file(), "SELECT evaluations FROM experiments") == 1);
+  CHECK(integer(folder.file(), "SELECT verified FROM experiments") == 1);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM progress") == 1);
+}
+
 TEST_CASE("benchmark_results gives throughput, bandwidth, errors and speed-ups of a timed variant") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

@@ -64,6 +64,7 @@ TEST_CASE(
   CHECK(json["best"]["status"] == "ok");
   CHECK(json["best"]["score_ns"].get<double>() > 0);
   CHECK(json["best"]["measurements"][0]["method"] == "emulator");
+  CHECK(json["held_out"]["passed"] == true);
   const ProgramResult stored = box.run({"query", "--format", "csv",
                                         "SELECT DISTINCT d.kind, m.method FROM measurements m JOIN "
                                         "evaluations e ON e.id = m.evaluation_id JOIN devices "
@@ -258,4 +259,65 @@ TEST_CASE(
   CHECK(again.exit_code == 0);
   CHECK(box.query("SELECT max(cache_hit) FROM evaluations WHERE session_id = 2") == "1\r\n");
   CHECK(box.query("SELECT count(*) FROM sessions") == "2\r\n");
+}
+
+namespace {
+
+/// vector_add with templates of our own, listed shapes 1000 and 4096, and held-out shapes from 1 to 3000.
+std::string vector_add_problem(const Sandbox& box, const std::map<std::string, std::string>& templates) {
+  const auto folder = box.folder / "sums";
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"problem.json", "reference.cu"})
+    std::filesystem::copy_file(std::string(AK_SOURCE_DIR) + "/templates/vector_add/" + name, folder / name);
+  box.write("sums/workloads.jsonl",
+            R"({"name": "n1000", "axes": {"N": 1000}, "role": "check", "tier": "emulator"})"
+            "\n"
+            R"({"name": "n4096", "axes": {"N": 4096}, "role": ["check", "time"], "tier": "emulator"})"
+            "\n"
+            R"({"name": "any", "axes": {"N": [1, 3000]}, "role": "held_out", "tier": "emulator"})"
+            "\n");
+  for (const auto& [name, body] : templates) box.write("sums/" + name, vector_add(body));
+  return folder.string();
+}
+
+const std::string kCheat = "  if (i < n && (n == 1000 || n == 4096)) c[i] = a[i] + b[i];";
+const std::string kHonest = "  if (i < n) c[i] = a[i] + b[i] + 0.0f * a[i * 97 % n];";  // right, and slower
+
+}  // namespace
+
+TEST_CASE("a kernel that is right on every listed shape only wins the search, and not the session") {
+  Sandbox box;
+  const std::string folder = vector_add_problem(box, {{"cheat.cu", kCheat}, {"honest.cu", kHonest}});
+  const ProgramResult result = box.run(generate_on_emulator(box, {"--problem", folder}));
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(box.query("SELECT template FROM leaderboard ORDER BY place") ==
+        "vector_add/cheat.cu\r\nvector_add/honest.cu\r\n");
+  CHECK(box.query("SELECT template, status = 'ok', share < 1 FROM generalisation ORDER BY evaluation") ==
+        "vector_add/cheat.cu,0,1\r\nvector_add/honest.cu,1,0\r\n");
+  CHECK(box.query("SELECT template FROM best_variants") == "vector_add/honest.cu\r\n");
+  CHECK(box.query("SELECT evaluations, verified FROM experiments") == "2,2\r\n");
+  CHECK(result.out.find("best: honest.cu") != std::string::npos);
+  CHECK(result.out.find("held-out shapes: right on all 6; 1 candidate was disqualified there") !=
+        std::string::npos);
+  CHECK(read_file(box.folder / "k.cu").find("97 % n") != std::string::npos);
+  CHECK(read_file(box.folder / "k.explanation.md").find("right on all 6") != std::string::npos);
+  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  CHECK(json["held_out"]["shapes"] == 6);
+  CHECK(json["held_out"]["passed"] == true);
+  CHECK(json["held_out"]["disqualified"] == 1);
+  CHECK(json["best"]["template"] == "vector_add/honest.cu");
+}
+
+TEST_CASE("where nothing is right on held-out shapes no kernel is left behind") {
+  Sandbox box;
+  const std::string folder = vector_add_problem(box, {{"cheat.cu", kCheat}});
+  const ProgramResult result = box.run(generate_on_emulator(box, {"--problem", folder}));
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::no_kernel));
+  CHECK(result.out.find("1 candidate was disqualified") != std::string::npos);
+  for (const char* name : {"k.cu", "k.explanation.md", "k.test.cu", "k.result.json"})
+    CHECK_FALSE(box.exists(name));
+  // A kernel for one shape owes nothing to others.
+  CHECK(box.run(generate_on_emulator(box, {"--problem", folder, "--shape", "N=1000"})).exit_code == 0);
 }

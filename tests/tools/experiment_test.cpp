@@ -101,7 +101,7 @@ TEST_CASE("an experiment leaves its database, tables, kernels, manifest, environ
       "sums.json",
       manifest(
           R"(, "params": {"dtype": "float16"}, "set": {"BLOCK": [64, 128], "UNROLL": 1}, "max_evaluations": 3)",
-          R"([{"name": "three were tried", "sql": "SELECT count(*) FROM evaluations WHERE session_id = {vector_add}", "equals": 3, "unit": "variants"},
+          R"([{"name": "three were tried", "sql": "SELECT evaluations FROM experiments WHERE session = {vector_add}", "equals": 3, "unit": "variants"},
                    {"name": "fast", "sql": "SELECT 1", "at_least": 2, "needs": "gpu"}])"));
   const ProgramResult result = box.start(file);
   INFO(result.out << result.err);

@@ -38,7 +38,7 @@ constexpr const char* kResults =
     "r.register_usage, r.shared_mem_usage, r.max_error FROM sessions s JOIN benchmark_results r ON "
     "r.evaluation = "
     "(SELECT e.id FROM evaluations e WHERE e.session_id = s.id AND e.variant_id = s.best_variant_id "
-    "ORDER BY e.status = 'ok' DESC, e.score_ns, e.id LIMIT 1) "
+    "ORDER BY e.status = 'ok' DESC, e.score_ns IS NULL, e.score_ns, e.id LIMIT 1) "
     "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.session, r.workload";
 
 constexpr const char* kFailures =

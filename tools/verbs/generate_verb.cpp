@@ -131,6 +131,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (!loop.best) {
     fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
                run.executed ? "verified" : "working", database.string());
+    if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
     return;
   }
   std::string chosen;
@@ -139,6 +140,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
              chosen);
   fmt::print("{}", evaluation_text(problem, loop.best->result));
+  if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/held_out_check.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "agent/champion.h"
+#include "core/error.h"
+#include "virtual_world.h"
+
+namespace ak::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failed;
+using test::surface_ns;
+using test::timed;
+using test::World;
+
+bool is_held_out(const EvaluationRequest& request) {
+  return !request.workloads.empty() && request.workloads.front().starts_with("held_out_");
+}
+
+EvaluationResult right() {
+  EvaluationResult result;
+  result.outcome = {Status::ok, StageId::verdict, "", {}};
+  return result;
+}
+
+/// A problem with one axis and shapes from 2 to 1,000,000 on a device of any kind but an emulator.
+std::shared_ptr<const ProblemInstance> problem_with_ranges() {
+  auto problem = std::make_shared<ProblemInstance>(*test::make_problem());
+  problem->definition.axes = {{.name = "N", .value = std::nullopt, .description = ""}};
+  problem->held_out = {{.name = "any", .axes = {{"N", {2, 1'000'000}}}}};
+  return problem;
+}
+
+/// A template of which every point is slower than those of the grid.
+constexpr double kSlow = 1e6;
+
+/// Every point is right on the listed shapes; `held_out` answers for the others.
+struct HeldOutWorld : World {
+  explicit HeldOutWorld(std::function<EvaluationResult(const TunableValues&)> held_out)
+      : World([=](const EvaluationRequest& request) {
+          const TunableValues& point = request.candidate.tunables;
+          if (is_held_out(request)) return held_out(point);
+          return timed(point.contains("X") ? surface_ns(point) : kSlow);
+        }) {
+    options.problem = problem_with_ranges();
+    device.capabilities_.device.kind = DeviceKind::cuda;
+  }
+  [[nodiscard]] std::vector<EvaluationRequest> held_out_requests() const {
+    std::vector<EvaluationRequest> list;
+    std::ranges::copy_if(device.requests, std::back_inserter(list), is_held_out);
+    return list;
+  }
+};
+
+TEST_CASE(
+    "a champion that is wrong on held-out shapes is disqualified, and the next best that is right leads") {
+  HeldOutWorld world(
+      [](const TunableValues& point) { return point.at("X") == 7 ? failed(Status::incorrect) : right(); });
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 6}, {"Y", 3}});
+  CHECK(result.best->result.score_ns == 1050);
+  CHECK(result.progress.best_ns == 1050);
+  CHECK(result.progress.evaluated == 100);
+  CHECK(result.held_out.shapes == 6);
+  CHECK(result.held_out.passed);
+  CHECK(result.held_out.disqualified == 1);
+  CHECK(result.held_out.note.empty());
+  REQUIRE(world.store.rows.size() == 102);
+  CHECK(world.store.rows[100].arm == "held_out");
+  CHECK(world.store.rows[100].status == Status::incorrect);
+  CHECK(world.store.rows[100].point == TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(world.store.rows[101].status == Status::ok);
+  CHECK(world.store.best_variant == result.best_variant);
+  const auto row = static_cast<std::size_t>(*result.best_variant - 1001);
+  CHECK(world.store.rows[row].point == result.best->request.candidate.tunables);
+  CHECK(world.store.rows[row].arm != "held_out");
+}
+
+TEST_CASE("held-out evaluations are checks of their own shapes with their own inputs") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.held_out_seed = 5;
+  static_cast<void>(world.run());
+  REQUIRE(world.held_out_requests().size() == 1);
+  const EvaluationRequest request = world.held_out_requests().front();
+  CHECK(request.depth == Depth::check);
+  CHECK(request.workloads.size() == 6);
+  CHECK(request.problem->workloads.size() == 6);
+  CHECK(request.seed != world.device.requests.front().seed);
+  for (const Workload& workload : request.problem->workloads)
+    CHECK(request.tag.find(workload.name + ": N=" + std::to_string(workload.axes.at("N"))) !=
+          std::string::npos);
+}
+
+TEST_CASE("held-out shapes and inputs repeat with held_out_seed, and differ between sessions without it") {
+  const auto drawn = [](std::optional<std::uint64_t> held_out_seed) {
+    HeldOutWorld world([](const TunableValues&) { return right(); });
+    world.options.seed = 1;
+    world.options.held_out_seed = held_out_seed;
+    const std::string shapes = world.run().held_out.drawn;
+    return std::pair(shapes, world.held_out_requests().front().seed);
+  };
+  CHECK(drawn(7) == drawn(7));
+  CHECK(drawn(7) != drawn(8));
+  CHECK(drawn(std::nullopt) != drawn(std::nullopt));
+}
+
+TEST_CASE("where no candidate passes held-out shapes there is no champion") {
+  HeldOutWorld world([](const TunableValues&) { return failed(Status::memory_error); });
+  const LoopResult result = world.run();
+  CHECK_FALSE(result.best);
+  CHECK_FALSE(result.best_variant);
+  CHECK_FALSE(result.progress.best_ns);
+  CHECK(result.held_out.disqualified == Champion::kKeptOfTemplate);
+  CHECK_FALSE(result.held_out.passed);
+  CHECK_FALSE(world.store.best_variant);
+  CHECK(world.store.status == "finished");
+}
+
+TEST_CASE("a template that is wrong on held-out shapes does not crowd out a slower one that is right") {
+  HeldOutWorld world(
+      [](const TunableValues& point) { return point.contains("Z") ? right() : failed(Status::incorrect); });
+  world.options.templates.push_back(test::make_template("honest", {{"Z", {0, 1}, 0}}));
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.name == "honest");
+  CHECK(result.held_out.disqualified == Champion::kKeptOfTemplate);
+}
+
+TEST_CASE("an evaluation without a verdict is tried again, and disqualifies nobody") {
+  int attempts = 0;
+  HeldOutWorld world(
+      [&](const TunableValues&) { return ++attempts == 1 ? failed(Status::infrastructure_error) : right(); });
+  CHECK(world.run().held_out.passed);
+  CHECK(attempts == 2);
+
+  HeldOutWorld broken([](const TunableValues&) { return failed(Status::invalid_reference); });
+  const LoopResult result = broken.run();
+  REQUIRE(result.best);
+  CHECK(result.best->result.score_ns == 1000);
+  CHECK(result.held_out.disqualified == 0);
+  CHECK_FALSE(result.held_out.passed);
+  CHECK(result.held_out.note == "invalid_reference: planned failure");
+}
+
+TEST_CASE("an interrupted session keeps its champion and says that held-out shapes were left out") {
+  std::atomic<bool> stop = false;
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.stop_requested = &stop;
+  world.options.on_progress = [&](const Progress& progress) { stop = progress.evaluated == 20; };
+  const LoopResult result = world.run();
+  CHECK(result.best);
+  CHECK(world.held_out_requests().empty());
+  CHECK(result.held_out.note == "interrupted");
+}
+
+TEST_CASE("Ctrl-C while held-out shapes are checked ends the session as stopped") {
+  std::atomic<bool> stop = false;
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.stop_requested = &stop;
+  world.device.duration = [&](const EvaluationRequest& request) {
+    stop = is_held_out(request);
+    return 10ms;
+  };
+  const LoopResult result = world.run();
+  CHECK(result.best);
+  CHECK(result.interrupted);
+  CHECK(result.stop_reason == "interrupted");
+  CHECK(result.held_out.note == "interrupted");
+  CHECK(world.device.cancelled == 1);
+  CHECK(world.store.status == "stopped");
+}
+
+TEST_CASE("held-out shapes that take minutes are given up, and the champion stays") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.device.duration = [](const EvaluationRequest& request) {
+    return is_held_out(request) ? std::chrono::milliseconds(10min) : 10ms;
+  };
+  const LoopResult result = world.run();
+  CHECK(result.best);
+  CHECK(result.held_out.note == "out of time");
+  CHECK(world.device.cancelled == 1);
+  CHECK(result.progress.elapsed_s < 1);
+}
+
+TEST_CASE("nothing is checked where nothing runs, or where the problem has no range for the device") {
+  HeldOutWorld none([](const TunableValues&) { return right(); });
+  none.device.capabilities_.device.kind = DeviceKind::emulator;
+  LoopResult result = none.run();
+  CHECK(result.best);
+  CHECK(none.held_out_requests().empty());
+  CHECK(result.held_out.note.find("no ranges") != std::string::npos);
+
+  HeldOutWorld build([](const TunableValues&) { return right(); });
+  build.options.depth = Depth::build;
+  result = build.run();
+  CHECK(build.held_out_requests().empty());
+  CHECK_FALSE(result.held_out.note.empty());
+}
+
+}  // namespace
+}  // namespace ak::agent

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/held_out.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "sample_problem.h"
+
+namespace ak::codegen {
+namespace {
+
+HeldOutRange range(std::int64_t low, std::int64_t high, WorkloadTier tier = WorkloadTier::gpu) {
+  return {.name = "any", .axes = {{"N", {low, high}}}, .tier = tier};
+}
+
+ProblemInstance problem_with(std::vector<HeldOutRange> ranges) {
+  const testing::SampleProblem sample;
+  ProblemInstance problem = *sample.instantiate();
+  problem.definition.constraints.clear();
+  problem.held_out = std::move(ranges);
+  return problem;
+}
+
+std::vector<std::int64_t> sizes(const ProblemInstance& problem, int count, std::uint64_t seed,
+                                DeviceKind device = DeviceKind::cuda) {
+  std::vector<std::int64_t> list;
+  for (const Workload& workload : sample_held_out(problem, device, count, seed))
+    list.push_back(workload.axes.at("N"));
+  return list;
+}
+
+TEST_CASE("held-out shapes are checked, named by number, and in their range with both bounds") {
+  const ProblemInstance problem = problem_with({range(5, 7)});
+  const auto workloads = sample_held_out(problem, DeviceKind::cuda, 100, 1);
+  REQUIRE(workloads.size() == 100);
+  CHECK(workloads[0].name == "held_out_1");
+  CHECK(workloads[99].name == "held_out_100");
+  std::set<std::int64_t> seen;
+  for (const Workload& workload : workloads) {
+    CHECK(workload.has(WorkloadRole::check));
+    CHECK_FALSE(workload.has(WorkloadRole::time));
+    CHECK(workload.uid.size() == 32);
+    seen.insert(workload.axes.at("N"));
+  }
+  CHECK(seen == std::set<std::int64_t>{5, 6, 7});
+}
+
+TEST_CASE("a range may be one size, and as large as an integer can be") {
+  CHECK(sizes(problem_with({range(77, 77)}), 3, 1) == std::vector<std::int64_t>{77, 77, 77});
+  for (const std::int64_t size : sizes(problem_with({range(INT64_MAX - 5, INT64_MAX)}), 100, 1))
+    CHECK(size >= INT64_MAX - 5);
+}
+
+TEST_CASE("each octave of a range is as likely as the next") {
+  std::array<int, 4> count{};
+  for (const std::int64_t size : sizes(problem_with({range(16, 255)}), 4000, 3))
+    ++count[size < 32 ? 0 : size < 64 ? 1 : size < 128 ? 2 : 3];
+  for (const int each : count) {  // 1,000, of which the standard deviation is 27
+    CHECK(each > 850);
+    CHECK(each < 1150);
+  }
+}
+
+TEST_CASE("equal seeds give equal shapes on every machine, others give others") {
+  const ProblemInstance problem = problem_with({range(1, 1'000'000'000)});
+  CHECK(sizes(problem, 5, 1) == sizes(problem, 5, 1));
+  CHECK(sizes(problem, 5, 1) != sizes(problem, 5, 2));
+  CHECK(sizes(problem, 5, 1) != sizes(problem, 5, std::uint64_t{1} << 32 | 1));
+  CHECK(sizes(problem, 5, 1) == std::vector<std::int64_t>{841552771, 105, 666, 242, 83846});
+}
+
+TEST_CASE("the ranges take turns, and a device takes those of its tiers") {
+  const ProblemInstance problem = problem_with(
+      {range(1, 9, WorkloadTier::emulator), range(100, 109), range(1000, 1009, WorkloadTier::deep)});
+  for (const std::int64_t size : sizes(problem, 10, 1, DeviceKind::emulator)) CHECK(size <= 9);
+  const auto on_gpu = sizes(problem, 10, 1);
+  for (std::size_t i = 0; i < on_gpu.size(); ++i) CHECK((on_gpu[i] <= 9) == (i % 2 == 0));
+  for (const std::int64_t size : on_gpu) CHECK(size <= 109);
+  CHECK(sizes(problem_with({range(100, 109)}), 6, 1, DeviceKind::emulator).empty());
+}
+
+TEST_CASE(
+    "shapes are drawn again until the constraints hold, and where they cannot an error names the range") {
+  ProblemInstance problem = problem_with({range(1, 1000)});
+  problem.definition.constraints = {"N % 7 == 0"};
+  for (const std::int64_t size : sizes(problem, 50, 1)) CHECK(size % 7 == 0);
+  problem.definition.constraints = {"N > 1000"};
+  try {
+    static_cast<void>(sizes(problem, 1, 1));
+    FAIL("a shape was drawn");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    CHECK(std::string(error.what()).find("'any'") != std::string::npos);
+    CHECK(std::string(error.what()).find("N > 1000") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ak::codegen
