@@ -165,9 +165,9 @@ TEST_CASE("an expectation that is missed, or has no value, is in the report and 
   Experiment box;
   const std::string file = box.write(
       "sums.json", manifest(R"(, "max_evaluations": 1)",
-                            R"([{"name": "many", "sql": "SELECT count(*) FROM evaluations", "at_least": 100},
+                            R"([{"name": "many", "sql": "SELECT count(*) FROM variants", "at_least": 100},
                                 {"name": "none", "sql": "SELECT NULL", "at_most": 1},
-                                {"name": "one", "sql": "SELECT count(*) FROM evaluations", "at_least": 1, "at_most": 1}])"));
+                                {"name": "one", "sql": "SELECT count(*) FROM variants", "at_least": 1, "at_most": 1}])"));
   const ProgramResult result = box.start(file);
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::expectation));
