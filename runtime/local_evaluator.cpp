@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "core/floor.h"
 #include "core/hash.h"
 #include "core/stats.h"
 #include "core/suggest.h"
@@ -88,6 +89,13 @@ std::vector<std::string> device_command(const EvaluatorOptions& options) {
   return with_role(std::move(command), "device");
 }
 
+const Workload& workload_of(const Job& job, const Measurement& measurement) {
+  const auto found = std::ranges::find_if(
+      job.plans, [&](const WorkloadPlan& plan) { return plan.workload->name == measurement.workload; });
+  AK_ASSERT(found != job.plans.end(), "a device answers for the workloads of its task");
+  return *found->workload;
+}
+
 /// A number from a hash's first digits.
 std::size_t number_of(const std::string& hash) { return std::stoul(hash.substr(0, 8), nullptr, 16); }
 
@@ -133,6 +141,7 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] std::optional<double> incumbent_ns(const Job& job, const std::string& workload);
   void on_device_finished(DeviceLine& line, DeviceFinish finish);
   static void take_baseline(DeviceLine& line, DeviceAnswer answer);
+  [[nodiscard]] std::optional<Outcome> faster_than_possible(const Job& job) const;
   void score(Job& job);
   [[nodiscard]] std::string program_key(const Job& job) const;
   [[nodiscard]] bool reuse(Job& job);
@@ -439,6 +448,9 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
                                           .line = 0,
                                           .column = 0});
   }
+  if (answer.outcome.status == Status::ok) {
+    if (auto impossible = faster_than_possible(job)) answer.outcome = std::move(*impossible);
+  }
   const bool good = answer.outcome.status == Status::ok;
   job.result.outcome = answer.outcome;
   if (good) score(job);
@@ -462,16 +474,30 @@ void LocalEvaluator::take_baseline(DeviceLine& line, DeviceAnswer answer) {
   if (answer.outcome.status == Status::ok) history.notes = std::move(answer.outcome.diagnostics);
 }
 
+std::optional<Outcome> LocalEvaluator::faster_than_possible(const Job& job) const {
+  if (options_.device != DeviceKind::cuda) return std::nullopt;
+  for (const Measurement& measurement : job.result.measurements) {
+    if (!measurement.cold) continue;  // what lies in a cache may be read faster
+    const Floor floor = floor_of(*job.request.problem, workload_of(job, measurement), facts_);
+    if (measurement.median_ns >= floor.time_ns) continue;
+    return Outcome{.status = Status::below_floor,
+                   .stage = StageId::verdict,
+                   .message = fmt::format(
+                       "{:.4g} us on workload {} is less than the hardware can need: {:.4g} us for {}. "
+                       "Either work is left "
+                       "out, or the problem's flops, bytes_read or bytes_written say too much",
+                       measurement.median_ns / 1e3, measurement.workload, floor.time_ns / 1e3, floor.reason),
+                   .diagnostics = {}};
+  }
+  return std::nullopt;
+}
+
 void LocalEvaluator::score(Job& job) {
   std::vector<double> medians, weights;
   std::map<std::string, double> by_workload;
   for (const Measurement& measurement : job.result.measurements) {
-    const auto found = std::find_if(job.plans.begin(), job.plans.end(), [&](const WorkloadPlan& p) {
-      return p.workload->name == measurement.workload;
-    });
-    AK_ASSERT(found != job.plans.end(), "a device answers for the workloads of its task");
     medians.push_back(measurement.median_ns);
-    weights.push_back(found->workload->weight);
+    weights.push_back(workload_of(job, measurement).weight);
     by_workload[measurement.workload] = measurement.median_ns;
   }
   if (medians.empty() || *std::min_element(medians.begin(), medians.end()) <= 0) return;
