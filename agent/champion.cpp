@@ -4,46 +4,14 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <set>
-#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "core/stats.h"
 
 namespace ak::agent {
 namespace {
-
-constexpr double kLeastGain = 0.005;  // below this, timer resolution and clock drift decide (docs/search.md)
-
-double weight_of(const ProblemInstance& problem, std::string_view workload) {
-  const auto found = std::ranges::find(problem.workloads, workload, &Workload::name);
-  return found == problem.workloads.end() ? 1 : found->weight;
-}
-
-/// Interval of the score: weighted geometric means of the interval bounds. Just the score where no workload
-/// has one.
-Interval score_interval(const Completed& completed) {
-  std::vector<double> lows, highs, weights;
-  std::set<std::string_view> seen;  // the first timing of a workload is the one in the score
-  for (const Measurement& m : completed.result.measurements) {
-    if (m.role != MeasurementRole::candidate || m.ci_low_ns <= 0 || m.ci_high_ns <= 0) continue;
-    if (!seen.insert(m.workload).second) continue;
-    lows.push_back(m.ci_low_ns);
-    highs.push_back(m.ci_high_ns);
-    weights.push_back(weight_of(*completed.request.problem, m.workload));
-  }
-  if (lows.empty()) return {*completed.result.score_ns, *completed.result.score_ns};
-  return {weighted_geometric_mean(lows, weights), weighted_geometric_mean(highs, weights)};
-}
-
-bool faster(const Completed& challenger, const Completed& champion) {
-  if (!champion.result.score_ns) return challenger.result.score_ns.has_value();
-  if (!challenger.result.score_ns) return false;
-  if (*challenger.result.score_ns > *champion.result.score_ns * (1 - kLeastGain)) return false;
-  return score_interval(challenger).high < score_interval(champion).low;
-}
 
 /// Sorts better builds first.
 std::tuple<bool, double, int> build_rank(const EvaluationResult& result) {
@@ -76,21 +44,59 @@ bool passed(const EvaluationResult& result, Depth depth) {
   return result.outcome.status == Status::ok;
 }
 
-bool Champion::beats(const Completed& challenger, int iteration) const {
+bool Champion::seems_faster(const Entry& entry) const {
+  const std::optional<double>& score_ns = entry.completed.result.score_ns;
+  return score_ns && (!score_ns_ || *score_ns <= *score_ns_ * (1 - kLeastGain));
+}
+
+bool Champion::beats(const Entry& entry) const {
   if (!best_) return true;
   if (depth_ == Depth::check) return false;
-  if (depth_ == Depth::time) return faster(challenger, best_->completed);
-  return std::tuple(build_rank(challenger.result), iteration) <
+  if (depth_ == Depth::time) return seems_faster(entry);
+  return std::tuple(build_rank(entry.completed.result), entry.iteration) <
          std::tuple(build_rank(best_->completed.result), best_->iteration);
 }
 
-bool Champion::offer(const Completed& challenger, int iteration, RowId variant) {
-  if (!passed(challenger.result, depth_)) return false;
-  const Entry entry{challenger, iteration, variant};
+void Champion::lead(Entry entry) {
+  score_ns_ = entry.completed.result.score_ns;
+  best_ = std::move(entry);
+}
+
+Standing Champion::offer(const Completed& candidate, int iteration, RowId variant) {
+  if (!passed(candidate.result, depth_)) return Standing::behind;
+  Entry entry{candidate, iteration, variant};
   keep(entry);
-  if (!beats(challenger, iteration)) return false;
-  best_ = entry;
-  return true;
+  if (!beats(entry)) return Standing::behind;
+  if (noisy_ && best_) {
+    challengers_.insert(std::ranges::upper_bound(challengers_, entry, lower_score), std::move(entry));
+    return Standing::challenges;
+  }
+  lead(std::move(entry));
+  return Standing::leads;
+}
+
+const Completed* Champion::next_challenger() {
+  AK_ASSERT(!contender_, "one challenge at a time");
+  std::erase_if(challengers_, [&](const Entry& entry) { return !seems_faster(entry); });
+  if (challengers_.empty()) return nullptr;
+  contender_ = std::move(challengers_.front());
+  challengers_.erase(challengers_.begin());
+  return &contender_->completed;
+}
+
+bool Champion::settle(const std::optional<PairedVerdict>& verdict) {
+  AK_ASSERT(contender_, "there is a challenge to settle");
+  Entry entry = *std::exchange(contender_, std::nullopt);
+  if (!verdict) return false;
+  if (verdict->faster) lead(std::move(entry));
+  score_ns_ = verdict->faster ? verdict->challenger_ns : verdict->champion_ns;
+  return verdict->faster;
+}
+
+void Champion::replace_result(EvaluationResult result) {
+  AK_ASSERT(best_, "there is a champion to measure again");
+  score_ns_ = result.score_ns;
+  best_->completed.result = std::move(result);
 }
 
 bool Champion::lower_score(const Entry& a, const Entry& b) {
@@ -114,15 +120,14 @@ void Champion::disqualify() {
   AK_ASSERT(best_, "only a champion can be disqualified");
   std::erase_if(ranking_, [&](const Entry& entry) { return entry.iteration == best_->iteration; });
   best_.reset();
-  if (!ranking_.empty()) best_ = ranking_.front();
+  score_ns_.reset();
+  if (!ranking_.empty()) lead(ranking_.front());
 }
 
 std::optional<RowId> Champion::variant() const {
   return best_ ? std::optional(best_->variant) : std::nullopt;
 }
 
-std::optional<double> Champion::score_ns() const {
-  return best_ ? best_->completed.result.score_ns : std::nullopt;
-}
+std::optional<double> Champion::score_ns() const { return score_ns_; }
 
 }  // namespace ak::agent

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "agent/paired_comparison.h"
 #include "core/evaluation.h"
 #include "core/store.h"
 
@@ -13,16 +15,22 @@ namespace ak::agent {
 /// passes when it carries what the earlier evaluation of the same kernel found.
 [[nodiscard]] bool passed(const EvaluationResult& result, Depth depth);
 
+/// What an offer came to.
+enum class Standing : std::uint8_t {
+  behind,
+  challenges,  ///< seems faster than the champion; the two are to be timed in pairs
+  leads
+};
+
 /// The best candidate so far.
 ///
-/// - Depth::time: lowest score. A challenger must be at least 0.5 % faster, and its 95 % interval must lie
-/// below the
-///   champion's (both as weighted geometric means over the timed workloads). This is the interim rule for
-///   candidates that were timed at different moments; timing the two in pairs will replace it.
+/// - Depth::time: lowest score. On a device whose times are noisy a challenger whose score is 0.5 % lower
+/// must
+///   also win when the two are timed in pairs (docs/search.md); where costs are exact it leads at once.
 /// - Depth::check: the first that passed.
 /// - Depth::build: no spills before spills, then higher occupancy, then fewer registers, then proposed
-/// earlier; so the
-///   order in which builds end does not matter.
+/// earlier; so
+///   the order in which builds end does not matter.
 class Champion {
  public:
   /// Of each template (candidate name) so many that passed are kept to follow a champion that is
@@ -30,19 +38,31 @@ class Champion {
   /// out the others.
   static constexpr int kKeptOfTemplate = 8;
 
-  explicit Champion(Depth depth) : depth_(depth) {}
+  /// @param noisy times of this device are measured, not computed
+  Champion(Depth depth, bool noisy) : depth_(depth), noisy_(noisy && depth == Depth::time) {}
 
-  /// Keeps a copy when `challenger` takes the lead; says whether it did.
+  /// Keeps a copy of what passed.
   /// @param iteration number of the proposal, for ties between builds
-  bool offer(const Completed& challenger, int iteration, RowId variant);
+  Standing offer(const Completed& candidate, int iteration, RowId variant);
+
+  /// The fastest of those that challenge the champion, or null; those that no longer seem faster are
+  /// forgotten. It stays the one to settle until settle(). Valid until then.
+  [[nodiscard]] const Completed* next_challenger();
+  /// Ends the challenge of the last next_challenger(). @param verdict of timing it in pairs with the
+  /// champion; nothing: it came to none. True when it leads now.
+  bool settle(const std::optional<PairedVerdict>& verdict);
+
+  /// The champion's results are these from now on: it was measured again.
+  void replace_result(EvaluationResult result);
 
   /// Takes the champion out of the running. Of those kept the one with the lowest score leads now; without
   /// scores the earliest.
   void disqualify();
 
-  /// Null when there is none; valid until the next offer() or disqualify().
+  /// Null when there is none; valid until the next call that is not const.
   [[nodiscard]] const Completed* best() const { return best_ ? &best_->completed : nullptr; }
   [[nodiscard]] std::optional<RowId> variant() const;
+  /// By the latest and most careful measurement, which may not be the one in best().
   [[nodiscard]] std::optional<double> score_ns() const;
 
  private:
@@ -52,12 +72,18 @@ class Champion {
     RowId variant;
   };
   [[nodiscard]] static bool lower_score(const Entry& a, const Entry& b);
-  [[nodiscard]] bool beats(const Completed& challenger, int iteration) const;
+  [[nodiscard]] bool seems_faster(const Entry& entry) const;
+  [[nodiscard]] bool beats(const Entry& entry) const;
+  void lead(Entry entry);
   void keep(const Entry& entry);
 
   Depth depth_;
+  bool noisy_;
   std::optional<Entry> best_;
-  std::vector<Entry> ranking_;  ///< the champion and what may follow it, best first
+  std::optional<double> score_ns_;  ///< the champion's
+  std::vector<Entry> challengers_;  ///< fastest first
+  std::optional<Entry> contender_;  ///< of them the one that is being timed in pairs
+  std::vector<Entry> ranking_;      ///< the champion and what may follow it, best first
 };
 
 }  // namespace ak::agent

@@ -3,16 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "agent/evaluate_one.h"
 #include "agent/seeds.h"
 #include "codegen/held_out.h"
 #include "core/hash.h"
 
 namespace ak::agent {
 namespace {
-
-constexpr auto kPollInterval = std::chrono::milliseconds(100);  // how late Ctrl-C is noticed
 
 std::string shape_text(const Workload& workload) {
   std::string text = workload.name + ":";
@@ -41,14 +38,7 @@ HeldOutShapes::HeldOutShapes(const LoopOptions& options, Evaluator& evaluator)
 std::optional<Completed> HeldOutShapes::check(const Candidate& candidate, const Clock& clock,
                                               std::chrono::steady_clock::time_point deadline) {
   request_.candidate = candidate;
-  const Ticket ticket = evaluator_.submit(request_);
-  const auto stopped = [&] { return options_.stop_requested && options_.stop_requested->load(); };
-  while (clock.now() < deadline && !stopped()) {
-    auto completed = evaluator_.wait_any(std::min(deadline, clock.now() + kPollInterval));
-    if (completed && completed->ticket == ticket) return completed;
-  }
-  evaluator_.cancel(ticket);
-  return std::nullopt;
+  return evaluate_one(evaluator_, request_, clock, deadline, options_.stop_requested);
 }
 
 }  // namespace ak::agent

@@ -10,7 +10,9 @@
 
 #include "agent/budgets.h"
 #include "agent/champion.h"
+#include "agent/evaluate_one.h"
 #include "agent/held_out_check.h"
+#include "agent/paired_comparison.h"
 #include "agent/proposals.h"
 #include "agent/seeds.h"
 #include "core/error.h"
@@ -20,11 +22,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kPollInterval =
-    std::chrono::milliseconds(100);                   // how late Ctrl-C is noticed: people feel no delay
 constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that ends later is given up
 constexpr int kMaxFailuresInARow =
     5;  // so many candidates do not meet a passing fault of the machine; chosen
+
+constexpr auto kComparisonTime = std::chrono::seconds(30);  // for a handful of pairs at the end; chosen
+constexpr auto kFinalTime = std::chrono::minutes(2);        // for references and libraries besides; chosen
 
 // Enough for a slow machine to build references and for a few candidates (chosen); a long search may take as
 // long again.
@@ -43,7 +46,9 @@ class Run {
 
   void search();
   void drain();
+  void settle_challenges();
   void check_held_out();
+  [[nodiscard]] bool confirm_leader();
   [[nodiscard]] LoopResult finish();
   void abandon(std::string_view reason);
 
@@ -63,7 +68,10 @@ class Run {
   StoredEvaluation commit(const Completed& completed, int iteration, std::string arm);
   void learn(const Completed& completed, const Flight& flight);
   [[nodiscard]] std::string held_out_obstacle() const;
-  [[nodiscard]] std::string check_leader(HeldOutShapes& shapes, steady_clock::time_point deadline);
+  [[nodiscard]] std::string check_leader(steady_clock::time_point deadline);
+  void start_comparison();
+  [[nodiscard]] bool take_comparison(Completed& completed);
+  [[nodiscard]] std::string final_obstacle() const;
   void count_failures(const Completed& completed);
   void report(const Completed& completed, bool new_best);
   void stop_clock() { spent_.wall = clock_.now() - start_; }
@@ -80,6 +88,8 @@ class Run {
   Spent spent_;
   LoopResult result_;
   std::unordered_map<Ticket, Flight> in_flight_;
+  std::optional<HeldOutShapes> shapes_;  ///< of this session; drawn when first needed
+  std::optional<Ticket> comparison_;     ///< of a challenger with the champion, in flight
   int iterations_ = 0;
   int failures_in_a_row_ = 0;
   steady_clock::time_point start_;
@@ -94,7 +104,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       depth_(capabilities_.executes ? options.depth : Depth::build),
       input_seed_(derive_seed(options.seed, 0)),
       proposals_(options, capabilities_.device),
-      champion_(depth_),
+      champion_(depth_, capabilities_.device.kind == DeviceKind::cuda),
       start_(clock.now()) {
   result_.progress.space_points = proposals_.space_points();
   result_.session =
@@ -104,12 +114,13 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
 void Run::search() {
   while (!should_stop()) {
     fill();
+    start_comparison();
     if (in_flight_.empty()) {
       result_.stop_reason = "space exhausted";
       return;
     }
     auto completed = evaluator_.wait_any(wait_deadline());
-    if (!completed) continue;
+    if (!completed || take_comparison(*completed)) continue;
     const auto flight = take_flight(completed->ticket);
     if (!flight) continue;  // left over from an earlier run with this evaluator
     absorb(*completed, *flight);
@@ -173,7 +184,7 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight);
-  const bool new_best = champion_.offer(completed, flight.iteration, stored.variant);
+  const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
   if (flight.proposal.is_start && flight.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
 }
@@ -220,6 +231,42 @@ void Run::count_failures(const Completed& completed) {
        failures_in_a_row_, completed.result.outcome.message);
 }
 
+/// Beside the search, and not counted as part of it.
+void Run::start_comparison() {
+  if (comparison_) return;
+  const Completed* challenger = champion_.next_challenger();
+  if (challenger == nullptr) return;
+  EvaluationRequest request = challenger->request;
+  request.rival = std::make_shared<const Candidate>(champion_.best()->request.candidate);
+  request.tag = fmt::format("{}", *champion_.variant());  // what the view `comparisons` shows
+  request.priority = 1;
+  comparison_ = evaluator_.submit(std::move(request));
+}
+
+bool Run::take_comparison(Completed& completed) {
+  if (completed.ticket != comparison_) return false;
+  comparison_.reset();
+  const auto verdict = judge_pairs(completed);
+  if (verdict) completed.result.outcome.message = verdict->text();
+  if (!inconclusive(completed.result)) commit(completed, iterations_++, "comparison");
+  if (champion_.settle(verdict) && options_.on_new_best) options_.on_new_best(*champion_.best());
+  return true;
+}
+
+/// What the search left undecided.
+void Run::settle_challenges() {
+  const auto deadline = clock_.now() + kComparisonTime;
+  for (start_comparison(); comparison_; start_comparison()) {
+    note_interrupt();
+    auto completed = evaluator_.wait_any(std::min(deadline, clock_.now() + kPollInterval));
+    if (completed) static_cast<void>(take_comparison(*completed));
+    if (!comparison_ || (clock_.now() < deadline && !result_.interrupted)) continue;
+    evaluator_.cancel(*comparison_);
+    comparison_.reset();
+    return;
+  }
+}
+
 /// Cancels what is in flight and keeps what ended all the same.
 void Run::drain() {
   for (const auto& [ticket, flight] : in_flight_) evaluator_.cancel(ticket);
@@ -227,6 +274,7 @@ void Run::drain() {
   while (!in_flight_.empty()) {
     auto completed = evaluator_.wait_any(deadline);
     if (!completed) break;
+    if (take_comparison(*completed)) continue;
     const auto flight = take_flight(completed->ticket);
     if (flight && !inconclusive(completed->result)) absorb(*completed, *flight);
   }
@@ -245,20 +293,19 @@ void Run::check_held_out() {
   stop_clock();  // what follows is no search
   report.note = held_out_obstacle();
   if (!report.note.empty()) return;
-  HeldOutShapes shapes(options_, evaluator_);
-  report.shapes = shapes.count();
-  report.drawn = shapes.text();
+  if (!shapes_) shapes_.emplace(options_, evaluator_);
+  report.shapes = shapes_->count();
+  report.drawn = shapes_->text();
   if (report.shapes == 0) report.note = "the problem has no ranges of held-out shapes for this device";
   const auto deadline = clock_.now() + std::max<steady_clock::duration>(kHeldOutTime, spent_.wall);
-  while (champion_.best() && report.note.empty() && !report.passed)
-    report.note = check_leader(shapes, deadline);
+  while (champion_.best() && report.note.empty() && !report.passed) report.note = check_leader(deadline);
 }
 
 /// One evaluation on held-out shapes; the leader passes or is disqualified. Says why neither could be told.
-std::string Run::check_leader(HeldOutShapes& shapes, steady_clock::time_point deadline) {
+std::string Run::check_leader(steady_clock::time_point deadline) {
   HeldOutReport& report = result_.held_out;
   for (const bool last : {false, true}) {
-    const auto completed = shapes.check(champion_.best()->request.candidate, clock_, deadline);
+    const auto completed = shapes_->check(champion_.best()->request.candidate, clock_, deadline);
     note_interrupt();
     if (!completed) return result_.interrupted ? "interrupted" : "out of time";
     commit(*completed, iterations_++, "held_out");
@@ -271,6 +318,43 @@ std::string Run::check_leader(HeldOutShapes& shapes, steady_clock::time_point de
   ++report.disqualified;
   champion_.disqualify();
   return "";
+}
+
+/// Why the leader is not measured again, or nothing.
+std::string Run::final_obstacle() const {
+  if (capabilities_.device.kind != DeviceKind::cuda || depth_ != Depth::time) return "no time was measured";
+  if (!champion_.best()) return "no candidate passed";
+  return result_.interrupted ? "interrupted" : "";
+}
+
+/// Measures the leader in a fresh process. False when it failed there and another leads, if any.
+bool Run::confirm_leader() {
+  FinalMeasurement& report = result_.final_measurement;
+  report.note = final_obstacle();
+  if (!report.note.empty()) return true;
+  EvaluationRequest request = champion_.best()->request;
+  request.fresh_process = true;
+  request.incumbent_ns.reset();
+  auto completed = evaluate_one(evaluator_, std::move(request), clock_, clock_.now() + kFinalTime,
+                                options_.stop_requested);
+  note_interrupt();
+  if (!completed) {
+    report.note = result_.interrupted ? "interrupted" : "out of time";
+    return true;
+  }
+  commit(*completed, iterations_++, "final");
+  const Outcome& outcome = completed->result.outcome;
+  if (outcome.status == Status::ok) {
+    report.search_ns = champion_.score_ns();
+    champion_.replace_result(std::move(completed->result));
+    return true;
+  }
+  report.note = fmt::format("{}: {}", to_string(outcome.status), outcome.message);
+  if (!info(outcome.status).candidate_fault) return true;
+  ++result_.held_out.disqualified;
+  result_.held_out.passed = false;
+  champion_.disqualify();
+  return false;
 }
 
 LoopResult Run::finish() {
@@ -301,7 +385,9 @@ LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantSto
   try {
     run.search();
     run.drain();
-    run.check_held_out();
+    run.settle_challenges();
+    do run.check_held_out();
+    while (!run.confirm_leader());
     return run.finish();
   } catch (const std::exception& error) {
     run.abandon(error.what());

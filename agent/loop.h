@@ -55,11 +55,19 @@ struct LoopOptions {
 
 /// The last check of a session: is the leader right on shapes that nobody could know?
 struct HeldOutReport {
-  int shapes = 0;        ///< so many were drawn
-  bool passed = false;   ///< the champion is right on all of them
-  int disqualified = 0;  ///< candidates that were right on every listed shape and not on these
-  std::string drawn;     ///< "held_out_1: N=77; held_out_2: N=1000"
-  std::string note;      ///< why the champion was not checked; empty when it was
+  int shapes = 0;       ///< so many were drawn
+  bool passed = false;  ///< the champion is right on all of them
+  int disqualified =
+      0;  ///< candidates that were right in the search and then not on these, or not in a fresh process
+  std::string drawn;  ///< "held_out_1: N=77; held_out_2: N=1000"
+  std::string note;   ///< why the champion was not checked; empty when it was
+};
+
+/// The last measurement of a session: the champion in a device process of its own, with the baselines beside
+/// it. The lowest of many times is lower than what its kernel takes; this one was not chosen for being low.
+struct FinalMeasurement {
+  std::optional<double> search_ns;  ///< what the search had for it
+  std::string note;                 ///< why it was not measured again; empty when it was
 };
 
 struct LoopResult {
@@ -69,15 +77,18 @@ struct LoopResult {
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
   HeldOutReport held_out;
+  FinalMeasurement final_measurement;  ///< whose results `best` has where there are some
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;
 };
 
 /// One session: ask the strategy, evaluate, commit, learn, until a budget ends it; then check the leader on
-/// held-out shapes, and while it fails there the next best. Keeps `useful_in_flight`
-/// requests submitted, but no more than `max_in_flight`. Every completed evaluation is committed before the
-/// strategy is told. Throws Error when the environment failed; the session row then ends as "failed".
+/// held-out shapes, and while it fails there the next best; then measure it once more in a fresh process. On
+/// a GPU a candidate takes the lead only after it was timed in pairs with the leader (docs/search.md). Keeps
+/// `useful_in_flight` requests submitted, but no more than `max_in_flight`. Every completed evaluation is
+/// committed before the strategy is told. Throws Error when the environment failed; the session row then ends
+/// as "failed".
 [[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
                                   const Clock& clock);
 

@@ -281,6 +281,8 @@ struct ExplanationWriter {
                           fmt::join(row.distributions, ", "), row.worst->max_error, row.worst->distribution,
                           row.worst->tolerance, 100 * ratio(*row.worst), row.failed > 0 ? " FAILED" : "");
     }
+    if (!run.final_measurement.empty())
+      text += fmt::format("\nThe kernel was {}.\n", cell(run.final_measurement));
     if (!run.held_out.empty())
       text += fmt::format("\nHeld-out shapes, drawn when the search had ended: {}.\n", cell(run.held_out));
     return text + tolerance_words();

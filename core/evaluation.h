@@ -29,6 +29,10 @@ struct EvaluationRequest {
   std::uint64_t seed = 0;              ///< of inputs; the run's secret seed
   std::optional<double>
       incumbent_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
+  /// Nothing is checked but what was timed: the candidate and this one are timed in turns
+  /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
+  std::shared_ptr<const Candidate> rival = {};
+  bool fresh_process = false;  ///< in a device process that has run no other candidate; never a duplicate
   std::chrono::milliseconds deadline{60'000};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
@@ -71,7 +75,10 @@ struct Measurement {
   bool truncated = false;  ///< stopped before the error target: time budget or hopelessly slow
   double median_ns = 0, ci_low_ns = 0,
          ci_high_ns = 0;  ///< per call of the launch sequence; 95 % interval of the median
+  std::vector<std::uint32_t> throttled = {};  ///< samples (indices) taken while heat or power held the clocks
+                                              ///< down; the median leaves them out where they are the fewer
   int sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;
+  double power_w = 0;
   std::string throttle_reasons;
   Counts counts = {};                      ///< of method "emulator"; else empty
   std::map<int, Counts> line_counts = {};  ///< the same by line of the candidate's file

@@ -16,10 +16,10 @@ struct Rates {
   int float64, tf32, half, byte;  ///< operations a clock and SM; half: 16-bit types, byte: fp8 and int8
 };
 
-// Peak rates of NVIDIA's data sheets over SMs and boost clock, rounded up to a power of two: A100 312 TFLOP/s in
-// 16 bits of 108 SMs at 1.41 GHz; A40 150 of 84 at 1.74; L40S 362 of 142 at 2.52; H100 SXM 989 of 132 at 1.83;
-// B200 2250 of 148 at 1.97 (sm_103 and sm_110 alike); RTX 5090 419 of 170 at 2.41. float64 of sm_80, 90, 100 is
-// the matrix units'.
+// Peak rates of NVIDIA's data sheets over SMs and boost clock, rounded up to a power of two: A100 312 TFLOP/s
+// in 16 bits of 108 SMs at 1.41 GHz; A40 150 of 84 at 1.74; L40S 362 of 142 at 2.52; H100 SXM 989 of 132
+// at 1.83; B200 2250 of 148 at 1.97 (sm_103 and sm_110 alike); RTX 5090 419 of 170 at 2.41. float64 of sm_80,
+// 90, 100 is the matrix units'.
 constexpr std::array<Rates, 6> kRates{{
     {80, 80, 128, 1024, 2048, 4096},
     {86, 88, 4, 512, 1024, 2048},
@@ -31,14 +31,19 @@ constexpr std::array<Rates, 6> kRates{{
 
 int rate_of(const Rates& rates, DType dtype) {
   switch (dtype) {
-    case DType::float64: return rates.float64;
-    case DType::float32: return rates.tf32;
+    case DType::float64:
+      return rates.float64;
+    case DType::float32:
+      return rates.tf32;
     case DType::float16:
-    case DType::bfloat16: return rates.half;
+    case DType::bfloat16:
+      return rates.half;
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
-    case DType::int8: return rates.byte;
-    default: return 0;  // no table of data sheets gives them
+    case DType::int8:
+      return rates.byte;
+    default:
+      return 0;  // no table of data sheets gives them
   }
 }
 

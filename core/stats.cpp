@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <random>
 #include <vector>
 
 #include "core/error.h"
@@ -31,6 +33,30 @@ std::size_t values_outside(std::size_t count) {
   return 0;
 }
 
+constexpr std::size_t kResamples = 2'000;  // for 99 % intervals: 10 resamples lie beyond either end
+constexpr double kOutside = 0.005;         // of the resamples, at either end
+
+struct LogRatios {
+  std::vector<double> values;
+  double weight;
+};
+
+LogRatios log_ratios(const PairedSamples& samples) {
+  AK_ASSERT(samples.challenger_ns.size() == samples.champion_ns.size() && !samples.champion_ns.empty(),
+            "samples come in pairs");
+  LogRatios result{{}, samples.weight};
+  for (std::size_t i = 0; i < samples.champion_ns.size(); ++i)
+    result.values.push_back(std::log(samples.challenger_ns[i] / samples.champion_ns[i]));
+  return result;
+}
+
+// Of pairs drawn with replacement.
+double resampled_median(const std::vector<double>& values, std::mt19937_64& generator) {
+  std::vector<double> drawn(values.size());
+  for (double& value : drawn) value = values[generator() % values.size()];
+  return median(drawn);
+}
+
 }  // namespace
 
 double median(std::span<const double> values) {
@@ -47,6 +73,28 @@ Interval median_interval_95(std::span<const double> values) {
   // %.
   const std::size_t rank = std::max<std::size_t>(values_outside(ordered.size()), 1);
   return {ordered[rank - 1], ordered[ordered.size() - rank]};
+}
+
+PairedRatio paired_ratio(std::span<const PairedSamples> workloads) {
+  AK_ASSERT(!workloads.empty(), "a comparison is of one workload at least");
+  std::vector<LogRatios> logs;
+  std::transform(workloads.begin(), workloads.end(), std::back_inserter(logs), log_ratios);
+  double total_weight = 0;
+  for (const LogRatios& one : logs) total_weight += one.weight;
+  AK_ASSERT(total_weight > 0, "a weight is positive");
+  const auto combined = [&](auto median_of) {
+    double sum = 0;
+    for (const LogRatios& one : logs) sum += one.weight * median_of(one.values);
+    return std::exp(sum / total_weight);
+  };
+  std::mt19937_64 generator(1);  // any seed will do, as long as it is always the same
+  std::vector<double> resampled(kResamples);
+  for (double& ratio : resampled)
+    ratio = combined([&](const auto& values) { return resampled_median(values, generator); });
+  std::sort(resampled.begin(), resampled.end());
+  const auto outside = static_cast<std::size_t>(kOutside * kResamples);
+  return {.ratio = combined([](const auto& values) { return median(values); }),
+          .interval = {resampled[outside], resampled[kResamples - 1 - outside]}};
 }
 
 double weighted_geometric_mean(std::span<const double> values, std::span<const double> weights) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace ak {
 
@@ -15,6 +16,21 @@ struct Interval {
 /// 95 % interval of the median from order statistics (binomial; no distribution assumed). With fewer than 6
 /// values it is the whole range.
 [[nodiscard]] Interval median_interval_95(std::span<const double> values);
+
+/// Times of two kernels taken in turns: the i-th of each were taken one right after the other.
+struct PairedSamples {
+  std::vector<double> challenger_ns, champion_ns;  ///< of equal length
+  double weight = 1;                               ///< of this workload, as in the score
+};
+struct PairedRatio {
+  double ratio =
+      1;  ///< challenger over champion: weighted geometric mean of the medians of each workload's ratios
+  Interval interval;  ///< 99 % interval of it
+};
+/// Percentile bootstrap over pairs (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter
+/// 13); the same samples always give the same interval. At least one workload, and one pair of positive times
+/// in each.
+[[nodiscard]] PairedRatio paired_ratio(std::span<const PairedSamples> workloads);
 
 /// exp of the weighted mean of logs. Both spans the same length, values > 0, weights >= 0 with a positive
 /// sum.

@@ -455,8 +455,9 @@ void SqliteStore::measurement_rows(RowId evaluation, const EvaluationRecord& rec
         .prepare(
             "INSERT INTO measurements (uid, evaluation_id, workload_id, role, label, method, cold, samples, "
             "launches_per_sample, truncated, median_ns, ci_low_ns, "
-            "ci_high_ns, sm_clock_mhz, memory_clock_mhz, temperature_c, throttle_reasons) VALUES "
-            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+            "ci_high_ns, sm_clock_mhz, memory_clock_mhz, temperature_c, throttle_reasons, power_w, "
+            "throttled) VALUES "
+            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
         .bind(1, Blob(uid))
         .bind(2, evaluation)
         .bind(3, workload_of(m.workload, record, session))
@@ -474,6 +475,8 @@ void SqliteStore::measurement_rows(RowId evaluation, const EvaluationRecord& rec
         .bind(15, known(m.memory_clock_mhz))
         .bind(16, known(m.temperature_c))
         .bind(17, m.throttle_reasons)
+        .bind(18, positive(m.power_w))
+        .bind(19, m.throttled.empty() ? std::nullopt : std::optional(Json(m.throttled).dump()))
         .run();
   }
 }

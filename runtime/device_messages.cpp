@@ -136,6 +136,7 @@ Json task_json(const WorkloadTask& task) {
             {"time", task.time},
             {"separate_outputs", task.separate_outputs}};
   if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
+  if (task.rival_plan) json["rival_plan"] = ak::to_json(*task.rival_plan);
   return json;
 }
 
@@ -147,6 +148,7 @@ WorkloadTask task_from(const Json& json) {
                     .incumbent_ns = {},
                     .separate_outputs = json.at("separate_outputs")};
   if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
+  if (json.contains("rival_plan")) task.rival_plan = resolved_plan_from_json(json.at("rival_plan"));
   return task;
 }
 
@@ -221,7 +223,9 @@ Json measurement_json(const Measurement& measurement) {
           {"sm_clock_mhz", measurement.sm_clock_mhz},
           {"memory_clock_mhz", measurement.memory_clock_mhz},
           {"temperature_c", measurement.temperature_c},
+          {"power_w", measurement.power_w},
           {"throttle_reasons", measurement.throttle_reasons},
+          {"throttled", measurement.throttled},
           {"counts", measurement.counts},
           {"line_counts", line_counts_json(measurement.line_counts)}};
 }
@@ -238,9 +242,11 @@ Measurement measurement_from(const Json& json) {
           .median_ns = json.at("median_ns"),
           .ci_low_ns = json.at("ci_low_ns"),
           .ci_high_ns = json.at("ci_high_ns"),
+          .throttled = json.at("throttled").get<std::vector<std::uint32_t>>(),
           .sm_clock_mhz = json.at("sm_clock_mhz"),
           .memory_clock_mhz = json.at("memory_clock_mhz"),
           .temperature_c = json.at("temperature_c"),
+          .power_w = json.at("power_w"),
           .throttle_reasons = json.at("throttle_reasons"),
           .counts = json.at("counts").get<Counts>(),
           .line_counts = line_counts_from(json.at("line_counts"))};
@@ -309,6 +315,7 @@ OpenProblem open_problem_from_json(const Json& json) {
 
 Json to_json(const DeviceTask& task) {
   return {{"image", image_json(task.image)},
+          {"rival", image_json(task.rival)},
           {"seed", task.seed},
           {"workloads", array_json(task.workloads, task_json)},
           {"budget", budget_json(task.budget)},
@@ -318,6 +325,7 @@ Json to_json(const DeviceTask& task) {
 
 DeviceTask device_task_from_json(const Json& json) {
   return {.image = image_from(json.at("image")),
+          .rival = image_from(json.at("rival")),
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
           .budget = budget_from(json.at("budget")),

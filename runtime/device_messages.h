@@ -67,13 +67,15 @@ struct WorkloadTask {
   ResolvedPlan plan;
   std::vector<std::string> distributions;  ///< to check with; empty: no check
   bool time = false;
-  std::optional<double> incumbent_ns;  ///< of this workload
+  std::optional<double> incumbent_ns;           ///< of this workload
+  std::optional<ResolvedPlan> rival_plan = {};  ///< set where the task has a rival
   /// Outputs that alias inputs get memory of their own: a reference need not work in place.
   bool separate_outputs = false;
 };
 
 struct DeviceTask {
-  KernelImage image;  ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
+  KernelImage image;       ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
+  KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed in turns
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;

@@ -44,6 +44,10 @@ struct Job {
   EvaluationResult result;
   ProblemBuild* problem = nullptr;  ///< null: nothing runs on a device
   std::vector<WorkloadPlan> plans;
+  std::uint64_t rival_ticket = 0;  ///< of the build of request.rival; 0: it has none
+  std::optional<BuildResult> rival_build;
+  std::vector<WorkloadPlan> rival_plans;  ///< of the same workloads, in the same order
+  bool in_fresh_process = false;          ///< the process that request.fresh_process asks for has begun
   TimePoint submitted, built, started;
 };
 
@@ -112,6 +116,7 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] bool executes(const Arch& arch) const;
   ProblemBuild& problem_build(const EvaluationRequest& request);
   void begin(Job& job);
+  void cancel_builds(Ticket ticket);
   void finish(Job& job, Outcome outcome);
   void finish(Job& job, Status status, StageId stage, std::string message) {
     finish(job, {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}});
@@ -121,6 +126,7 @@ class LocalEvaluator final : public Evaluator {
   void on_built(std::uint64_t build, BuildResult result);
   void inspect(Job& job);
   std::optional<Outcome> inspect_plans(Job& job) const;
+  std::optional<Outcome> inspect_rival(Job& job) const;
   [[nodiscard]] std::chrono::milliseconds time_limit(const Job& job) const {
     return job.request.deadline * (options_.device == DeviceKind::emulator ? kEmulatorPatience : 1);
   }
@@ -134,6 +140,7 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] Job* next_for_device();
   void queue_on(DeviceLine& line);
   void requeue_lost_task(DeviceLine& line);
+  void start_afresh(DeviceLine& line, Job& job);
   void mark_started(DeviceLine& line, Job& job);
   void start_on(DeviceLine& line, Job& job);
   void start_baseline(DeviceLine& line, Job& job);
@@ -156,7 +163,7 @@ class LocalEvaluator final : public Evaluator {
 
   Ticket last_ticket_ = 0;
   std::map<Ticket, std::unique_ptr<Job>> jobs_;  ///< in flight
-  std::map<std::uint64_t, Ticket> building_;     ///< build -> job
+  std::map<std::uint64_t, Ticket> building_;     ///< build -> job; one with a rival has two
   std::vector<Ticket> waiting_;                  ///< for a device, in order of arrival
   std::deque<Completed> finished_;
   std::vector<std::unique_ptr<ProblemBuild>> problems_;
@@ -250,6 +257,12 @@ void LocalEvaluator::begin(Job& job) {
   }
   const auto unit = assembler_.candidate(*request.problem, request.candidate, request.arch);
   if (!unit) return finish(job, Status::invalid_candidate, StageId::pre_check, unit.error().message);
+  if (request.rival) {
+    const auto rival = assembler_.candidate(*request.problem, *request.rival, request.arch);
+    if (!rival) return finish(job, Status::infrastructure_error, StageId::pre_check, rival.error().message);
+    job.rival_ticket = pool_.submit(*rival);
+    building_[job.rival_ticket] = job.ticket;
+  }
   building_[pool_.submit(*unit)] = job.ticket;
 }
 
@@ -258,8 +271,18 @@ void LocalEvaluator::finish(Job& job, Outcome outcome) {
   job.result.stage_times.total_ms = ms_between(job.submitted, steady_clock::now());
   const Ticket ticket = job.ticket;
   std::erase(waiting_, ticket);
+  cancel_builds(ticket);
   finished_.push_back({.ticket = ticket, .request = std::move(job.request), .result = std::move(job.result)});
   jobs_.erase(ticket);
+}
+
+// Of a job that ends: one build of a pair may still be under way when the other has failed.
+void LocalEvaluator::cancel_builds(Ticket ticket) {
+  std::erase_if(building_, [&](const auto& entry) {
+    const auto& [build, owner] = entry;
+    if (owner == ticket) pool_.cancel(build);
+    return owner == ticket;
+  });
 }
 
 // ---- builds
@@ -273,17 +296,23 @@ void LocalEvaluator::on_built(std::uint64_t build, BuildResult result) {
   if (found == building_.end()) return;  // cancelled
   Job& job = *jobs_.at(found->second);
   building_.erase(found);
+  if (build == job.rival_ticket) {
+    job.rival_build = std::move(result);
+    if (job.result.build) inspect(job);
+    return;
+  }
   job.built = steady_clock::now();
   StageTimes& times = job.result.stage_times;
   times.build_ms = result.cache_hit ? 0 : result.compile_ms;
   times.queue_ms = std::max(0.0, ms_between(job.submitted, job.built) - times.build_ms);
   job.result.build = std::move(result);
   if (job.result.build->outcome.status != Status::ok) return finish(job, job.result.build->outcome);
-  inspect(job);
+  if (job.rival_ticket == 0 || job.rival_build) inspect(job);
 }
 
 void LocalEvaluator::inspect(Job& job) {
   if (auto wrong = inspect_plans(job)) return finish(job, std::move(*wrong));
+  if (auto wrong = inspect_rival(job)) return finish(job, std::move(*wrong));
   if (job.problem == nullptr) return finish(job, Status::compiled_only, StageId::resources, {});
   waiting_.push_back(job.ticket);
 }
@@ -311,6 +340,26 @@ std::optional<Outcome> LocalEvaluator::inspect_plans(Job& job) const {
   return std::nullopt;
 }
 
+// It was built and ran before; what fails now is the machine's fault.
+std::optional<Outcome> LocalEvaluator::inspect_rival(Job& job) const {
+  const auto& request = job.request;
+  if (!request.rival) return std::nullopt;
+  const auto fault = [](const std::string& message) {
+    return Outcome{.status = Status::infrastructure_error,
+                   .stage = StageId::build,
+                   .message = "what it is compared with: " + message,
+                   .diagnostics = {}};
+  };
+  if (options_.device != DeviceKind::cuda) return fault("only a GPU has times to compare");
+  if (job.rival_build->outcome.status != Status::ok) return fault(job.rival_build->outcome.message);
+  auto plans =
+      resolve_plans(*request.problem, *request.rival,
+                    select_workloads(*request.problem, request.workloads, options_.device), environment_);
+  if (!plans) return fault(plans.error().message);
+  job.rival_plans = std::move(plans).value();
+  return std::nullopt;
+}
+
 // ---- devices
 // ---------------------------------------------------------------------------------------------------
 
@@ -329,8 +378,8 @@ void LocalEvaluator::queue_on(DeviceLine& line) {
   if (line.queued != 0 || line.running == 0 || !line.client.can_queue()) return;
   Job* job = next_for_device();
   while (job != nullptr && reuse(*job)) job = next_for_device();
-  // Another problem is opened between tasks.
-  if (job == nullptr || open_problem(*job) != line.opened) return;
+  // Another problem is opened, and another process started, between tasks.
+  if (job == nullptr || job->request.fresh_process || open_problem(*job) != line.opened) return;
   line.queued = job->ticket;
   std::erase(waiting_, job->ticket);
   line.client.queue(device_task(*job), time_limit(*job));
@@ -350,6 +399,7 @@ void LocalEvaluator::feed(DeviceLine& line) {
   requeue_lost_task(line);
   while (Job* job = next_for_device()) {
     if (reuse(*job)) continue;
+    if (job->request.fresh_process) start_afresh(line, *job);
     line.opened = open_problem(*job);
     line.client.open(line.opened);
     const bool wants_baseline = options_.time_baseline && job->request.depth == Depth::time;
@@ -357,6 +407,13 @@ void LocalEvaluator::feed(DeviceLine& line) {
       return start_baseline(line, *job);
     return start_on(line, *job);
   }
+}
+
+// Its baselines are timed again beside it.
+void LocalEvaluator::start_afresh(DeviceLine& line, Job& job) {
+  if (std::exchange(job.in_fresh_process, true)) return;
+  line.client.abandon();
+  history_[job.request.problem.get()].baseline_timed = false;
 }
 
 void LocalEvaluator::mark_started(DeviceLine& line, Job& job) {
@@ -396,8 +453,10 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                   .workloads = {},
                   .budget = {}};
   task.image.file_name = file_name_of(request.candidate.name);
+  if (request.rival) task.rival = kernel_image(*job.rival_build, options_.device);
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
-  for (const WorkloadPlan& plan : job.plans) {
+  for (std::size_t i = 0; i < job.plans.size(); ++i) {
+    const WorkloadPlan& plan = job.plans[i];
     WorkloadTask one{.workload = plan.workload->name,
                      .plan = plan.plan,
                      .distributions = {},
@@ -410,6 +469,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
     }
     one.time = plan.timed && request.depth == Depth::time;
     if (one.time) one.incumbent_ns = incumbent_ns(job, one.workload);
+    if (request.rival) one.rival_plan = job.rival_plans[i].plan;
     task.workloads.push_back(std::move(one));
   }
   return task;
@@ -454,7 +514,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   const bool good = answer.outcome.status == Status::ok;
   job.result.outcome = answer.outcome;
   if (good) score(job);
-  if (good) remember(job);
+  if (good && !job.request.rival) remember(job);
   if (good && job.request.depth == Depth::time) {
     auto& baselines = history_[job.request.problem.get()].baselines;
     std::move(baselines.begin(), baselines.end(), std::back_inserter(job.result.measurements));
@@ -477,7 +537,8 @@ void LocalEvaluator::take_baseline(DeviceLine& line, DeviceAnswer answer) {
 std::optional<Outcome> LocalEvaluator::faster_than_possible(const Job& job) const {
   if (options_.device != DeviceKind::cuda) return std::nullopt;
   for (const Measurement& measurement : job.result.measurements) {
-    if (!measurement.cold) continue;  // what lies in a cache may be read faster
+    // What lies in a cache may be read faster; a champion has passed here before.
+    if (!measurement.cold || measurement.role != MeasurementRole::candidate) continue;
     const Floor floor = floor_of(*job.request.problem, workload_of(job, measurement), facts_);
     if (measurement.median_ns >= floor.time_ns) continue;
     return Outcome{.status = Status::below_floor,
@@ -496,6 +557,7 @@ void LocalEvaluator::score(Job& job) {
   std::vector<double> medians, weights;
   std::map<std::string, double> by_workload;
   for (const Measurement& measurement : job.result.measurements) {
+    if (measurement.role != MeasurementRole::candidate) continue;
     medians.push_back(measurement.median_ns);
     weights.push_back(workload_of(job, measurement).weight);
     by_workload[measurement.workload] = measurement.median_ns;
@@ -531,6 +593,7 @@ void LocalEvaluator::remember(const Job& job) {
 
 // Tunables that change nothing in the program give the same code and the same launches: measured once.
 bool LocalEvaluator::reuse(Job& job) {
+  if (job.request.rival || job.request.fresh_process) return false;
   const auto found = known_.find(program_key(job));
   if (found == known_.end()) return false;
   const Known& known = found->second;
@@ -591,12 +654,6 @@ void LocalEvaluator::cancel(Ticket ticket) {
          {std::exchange(line.queued, Ticket{0}), std::exchange(line.running, Ticket{0})}) {
       if (other != 0 && other != ticket) waiting_.insert(waiting_.begin(), other);
     }
-  }
-  const auto build = std::find_if(building_.begin(), building_.end(),
-                                  [&](const auto& entry) { return entry.second == ticket; });
-  if (build != building_.end()) {
-    pool_.cancel(build->first);
-    building_.erase(build);
   }
   finish(*found->second, Status::interrupted, StageId::pre_check, "cancelled");
 }

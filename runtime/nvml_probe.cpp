@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 namespace ak::runtime {
@@ -14,6 +16,7 @@ struct Nvml {
   int (*by_uuid)(const char* uuid, void** device) = nullptr;
   int (*clock)(void* device, unsigned type, unsigned* mhz) = nullptr;
   int (*temperature)(void* device, unsigned sensor, unsigned* celsius) = nullptr;
+  int (*power)(void* device, unsigned* milliwatts) = nullptr;
   int (*throttle)(void* device, unsigned long long* reasons) = nullptr;
 };
 
@@ -30,6 +33,7 @@ const Nvml& nvml() {
     find(library, "nvmlDeviceGetHandleByUUID", table.by_uuid);
     find(library, "nvmlDeviceGetClockInfo", table.clock);
     find(library, "nvmlDeviceGetTemperature", table.temperature);
+    find(library, "nvmlDeviceGetPowerUsage", table.power);
     find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.throttle);
     find(library, "nvmlInit_v2", table.init);
     if (table.init == nullptr || table.init() != 0) return Nvml{};
@@ -43,7 +47,8 @@ struct Reason {
   unsigned long long bit;
   std::string_view name;
 };
-constexpr Reason kReasons[] = {{0x4, "power cap"},
+constexpr unsigned long long kPowerCap = 0x4;
+constexpr Reason kReasons[] = {{kPowerCap, "power cap"},
                                {0x8, "hardware slowdown"},
                                {0x20, "software thermal"},
                                {0x40, "hardware thermal"},
@@ -55,10 +60,21 @@ int clock_mhz(void* device, unsigned type) {
   return static_cast<int>(mhz);
 }
 
-std::string reasons_of(void* device) {
+unsigned long long reason_bits(void* device) {
   unsigned long long bits = 0;
+  if (nvml().throttle == nullptr || nvml().throttle(device, &bits) != 0) return 0;
+  return bits;
+}
+
+double power_w(void* device) {
+  unsigned milliwatts = 0;
+  if (nvml().power == nullptr || nvml().power(device, &milliwatts) != 0) return 0;
+  return milliwatts / 1e3;
+}
+
+std::string reasons_of(void* device) {
+  const unsigned long long bits = reason_bits(device);
   std::string names;
-  if (nvml().throttle == nullptr || nvml().throttle(device, &bits) != 0) return names;
   for (const Reason& reason : kReasons) {
     if ((bits & reason.bit) == 0) continue;
     if (!names.empty()) names += ", ";
@@ -80,7 +96,16 @@ DeviceCondition NvmlProbe::read() const {
   return {.sm_clock_mhz = clock_mhz(device_, kSmClock),
           .memory_clock_mhz = clock_mhz(device_, kMemoryClock),
           .temperature_c = static_cast<int>(celsius),
+          .power_w = power_w(device_),
           .throttle_reasons = reasons_of(device_)};
+}
+
+bool NvmlProbe::held_down() const {
+  if (device_ == nullptr) return false;
+  const unsigned long long bits = reason_bits(device_);
+  return std::any_of(std::begin(kReasons), std::end(kReasons), [&](const Reason& reason) {
+    return reason.bit != kPowerCap && (bits & reason.bit) != 0;
+  });
 }
 
 }  // namespace ak::runtime

@@ -64,12 +64,12 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
         answer.outcome = std::move(*failed);
       return answer;
     }
-    check_all(task, answer);
+    if (task.rival.image.empty()) check_all(task, answer);
     answer.check_ms = milliseconds_since(start);
     answer.reference_ms = store_.take_making_ms();
     if (answer.outcome.status == Status::ok) {
       stage = StageId::time;
-      time_all(task, answer);
+      task.rival.image.empty() ? time_all(task, answer) : time_pairs(task, answer);
       answer.time_ms = milliseconds_since(start) - answer.check_ms;
     }
   } catch (const CudaError& error) {
@@ -91,6 +91,39 @@ void ProblemSession::check_all(const DeviceTask& task, DeviceAnswer& answer) {
   }
 }
 
+// A baseline need not work in place: its outputs get memory of their own.
+TimingTarget ProblemSession::target(const WorkloadLayout& layout, const ResolvedPlan& plan,
+                                    const LoadedImage& image, MeasurementRole role) {
+  return {.bind =
+              [&, role](std::shared_ptr<const DataSet> data) {
+                return CandidateRun::create(bench_, std::move(data), plan, image,
+                                            role == MeasurementRole::baseline);
+              },
+          .workload = layout,
+          .role = role,
+          .label = {},
+          .incumbent_ns = {}};
+}
+
+void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
+  AK_ASSERT(timer_, "only a GPU has times to compare");
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time) continue;
+    AK_ASSERT(one.rival_plan, "a rival has a plan for every timed workload");
+    const WorkloadLayout& layout = problem_.workload(one.workload);
+    const LoadedImage challenger(task.image, "the candidate's program"),
+        champion(task.rival, "the champion's program");
+    auto pair = timer_->measure_in_pairs(target(layout, one.plan, challenger, MeasurementRole::candidate),
+                                         target(layout, *one.rival_plan, champion, MeasurementRole::champion),
+                                         task.seed + 1);
+    if (!pair) {
+      answer.outcome = pair.error();
+      return;
+    }
+    answer.measurements.insert(answer.measurements.end(), pair->begin(), pair->end());
+  }
+}
+
 void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
   const bool baseline = task.image.image.empty();
   for (const WorkloadTask& one : task.workloads) {
@@ -98,19 +131,13 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
     const WorkloadLayout& layout = problem_.workload(one.workload);
     std::optional<LoadedImage> fresh;  // __device__ variables start anew for every workload
     if (!baseline) fresh.emplace(task.image, "the candidate's program");
-    const TimingTarget target{.bind =
-                                  [&](std::shared_ptr<const DataSet> data) {
-                                    return CandidateRun::create(bench_, std::move(data),
-                                                                baseline ? layout.twin : one.plan,
-                                                                baseline ? twin_ : *fresh, baseline);
-                                  },
-                              .workload = layout,
-                              .role = baseline ? MeasurementRole::baseline : MeasurementRole::candidate,
-                              .label = baseline ? "naive" : "",
-                              .incumbent_ns = one.incumbent_ns};
+    TimingTarget timed = baseline ? target(layout, layout.twin, twin_, MeasurementRole::baseline)
+                                  : target(layout, one.plan, *fresh, MeasurementRole::candidate);
+    if (baseline) timed.label = "naive";
+    timed.incumbent_ns = one.incumbent_ns;
     // Other seeds than the check's: what a candidate may have kept from there is of no use here.
-    auto measured = timer_ ? timer_->measure(target, task.seed + 1, task.budget)
-                           : measure_cost(bench_, store_, target, task.seed + 1);
+    auto measured = timer_ ? timer_->measure(timed, task.seed + 1, task.budget)
+                           : measure_cost(bench_, store_, timed, task.seed + 1);
     if (!measured) {
       answer.outcome = measured.error();
       return;

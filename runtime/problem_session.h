@@ -22,6 +22,9 @@ class ProblemSession {
  private:
   void check_all(const DeviceTask& task, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, DeviceAnswer& answer);
+  void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
+  [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
+                                    const LoadedImage& image, MeasurementRole role);
   void time_libraries(const DeviceTask& task, DeviceAnswer& answer);
   void settle(DeviceAnswer& answer);
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/evaluation.h"
 #include "runtime/candidate_run.h"
@@ -20,6 +23,13 @@ struct TimingTarget {
   std::vector<CheckRecord>* records = nullptr;  ///< where the checks after timing go, if anyone asks
 };
 
+/// Samples in run order, and which of them were taken while the device held its clocks down.
+struct SampleSeries {
+  std::vector<double> times_ns;
+  std::vector<std::uint32_t> throttled;  ///< indices, ascending
+  bool truncated = false;
+};
+
 /// Times launch sequences with events, L2 flushed before every sample, inputs and outputs rotating
 /// (docs/timing.md). One thread.
 class Timer {
@@ -32,18 +42,34 @@ class Timer {
   [[nodiscard]] Result<Measurement, Outcome> measure(const TimingTarget& target, std::uint64_t seed,
                                                      const TimingBudget& budget);
 
+  /// Times `challenger` and `champion` in turns, in random order within each pair, on the same inputs; both
+  /// are of one workload. The measurements have as many samples each, and those of a pair the same index. How
+  /// many is fixed before the first, so that looking at them decides nothing; only a challenger that is
+  /// clearly slower ends early. Errors as above, of whichever went wrong first.
+  [[nodiscard]] Result<std::array<Measurement, 2>, Outcome> measure_in_pairs(const TimingTarget& challenger,
+                                                                             const TimingTarget& champion,
+                                                                             std::uint64_t seed);
+
  private:
-  Result<std::vector<CandidateRun>, Outcome> make_sets(const TimingTarget& target, std::uint64_t seed);
-  Result<double, Outcome> sample_ns(const CandidateRun& run, bool report);
-  std::optional<Outcome> sample_all(const std::vector<CandidateRun>& sets, const TimingTarget& target,
-                                    const TimingBudget& budget, Measurement& measurement);
-  std::optional<Outcome> recheck(const std::vector<CandidateRun>& sets, std::vector<CheckRecord>& records);
+  using Sets = std::vector<CandidateRun>;  ///< one kernel's, each with inputs and outputs of its own
+  Result<Sets, Outcome> make_sets(const TimingTarget& target, std::uint64_t seed);
+  void report_now_and_then(const CandidateRun& run);
+  Result<double, Outcome> sample_ns(const CandidateRun& run);
+  /// Until times stop moving; their median.
+  Result<double, Outcome> warm_up(const Sets& sets);
+  std::optional<Outcome> sample_all(const Sets& sets, const TimingTarget& target, const TimingBudget& budget,
+                                    SampleSeries& series);
+  std::optional<Outcome> sample_pairs(const std::array<Sets, 2>& sets, std::size_t pairs,
+                                      std::array<SampleSeries, 2>& series);
+  Result<Measurement, Outcome> conclude(const TimingTarget& target, const Sets& sets,
+                                        const SampleSeries& series);
 
   Workbench& bench_;
   DataStore& store_;
   DeviceBuffer flush_;
   EventHandle before_, after_;
   NvmlProbe nvml_;
+  std::chrono::steady_clock::time_point reported_{};
 };
 
 }  // namespace ak::runtime

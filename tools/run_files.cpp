@@ -130,6 +130,15 @@ std::string held_out_text(const agent::HeldOutReport& report) {
                             report.disqualified == 1 ? " was" : "s were");
 }
 
+std::string final_text(const agent::LoopResult& loop) {
+  if (!loop.best || !loop.best->result.score_ns) return "";
+  if (!loop.final_measurement.note.empty())
+    return "not measured again in a fresh process: " + loop.final_measurement.note;
+  return fmt::format("measured again in a fresh process: {} (in the search: {})",
+                     format_ns(*loop.best->result.score_ns),
+                     format_ns(loop.final_measurement.search_ns.value_or(0)));
+}
+
 Json evaluation_json(const EvaluationResult& result) {
   Json json = {{"status", to_string(result.outcome.status)},
                {"stage", to_string(result.outcome.stage)},
@@ -176,6 +185,9 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                       {"disqualified", loop.held_out.disqualified},
                       {"drawn", loop.held_out.drawn},
                       {"note", loop.held_out.note}};
+  json["final"] = {
+      {"search_ns", loop.final_measurement.search_ns ? Json(*loop.final_measurement.search_ns) : Json()},
+      {"note", loop.final_measurement.note}};
   json["best"] = nullptr;
   if (!loop.best) return json;
   const Candidate& candidate = loop.best->request.candidate;

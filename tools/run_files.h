@@ -27,6 +27,9 @@ void remove_kernel_files(const OutputPaths& paths);
 
 /// "right on all 6; 2 candidates were disqualified there", or why nothing was checked.
 [[nodiscard]] std::string held_out_text(const agent::HeldOutReport& report);
+/// "measured again in a fresh process: 32.70 us (in the search: 32.51 us)", or why it was not; empty where
+/// nothing is timed.
+[[nodiscard]] std::string final_text(const agent::LoopResult& loop);
 
 /// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md names every
 /// field.

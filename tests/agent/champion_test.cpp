@@ -2,6 +2,7 @@
 #include "agent/champion.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "virtual_world.h"
 
@@ -19,71 +20,106 @@ Completed completed(EvaluationResult result, std::vector<Workload> workloads = {
   return c;
 }
 
-Measurement measurement(std::string workload, double low, double high) {
-  Measurement m;
-  m.workload = std::move(workload);
-  m.ci_low_ns = low;
-  m.ci_high_ns = high;
-  return m;
+Completed in_pairs(double challenger_ns, double champion_ns) {
+  return completed(test::timed_in_pairs(challenger_ns, champion_ns));
 }
 
-TEST_CASE("a timed challenger needs half a percent and an interval clear of the champion's") {
-  Champion champion(Depth::time);
-  REQUIRE(champion.offer(completed(timed(1000)), 0, 10));
-  CHECK_FALSE(champion.offer(completed(timed(996, 0.0001)), 1, 11));  // 0.4 % faster
-  CHECK_FALSE(
-      champion.offer(completed(timed(990, 0.02)), 2, 12));  // 1 % faster, but 970 to 1010 meets 999 to 1001
+TEST_CASE("where costs are exact a challenger needs half a percent") {
+  Champion champion(Depth::time, false);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
+  CHECK(champion.offer(completed(timed(996)), 1, 11) == Standing::behind);
   CHECK(champion.variant() == 10);
-  CHECK(champion.offer(completed(timed(994, 0.0001)), 3, 13));
-  CHECK(champion.variant() == 13);
+  CHECK(champion.offer(completed(timed(994)), 2, 12) == Standing::leads);
+  CHECK(champion.variant() == 12);
   CHECK(champion.score_ns() == 994);
-  CHECK_FALSE(champion.offer(completed(timed(2000)), 4, 14));
+  CHECK(champion.offer(completed(timed(2000)), 3, 13) == Standing::behind);
 }
 
-TEST_CASE("the intervals of workloads are combined by their weights, baselines left out") {
+TEST_CASE("where times are noisy a challenger leads once it won in pairs, and no sooner") {
+  Champion champion(Depth::time, true);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
+  CHECK(champion.next_challenger() == nullptr);
+  CHECK(champion.offer(completed(timed(996)), 1, 11) == Standing::behind);
+  REQUIRE(champion.offer(completed(timed(900)), 2, 12) == Standing::challenges);
+  CHECK(champion.variant() == 10);
+  REQUIRE(champion.next_challenger() != nullptr);
+  CHECK_FALSE(champion.settle(judge_pairs(in_pairs(1010, 1000))));
+  CHECK(champion.variant() == 10);
+  REQUIRE(champion.offer(completed(timed(930)), 3, 13) == Standing::challenges);
+  REQUIRE(champion.next_challenger() != nullptr);
+  CHECK(champion.settle(judge_pairs(in_pairs(950, 1000))));
+  CHECK(champion.variant() == 13);
+  CHECK(*champion.score_ns() == Approx(950).epsilon(0.01));  // by the pairs, not the lucky 930
+}
+
+TEST_CASE("challenges are settled fastest first, and one that no longer seems faster is dropped") {
+  Champion champion(Depth::time, true);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
+  for (const auto& [score_ns, variant] : {std::pair(950.0, 11), std::pair(800.0, 12), std::pair(700.0, 13)})
+    REQUIRE(champion.offer(completed(timed(score_ns)), variant, variant) == Standing::challenges);
+  CHECK(champion.next_challenger()->result.score_ns == 700);
+  CHECK_FALSE(champion.settle(std::nullopt));  // it came to no verdict
+  CHECK(champion.next_challenger()->result.score_ns == 800);
+  CHECK(champion.settle(judge_pairs(in_pairs(800, 1000))));
+  CHECK(champion.next_challenger() == nullptr);
+  CHECK(champion.variant() == 12);
+}
+
+TEST_CASE("a verdict needs half a percent beyond noise") {
+  CHECK(judge_pairs(in_pairs(970, 1000))->faster);
+  CHECK_FALSE(judge_pairs(in_pairs(998, 1000))->faster);
+  CHECK_FALSE(judge_pairs(in_pairs(1000, 1000))->faster);
+  CHECK(judge_pairs(in_pairs(970, 1000))->text().find("% faster in pairs (99 % interval") !=
+        std::string::npos);
+  CHECK_FALSE(judge_pairs(completed(failed(Status::hang))));
+  CHECK_FALSE(judge_pairs(completed(timed(1000))));
+}
+
+TEST_CASE("pairs that were throttled say nothing where the others are the more") {
+  Completed pairs = in_pairs(950, 1000);
+  for (Measurement& m : pairs.result.measurements) {
+    for (std::uint32_t i = 0; i < 15; ++i) m.throttled.push_back(i);
+  }
+  for (std::uint32_t i = 0; i < 15; ++i) pairs.result.measurements[0].samples_ns[i] = 5'000;
+  CHECK(judge_pairs(pairs)->faster);
+  for (Measurement& m : pairs.result.measurements) m.throttled.clear();
+  CHECK_FALSE(judge_pairs(pairs)->faster);
+}
+
+TEST_CASE("the times of workloads are combined by their weights") {
   const std::vector<Workload> workloads{{.name = "big", .uid = {}, .axes = {}, .roles = {}, .weight = 3},
                                         {.name = "small", .uid = {}, .axes = {}, .roles = {}, .weight = 1}};
-  const auto result = [](double score, double big_high, double small_high) {
-    EvaluationResult r = timed(score);
-    Measurement baseline = measurement("big", 1e6, 1e6);
-    baseline.role = MeasurementRole::baseline;
-    r.measurements = {baseline, measurement("big", 900, big_high), measurement("small", 900, small_high)};
-    return r;
-  };
-  const EvaluationResult first = result(1000, 1100, 1100);  // lower bound: 900
-  {
-    Champion champion(Depth::time);
-    REQUIRE(champion.offer(completed(first, workloads), 0, 10));
-    // 850^(3/4) * 1060^(1/4) = 898 < 900; with equal weights it would be 949.
-    CHECK(champion.offer(completed(result(890, 850, 1060), workloads), 1, 11));
-  }
-  Champion champion(Depth::time);
-  REQUIRE(champion.offer(completed(first, workloads), 0, 10));
-  CHECK_FALSE(champion.offer(completed(result(890, 1060, 850), workloads), 1, 11));
+  EvaluationResult result = test::timed_in_pairs(900, 1000);
+  const EvaluationResult other = test::timed_in_pairs(1200, 1000);
+  result.measurements.insert(result.measurements.end(), other.measurements.begin(), other.measurements.end());
+  for (std::size_t i = 0; i < 4; ++i) result.measurements[i].workload = i < 2 ? "big" : "small";
+  const auto verdict = judge_pairs(completed(result, workloads));
+  CHECK(verdict->ratio.ratio == Approx(std::pow(0.9, 0.75) * std::pow(1.2, 0.25)).epsilon(0.005));
+  CHECK(verdict->faster);
 }
 
 TEST_CASE(
     "failures, builds that were not executed and empty duplicates never lead; a duplicate with times may") {
-  Champion champion(Depth::time);
+  Champion champion(Depth::time, false);
   for (const Status status :
        {Status::incorrect, Status::compile_error, Status::below_floor, Status::interrupted,
         Status::compiled_only, Status::duplicate, Status::infrastructure_error}) {
-    CHECK_FALSE(champion.offer(completed(failed(status)), 0, 1));
+    CHECK(champion.offer(completed(failed(status)), 0, 1) == Standing::behind);
   }
   EvaluationResult impossible = timed(1);
   impossible.outcome.status = Status::below_floor;  // measured, and refused for it
-  CHECK_FALSE(champion.offer(completed(impossible), 1, 2));
+  CHECK(champion.offer(completed(impossible), 1, 2) == Standing::behind);
   EvaluationResult duplicate = timed(500);
   duplicate.outcome.status = Status::duplicate;
-  CHECK(champion.offer(completed(duplicate), 2, 3));
+  CHECK(champion.offer(completed(duplicate), 2, 3) == Standing::leads);
   CHECK(champion.score_ns() == 500);
 }
 
 TEST_CASE("with checks only, the first verified candidate stays") {
-  Champion champion(Depth::check);
-  CHECK_FALSE(champion.offer(completed(failed(Status::incorrect)), 0, 9));
-  CHECK(champion.offer(completed(timed(1000)), 1, 10));
-  CHECK_FALSE(champion.offer(completed(timed(10)), 2, 11));
+  Champion champion(Depth::check, true);
+  CHECK(champion.offer(completed(failed(Status::incorrect)), 0, 9) == Standing::behind);
+  CHECK(champion.offer(completed(timed(1000)), 1, 10) == Standing::leads);
+  CHECK(champion.offer(completed(timed(10)), 2, 11) == Standing::behind);
 }
 
 TEST_CASE("builds are ranked by spills, occupancy, registers and order of proposal, however they arrive") {
@@ -95,7 +131,7 @@ TEST_CASE("builds are ranked by spills, occupancy, registers and order of propos
   const std::vector<Entry> ranked{{64, 0, 0.75}, {64, 0, 0.75}, {72, 0, 0.75}, {32, 0, 0.5}, {24, 8, 1.0}};
   std::vector<int> arrival{0, 1, 2, 3, 4};
   do {
-    Champion champion(Depth::build);
+    Champion champion(Depth::build, true);
     for (const int i : arrival) {
       const Entry& e = ranked[static_cast<std::size_t>(i)];
       (void)champion.offer(completed(built(e.registers, e.spills, e.occupancy)), i, i);
@@ -105,11 +141,11 @@ TEST_CASE("builds are ranked by spills, occupancy, registers and order of propos
 }
 
 TEST_CASE("a disqualified champion is followed by the lowest score, also of those that never led") {
-  Champion champion(Depth::time);
-  REQUIRE(champion.offer(completed(timed(1000)), 0, 10));
-  REQUIRE(champion.offer(completed(timed(500)), 1, 11));
-  CHECK_FALSE(champion.offer(completed(timed(700)), 2, 12));
-  CHECK_FALSE(champion.offer(completed(failed(Status::incorrect)), 3, 13));
+  Champion champion(Depth::time, false);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
+  REQUIRE(champion.offer(completed(timed(500)), 1, 11) == Standing::leads);
+  CHECK(champion.offer(completed(timed(700)), 2, 12) == Standing::behind);
+  CHECK(champion.offer(completed(failed(Status::incorrect)), 3, 13) == Standing::behind);
   for (const RowId next : {11, 12, 10}) {
     CHECK(champion.variant() == next);
     REQUIRE(champion.best());
@@ -120,11 +156,11 @@ TEST_CASE("a disqualified champion is followed by the lowest score, also of thos
 }
 
 TEST_CASE("so many of a template are kept to follow a champion: the best") {
-  Champion champion(Depth::time);
+  Champion champion(Depth::time, false);
   for (int i = 0; i < 100; ++i) static_cast<void>(champion.offer(completed(timed(1000 + i)), i, 10 + i));
   Completed other = completed(timed(5000));
   other.request.candidate.name = "another";
-  CHECK_FALSE(champion.offer(other, 100, 200));
+  CHECK(champion.offer(other, 100, 200) == Standing::behind);
   for (int i = 0; i < Champion::kKeptOfTemplate; ++i) {
     CHECK(champion.score_ns() == 1000 + i);
     champion.disqualify();

@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::failed;
+using test::grid_template;
 using test::surface_ns;
 using test::timed;
 using test::World;
@@ -456,6 +457,104 @@ TEST_CASE("a space that is too large to list is cut, not refused") {
   world.options.templates = {test::grid_template("huge", 2000, 100)};
   world.options.budgets.max_evaluations = 2;
   CHECK(world.run().progress.space_points == static_cast<std::int64_t>(Proposals::kMaxPoints));
+}
+
+/// The surface as a GPU would show it: one slow point looks fast in the search, and pairs tell the truth.
+EvaluationResult on_noisy_surface(const EvaluationRequest& request) {
+  const double truth_ns = surface_ns(request.candidate.tunables);
+  if (request.rival) return test::timed_in_pairs(truth_ns, surface_ns(request.rival->tunables));
+  const bool lucky =
+      !request.fresh_process && request.candidate.tunables == TunableValues{{"X", 0}, {"Y", 9}};
+  return timed(lucky ? 900 : truth_ns);
+}
+
+struct GpuWorld : World {
+  explicit GpuWorld(std::function<EvaluationResult(const EvaluationRequest&)> answer)
+      : World(std::move(answer)) {
+    device.capabilities_.device.kind = DeviceKind::cuda;
+  }
+  [[nodiscard]] std::ptrdiff_t rows(std::string_view arm) const {
+    return std::ranges::count(store.rows, arm, &test::VectorStore::Row::arm);
+  }
+};
+
+TEST_CASE("on a GPU a lucky time wins nothing: challengers are timed in pairs with the champion") {
+  GpuWorld world(on_noisy_surface);
+  int announced = 0;
+  world.options.on_new_best = [&](const Completed&) { ++announced; };
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(result.progress.evaluated == 100);  // comparisons are none of them
+  CHECK(world.rows("comparison") > 2);
+  CHECK(announced > 1);
+}
+
+TEST_CASE("a challenge at the very end is settled before the session ends") {
+  GpuWorld world(on_noisy_surface);
+  world.options.templates = {grid_template("line", 2, 1)};  // the last point is the better one
+  const LoopResult result = world.run();
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 1}, {"Y", 0}});
+  CHECK(world.rows("comparison") == 1);
+}
+
+TEST_CASE("Ctrl-C does not wait for a comparison, and the champion of before stays") {
+  std::atomic<bool> stop = false;
+  GpuWorld world(on_noisy_surface);
+  world.options.templates = {grid_template("line", 2, 1)};
+  world.options.stop_requested = &stop;
+  world.device.duration = [&](const EvaluationRequest& request) {
+    if (request.rival) stop = true;
+    return request.rival ? std::chrono::hours(1) : std::chrono::milliseconds(10);
+  };
+  const LoopResult result = world.run();
+  CHECK(result.interrupted);
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 0}, {"Y", 0}});
+  CHECK(world.rows("comparison") == 0);
+  CHECK(world.store.status == "stopped");
+}
+
+TEST_CASE("a comparison that fails leaves the champion where it is") {
+  GpuWorld world([](const EvaluationRequest& request) {
+    return request.rival ? failed(Status::hang) : on_noisy_surface(request);
+  });
+  const LoopResult result = world.run();
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 0}, {"Y", 0}});
+}
+
+TEST_CASE("the champion is measured again in a fresh process, and that is what is reported") {
+  GpuWorld world([](const EvaluationRequest& request) {
+    return request.fresh_process ? timed(1'020) : on_noisy_surface(request);
+  });
+  const LoopResult result = world.run();
+  CHECK(result.best->result.score_ns == 1'020);
+  REQUIRE(result.final_measurement.search_ns);
+  CHECK(*result.final_measurement.search_ns == Approx(1'000).epsilon(0.01));
+  CHECK(result.final_measurement.note.empty());
+  CHECK(world.rows("final") == 1);
+  CHECK(world.store.rows.back().arm == "final");
+  CHECK(world.device.requests.back().fresh_process);
+}
+
+TEST_CASE("a champion that fails in a fresh process is followed by the next best") {
+  GpuWorld world([](const EvaluationRequest& request) {
+    const bool best = request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}};
+    return request.fresh_process && best ? failed(Status::nondeterministic) : on_noisy_surface(request);
+  });
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.held_out.disqualified == 1);
+  // The lucky one was kept by its score of the search; it is measured again and shows what it is.
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 0}, {"Y", 9}});
+  CHECK(*result.best->result.score_ns == surface_ns({{"X", 0}, {"Y", 9}}));
+}
+
+TEST_CASE("without a GPU nothing is timed in pairs or measured again") {
+  World world(on_surface);
+  const LoopResult result = world.run();
+  for (const EvaluationRequest& request : world.device.requests)
+    CHECK_FALSE((request.rival || request.fresh_process));
+  CHECK(result.final_measurement.note == "no time was measured");
 }
 
 }  // namespace

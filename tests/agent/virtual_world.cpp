@@ -2,6 +2,7 @@
 #include "virtual_world.h"
 
 #include <numeric>
+#include <random>
 
 #include "core/error.h"
 
@@ -113,6 +114,19 @@ EvaluationResult timed(double score_ns, double relative_interval) {
   m.ci_low_ns = score_ns * (1 - relative_interval);
   m.ci_high_ns = score_ns * (1 + relative_interval);
   result.measurements.push_back(m);
+  return result;
+}
+
+EvaluationResult timed_in_pairs(double challenger_ns, double champion_ns) {
+  EvaluationResult result = timed(challenger_ns);
+  result.measurements.push_back(result.measurements.front());
+  result.measurements[1].role = MeasurementRole::champion;
+  std::mt19937 generator(5);
+  std::normal_distribution<double> noise(1, 0.01);
+  for (int i = 0; i < 40; ++i) {
+    result.measurements[0].samples_ns.push_back(static_cast<std::uint32_t>(challenger_ns * noise(generator)));
+    result.measurements[1].samples_ns.push_back(static_cast<std::uint32_t>(champion_ns * noise(generator)));
+  }
   return result;
 }
 

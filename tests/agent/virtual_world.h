@@ -91,6 +91,8 @@ class VectorStore final : public VariantStore {
 [[nodiscard]] Candidate grid_template(const std::string& name, std::int64_t x, std::int64_t y);
 
 [[nodiscard]] EvaluationResult timed(double score_ns, double relative_interval = 0.001);
+/// 40 pairs of samples with about 1 % of noise around two times.
+[[nodiscard]] EvaluationResult timed_in_pairs(double challenger_ns, double champion_ns);
 [[nodiscard]] EvaluationResult failed(Status status);
 [[nodiscard]] EvaluationResult built(int registers, int spill_bytes, double occupancy_ratio);
 

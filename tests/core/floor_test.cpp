@@ -74,7 +74,8 @@ TEST_CASE("a device of which nothing is known has no floor, an unknown architect
 }
 
 TEST_CASE("every architecture that candidates are built for has peak rates, and wider types are no faster") {
-  for (const char* name : {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"}) {
+  for (const char* name : {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_110a",
+                           "sm_120a", "sm_121a"}) {
     INFO(name);
     const Arch target = parse_arch(name).value();
     const int half = peak_operations_per_clock(target, DType::float16);

@@ -58,3 +58,51 @@ TEST_CASE("the weighted geometric mean follows its weights") {
   CHECK(weighted_geometric_mean(std::vector<double>{2, 16}, std::vector<double>{2, 1}) == Approx(4));
   CHECK(weighted_geometric_mean(std::vector<double>{3, 100}, std::vector<double>{5, 0}) == Approx(3));
 }
+
+namespace {
+
+/// Pairs whose times share a drift, as clocks do, and have noise of their own.
+PairedSamples pairs(double ratio, double noise, std::mt19937& generator) {
+  std::normal_distribution<double> own(0, noise), step(0, 0.002);
+  PairedSamples samples;
+  double drift = 0;
+  for (int i = 0; i < 40; ++i) {
+    drift += step(generator);
+    samples.champion_ns.push_back(20'000 * std::exp(drift + own(generator)));
+    samples.challenger_ns.push_back(20'000 * ratio * std::exp(drift + own(generator)));
+  }
+  return samples;
+}
+
+int found_faster(double ratio, double noise, int trials) {
+  std::mt19937 generator(7);
+  int found = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    const std::vector<PairedSamples> samples{pairs(ratio, noise, generator)};
+    found += paired_ratio(samples).interval.high < 1;
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("of two equal kernels one is rarely called faster, though clocks drift") {
+  CHECK(found_faster(1, 0.01, 500) <= 10);  // 0.5 % by design; the bootstrap of a median is a little narrow
+}
+
+TEST_CASE("a kernel that is 2 % faster is found under noise of 1 %") {
+  CHECK(found_faster(0.98, 0.01, 100) >= 95);
+}
+
+TEST_CASE("workloads count by their weights, and the same samples give the same interval") {
+  const std::vector<double> champion(20, 100.0);
+  const std::vector<PairedSamples> samples{{std::vector<double>(20, 50.0), champion, 3},
+                                           {std::vector<double>(20, 200.0), champion, 1}};
+  const PairedRatio ratio = paired_ratio(samples);
+  CHECK(ratio.ratio == Approx(std::pow(0.5, 0.5)));
+  CHECK(ratio.interval.low == Approx(ratio.ratio));
+  std::mt19937 generator(3);
+  const std::vector<PairedSamples> noisy{pairs(1, 0.02, generator)};
+  CHECK(paired_ratio(noisy).interval.low == paired_ratio(noisy).interval.low);
+  CHECK(paired_ratio(noisy).interval.low < paired_ratio(noisy).interval.high);
+}

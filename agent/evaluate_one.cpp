@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/evaluate_one.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ak::agent {
+
+std::optional<Completed> evaluate_one(Evaluator& evaluator, EvaluationRequest request, const Clock& clock,
+                                      std::chrono::steady_clock::time_point deadline,
+                                      const std::atomic<bool>* stop_requested) {
+  const Ticket ticket = evaluator.submit(std::move(request));
+  const auto stopped = [&] { return stop_requested != nullptr && stop_requested->load(); };
+  while (clock.now() < deadline && !stopped()) {
+    auto completed = evaluator.wait_any(std::min(deadline, clock.now() + kPollInterval));
+    if (completed && completed->ticket == ticket) return completed;
+  }
+  evaluator.cancel(ticket);
+  return std::nullopt;
+}
+
+}  // namespace ak::agent

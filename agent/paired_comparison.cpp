@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/paired_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ak::agent {
+namespace {
+
+const Measurement* champion_of(const EvaluationResult& result, const std::string& workload) {
+  const auto found = std::ranges::find_if(result.measurements, [&](const Measurement& m) {
+    return m.role == MeasurementRole::champion && m.workload == workload;
+  });
+  return found == result.measurements.end() ? nullptr : &*found;
+}
+
+double weight_of(const ProblemInstance& problem, const std::string& workload) {
+  const auto found = std::ranges::find(problem.workloads, workload, &Workload::name);
+  return found == problem.workloads.end() ? 1 : found->weight;
+}
+
+bool throttled(const Measurement& measurement, std::size_t sample) {
+  return std::ranges::binary_search(measurement.throttled, sample);
+}
+
+// All pairs where the fewer were free of throttling: both of a pair suffered alike.
+PairedSamples pair_up(const Measurement& challenger, const Measurement& champion, double weight) {
+  PairedSamples all{.challenger_ns = {}, .champion_ns = {}, .weight = weight}, free = all;
+  for (std::size_t i = 0; i < std::min(challenger.samples_ns.size(), champion.samples_ns.size()); ++i) {
+    for (PairedSamples* samples : {&all, throttled(challenger, i) ? nullptr : &free}) {
+      if (samples == nullptr) continue;
+      samples->challenger_ns.push_back(std::max(challenger.samples_ns[i], 1u));
+      samples->champion_ns.push_back(std::max(champion.samples_ns[i], 1u));
+    }
+  }
+  return free.champion_ns.size() * 2 < all.champion_ns.size() ? all : free;
+}
+
+}  // namespace
+
+std::string PairedVerdict::text() const {
+  const auto gain = [](double time_ratio) { return 100 * (1 - time_ratio); };
+  return fmt::format("{:.2f} % {} in pairs (99 % interval {:.2f} to {:.2f} %)", std::abs(gain(ratio.ratio)),
+                     ratio.ratio <= 1 ? "faster" : "slower", gain(ratio.interval.high),
+                     gain(ratio.interval.low));
+}
+
+std::optional<PairedVerdict> judge_pairs(const Completed& comparison) {
+  const EvaluationResult& result = comparison.result;
+  if (result.outcome.status != Status::ok) return std::nullopt;
+  std::vector<PairedSamples> samples;
+  std::vector<double> challenger_ns, champion_ns, weights;
+  for (const Measurement& m : result.measurements) {
+    const Measurement* champion =
+        m.role == MeasurementRole::candidate ? champion_of(result, m.workload) : nullptr;
+    if (champion == nullptr || m.samples_ns.empty() || champion->samples_ns.empty()) continue;
+    weights.push_back(weight_of(*comparison.request.problem, m.workload));
+    samples.push_back(pair_up(m, *champion, weights.back()));
+    challenger_ns.push_back(median(samples.back().challenger_ns));
+    champion_ns.push_back(median(samples.back().champion_ns));
+  }
+  if (samples.empty()) return std::nullopt;
+  PairedVerdict verdict{.ratio = paired_ratio(samples),
+                        .challenger_ns = weighted_geometric_mean(challenger_ns, weights),
+                        .champion_ns = weighted_geometric_mean(champion_ns, weights)};
+  verdict.faster = verdict.ratio.interval.high < 1 && verdict.ratio.ratio <= 1 - kLeastGain;
+  return verdict;
+}
+
+}  // namespace ak::agent

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/evaluation.h"
+#include "core/stats.h"
+
+namespace ak::agent {
+
+/// What a challenger must gain on the champion: below it timer resolution decides (docs/search.md).
+inline constexpr double kLeastGain = 0.005;
+
+/// What timing two candidates in pairs says.
+struct PairedVerdict {
+  PairedRatio ratio;                       ///< challenger's time over the champion's
+  bool faster = false;                     ///< beyond noise (99 %), and by kLeastGain
+  double challenger_ns = 0, champion_ns = 0;  ///< scores by these samples
+  [[nodiscard]] std::string text() const;  ///< "1.3 % faster (99 % interval 0.9 to 1.6 %)"
+};
+
+/// Of an evaluation with a rival, from the samples that were not throttled. Nothing when it did not pass.
+[[nodiscard]] std::optional<PairedVerdict> judge_pairs(const Completed& comparison);
+
+}  // namespace ak::agent

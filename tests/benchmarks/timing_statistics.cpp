@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far the harness's verdicts on times can be trusted, on a GPU: how often a kernel beats itself, how often a true
+// difference of 2 % is found, and how far the medians of fresh processes lie apart.
+//   timing_statistics [--quick]      writes CSV; exit code 77 where there is no device
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string_view>
+
+#include "agent/paired_comparison.h"
+#include "core/error.h"
+#include "runtime/local_evaluator.h"
+#include "runtime/worker_main.h"
+#include "tests/runtime/tiny_problem.h"
+
+namespace ak::test {
+namespace {
+
+constexpr std::int64_t kElements = 1 << 20, kElementsOfCopy = 1 << 24;
+
+/// c = a + b with `work` multiply-adds that change nothing: time grows with `work`.
+Candidate worker(int work) {
+  return make_candidate(
+      fmt::format("work_{}.cu", work), elementwise_plan("k"),
+      fmt::format("extern \"C\" __global__ void k(const float* a, const float* b, float* c, long long n) {{\n"
+                  "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n"
+                  "  if (i >= n) return;\n"
+                  "  float y = a[i];\n"
+                  "  for (int j = 0; j < {}; ++j) y = fmaf(y, 0.5f, a[i]);\n"
+                  "  c[i] = a[i] + b[i] + 0 * y;\n"
+                  "}}\n",
+                  work));
+}
+
+class Laboratory {
+ public:
+  explicit Laboratory(std::int64_t elements) {
+    TinyProblem tiny;
+    tiny.check_sizes = {1000};
+    tiny.time_sizes = {elements};
+    problem_ = make_problem(tiny);
+    runtime::EvaluatorOptions options;
+    options.device = DeviceKind::cuda;
+    options.worker_command = self_as_worker();
+    options.compile_workers = 2;
+    options.time_baseline = false;
+    options.target = runtime::probe_devices(options.worker_command, why_).at(0).arch;
+    arch_ = options.target;
+    evaluator_ = runtime::make_local_evaluator(std::move(options), plain_assembler());
+  }
+
+  Completed evaluate(Candidate candidate, std::shared_ptr<const Candidate> rival, bool fresh_process) {
+    EvaluationRequest request;
+    request.problem = problem_;
+    request.candidate = std::move(candidate);
+    request.arch = arch_;
+    request.seed = ++count_;
+    request.rival = std::move(rival);
+    request.fresh_process = fresh_process;
+    evaluator_->submit(std::move(request));
+    auto completed = evaluator_->wait_any(std::chrono::steady_clock::now() + std::chrono::minutes(2));
+    AK_ASSERT(completed && completed->result.outcome.status == Status::ok, "these kernels are right");
+    return std::move(*completed);
+  }
+
+  double median_ns(int work) { return *evaluate(worker(work), nullptr, true).result.score_ns; }
+  agent::PairedVerdict pair(int challenger, int champion) {
+    return *agent::judge_pairs(
+        evaluate(worker(challenger), std::make_shared<const Candidate>(worker(champion)), false));
+  }
+
+ private:
+  std::string why_;
+  std::shared_ptr<const ProblemInstance> problem_;
+  Arch arch_;
+  std::unique_ptr<Evaluator> evaluator_;
+  std::uint64_t count_ = 0;
+};
+
+/// Work whose time is `times` that of `work`, by the slope between `work` and twice as much.
+int scaled_work(Laboratory& laboratory, int work, double times) {
+  const double one_ns = laboratory.median_ns(work), two_ns = laboratory.median_ns(2 * work);
+  return work + static_cast<int>(std::lround((times - 1) * one_ns * work / (two_ns - one_ns)));
+}
+
+void print_pairs(Laboratory& laboratory, std::string_view what, int challenger, int champion, int repeats) {
+  int faster = 0, slower = 0;
+  std::vector<double> ratios, widths, times;
+  for (int i = 0; i < repeats; ++i) {
+    const agent::PairedVerdict verdict = laboratory.pair(challenger, champion);
+    faster += verdict.faster;
+    slower += verdict.ratio.interval.low > 1;
+    ratios.push_back(verdict.ratio.ratio);
+    widths.push_back(verdict.ratio.interval.high - verdict.ratio.interval.low);
+    times.push_back(verdict.champion_ns);
+  }
+  fmt::print("{},{:.2f},{},{},{},{:.5f},{:.5f}\n", what, median(times) / 1e3, repeats, faster, slower,
+             median(ratios), median(widths));
+  std::fflush(stdout);
+}
+
+void print_fresh(Laboratory& laboratory, std::string_view what, int work, int repeats) {
+  std::vector<double> medians;
+  for (int i = 0; i < repeats; ++i) medians.push_back(laboratory.median_ns(work));
+  const auto [low, high] = std::ranges::minmax(medians);
+  fmt::print("{},{:.2f},{},,,,{:.5f}\n", what, median(medians) / 1e3, repeats, high / low - 1);
+  std::fflush(stdout);
+}
+
+void measure(bool quick) {
+  const int repeats = quick ? 5 : 200, processes = quick ? 2 : 10;
+  fmt::print("what,time_us,repeats,called_faster,called_slower,median_ratio,median_width_or_spread\n");
+  Laboratory arithmetic(kElements);
+  for (const auto& [name, work] : {std::pair("20 us", 500), std::pair("100 us", 3000)}) {
+    print_pairs(arithmetic, fmt::format("{}: against itself", name), work, work, repeats);
+    const int more = scaled_work(arithmetic, work, 1 / 0.98);
+    print_pairs(arithmetic, fmt::format("{}: 2 % faster", name), work, more, repeats);
+    print_fresh(arithmetic, fmt::format("{}: medians of fresh processes", name), work, processes);
+  }
+  Laboratory memory(kElementsOfCopy);
+  print_pairs(memory, "memory-bound: against itself", 0, 0, repeats);
+  print_fresh(memory, "memory-bound: medians of fresh processes", 0, processes);
+}
+
+}  // namespace
+}  // namespace ak::test
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments.front() == "worker")
+    return ak::runtime::worker_main({arguments.begin() + 1, arguments.end()});
+  std::string why = "the driver reports no device";
+  if (ak::runtime::probe_devices(ak::test::self_as_worker(), why).empty()) {
+    fmt::print(stderr, "skipped: {}\n", why);
+    return 77;
+  }
+  ak::test::measure(!arguments.empty() && arguments.front() == "--quick");
+}
