@@ -47,6 +47,9 @@ std::pair<Status, std::string> verdict(const WorkerLost& lost) {
     return {Status::out_of_memory,
             fmt::format("the compiler ran out of memory on this source ({} MiB allowed)",
                         kCompileWorkerBytes >> 20)};
+  if (lost.signal == SIGXCPU)
+    return {Status::timeout, fmt::format("the compiler used more than {} s of CPU time on this source",
+                                         kBuildCpuTime.count())};
   return {Status::compile_error,
           fmt::format("the compiler crashed on this source: its process {}", lost.reason)};
 }

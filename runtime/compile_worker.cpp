@@ -70,8 +70,7 @@ class Service {
     limit_resources(kCompileWorkerBytes, kFileBytes);
     const fs::path folder = make_pch_folder();
     warm_up(nvrtc_, toolkit);
-    confinement_ =
-        confine_files(toolkit.include_dirs, folder.empty() ? std::vector<fs::path>{} : std::vector{folder});
+    confinement_ = confine({toolkit.include_dirs, {folder}});
     compiler_.emplace(nvrtc_, toolkit, folder);
   }
 
@@ -80,6 +79,7 @@ class Service {
   [[nodiscard]] BuildResult build(const TranslationUnit& unit) {
     if (confinement_.landlock_abi == 0)
       if (auto unsafe = find_unsafe_include(unit.source)) return refusal(unit, nvrtc_, std::move(*unsafe));
+    limit_cpu_time(kBuildCpuTime);
     return compiler_->compile(unit);
   }
 
@@ -121,7 +121,7 @@ void remove_stale_pch_folders() {
   }
 }
 
-int serve_compile(WorkerChannel& channel) {
+int serve_compile(WorkerChannel& channel, RequestHandler other) {
   std::optional<Service> service;
   const auto toolkit = find_cuda_toolkit();
   try {
@@ -133,8 +133,13 @@ int serve_compile(WorkerChannel& channel) {
   }
   channel.answer_hello(service->facts());
   while (const auto request = channel.receive()) {
-    if (request->type != "compile") return static_cast<int>(ExitCode::bad_input);
-    channel.respond(*request, "built", to_json(service->build(translation_unit_from_json(request->body))));
+    if (request->type == "compile") {
+      channel.respond(*request, "built", to_json(service->build(translation_unit_from_json(request->body))));
+    } else if (other != nullptr) {
+      channel.respond(*request, "answered", other(*request));
+    } else {
+      return static_cast<int>(ExitCode::bad_input);
+    }
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 
@@ -12,9 +13,14 @@ namespace ak::runtime {
 /// source that needs four times that does not describe a kernel.
 inline constexpr std::size_t kCompileWorkerBytes = std::size_t{2} << 30;
 
+/// CPU time of one build, all threads together. The parent's deadline, in wall time, comes first unless the
+/// parent hangs.
+inline constexpr std::chrono::seconds kBuildCpuTime{120};
+
 /// Serves compilations until the channel closes: confines the process (sandbox.h), then answers each
 /// "compile" (a TranslationUnit) with "built" (a BuildResult). Returns the process's exit code.
-int serve_compile(WorkerChannel& channel);
+/// @param other answers other requests, for tests; they end the worker when there is none.
+int serve_compile(WorkerChannel& channel, RequestHandler other = nullptr);
 
 /// Folder of the precompiled headers of the worker with process id `pid`. NVRTC removes its files when the
 /// worker ends in order; a killed worker leaves them to its parent.

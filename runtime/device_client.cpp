@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/device_worker.h"
+
 namespace ak::runtime {
 namespace {
 
@@ -169,6 +171,11 @@ std::optional<DeviceFinish> DeviceClient::expire() {
 
 DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
   drop_process();
+  if (lost.exit_code == kExitOutOfMemory && doing_ != "open")
+    return finish(
+        Status::out_of_memory,
+        fmt::format("the device worker passed its {} GiB of host memory during: {}; it was restarted",
+                    kDeviceWorkerBytes >> 30, what_));
   if (doing_ == "open" && ++lost_while_opening_ >= kOpenAttempts) {
     task_id_ = 0;
     fail(ExitCode::environment, "the device worker {} while opening problem {}, {} times in a row",

@@ -294,7 +294,8 @@ Json to_json(const OpenProblem& problem) {
           {"distributions", array_json(problem.distributions, distribution_json)},
           {"tolerance", tolerance_json(problem.tolerance)},
           {"params", problem.params},
-          {"libraries", problem.libraries}};
+          {"libraries", problem.libraries},
+          {"scratch_dir", problem.scratch_dir}};
 }
 
 OpenProblem open_problem_from_json(const Json& json) {
@@ -310,7 +311,8 @@ OpenProblem open_problem_from_json(const Json& json) {
           .distributions = array_from(json.at("distributions"), distribution_from),
           .tolerance = tolerance_from(json.at("tolerance")),
           .params = json.at("params").get<std::map<std::string, std::string>>(),
-          .libraries = json.at("libraries").get<std::vector<std::string>>()};
+          .libraries = json.at("libraries").get<std::vector<std::string>>(),
+          .scratch_dir = json.at("scratch_dir")};
 }
 
 Json to_json(const DeviceTask& task) {

@@ -49,6 +49,7 @@ struct OpenProblem {
   Tolerance tolerance;
   std::map<std::string, std::string> params = {};  ///< for libraries to know the operation by
   std::vector<std::string> libraries = {};         ///< ProblemInstance::baselines
+  std::string scratch_dir = {};  ///< the only folder that the worker may write from then on; empty: none
 
   /// Asserts that there is one.
   [[nodiscard]] const WorkloadLayout& workload(const std::string& name) const;

@@ -7,6 +7,7 @@
 
 #include "runtime/device_context.h"
 #include "runtime/device_messages.h"
+#include "runtime/device_sandbox.h"
 #include "runtime/emulated_driver.h"
 #include "runtime/problem_session.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 class DeviceService {
  public:
-  explicit DeviceService(WorkerChannel& channel) : channel_(channel) {}
+  DeviceService(WorkerChannel& channel, RequestHandler other) : channel_(channel), other_(other) {}
 
   int serve() {
     channel_.answer_hello({{"role", "device"}});
@@ -33,6 +34,7 @@ class DeviceService {
       if (request.type == "describe") return describe(request);
       if (request.type == "open") return open(request);
       if (request.type == "evaluate") return evaluate(request);
+      if (other_ != nullptr) return channel_.respond(request, "answered", other_(request));
       channel_.respond(request, "failed",
                        {{"message", fmt::format("unknown request '{}'", request.type)}, {"code", 1}});
     } catch (const CudaError& error) {
@@ -58,10 +60,17 @@ class DeviceService {
   void open(const WorkerMessage& request) {
     session_.reset();  // before the next one, so that two never share the device's memory
     OpenProblem problem = open_problem_from_json(request.body);
+    const bool gpu = problem.device == DeviceKind::cuda;
+    const std::string scratch = problem.scratch_dir;
     install(problem);
     session_ = std::make_unique<ProblemSession>(std::move(problem),
                                                 [this](const Progress& progress) { report(progress); });
-    channel_.respond(request, "opened", Json::object());
+    // The driver has its files and threads by now, and no candidate has been loaded.
+    if (!confinement_) confinement_ = confine(device_permissions(gpu, scratch));
+    channel_.respond(request, "opened",
+                     {{"landlock_abi", confinement_->landlock_abi},
+                      {"filtered", confinement_->filtered},
+                      {"degradation", confinement_->degradation}});
   }
 
   void install(const OpenProblem& problem) {
@@ -88,6 +97,8 @@ class DeviceService {
   }
 
   WorkerChannel& channel_;
+  RequestHandler other_;
+  std::optional<Confinement> confinement_;
   std::optional<EmulatedDriver> emulator_;  ///< before the session, which works on it to its end
   std::unique_ptr<ProblemSession> session_;
   const WorkerMessage* current_ = nullptr;
@@ -96,6 +107,9 @@ class DeviceService {
 
 }  // namespace
 
-int serve_device(WorkerChannel& channel) { return DeviceService(channel).serve(); }
+int serve_device(WorkerChannel& channel, std::size_t resident_bytes, RequestHandler other) {
+  channel.limit_resident_memory(resident_bytes);
+  return DeviceService(channel, other).serve();
+}
 
 }  // namespace ak::runtime

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "runtime/worker_protocol.h"
 
 namespace ak::runtime {
 
+/// Resident memory at which a device worker ends. There is no limit of its address space, since CUDA reserves
+/// far more than it uses. A GPU's worker with the vendor's libraries uses 2 to 3 GB; on the CPU device the
+/// device's own 8 GiB are in it, and as much again is left for what the checker keeps about them.
+inline constexpr std::size_t kDeviceWorkerBytes = std::size_t{16} << 30;
+
 /// Serves one device until the channel closes or the device is lost (docs/device_messages.md): "describe",
-/// "open" and "evaluate". Returns the process's exit code.
-int serve_device(WorkerChannel& channel);
+/// "open" and "evaluate". Confines the process at the first "open", when the device is up. Returns the
+/// process's exit code.
+/// @param other answers other requests, for tests; they fail when there is none.
+int serve_device(WorkerChannel& channel, std::size_t resident_bytes = kDeviceWorkerBytes,
+                 RequestHandler other = nullptr);
 
 }  // namespace ak::runtime

@@ -26,7 +26,10 @@ std::shared_ptr<const OpenProblem> build(const EvaluatorOptions& options, const 
     const auto built = pool.wait(steady_clock::time_point::max());
     AK_ASSERT(built && problem.take(built->ticket, built->result), "only the problem's parts are built");
   }
-  return problem.open_problem(device_environment(device, options.target), options.ordinal, options.device);
+  auto open = std::make_shared<OpenProblem>(
+      *problem.open_problem(device_environment(device, options.target), options.ordinal, options.device));
+  open->scratch_dir = request.folder.string();
+  return open;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -8,20 +9,38 @@
 
 namespace ak::runtime {
 
-/// What keeps the process from files and the network.
+/// What a confined process may still open; folders with all below them, or single files. What does not exist
+/// is passed over.
+struct Permissions {
+  std::vector<std::filesystem::path> readable;
+  std::vector<std::filesystem::path> writable;  ///< and readable
+};
+
+/// What keeps the process from files, the network and other processes.
 struct Confinement {
-  int landlock_abi = 0;     ///< 0: not confined
+  int landlock_abi = 0;     ///< 0: files are not confined
+  bool filtered = false;    ///< system calls are (system_call_filter.h)
   std::string degradation;  ///< why something is missing; empty when all of it is enforced
 };
 
-/// From now on the calling thread, and every thread and process it starts, may read below `readable`, read
-/// and write below `writable`, and neither open another file nor make a TCP connection. Cannot be undone.
-/// Where the kernel has no Landlock nothing is enforced, and the answer says so.
-[[nodiscard]] Confinement confine_files(const std::vector<std::filesystem::path>& readable,
-                                        const std::vector<std::filesystem::path>& writable);
+/// From now on every thread of the process, and whatever it starts, may open nothing but what is permitted
+/// (Landlock), make none of the refused system calls, and gain no privileges. Cannot be undone. What the
+/// kernel lacks is not enforced, and the answer says so. Throws Error(environment) when the kernel offers a
+/// protection and then fails to give it.
+[[nodiscard]] Confinement confine(const Permissions& permissions);
 
-/// Caps the process's address space and the size of files it writes, and disables core dumps. Running out of
-/// memory then ends the process with kExitOutOfMemory instead of an abort.
+/// Caps the process's address space and the size of files it writes. Running out of memory then ends the
+/// process with kExitOutOfMemory instead of an abort.
 void limit_resources(std::size_t address_space_bytes, std::size_t file_bytes);
+
+/// The process, all threads together, is ended by SIGXCPU after this much more CPU time. Each call starts
+/// anew.
+void limit_cpu_time(std::chrono::seconds more);
+
+void forbid_core_dumps();
+
+/// Memory of this process that is in use, in bytes; 0 when the system does not tell. Any thread; works in a
+/// confined process if it was called once before.
+[[nodiscard]] std::size_t resident_bytes();
 
 }  // namespace ak::runtime

@@ -9,6 +9,8 @@
 #include "core/error.h"
 #include "runtime/compile_worker.h"
 #include "runtime/device_worker.h"
+#include "runtime/sandbox.h"
+#include "runtime/sandbox_probe.h"
 #include "runtime/worker_protocol.h"
 
 namespace ak::runtime {
@@ -20,8 +22,9 @@ struct Role {
 };
 
 constexpr std::array kRoles{
-    Role{"compile", serve_compile},
-    Role{"device", serve_device},
+    Role{"compile", [](WorkerChannel& channel) { return serve_compile(channel); }},
+    Role{"device", [](WorkerChannel& channel) { return serve_device(channel); }},
+    Role{"sandbox", serve_sandbox_probe},
 };
 
 const Role* find_role(std::span<const std::string> arguments) {
@@ -32,6 +35,7 @@ const Role* find_role(std::span<const std::string> arguments) {
 }
 
 int serve(const Role& role) {
+  forbid_core_dumps();
   WorkerChannel channel;
   const auto hello = channel.await_hello();
   return hello ? role.serve(channel) : static_cast<int>(ExitCode::bad_input);
@@ -42,7 +46,8 @@ int serve(const Role& role) {
 int worker_main(std::span<const std::string> arguments) {
   const Role* role = find_role(arguments);
   if (role == nullptr) {
-    std::fputs("usage: alphakernel worker --role compile|device (started by AlphaKernel itself)\n", stderr);
+    std::fputs("usage: alphakernel worker --role compile|device|sandbox (started by AlphaKernel itself)\n",
+               stderr);
     return static_cast<int>(ExitCode::usage);
   }
   try {

@@ -12,11 +12,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <span>
+#include <string_view>
 
 #include "core/hash.h"
 
@@ -82,20 +84,61 @@ WorkerLost describe(int status) {
   return {fmt::format("ended with exit code {}", code), code, 0};
 }
 
-bool may_hold_secret(std::string_view variable) {
-  std::string name(variable.substr(0, variable.find('=')));
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  constexpr std::array words{"KEY", "TOKEN", "SECRET", "PASSWORD"};
-  return std::ranges::any_of(words, [&](const char* word) { return name.find(word) != std::string::npos; });
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::any_of(names, [&](std::string_view one) {
+    return one.ends_with('*') ? name.starts_with(one.substr(0, one.size() - 1)) : name == one;
+  });
+}
+
+// docs/sandbox.md lists them.
+constexpr std::string_view kForWorkers[] = {"PATH",
+                                            "TMPDIR",
+                                            "LANG",
+                                            "LC_*",
+                                            "TZ",
+                                            "LD_LIBRARY_PATH",
+                                            "CUDA_HOME",
+                                            "CUDA_PATH",
+                                            "CUDA_VISIBLE_DEVICES",
+                                            "CUDA_DEVICE_ORDER",
+                                            "CUDA_MODULE_LOADING",
+                                            "CUDA_MPS_PIPE_DIRECTORY",
+                                            "CUDA_MPS_LOG_DIRECTORY",
+                                            "NVIDIA_VISIBLE_DEVICES",
+                                            "NVIDIA_DRIVER_CAPABILITIES",
+                                            "ASAN_OPTIONS",
+                                            "LSAN_OPTIONS",
+                                            "TSAN_OPTIONS",
+                                            "UBSAN_OPTIONS"};
+// What srun and ssh know their user and job by.
+constexpr std::string_view kForLaunchers[] = {"HOME",          "USER",       "LOGNAME", "SHELL",
+                                              "SSH_AUTH_SOCK", "KRB5CCNAME", "SLURM_*"};
+// Slurm's own token is SLURM_JWT.
+constexpr std::string_view kSecretWords[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "JWT"};
+
+bool may_hold_secret(std::string_view name) {
+  return std::ranges::any_of(
+      kSecretWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
+// Ourselves as a worker, or another program that starts one.
+bool is_launcher(const std::string& program) {
+  std::error_code error;
+  return !std::filesystem::equivalent(program, "/proc/self/exe", error);
 }
 
 }  // namespace
 
-std::vector<std::string> child_environment() {
+std::vector<std::string> child_environment(bool launcher) {
   std::vector<std::string> result;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    if (!may_hold_secret(*variable)) result.emplace_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable), name = text.substr(0, text.find('='));
+    const bool allowed = is_one_of(kForWorkers, name) || (launcher && is_one_of(kForLaunchers, name));
+    if (allowed && !may_hold_secret(name)) result.emplace_back(text);
+  }
+  // The driver's cache of compiled PTX is a folder in the user's home that one candidate could fill for
+  // another.
+  result.emplace_back("CUDA_CACHE_DISABLE=1");
   return result;
 }
 
@@ -182,7 +225,7 @@ void WorkerProcess::start() {
   const FileDescriptor childs_end(ends[1]);
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   auto arguments = argv_;
-  auto environment = child_environment();
+  auto environment = child_environment(is_launcher(argv_[0]));
   const auto argv = pointers(arguments), envp = pointers(environment);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();

@@ -30,8 +30,8 @@ using WorkerReply = std::variant<WorkerMessage, WorkerLost, WorkerTimeout>;
 
 /// A worker's child process, seen from its parent. A thread of its own starts the child, moves bytes, sends
 /// heartbeats and reaps; the members may be called from one thread at a time. The child is in a process group
-/// of its own, gets no environment variable that may hold a secret, and is killed when this object or this
-/// process ends.
+/// of its own, gets only the environment variables of an allow-list (docs/sandbox.md), and is killed when
+/// this object or this process ends.
 class WorkerProcess {
  public:
   /// Starts `argv` (launcher, worker command, "--role", ...) and queues the hello. A command that cannot be
@@ -87,8 +87,9 @@ class WorkerProcess {
   std::thread thread_;
 };
 
-/// The environment a child gets: this process's, less every variable whose name contains KEY, TOKEN, SECRET
-/// or PASSWORD.
-[[nodiscard]] std::vector<std::string> child_environment();
+/// The environment a child gets: of this process's, the variables of an allow-list (docs/sandbox.md) whose
+/// names do not speak of keys, tokens, secrets or passwords; and CUDA's disk cache off.
+/// @param launcher the child is another program that starts the worker (srun, ssh): it gets what such need.
+[[nodiscard]] std::vector<std::string> child_environment(bool launcher);
 
 }  // namespace ak::runtime

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/sandbox.h"
+
 namespace ak::runtime {
 namespace {
 
@@ -138,6 +140,11 @@ void WorkerChannel::answer_hello(Json facts) {
   send_line(encode({0, "hello", std::move(facts), {}}, nonce_));
 }
 
+void WorkerChannel::limit_resident_memory(std::size_t bytes) {
+  static_cast<void>(resident_bytes());  // which needs to be called before a confinement
+  resident_limit_ = bytes;
+}
+
 std::optional<WorkerMessage> WorkerChannel::receive() {
   auto line = next_line();
   if (!line) return std::nullopt;
@@ -172,6 +179,7 @@ void WorkerChannel::read_loop() {
     }
     // The other threads may be stuck in a compiler or a driver: only ending the process helps.
     if (Clock::now() - last_sign_of_life > kSilenceLimit) ::_exit(kExitSilentParent);
+    if (resident_limit_ != 0 && resident_bytes() > resident_limit_) ::_exit(kExitOutOfMemory);
   }
 }
 

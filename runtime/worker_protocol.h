@@ -58,6 +58,9 @@ class LineReader {
   std::string partial_;
 };
 
+/// Answers a request that is none of the worker's role (tests).
+using RequestHandler = Json (*)(const WorkerMessage& request);
+
 /// The worker's end. Construct it before anything else in the process (before any CUDA or NVRTC call): it
 /// moves standard input and output to private close-on-exec descriptors and points 0 at /dev/null, 1 and 2 at
 /// a pipe that a thread drains, so that nothing a candidate prints can look like an answer. Another thread
@@ -74,6 +77,9 @@ class WorkerChannel {
   [[nodiscard]] Result<Json> await_hello();
   /// Answers it. `facts` says what this worker is: versions, degradations.
   void answer_hello(Json facts);
+
+  /// Ends the process with kExitOutOfMemory when its resident memory passes this.
+  void limit_resident_memory(std::size_t bytes);
 
   /// Next request in order of arrival; nothing when the parent asked for shutdown, closed its end or sent
   /// something malformed: then return from the serve function.
@@ -108,6 +114,7 @@ class WorkerChannel {
   std::mutex print_mutex_;
   std::string print_ring_;
   std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> resident_limit_{0};  ///< bytes; 0: none
   std::thread reader_, drainer_;
 };
 

@@ -86,6 +86,20 @@ TEST_CASE(
   CHECK(children().empty());
 }
 
+TEST_CASE("a build that uses too much CPU time ends as timeout, and the pool goes on") {
+  auto pool = make_pool();
+  pool.submit(unit_of(kEndless));
+  std::this_thread::sleep_for(300ms);
+  const auto workers = children();
+  REQUIRE(workers.size() == 1);
+  ::kill(workers[0], SIGXCPU);
+  const auto ended = pool.wait(in(10s));
+  REQUIRE(ended);
+  CHECK(ended->result.outcome.status == Status::timeout);
+  CHECK(ended->result.outcome.message.find("CPU time") != std::string::npos);
+  CHECK(build(pool, kGood).outcome.status == Status::ok);
+}
+
 TEST_CASE("a build ends at its deadline, and the next one runs") {
   auto pool = make_pool();
   const auto result = build(pool, kEndless, 1s);

@@ -10,14 +10,12 @@
 #include <vector>
 
 #include "runtime/local_evaluator.h"
-#include "runtime/worker_main.h"
+#include "tests/runtime/sandbox_attempts.h"
 #include "tests/runtime/tiny_problem.h"
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "worker") {
-    const std::vector<std::string> arguments(argv + 2, argv + argc);
-    return ak::runtime::worker_main(arguments);
-  }
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
   std::string why = "the driver reports no device";
   if (ak::runtime::probe_devices(ak::test::self_as_worker(), why).empty()) {
     const char* required = std::getenv("AK_REQUIRE_GPU");

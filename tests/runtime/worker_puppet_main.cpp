@@ -8,20 +8,25 @@
 #include <string>
 #include <vector>
 
-#include "runtime/worker_main.h"
 #include "runtime/worker_protocol.h"
+#include "sandbox_attempts.h"
 
 namespace {
 
 int serve_puppet() {
   ak::runtime::WorkerChannel channel;
   if (!channel.await_hello()) return 1;
+  channel.limit_resident_memory(std::size_t{200} << 20);
   channel.answer_hello(ak::Json::object());
   while (const auto request = channel.receive()) {
     if (request->type == "print") {
       std::fputs(request->body["text"].get<std::string>().c_str(), stdout);
       std::fflush(stdout);
       std::fputs("and a complaint\n", stderr);
+    }
+    if (request->type == "attempt" || request->type == "grow") {
+      channel.respond(*request, "answered", ak::test::attempt_in_worker(*request));
+      continue;
     }
     if (request->type == "stick")
       for (;;) {
@@ -36,7 +41,6 @@ int serve_puppet() {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "puppet") return serve_puppet();
-  if (!arguments.empty() && arguments[0] == "worker")
-    return ak::runtime::worker_main(std::span(arguments).subspan(1));
+  if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
   return Catch::Session().run(argc, argv);
 }

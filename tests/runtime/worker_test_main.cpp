@@ -4,15 +4,12 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "runtime/worker_main.h"
+#include "tests/runtime/sandbox_attempts.h"
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "worker") {
-    const std::vector<std::string> arguments(argv + 2, argv + argc);
-    return ak::runtime::worker_main(arguments);
-  }
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0].ends_with("worker")) return ak::test::serve_test_worker(arguments);
   return Catch::Session().run(argc, argv);
 }

@@ -207,7 +207,8 @@ TEST_CASE("doctor names every part and how to get what is missing") {
   Sandbox box;
   const ProgramResult result = box.run({"doctor"});
   INFO(result.out);
-  for (const char* part : {"driver", "NVRTC", "CUPTI", "NVML", "Landlock", "disk", "templates"}) {
+  for (const char* part : {"driver", "NVRTC", "CUPTI", "NVML", "Landlock", "seccomp", "privileges",
+                           "memory cap", "watchdog", "core dumps", "disk", "templates"}) {
     CHECK(result.out.find(part) != std::string::npos);
   }
 }

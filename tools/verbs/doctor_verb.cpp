@@ -66,40 +66,55 @@ Finding look_at_cpu_device() {
           .remedy = "allow more memory (ulimit -v, container limits)"};
 }
 
+/// The facts a worker of this role greets with.
+Result<Json> ask_worker(const std::string& role) {
+  std::vector<std::string> argv = worker_command();
+  argv.insert(argv.end(), {"--role", role});
+  runtime::WorkerProcess worker(std::move(argv));
+  return worker.await_hello(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+}
+
 /// What a compile worker says of itself: it loads NVRTC and confines itself as it does for real work.
-std::vector<Finding> look_at_compile_worker() {
+Finding look_at_compile_worker() {
   Finding nvrtc{.part = "NVRTC",
                 .detail = "",
                 .cost = "nothing can be built",
                 .remedy = "install the CUDA 13 toolkit or set CUDA_HOME to its folder",
                 .essential = true};
-  Finding landlock{.part = "Landlock",
-                   .detail = "",
-                   .cost = "includes are checked by text only, not by the kernel",
-                   .remedy = "Linux 5.13 or newer with landlock in the list of security modules"};
   const auto toolkit = runtime::find_cuda_toolkit();
   if (!toolkit) {
     nvrtc.detail = toolkit.error().message;
-    landlock.detail = "not tried, since no compile worker can start";
-    return {nvrtc, landlock};
+    return nvrtc;
   }
-  std::vector<std::string> argv = worker_command();
-  argv.insert(argv.end(), {"--role", "compile"});
-  runtime::WorkerProcess worker(std::move(argv));
-  const Result<Json> hello = worker.await_hello(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  const Result<Json> hello = ask_worker("compile");
   if (!hello) {
-    nvrtc.detail = landlock.detail = hello.error().message;
-    return {nvrtc, landlock};
+    nvrtc.detail = hello.error().message;
+    return nvrtc;
   }
   nvrtc.present = true;
   std::vector<std::string> archs;
   if (hello->contains("archs")) archs = hello->at("archs").get<std::vector<std::string>>();
   nvrtc.detail = fmt::format("{} in {}; builds for {}", hello->value("nvrtc_version", "?"),
                              toolkit->nvrtc_library.string(), fmt::join(archs, " "));
-  const int abi = hello->value("landlock_abi", 0);
-  landlock.present = abi > 0;
-  landlock.detail = abi > 0 ? fmt::format("ABI {}", abi) : hello->value("degradation", "not available");
-  return {nvrtc, landlock};
+  return nvrtc;
+}
+
+/// A line for each protection: a worker confines itself and tries what is then forbidden.
+std::vector<Finding> look_at_sandbox() {
+  const Result<Json> hello = ask_worker("sandbox");
+  if (!hello)
+    return {{.part = "sandbox",
+             .detail = hello.error().message,
+             .cost = "workers do not start",
+             .remedy = "allow programs to start child processes"}};
+  std::vector<Finding> findings;
+  for (const Json& one : hello->at("protections"))
+    findings.push_back({.part = one.at("part"),
+                        .present = one.at("in_force"),
+                        .detail = one.at("detail"),
+                        .cost = one.at("cost"),
+                        .remedy = one.at("remedy")});
+  return findings;
 }
 
 Finding look_for_headers() {
@@ -191,8 +206,8 @@ Finding look_for_templates() {
 
 std::vector<Finding> examine() {
   const Config config = load_config();
-  std::vector<Finding> findings{look_for_driver(), look_at_cpu_device()};
-  for (Finding& finding : look_at_compile_worker()) findings.push_back(std::move(finding));
+  std::vector<Finding> findings{look_for_driver(), look_at_cpu_device(), look_at_compile_worker()};
+  for (Finding& finding : look_at_sandbox()) findings.push_back(std::move(finding));
   findings.push_back(look_for_headers());
   findings.push_back(look_for_cupti());
   findings.push_back(look_for_nvml());

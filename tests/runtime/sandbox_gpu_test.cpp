@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "tests/runtime/device_sandbox_cases.h"
+#include "tests/runtime/sandbox_attempts.h"
+
+namespace ak::test {
+namespace {
+
+// The evaluations of the other tests here run in workers that are confined the same way.
+TEST_CASE("a device worker on a GPU with a problem open is refused files, network and other processes") {
+  OpenDeviceWorker worker(DeviceKind::cuda);
+  INFO(worker.opened().dump());
+  CHECK(worker.opened()["degradation"] == "");
+  if (worker.opened()["landlock_abi"] == 0 || worker.opened()["filtered"] == false) return;
+  const Json answer = worker.ask("attempt");
+  CHECK(not_refused(answer).empty());
+}
+
+TEST_CASE("a confined worker opens another problem on its GPU and loads what the driver loads late") {
+  OpenDeviceWorker worker(DeviceKind::cuda);
+  worker.open();
+  for (const char* library : {"libnvidia-ptxjitcompiler.so.1", "libcublasLt.so.13", "libcudnn.so.9"}) {
+    const std::string error = worker.ask("load", {{"library", library}})["error"];
+    INFO(library << ": " << error);
+    // What is not installed cannot be told from what is hidden, but for the refusal's own word.
+    CHECK_THAT(error, !Catch::Contains("ermission denied"));
+  }
+}
+
+}  // namespace
+}  // namespace ak::test
