@@ -52,6 +52,7 @@ Json describe(const Nvrtc& nvrtc, const Confinement& confinement) {
   facts["archs"] = Json::array();
   for (const auto& arch : nvrtc.archs()) facts["archs"].push_back(arch.sm());
   facts["landlock_abi"] = confinement.landlock_abi;
+  facts["filtered"] = confinement.filtered;
   facts["degradation"] = confinement.degradation;
   return facts;
 }

@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -34,6 +35,9 @@ constexpr const char* kReadable[] = {
 constexpr const char* kLibraryPlaces[] = {
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/cuda", "/etc/ld.so.cache"};
 
+// Files of the dynamic linker's configuration have a folder a line.
+constexpr const char* kLinkerConfiguration = "/etc/ld.so.conf.d";
+
 // Neither the root nor what is relative to the present folder is a place of libraries.
 void add_folder(std::vector<fs::path>& folders, const fs::path& folder) {
   if (folder.is_absolute() && folder.has_relative_path()) folders.push_back(folder);
@@ -44,9 +48,18 @@ int add_loaded_library(dl_phdr_info* library, std::size_t, void* folders) {
   return 0;
 }
 
+void add_folders_of_linker(std::vector<fs::path>& folders) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(kLinkerConfiguration, error)) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) add_folder(folders, line);
+  }
+}
+
 void add_library_places(std::vector<fs::path>& readable) {
   readable.insert(readable.end(), std::begin(kLibraryPlaces), std::end(kLibraryPlaces));
   ::dl_iterate_phdr(add_loaded_library, &readable);
+  add_folders_of_linker(readable);
   if (const auto toolkit = find_cuda_toolkit()) add_folder(readable, toolkit->nvrtc_library.parent_path());
   const char* const listed = std::getenv("LD_LIBRARY_PATH");
   std::istringstream folders(listed != nullptr ? listed : "");

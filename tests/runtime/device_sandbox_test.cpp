@@ -11,16 +11,14 @@ namespace {
 TEST_CASE("a device worker on the CPU with a problem open is refused files, network and other processes") {
   OpenDeviceWorker worker(DeviceKind::emulator);
   INFO(worker.opened().dump());
-  if (worker.opened()["landlock_abi"] == 0 || worker.opened()["filtered"] == false) {
-    WARN("not checked: " << worker.opened()["degradation"]);
-    return;
-  }
-  CHECK(worker.opened()["degradation"] == "");
-  CHECK(not_refused(worker.ask("attempt")).empty());
+  const std::vector<std::string> none;
+  CHECK_THAT(not_refused(worker.opened(), worker.ask("attempt")), Catch::Equals(none));
   worker.open();
-  CHECK(not_refused(worker.ask("attempt")).empty());
+  CHECK_THAT(not_refused(worker.opened(), worker.ask("attempt")), Catch::Equals(none));
 }
 
+// With a sanitizer a worker takes more than that at its start.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("a candidate whose evaluation takes too much host memory ends as out_of_memory, in words") {
   runtime::EvaluatorOptions options;
   options.device = DeviceKind::emulator;
@@ -41,6 +39,7 @@ TEST_CASE("a candidate whose evaluation takes too much host memory ends as out_o
   CHECK(completed->result.outcome.status == Status::out_of_memory);
   CHECK_THAT(completed->result.outcome.message, Catch::Contains("host memory"));
 }
+#endif
 
 }  // namespace
 }  // namespace ak::test

@@ -15,6 +15,7 @@ struct Attempt {
   std::string_view name;
   int (*make)();             ///< 0, or errno
   bool open_to_all = false;  ///< an unconfined process without privileges may do it
+  bool on_files = false;     ///< refused by Landlock; the others by the filter of system calls
 };
 [[nodiscard]] std::span<const Attempt> attempts();
 
@@ -22,8 +23,9 @@ struct Attempt {
 /// of the library named in the body, empty when it loads it. To "grow": touches as many MiB as the body says.
 [[nodiscard]] Json attempt_in_worker(const runtime::WorkerMessage& request);
 
-/// Names of the attempts that the system did not refuse, from such an answer.
-[[nodiscard]] std::vector<std::string> not_refused(const Json& answer);
+/// Names of the attempts that the system did not refuse though it should, from such an answer.
+/// @param facts what the worker says of its confinement: what this kernel lacks is warned of, not expected.
+[[nodiscard]] std::vector<std::string> not_refused(const Json& facts, const Json& answer);
 
 /// main of this program as a worker: the product's roles, which answer the requests above too; as
 /// "small_worker" a device worker that may use 80 MiB.
