@@ -3,6 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +115,25 @@ TEST_CASE("what is permitted stays possible, single files included, and writing 
     const FileDescriptor written(::open("/dev/null", O_WRONLY)), refused(::open("/etc/passwd", O_WRONLY));
     std::thread([] {}).join();
     return written && !refused ? 0 : 2;
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("a kernel without Landlock is named, and system calls are refused all the same") {
+  const int status = in_child([] {
+    // Such a kernel, as far as this process can tell.
+    sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_landlock_create_ruleset, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{4, code};
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    const Confinement confinement = confine({});
+    if (confinement.landlock_abi != 0 || confinement.degradation.find("Landlock") == std::string::npos)
+      return 1;
+    const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+    return confinement.filtered && !socket && errno == EPERM ? 0 : 2;
   });
   CHECK(status == 0);
 }
