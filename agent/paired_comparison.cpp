@@ -58,8 +58,8 @@ std::optional<PairedVerdict> judge_pairs(const Completed& comparison) {
     if (champion == nullptr || m.samples_ns.empty() || champion->samples_ns.empty()) continue;
     weights.push_back(weight_of(*comparison.request.problem, m.workload));
     samples.push_back(pair_up(m, *champion, weights.back()));
-    challenger_ns.push_back(median(samples.back().challenger_ns));
-    champion_ns.push_back(median(samples.back().champion_ns));
+    challenger_ns.push_back(median(samples.back().challenger_ns) / m.launches_per_sample);
+    champion_ns.push_back(median(samples.back().champion_ns) / champion->launches_per_sample);
   }
   if (samples.empty()) return std::nullopt;
   PairedVerdict verdict{.ratio = paired_ratio(samples),

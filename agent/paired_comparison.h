@@ -14,10 +14,10 @@ inline constexpr double kLeastGain = 0.005;
 
 /// What timing two candidates in pairs says.
 struct PairedVerdict {
-  PairedRatio ratio;                       ///< challenger's time over the champion's
-  bool faster = false;                     ///< beyond noise (99 %), and by kLeastGain
+  PairedRatio ratio;                          ///< challenger's time over the champion's
+  bool faster = false;                        ///< beyond noise (99 %), and by kLeastGain
   double challenger_ns = 0, champion_ns = 0;  ///< scores by these samples
-  [[nodiscard]] std::string text() const;  ///< "1.3 % faster (99 % interval 0.9 to 1.6 %)"
+  [[nodiscard]] std::string text() const;     ///< "1.3 % faster (99 % interval 0.9 to 1.6 %)"
 };
 
 /// Of an evaluation with a rival, from the samples that were not throttled. Nothing when it did not pass.

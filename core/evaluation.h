@@ -32,7 +32,9 @@ struct EvaluationRequest {
   /// Nothing is checked but what was timed: the candidate and this one are timed in turns
   /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
   std::shared_ptr<const Candidate> rival = {};
-  bool fresh_process = false;  ///< in a device process that has run no other candidate; never a duplicate
+  /// In a device process that has run no other candidate, on inputs that change from call to call; never a
+  /// duplicate.
+  bool fresh_process = false;
   std::chrono::milliseconds deadline{60'000};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
@@ -56,6 +58,9 @@ enum class MeasurementRole : std::uint8_t { candidate, champion, baseline };
 
 /// Measurement::method of what is no time but a cost estimated from the CPU emulator's counters.
 inline constexpr std::string_view kEmulatedMethod = "emulator";
+
+/// Measurement::method of calls too short for an event pair of their own: several between two events.
+inline constexpr std::string_view kBatchMethod = "batch";
 
 /// Exact counts of one call of a launch sequence by name, e.g. "global/sectors"; zeros are left out.
 /// docs/timing.md lists the names.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,8 @@ struct DataSet {
   std::size_t bytes = 0;
 };
 
+class DataSetMaker;  // runtime/data_set_maker.h
+
 /// Makes and keeps data sets, least recently used ones dropped first once a budget of device memory is
 /// passed.
 class DataStore {
@@ -57,15 +60,17 @@ class DataStore {
   [[nodiscard]] Result<std::shared_ptr<const DataSet>, Outcome> get(const WorkloadLayout& workload,
                                                                     const std::string& distribution,
                                                                     std::uint64_t seed);
+  /// A data set that belongs to the caller, without contents yet. Errors: out_of_memory.
+  [[nodiscard]] Result<std::unique_ptr<DataSetMaker>, Outcome> make_changing(const WorkloadLayout& workload,
+                                                                             const std::string& distribution);
+  /// References for what `maker` was last filled with. Errors as of get().
+  [[nodiscard]] std::optional<Outcome> make_references(DataSetMaker& maker);
   /// Milliseconds spent on making data sets since the last call.
   [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
   /// Forgets everything: after a candidate may have written where it should not.
   void clear() { sets_.clear(); }
 
  private:
-  Result<std::shared_ptr<const DataSet>, Outcome> make(const WorkloadLayout& workload,
-                                                       const InputDistribution& distribution,
-                                                       std::uint64_t seed);
   void make_room(std::size_t bytes);
 
   Workbench& bench_;

@@ -134,6 +134,7 @@ Json task_json(const WorkloadTask& task) {
             {"plan", ak::to_json(task.plan)},
             {"distributions", task.distributions},
             {"time", task.time},
+            {"batch", task.batch},
             {"separate_outputs", task.separate_outputs}};
   if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
   if (task.rival_plan) json["rival_plan"] = ak::to_json(*task.rival_plan);
@@ -145,6 +146,7 @@ WorkloadTask task_from(const Json& json) {
                     .plan = resolved_plan_from_json(json.at("plan")),
                     .distributions = json.at("distributions").get<std::vector<std::string>>(),
                     .time = json.at("time"),
+                    .batch = json.at("batch"),
                     .incumbent_ns = {},
                     .separate_outputs = json.at("separate_outputs")};
   if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
@@ -318,6 +320,7 @@ OpenProblem open_problem_from_json(const Json& json) {
 Json to_json(const DeviceTask& task) {
   return {{"image", image_json(task.image)},
           {"rival", image_json(task.rival)},
+          {"changing", task.changing},
           {"seed", task.seed},
           {"workloads", array_json(task.workloads, task_json)},
           {"budget", budget_json(task.budget)},
@@ -328,6 +331,7 @@ Json to_json(const DeviceTask& task) {
 DeviceTask device_task_from_json(const Json& json) {
   return {.image = image_from(json.at("image")),
           .rival = image_from(json.at("rival")),
+          .changing = json.at("changing"),
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
           .budget = budget_from(json.at("budget")),

@@ -68,6 +68,7 @@ struct WorkloadTask {
   ResolvedPlan plan;
   std::vector<std::string> distributions;  ///< to check with; empty: no check
   bool time = false;
+  bool batch = false;                           ///< too short for an event pair of its own
   std::optional<double> incumbent_ns;           ///< of this workload
   std::optional<ResolvedPlan> rival_plan = {};  ///< set where the task has a rival
   /// Outputs that alias inputs get memory of their own: a reference need not work in place.
@@ -77,6 +78,7 @@ struct WorkloadTask {
 struct DeviceTask {
   KernelImage image;       ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
   KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed in turns
+  bool changing = false;   ///< timed on inputs that change from call to call; with a rival always
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;

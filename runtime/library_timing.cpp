@@ -18,7 +18,7 @@ class BestProposal {
   BestProposal(Timer& timer, Workbench& bench, const WorkloadLayout& workload, std::string label)
       : timer_(timer), bench_(bench), workload_(workload), label_(std::move(label)) {}
 
-  void try_one(const LibraryCall& call, const DeviceTask& task) {
+  void try_one(const LibraryCall& call, const DeviceTask& task, bool batch) {
     std::vector<CheckRecord> records;
     const TimingTarget target{.bind =
                                   [&](std::shared_ptr<const DataSet> data) {
@@ -30,7 +30,8 @@ class BestProposal {
                               .incumbent_ns = best ? std::optional(best->median_ns) : std::nullopt,
                               .records = &records};
     // The inputs of the naive baseline, which the store still holds.
-    auto measured = timer_.measure(target, task.seed + 1, task.budget);
+    auto measured =
+        timer_.measure(target, {.contents = Contents::kept, .batch = batch}, task.seed + 1, task.budget);
     if (!measured) {
       failure = measured.error().message;
       return;
@@ -56,13 +57,13 @@ class BestProposal {
 };
 
 std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& bench, const std::string& name,
-                          const DeviceTask& task, LibraryTiming& timing) {
+                          const DeviceTask& task, bool batch, LibraryTiming& timing) {
   const WorkloadLayout& workload = bench.problem.workload(name);
   bench.report({.doing = "harness", .what = "setting up " + library.label(), .limit_ms = kLoadingMs});
   const auto calls = library.calls(bench.problem, workload);
   if (!calls) return fmt::format("none: {}", calls.error().message);
   BestProposal proposals(timer, bench, workload, library.label());
-  for (const auto& call : *calls) proposals.try_one(*call, task);
+  for (const auto& call : *calls) proposals.try_one(*call, task, batch);
   if (!proposals.best) return fmt::format("none on {}: {}", name, proposals.failure);
   timing.measurements.push_back(std::move(*proposals.best));
   return fmt::format("error {:.1e} of {:.1e} tolerated on {}, best of {}", proposals.worst_error,
@@ -80,7 +81,7 @@ LibraryTiming time_library(const std::string& name, Timer& timer, Workbench& ben
   std::vector<std::string> notes;
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
-    std::string note = time_workload(**library, timer, bench, one.workload, task, timing);
+    std::string note = time_workload(**library, timer, bench, one.workload, task, one.batch, timing);
     // The same reason for every workload is said once.
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   }

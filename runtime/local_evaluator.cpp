@@ -30,6 +30,11 @@ constexpr std::size_t kPrintsShown = 2'000;
 constexpr TimingBudget kBaselineBudget{
     .minimum_samples = 5, .maximum_samples = 50, .gpu_ms = 15, .relative_error = 0.01};
 
+// An event pair costs 2 us or so besides the kernel between (tests/benchmarks/timing_statistics on an H200
+// reads 22 us for 20). A kernel needs two to three times the floor at sizes as small as this, so that the
+// share is some 10 %.
+constexpr double kShortNs = 5'000;
+
 // Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB
 // however long a session runs.
 constexpr std::size_t kKnownPrograms = 4'096;
@@ -148,6 +153,7 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] std::optional<double> incumbent_ns(const Job& job, const std::string& workload);
   void on_device_finished(DeviceLine& line, DeviceFinish finish);
   static void take_baseline(DeviceLine& line, DeviceAnswer answer);
+  [[nodiscard]] bool is_short(const Job& job, const Workload& workload) const;
   [[nodiscard]] std::optional<Outcome> faster_than_possible(const Job& job) const;
   void score(Job& job);
   [[nodiscard]] std::string program_key(const Job& job) const;
@@ -439,6 +445,7 @@ void LocalEvaluator::start_baseline(DeviceLine& line, Job& job) {
                                 .plan = {},
                                 .distributions = {},
                                 .time = true,
+                                .batch = is_short(job, *plan.workload),
                                 .incumbent_ns = {}});
     }
   }
@@ -453,6 +460,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                   .workloads = {},
                   .budget = {}};
   task.image.file_name = file_name_of(request.candidate.name);
+  task.changing = request.fresh_process;
   if (request.rival) task.rival = kernel_image(*job.rival_build, options_.device);
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   for (std::size_t i = 0; i < job.plans.size(); ++i) {
@@ -461,6 +469,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                      .plan = plan.plan,
                      .distributions = {},
                      .time = false,
+                     .batch = false,
                      .incumbent_ns = {}};
     const bool large = plan.workload->has(WorkloadRole::time);
     const auto& all = request.problem->distributions;
@@ -469,6 +478,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
     }
     one.time = plan.timed && request.depth == Depth::time;
     if (one.time) one.incumbent_ns = incumbent_ns(job, one.workload);
+    one.batch = is_short(job, *plan.workload);
     if (request.rival) one.rival_plan = job.rival_plans[i].plan;
     task.workloads.push_back(std::move(one));
   }
@@ -532,6 +542,13 @@ void LocalEvaluator::take_baseline(DeviceLine& line, DeviceAnswer answer) {
   ProblemHistory& history = *std::exchange(line.baseline_of, nullptr);
   history.baselines = std::move(answer.measurements);
   if (answer.outcome.status == Status::ok) history.notes = std::move(answer.outcome.diagnostics);
+}
+
+// By the problem and the device alone, so that all that are compared are timed alike.
+bool LocalEvaluator::is_short(const Job& job, const Workload& workload) const {
+  if (options_.device != DeviceKind::cuda) return false;
+  const double floor_ns = floor_of(*job.request.problem, workload, facts_).time_ns;
+  return floor_ns > 0 && floor_ns < kShortNs;
 }
 
 std::optional<Outcome> LocalEvaluator::faster_than_possible(const Job& job) const {

@@ -28,6 +28,10 @@ Outcome cuda_outcome(const CudaError& error, StageId stage) {
   return outcome;
 }
 
+TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
+  return {.contents = task.changing ? Contents::changing : Contents::kept, .batch = one.batch};
+}
+
 }  // namespace
 
 ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report)
@@ -115,7 +119,7 @@ void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
         champion(task.rival, "the champion's program");
     auto pair = timer_->measure_in_pairs(target(layout, one.plan, challenger, MeasurementRole::candidate),
                                          target(layout, *one.rival_plan, champion, MeasurementRole::champion),
-                                         task.seed + 1);
+                                         one.batch);
     if (!pair) {
       answer.outcome = pair.error();
       return;
@@ -136,7 +140,7 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
     if (baseline) timed.label = "naive";
     timed.incumbent_ns = one.incumbent_ns;
     // Other seeds than the check's: what a candidate may have kept from there is of no use here.
-    auto measured = timer_ ? timer_->measure(timed, task.seed + 1, task.budget)
+    auto measured = timer_ ? timer_->measure(timed, mode(task, one), task.seed + 1, task.budget)
                            : measure_cost(bench_, store_, timed, task.seed + 1);
     if (!measured) {
       answer.outcome = measured.error();

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "core/stats.h"
-#include "runtime/check.h"
 #include "runtime/sampling.h"
 
 namespace ak::runtime {
@@ -14,8 +14,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kSets =
-    2;  ///< of inputs and outputs: a result kept from the call before is wrong for this one
+// A kernel that works in some of the timed calls is found when one of the others is looked at; it cannot know
+// which. Of changing contents, whose references must be run, only as many as fit the time, but two.
+constexpr std::uint64_t kSamplesPerCheck = 4;
+constexpr std::size_t kFewestChecks = 2, kMostChecks = 8;
+constexpr double kReferencesMs = 300;
+constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
+constexpr std::size_t kFewestCallsOfBatch = 12, kMostCallsOfBatch = 24;
 // Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
 // as noise lets them.
 constexpr std::size_t kFewestWarmUps = 3, kMostWarmUps = 12;
@@ -53,8 +58,10 @@ std::vector<double> telling_samples(const SampleSeries& series) {
 }
 
 void summarize(Measurement& measurement, const SampleSeries& series) {
-  for (const double sample : series.times_ns)
-    measurement.samples_ns.push_back(static_cast<std::uint32_t>(std::min(std::lround(sample), 0xFFFFFFFFl)));
+  for (const double call_ns : series.times_ns) {
+    const long sample_ns = std::lround(call_ns * measurement.launches_per_sample);
+    measurement.samples_ns.push_back(static_cast<std::uint32_t>(std::min(sample_ns, 0xFFFFFFFFl)));
+  }
   measurement.throttled = series.throttled;
   measurement.truncated = series.truncated;
   const std::vector<double> telling = telling_samples(series);
@@ -62,6 +69,39 @@ void summarize(Measurement& measurement, const SampleSeries& series) {
   measurement.median_ns = median(telling);
   measurement.ci_low_ns = interval.low;
   measurement.ci_high_ns = interval.high;
+}
+
+/// Decides which samples are looked at afterwards.
+class SpotChecks {
+ public:
+  /// @param certain so many samples will be taken at least
+  SpotChecks(Workbench& bench, Contents contents, std::size_t certain) : bench_(bench), contents_(contents) {
+    while (chosen_.size() < std::min(kFewestChecks, certain)) chosen_.insert(bench.random() % certain);
+  }
+
+  /// Whether the sample of this index, asked for in order, is to be checked.
+  bool wanted(std::size_t sample) {
+    const bool by_chance = bench_.random() % kSamplesPerCheck == 0;
+    if (contents_ == Contents::kept) return by_chance;
+    return chosen_.contains(sample) || (by_chance && made_ < kMostChecks && spent_ms_ < kReferencesMs);
+  }
+  void note(double reference_ms) {
+    ++made_;
+    spent_ms_ += reference_ms;
+  }
+
+ private:
+  Workbench& bench_;
+  Contents contents_;
+  std::set<std::size_t> chosen_;
+  std::size_t made_ = 0;
+  double spent_ms_ = 0;
+};
+
+std::optional<Outcome> check_sample(const TimedInputs& inputs, std::size_t which,
+                                    const TimingTarget& target) {
+  std::vector<CheckRecord> ignored;
+  return inputs.verify(which, "in a timed call", target.records != nullptr ? *target.records : ignored);
 }
 
 /// Marks samples that were taken while the device was held down, all since the last look at a time.
@@ -103,54 +143,55 @@ Timer::Timer(Workbench& bench, DataStore& store)
       after_(create_event()),
       nvml_(bench.context.facts().uuid) {}
 
-Result<Timer::Sets, Outcome> Timer::make_sets(const TimingTarget& target, std::uint64_t seed) {
-  Sets sets;
-  for (std::size_t i = 0; i < kSets; ++i) {
-    auto data = store_.get(target.workload, bench_.problem.distributions.front().name, seed + i);
-    const bool crowded = !sets.empty() && !data && data.error().status == Status::out_of_memory;
-    if (crowded) break;
-    if (!data) return data.error();
-    auto run = target.bind(data.value());
-    if (!run && !sets.empty() && run.error().status == Status::out_of_memory) break;
-    if (!run) return run.error();
-    sets.push_back(std::move(run).value());
-  }
-  return sets;
+std::size_t Timer::calls_of_sample(bool batch) {
+  if (!batch) return 1;
+  return std::uniform_int_distribution(kFewestCallsOfBatch, kMostCallsOfBatch)(bench_.random);
 }
 
 void Timer::report_now_and_then(const CandidateRun& run) {
   if (steady_clock::now() - reported_ <= kReportInterval) return;
   reported_ = steady_clock::now();
+  const double reference_ms = run.data().reference_ms;
   bench_.report({.doing = "candidate",
                  .what = fmt::format("timing {} on workload {}", run.name(), run.data().workload->name),
-                 .limit_ms = std::max(2'000.0, 20 * run.data().reference_ms)});
+                 .limit_ms = reference_ms > 0 ? std::max(2'000.0, 20 * reference_ms) : kUnknownLimitMs});
 }
 
 // Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
-Result<double, Outcome> Timer::sample_ns(const CandidateRun& run) {
-  report_now_and_then(run);
+Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which) {
   // Lines that the call before marked as persisting would survive the flush.
   check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
-  run.reset();
-  bench_.kernels.spin(kHostNsPerLaunch * run.launch_count());
+  const CandidateRun* last = nullptr;
+  std::uint64_t launches = 0;
+  auto failed = inputs.for_calls(which, [&](const CandidateRun& run) -> std::optional<Outcome> {
+    report_now_and_then(run);
+    run.reset();
+    launches += run.launch_count();
+    last = &run;
+    return std::nullopt;
+  });
+  bench_.kernels.spin(kHostNsPerLaunch * launches);
   bench_.kernels.flush(flush_.view());
   check(driver().cuEventRecord(before_.get(), bench_.stream), "recording an event");
-  if (auto failed = run.enqueue()) return *failed;
+  failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
+  if (failed) return *failed;
   check(driver().cuEventRecord(after_.get(), bench_.stream), "recording an event");
   if (const CUresult result = driver().cuStreamSynchronize(bench_.stream); result != CUDA_SUCCESS)
-    return timing_fault(result, run);
+    return timing_fault(result, *last);
   float elapsed_ms = 0;
   check(driver().cuEventElapsedTime(&elapsed_ms, before_.get(), after_.get()),
         "reading the time between two events");
-  return static_cast<double>(elapsed_ms) * 1e6;
+  return static_cast<double>(elapsed_ms) * 1e6 / static_cast<double>(inputs.calls());
 }
 
-Result<double, Outcome> Timer::warm_up(const Sets& sets) {
+// The median of the samples it took.
+Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which) {
   std::vector<double> samples;
   double spent_ns = 0;
   while (samples.size() < kMostWarmUps && !steady(samples)) {
     if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
-    const auto sample = sample_ns(sets[samples.size() % sets.size()]);
+    if (auto failed = inputs.next(false)) return *failed;
+    const auto sample = sample_ns(inputs, which);
     if (!sample) return sample.error();
     samples.push_back(sample.value());
     spent_ns += sample.value();
@@ -158,28 +199,38 @@ Result<double, Outcome> Timer::warm_up(const Sets& sets) {
   return median(samples);
 }
 
-std::optional<Outcome> Timer::sample_all(const Sets& sets, const TimingTarget& target,
-                                         const TimingBudget& budget, SampleSeries& series) {
-  if (const auto warm = warm_up(sets); !warm) return warm.error();
+Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const TimingTarget& target,
+                                                Contents contents, const TimingBudget& budget) {
+  if (const auto warm = warm_up(inputs, 0); !warm) return warm.error();
   ThrottleWatch watch(nvml_);
+  SpotChecks checks(bench_, contents, static_cast<std::size_t>(budget.minimum_samples));
+  SampleSeries series;
   Sampling state = Sampling::go_on;
   while (state == Sampling::go_on) {
-    const auto sample = sample_ns(sets[bench_.random() % sets.size()]);
+    const bool checked = checks.wanted(series.times_ns.size());
+    if (auto failed = inputs.next(checked)) return *failed;
+    const auto sample = sample_ns(inputs, 0);
     if (!sample) return sample.error();
     series.times_ns.push_back(sample.value());
     state = decide(series.times_ns, budget, target.incumbent_ns);
     watch.probe(series, state != Sampling::go_on);
+    const bool last_of_kept = contents == Contents::kept && state != Sampling::go_on;
+    if (!checked && !last_of_kept) continue;
+    if (auto failed = check_sample(inputs, 0, target)) return *failed;
+    checks.note(inputs.reference_ms());
   }
   series.truncated = state != Sampling::converged;
-  return std::nullopt;
+  return series;
 }
 
-Result<Measurement, Outcome> Timer::conclude(const TimingTarget& target, const Sets& sets,
-                                             const SampleSeries& series) {
+Measurement Timer::conclude(const TimingTarget& target, const SampleSeries& series, bool batch,
+                            std::size_t calls) {
   Measurement measurement;
   measurement.workload = target.workload.name;
   measurement.role = target.role;
   measurement.label = target.label;
+  if (batch) measurement.method = kBatchMethod;
+  measurement.launches_per_sample = static_cast<int>(calls);
   summarize(measurement, series);
   const DeviceCondition condition = nvml_.read();
   measurement.sm_clock_mhz = condition.sm_clock_mhz;
@@ -187,67 +238,66 @@ Result<Measurement, Outcome> Timer::conclude(const TimingTarget& target, const S
   measurement.temperature_c = condition.temperature_c;
   measurement.power_w = condition.power_w;
   measurement.throttle_reasons = condition.throttle_reasons;
-  bench_.report({.doing = "harness", .what = "checking timed results", .limit_ms = 30'000});
-  std::vector<CheckRecord> ignored;
-  std::vector<CheckRecord>& records = target.records != nullptr ? *target.records : ignored;
-  for (const CandidateRun& run : sets) {
-    if (auto failed = run.verify_memory(StageId::recheck)) return *failed;
-    if (auto failed = compare_outputs(bench_, run, StageId::recheck, "in the last timed call", records))
-      return *failed;
-  }
   return measurement;
 }
 
-Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, std::uint64_t seed,
-                                            const TimingBudget& budget) {
-  const auto sets = make_sets(target, seed);
-  if (!sets) return sets.error();
-  SampleSeries series;
-  if (auto failed = sample_all(*sets, target, budget, series)) return *failed;
-  return conclude(target, *sets, series);
+Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const TimingMode& mode,
+                                            std::uint64_t seed, const TimingBudget& budget) {
+  const TimingTarget* const targets[] = {&target};
+  auto created =
+      TimedInputs::create(bench_, store_, targets, mode.contents, calls_of_sample(mode.batch), seed);
+  if (!created) return created.error();
+  TimedInputs inputs = std::move(created).value();
+  const auto series = sample_all(inputs, target, mode.contents, budget);
+  if (!series) return series.error();
+  return conclude(target, *series, mode.batch, inputs.calls());
 }
 
-std::optional<Outcome> Timer::sample_pairs(const std::array<Sets, 2>& sets, std::size_t pairs,
-                                           std::array<SampleSeries, 2>& series) {
+Result<std::array<SampleSeries, 2>, Outcome> Timer::sample_pairs(TimedInputs& inputs,
+                                                                 std::span<const TimingTarget* const> targets,
+                                                                 std::size_t pairs) {
   ThrottleWatch watch(nvml_);
+  SpotChecks checks(bench_, Contents::changing, kFewestPairs);
+  std::array<SampleSeries, 2> series;
   std::vector<double> ratios;
-  const std::size_t common = std::min(sets[0].size(), sets[1].size());
   while (ratios.size() < pairs) {
-    const std::size_t first = bench_.random() % 2, inputs = bench_.random() % common;
+    const bool checked = checks.wanted(ratios.size());
+    if (auto failed = inputs.next(checked)) return *failed;
+    const std::size_t first = bench_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
-      const auto sample = sample_ns(sets[which][inputs]);
+      const auto sample = sample_ns(inputs, which);
       if (!sample) return sample.error();
       series[which].times_ns.push_back(sample.value());
+      if (!checked) continue;
+      if (auto failed = check_sample(inputs, which, *targets[which])) return *failed;
     }
+    if (checked) checks.note(inputs.reference_ms());
     ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
     watch.probe(series[0], ratios.size() == pairs);
     if (ratios.size() == kFewestPairs && median(ratios) > kClearlySlower) break;
   }
   series[1].throttled = series[0].throttled;
   for (SampleSeries& one : series) one.truncated = ratios.size() < pairs;
-  return std::nullopt;
+  return series;
 }
 
 Result<std::array<Measurement, 2>, Outcome> Timer::measure_in_pairs(const TimingTarget& challenger,
                                                                     const TimingTarget& champion,
-                                                                    std::uint64_t seed) {
-  std::array<Sets, 2> sets;
+                                                                    bool batch) {
+  const TimingTarget* const targets[] = {&challenger, &champion};
+  auto created = TimedInputs::create(bench_, store_, targets, Contents::changing, calls_of_sample(batch), 0);
+  if (!created) return created.error();
+  TimedInputs inputs = std::move(created).value();
   double pair_ns = 0;
-  for (const auto& [target, own] : {std::pair(&challenger, &sets[0]), std::pair(&champion, &sets[1])}) {
-    auto made = make_sets(*target, seed);
-    if (!made) return made.error();
-    *own = std::move(made).value();
-    const auto warm = warm_up(*own);
+  for (const std::size_t which : {0u, 1u}) {
+    const auto warm = warm_up(inputs, which);
     if (!warm) return warm.error();
-    pair_ns += *warm;
+    pair_ns += *warm * static_cast<double>(inputs.calls());
   }
-  std::array<SampleSeries, 2> series;
-  if (auto failed = sample_pairs(sets, pairs_within(pair_ns), series)) return *failed;
-  auto first = conclude(challenger, sets[0], series[0]);
-  if (!first) return first.error();
-  auto second = conclude(champion, sets[1], series[1]);
-  if (!second) return second.error();
-  return std::array{std::move(first).value(), std::move(second).value()};
+  const auto series = sample_pairs(inputs, targets, pairs_within(pair_ns));
+  if (!series) return series.error();
+  return std::array{conclude(challenger, (*series)[0], batch, inputs.calls()),
+                    conclude(champion, (*series)[1], batch, inputs.calls())};
 }
 
 }  // namespace ak::runtime

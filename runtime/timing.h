@@ -3,31 +3,26 @@
 
 #include <array>
 #include <chrono>
-#include <functional>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "core/evaluation.h"
-#include "runtime/candidate_run.h"
 #include "runtime/nvml_probe.h"
+#include "runtime/timed_inputs.h"
 
 namespace ak::runtime {
 
-struct TimingTarget {
-  /// Binds what is timed to a data set; called for every set.
-  std::function<Result<CandidateRun, Outcome>(std::shared_ptr<const DataSet>)> bind;
-  const WorkloadLayout& workload;
-  MeasurementRole role = MeasurementRole::candidate;
-  std::string label;  ///< of a baseline
-  std::optional<double> incumbent_ns;
-  std::vector<CheckRecord>* records = nullptr;  ///< where the checks after timing go, if anyone asks
-};
-
-/// Samples in run order, and which of them were taken while the device held its clocks down.
+/// Times of a call in run order, and which of them were taken while the device held its clocks down.
 struct SampleSeries {
   std::vector<double> times_ns;
   std::vector<std::uint32_t> throttled;  ///< indices, ascending
   bool truncated = false;
+};
+
+/// How a measurement is made.
+struct TimingMode {
+  Contents contents = Contents::kept;
+  bool batch = false;  ///< many short calls between two events, each on a set of its own
 };
 
 /// Times launch sequences with events, L2 flushed before every sample, inputs and outputs rotating
@@ -36,33 +31,32 @@ class Timer {
  public:
   Timer(Workbench& bench, DataStore& store);
 
-  /// Errors: whatever a run can end in, at StageId::time; wrong results or memory after timing, at
+  /// Errors: whatever a run can end in, at StageId::time; wrong results or memory of a timed call, at
   /// StageId::recheck.
-  /// @param seed of the first set of inputs; the others count up from it.
-  [[nodiscard]] Result<Measurement, Outcome> measure(const TimingTarget& target, std::uint64_t seed,
-                                                     const TimingBudget& budget);
+  /// @param seed of the first set of inputs that are kept; the others count up from it.
+  [[nodiscard]] Result<Measurement, Outcome> measure(const TimingTarget& target, const TimingMode& mode,
+                                                     std::uint64_t seed, const TimingBudget& budget);
 
-  /// Times `challenger` and `champion` in turns, in random order within each pair, on the same inputs; both
-  /// are of one workload. The measurements have as many samples each, and those of a pair the same index. How
-  /// many is fixed before the first, so that looking at them decides nothing; only a challenger that is
-  /// clearly slower ends early. Errors as above, of whichever went wrong first.
+  /// Times `challenger` and `champion` in turns, in random order within each pair, on the same inputs, which
+  /// change from pair to pair; both are of one workload. The measurements have as many samples each, and
+  /// those of a pair the same index. How many is fixed before the first, so that looking at them decides
+  /// nothing; only a challenger that is clearly slower ends early. Errors as above, of whichever went wrong
+  /// first.
   [[nodiscard]] Result<std::array<Measurement, 2>, Outcome> measure_in_pairs(const TimingTarget& challenger,
                                                                              const TimingTarget& champion,
-                                                                             std::uint64_t seed);
+                                                                             bool batch);
 
  private:
-  using Sets = std::vector<CandidateRun>;  ///< one kernel's, each with inputs and outputs of its own
-  Result<Sets, Outcome> make_sets(const TimingTarget& target, std::uint64_t seed);
+  [[nodiscard]] std::size_t calls_of_sample(bool batch);
   void report_now_and_then(const CandidateRun& run);
-  Result<double, Outcome> sample_ns(const CandidateRun& run);
-  /// Until times stop moving; their median.
-  Result<double, Outcome> warm_up(const Sets& sets);
-  std::optional<Outcome> sample_all(const Sets& sets, const TimingTarget& target, const TimingBudget& budget,
-                                    SampleSeries& series);
-  std::optional<Outcome> sample_pairs(const std::array<Sets, 2>& sets, std::size_t pairs,
-                                      std::array<SampleSeries, 2>& series);
-  Result<Measurement, Outcome> conclude(const TimingTarget& target, const Sets& sets,
-                                        const SampleSeries& series);
+  Result<double, Outcome> sample_ns(const TimedInputs& inputs, std::size_t which);
+  Result<double, Outcome> warm_up(TimedInputs& inputs, std::size_t which);
+  Result<SampleSeries, Outcome> sample_all(TimedInputs& inputs, const TimingTarget& target, Contents contents,
+                                           const TimingBudget& budget);
+  Result<std::array<SampleSeries, 2>, Outcome> sample_pairs(TimedInputs& inputs,
+                                                            std::span<const TimingTarget* const> targets,
+                                                            std::size_t pairs);
+  Measurement conclude(const TimingTarget& target, const SampleSeries& series, bool batch, std::size_t calls);
 
   Workbench& bench_;
   DataStore& store_;

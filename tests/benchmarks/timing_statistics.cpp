@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far the harness's verdicts on times can be trusted, on a GPU: how often a kernel beats itself, how often a true
-// difference of 2 % is found, and how far the medians of fresh processes lie apart.
+// How far the harness's verdicts on times can be trusted, on a GPU: how often a kernel beats itself, how
+// often a true difference of 2 % is found, and how far the medians of fresh processes lie apart.
 //   timing_statistics [--quick]      writes CSV; exit code 77 where there is no device
 #include <fmt/format.h>
 

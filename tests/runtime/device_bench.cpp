@@ -28,18 +28,28 @@ DeviceBench::DeviceBench(DeviceKind device, const TinyProblem& tiny, bool time_b
   evaluator_ = runtime::make_local_evaluator(std::move(options), plain_assembler());
 }
 
-EvaluationResult DeviceBench::run(const std::string& plan, const std::string& source, Depth depth,
-                                  std::optional<Arch> arch) {
+EvaluationRequest DeviceBench::request(const std::string& plan, const std::string& source) {
   EvaluationRequest request;
   request.problem = problem_;
   request.candidate = make_candidate("candidate_" + std::to_string(++count_), plan, source);
-  request.arch = arch.value_or(evaluator_->capabilities().device.arch);
-  request.depth = depth;
+  request.arch = evaluator_->capabilities().device.arch;
   request.seed = 0x5eed;
+  return request;
+}
+
+EvaluationResult DeviceBench::run(EvaluationRequest request) {
   static_cast<void>(evaluator_->submit(std::move(request)));
   auto completed = evaluator_->wait_any(std::chrono::steady_clock::now() + std::chrono::seconds(120));
   REQUIRE(completed);
   return std::move(completed->result);
+}
+
+EvaluationResult DeviceBench::run(const std::string& plan, const std::string& source, Depth depth,
+                                  std::optional<Arch> arch) {
+  EvaluationRequest wanted = request(plan, source);
+  wanted.arch = arch.value_or(wanted.arch);
+  wanted.depth = depth;
+  return run(std::move(wanted));
 }
 
 std::string kernel(const std::string& body, const std::string& type, const std::string& before) {

@@ -21,6 +21,13 @@ class DeviceBench {
   [[nodiscard]] EvaluationResult run(const std::string& plan, const std::string& source,
                                      Depth depth = Depth::time, std::optional<Arch> arch = {});
 
+  /// A request for `source` with the elementwise plan, to be changed and run.
+  [[nodiscard]] EvaluationRequest request(const std::string& source) {
+    return request(elementwise_plan("k"), source);
+  }
+  [[nodiscard]] EvaluationRequest request(const std::string& plan, const std::string& source);
+  [[nodiscard]] EvaluationResult run(EvaluationRequest request);
+
  private:
   std::shared_ptr<const ProblemInstance> problem_;
   std::unique_ptr<Evaluator> evaluator_;

@@ -82,21 +82,26 @@ Result<TranslationUnit> reference_unit(const ProblemInstance& problem, const Arc
 
 std::shared_ptr<const ProblemInstance> make_problem(const TinyProblem& tiny) {
   const Expression elements = Expression::parse("N").value();
-  auto problem = std::make_shared<ProblemInstance>(ProblemInstance{.problem = "tiny",
-                                                                   .folder = "/nowhere/tiny",
-                                                                   .params = {},
-                                                                   .definition = {},
-                                                                   .aliases = {},
-                                                                   .flops = elements,
-                                                                   .bytes_read = elements,
-                                                                   .bytes_written = elements,
-                                                                   .tolerance = {},
-                                                                   .distributions = tiny.distributions,
-                                                                   .lesions = {},
-                                                                   .workloads = {},
-                                                                   .reference_cu = reference_source(tiny),
-                                                                   .templates = {},
-                                                                   .sources_cited = {}});
+  const auto bytes = [&](int an_element) {
+    return Expression::parse(fmt::format("{} * N", an_element)).value();
+  };
+  const int element_bytes = info(tiny.dtype).bytes;
+  auto problem = std::make_shared<ProblemInstance>(
+      ProblemInstance{.problem = "tiny",
+                      .folder = "/nowhere/tiny",
+                      .params = {},
+                      .definition = {},
+                      .aliases = {},
+                      .flops = elements,
+                      .bytes_read = bytes(tiny.bytes_read_an_element.value_or(2 * element_bytes)),
+                      .bytes_written = bytes(element_bytes),
+                      .tolerance = {},
+                      .distributions = tiny.distributions,
+                      .lesions = {},
+                      .workloads = {},
+                      .reference_cu = reference_source(tiny),
+                      .templates = {},
+                      .sources_cited = {}});
   Definition& definition = problem->definition;
   definition.name = fmt::format("tiny_{}", info(tiny.dtype).name);
   definition.axes = {{.name = "N", .value = {}, .description = {}}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct TinyProblem {
   std::vector<std::int64_t> check_sizes = {1,
                                            1000};  ///< workloads n1, n1000: checked with every distribution
   std::vector<std::int64_t> time_sizes = {};       ///< workloads t...: checked with one, and timed
+  std::optional<int> bytes_read_an_element = {};   ///< what the problem claims; nothing: the truth
   bool allow_nondeterministic = false;
   bool in_place = false;  ///< c shares a's memory
   std::vector<InputDistribution> distributions = {{"normal", InputKind::normal, 1, 0},
