@@ -45,11 +45,12 @@ DataSetMaker::DataSetMaker(Workbench& bench, const WorkloadLayout& workload,
 void DataSetMaker::add_input(std::size_t tensor) {
   const TensorLayout& layout = bench_.problem.tensors[tensor];
   const std::size_t bytes = bench_.tensor_bytes(*set_->workload, tensor);
-  InputData input{.tensor = tensor,
-                  .buffer = GuardedBuffer(bytes, bench_.random_shift(), fmt::format("input '{}'", layout.name)),
-                  .pristine = {},
-                  .aliased = is_aliased(bench_.problem, layout.name),
-                  .hash = 0};
+  InputData input{
+      .tensor = tensor,
+      .buffer = GuardedBuffer(bytes, bench_.random_shift(), fmt::format("input '{}'", layout.name)),
+      .pristine = {},
+      .aliased = is_aliased(bench_.problem, layout.name),
+      .hash = 0};
   input.buffer.arm_guards(bench_.stream);
   if (bench_.critic != nullptr)
     bench_.critic->name_region(input.buffer.data(), fmt::format("input '{}'", layout.name), !input.aliased);
@@ -163,9 +164,9 @@ std::optional<Outcome> DataSetMaker::derive_tolerance(ReferenceData& reference) 
         fmt::format("the reference never writes element {} of {}", own.first_unwritten, where));
   }
   if (own.wrong > 0) {
-    return reference_fault(fmt::format(
-        "exact reference and low-precision twin disagree in {} elements of {}, worst at index {}",
-        own.wrong, where, own.worst));
+    return reference_fault(
+        fmt::format("exact reference and low-precision twin disagree in {} elements of {}, worst at index {}",
+                    own.wrong, where, own.worst));
   }
   if (!info(layout.dtype).floating) return std::nullopt;
   const Tolerance& tolerance = bench_.problem.tolerance;

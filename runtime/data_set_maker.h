@@ -8,8 +8,8 @@
 
 namespace ak::runtime {
 
-/// Makes one data set: memory once, contents and references as often as wanted. One thread. `bench`, `workload` and
-/// `distribution` must outlive it. Throws CudaError, also when memory runs out.
+/// Makes one data set: memory once, contents and references as often as wanted. One thread. `bench`,
+/// `workload` and `distribution` must outlive it. Throws CudaError, also when memory runs out.
 class DataSetMaker {
  public:
   DataSetMaker(Workbench& bench, const WorkloadLayout& workload, const InputDistribution& distribution);
@@ -17,8 +17,8 @@ class DataSetMaker {
   /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the next
   /// make_references(). Asynchronous.
   void fill(std::uint64_t seed);
-  /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold what
-  /// fill() left. Errors: invalid_reference, unsupported.
+  /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold
+  /// what fill() left. Errors: invalid_reference, unsupported.
   [[nodiscard]] std::optional<Outcome> make_references(const LoadedImage& exact, const LoadedImage& twin);
 
   /// Changes with every fill() and make_references().

@@ -44,8 +44,8 @@ class TimedInputs {
                                                            Contents contents, std::size_t calls,
                                                            std::uint64_t seed);
 
-  /// Draws what the next sample is taken on, the same for all kernels, in a new order. @param checked verify() will
-  /// be called on it: with changing contents that costs a run of the references.
+  /// Draws what the next sample is taken on, the same for all kernels, in a new order. @param checked
+  /// verify() will be called on it: with changing contents that costs a run of the references.
   [[nodiscard]] std::optional<Outcome> next(bool checked);
   /// Calls `call(run)` for every call of the present sample of kernel `which`, in order, until one fails.
   template <class Call>
@@ -65,8 +65,8 @@ class TimedInputs {
  private:
   TimedInputs(Workbench& bench, DataStore& store, std::size_t calls)
       : bench_(&bench), store_(&store), calls_(calls) {}
-  [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets, Contents contents,
-                                               std::uint64_t seed);
+  [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
+                                               Contents contents, std::uint64_t seed);
   [[nodiscard]] std::optional<Outcome> refill(bool checked);
 
   Workbench* bench_;

@@ -17,14 +17,18 @@ LEFT JOIN measurements b ON b.evaluation_id = e.id AND b.role = 'champion' AND b
 LEFT JOIN workloads w ON w.id = a.workload_id
 ORDER BY e.id;
 
--- Evaluations whose times another one of the same variant and session replaces, and those of comparisons.
+-- Evaluations whose times another one of the same variant and session replaces, or which it shows to be worth nothing,
+-- and those of comparisons.
 CREATE VIEW superseded AS
 SELECT e.id AS evaluation
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
 WHERE p.arm = 'comparison'
    OR EXISTS (SELECT 1 FROM evaluations f JOIN proposals q ON q.id = f.proposal_id
-              WHERE f.variant_id = e.variant_id AND f.session_id = e.session_id AND f.id > e.id AND f.status = 'ok'
-                AND q.arm = 'final');
+              WHERE f.variant_id = e.variant_id AND f.session_id = e.session_id AND f.id > e.id
+                AND (q.arm = 'final' AND f.status = 'ok'
+                     OR q.arm IN ('comparison', 'final', 'held_out')
+                        AND f.status IN ('incorrect', 'nondeterministic', 'integrity_violation', 'memory_error', 'race', 'hang',
+                                         'launch_error', 'below_floor')));
 
 DROP VIEW leaderboard;
 DROP VIEW best_variants;

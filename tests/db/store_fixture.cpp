@@ -170,12 +170,13 @@ StoredEvaluation Run::commit(int block, Status status, double median_ns) {
   return commit(request(block), result(status, median_ns));
 }
 
-StoredEvaluation Run::commit(const EvaluationRequest& request, const EvaluationResult& result) {
+StoredEvaluation Run::commit(const EvaluationRequest& request, const EvaluationResult& result,
+                             const std::string& arm) {
   EvaluationRecord record;
   record.session = session;
   record.iteration = iteration++;
   record.proposer = "search";
-  record.arm = "random";
+  record.arm = arm;
   record.request = &request;
   record.result = &result;
   return store.commit(record);

@@ -34,7 +34,8 @@ struct Run {
   /// An evaluation of variant BLOCK = `block`, ended as `status`; checked, timed at `median_ns` where it is
   /// ok, and with the naive baseline at 2,000,000 ns.
   StoredEvaluation commit(int block, Status status = Status::ok, double median_ns = 1'000'000);
-  StoredEvaluation commit(const EvaluationRequest& request, const EvaluationResult& result);
+  StoredEvaluation commit(const EvaluationRequest& request, const EvaluationResult& result,
+                          const std::string& arm = "random");
   [[nodiscard]] EvaluationRequest request(int block) const;
   [[nodiscard]] static EvaluationResult result(Status status, double median_ns);
 

@@ -238,6 +238,68 @@ TEST_CASE("generalisation gives the share of held-out shapes passed, and the sea
   CHECK(integer(folder.file(), "SELECT count(*) FROM progress") == 1);
 }
 
+TEST_CASE("comparisons shows both times of a pair, and no table of results counts it") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const StoredEvaluation champion = run.commit(128, Status::ok, 500'000);
+  run.commit(256, Status::ok, 470'000);
+  EvaluationRequest request = run.request(256);
+  request.tag = std::to_string(champion.variant);
+  EvaluationResult pair = Run::result(Status::ok, 450'000);
+  pair.measurements[0].samples_ns = {450'000, 450'000};
+  pair.measurements[1] = pair.measurements[0];
+  pair.measurements[1].role = MeasurementRole::champion;
+  pair.measurements[1].median_ns = 500'000;
+  run.commit(request, pair, "comparison");
+  CHECK(real(folder.file(), "SELECT ratio FROM comparisons") == 0.9);
+  CHECK(integer(folder.file(), "SELECT champion FROM comparisons") == champion.variant);
+  CHECK(integer(folder.file(), "SELECT pairs FROM comparisons") == 2);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM leaderboard") == 2);
+  CHECK(real(folder.file(), "SELECT min(score_us) FROM leaderboard") == 470);
+  CHECK(integer(folder.file(), "SELECT evaluations FROM experiments") == 2);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM progress") == 2);
+  CHECK(real(folder.file(), "SELECT min(latency_ms) FROM benchmark_results") == 0.47);
+}
+
+TEST_CASE("the last measurement of a champion counts in place of the search's") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const StoredEvaluation best = run.commit(128, Status::ok, 500'000);
+  run.commit(run.request(128), Run::result(Status::ok, 520'000), "final");
+  store->end_session(run.session, "finished", "space exhausted", best.variant);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM leaderboard") == 1);
+  CHECK(real(folder.file(), "SELECT score_us FROM leaderboard") == 520);
+  CHECK(real(folder.file(), "SELECT score_us FROM best_variants") == 520);
+  CHECK(real(folder.file(), "SELECT best_us FROM experiments") == 520);
+}
+
+TEST_CASE("a variant that was found wrong later is on no leaderboard") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(128, Status::ok, 500'000);
+  run.commit(256, Status::ok, 100'000);
+  run.commit(run.request(256), Run::result(Status::incorrect, 0), "comparison");
+  CHECK(real(folder.file(), "SELECT score_us FROM leaderboard") == 500);
+  run.commit(run.request(128), Run::result(Status::infrastructure_error, 0), "final");  // says nothing of it
+  CHECK(integer(folder.file(), "SELECT count(*) FROM leaderboard") == 1);
+}
+
+TEST_CASE("samples taken while clocks were held down, and power, are kept") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  EvaluationResult result = Run::result(Status::ok, 500'000);
+  result.measurements[0].throttled = {3, 4};
+  result.measurements[0].power_w = 512.5;
+  run.commit(run.request(128), result);
+  CHECK(text(folder.file(), "SELECT throttled FROM measurements WHERE role = 'candidate'") == "[3,4]");
+  CHECK(real(folder.file(), "SELECT power_w FROM measurements WHERE role = 'candidate'") == 512.5);
+  CHECK(is_null(folder.file(), "SELECT throttled FROM measurements WHERE role = 'baseline'"));
+}
+
 TEST_CASE("benchmark_results gives throughput, bandwidth, errors and speed-ups of a timed variant") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

@@ -23,9 +23,11 @@ std::string replay() {
       "const int slot = owner[0] == a || owner[0] == nullptr ? 0 : 1;\n"
       "if (i < n) c[i] = ready[slot] && owner[slot] == a ? kept[slot][i] : (kept[slot][i] = a[i] + b[i]);\n"
       "__threadfence();\n"
-      "if (threadIdx.x == 0 && atomicAdd(&done, 1) == gridDim.x - 1) { done = 0; owner[slot] = a; ready[slot] = 1; }",
+      "if (threadIdx.x == 0 && atomicAdd(&done, 1) == gridDim.x - 1) { done = 0; owner[slot] = a; "
+      "ready[slot] = 1; }",
       "float",
-      "__device__ float kept[2][16 << 20]; __device__ const float* owner[2]; __device__ int ready[2]; __device__ "
+      "__device__ float kept[2][16 << 20]; __device__ const float* owner[2]; __device__ int ready[2]; "
+      "__device__ "
       "unsigned done;\n");
 }
 
@@ -51,11 +53,11 @@ TEST_CASE("a kernel that kept results does not win a comparison") {
 
 TEST_CASE("a kernel that works in half of its timed calls is found out") {
   GpuBench bench(timed(kLarge));
-  const auto result = bench.run(
-      kernel("const unsigned call = calls / gridDim.x;\n"
-             "if (i < n && (call < 8 || call % 2 == 0)) c[i] = a[i] + b[i];\n"
-             "__syncthreads(); if (threadIdx.x == 0) atomicAdd(&calls, 1u);",
-             "float", "__device__ unsigned calls;\n"));
+  const auto result =
+      bench.run(kernel("const unsigned call = calls / gridDim.x;\n"
+                       "if (i < n && (call < 8 || call % 2 == 0)) c[i] = a[i] + b[i];\n"
+                       "__syncthreads(); if (threadIdx.x == 0) atomicAdd(&calls, 1u);",
+                       "float", "__device__ unsigned calls;\n"));
   INFO(describe(result));
   CHECK(result.outcome.status == Status::incorrect);
 }
@@ -85,8 +87,10 @@ TEST_CASE("half the work wins a comparison") {
   GpuBench bench(timed(kLarge));
   EvaluationRequest request = bench.request(kernel(kHonest));
   request.rival = std::make_shared<const Candidate>(
-      bench.request(kernel("if (i < n) { float y = a[i]; for (int j = 0; j < 2000; ++j) y = fmaf(y, 0.5f, a[i]); c[i] = "
-                           "a[i] + b[i] + 0 * y; }"))
+      bench
+          .request(kernel(
+              "if (i < n) { float y = a[i]; for (int j = 0; j < 2000; ++j) y = fmaf(y, 0.5f, a[i]); c[i] = "
+              "a[i] + b[i] + 0 * y; }"))
           .candidate);
   Completed completed;
   completed.request = request;
@@ -115,9 +119,9 @@ TEST_CASE("short calls are timed in batches, each call on inputs of its own, lon
 
 TEST_CASE("a batch that is served from one call's work is incorrect") {
   GpuBench bench(timed(kSmall));
-  const auto result = bench.run(kernel(
-      "if (i < n) { if (!ready[i]) { kept[i] = a[i] + b[i]; ready[i] = 1; } c[i] = kept[i]; }", "float",
-      "__device__ float kept[4096]; __device__ int ready[4096];\n"));
+  const auto result = bench.run(
+      kernel("if (i < n) { if (!ready[i]) { kept[i] = a[i] + b[i]; ready[i] = 1; } c[i] = kept[i]; }",
+             "float", "__device__ float kept[4096]; __device__ int ready[4096];\n"));
   INFO(describe(result));
   CHECK(result.outcome.status == Status::incorrect);
 }
