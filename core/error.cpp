@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
+#include "core/say.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,7 +8,7 @@
 namespace ak {
 
 void assertion_failed(const char* condition, std::string_view meaning, const char* file, int line) {
-  fmt::print(stderr, "bug: {} [{}] at {}:{}\n", meaning, condition, file, line);
+  say("bug: {} [{}] at {}:{}\n", meaning, condition, file, line);
   std::abort();
 }
 

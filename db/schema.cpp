@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/say.h"
 #include "migrations.h"
 
 namespace ak::db {
@@ -78,9 +79,8 @@ void use_wal(Connection& connection) {
 void say_once(const std::filesystem::path& file) {
   static std::once_flag said;
   std::call_once(said, [&] {
-    fmt::print(stderr,
-               "note: {} is on a network file system: it is locked for this process alone while in use\n",
-               file.string());
+    say("note: {} is on a network file system: it is locked for this process alone while in use\n",
+        file.string());
   });
 }
 

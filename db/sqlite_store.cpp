@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "core/hash.h"
+#include "core/say.h"
 #include "db/database.h"
 #include "db/schema.h"
 
@@ -104,7 +105,7 @@ std::vector<unsigned char> little_endian(const std::vector<std::uint32_t>& sampl
 }  // namespace
 
 SqliteStore::SqliteStore(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout)
-    : connection_(file, OpenMode::create, busy_timeout) {
+    : file_(file), connection_(file, OpenMode::create, busy_timeout) {
   prepare_database(connection_, file);
 }
 
@@ -233,7 +234,9 @@ RowId SqliteStore::workload_of(const std::string& name, const EvaluationRecord& 
 
 RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInstance& problem,
                                  const DeviceFacts& device, const Arch& arch) {
+  if (!locks_) locks_.emplace(file_);
   Transaction transaction(connection_);
+  close_dead_sessions();
   OpenSession open{.definition = definition_row(problem), .device = device_row(device), .workloads = {}};
   for (const Workload& workload : problem.workloads)
     open.workloads[workload.name] = workload_row(open.definition, problem, workload);
@@ -258,9 +261,31 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
       .bind(12, session.audited)
       .run();
   const RowId id = connection_.last_row_id();
+  locks_->hold(id);  // before anyone sees the row
   transaction.commit();
   sessions_[id] = std::move(open);
   return id;
+}
+
+void SqliteStore::close_dead_sessions() {
+  std::vector<RowId> dead;
+  auto& running = connection_.prepare("SELECT id FROM sessions WHERE status = 'running'");
+  while (running.step()) {
+    const RowId id = running.integer(0);
+    if (!sessions_.contains(id) && !locks_->is_held(id)) dead.push_back(id);
+  }
+  running.reset();
+  for (const RowId id : dead) {
+    connection_
+        .prepare(
+            "UPDATE sessions SET status = 'interrupted', "
+            "reason = 'its process ended without a word: it was killed, or the machine stopped', ended_at = "
+            "coalesce((SELECT max(ended_at) FROM evaluations WHERE session_id = sessions.id), started_at) "
+            "WHERE id = ?")
+        .bind(1, id)
+        .run();
+    say("note: session {} was interrupted (its process was killed); all that it committed is kept\n", id);
+  }
 }
 
 RowId SqliteStore::source_row(const Candidate& candidate) {
@@ -533,6 +558,7 @@ void SqliteStore::end_session(RowId session, std::string_view status, std::strin
       .run();
   transaction.commit();
   sessions_.erase(session);
+  locks_->release(session);
 }
 
 void SqliteStore::commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/store.h"
+#include "db/session_locks.h"
 #include "db/sqlite.h"
 
 namespace ak::db {
@@ -47,10 +49,14 @@ class SqliteStore final : public VariantStore, public AuditStore {
   void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void finding_row(RowId audit, const AuditFinding& finding);
+  /// Ends the sessions whose process did not: "interrupted".
+  void close_dead_sessions();
   /// Id of the row that the one-parameter query finds, or nothing.
   std::optional<RowId> find(Statement& query);
 
+  std::filesystem::path file_;
   Connection connection_;
+  std::optional<SessionLocks> locks_;  ///< once a session began
   std::map<RowId, OpenSession> sessions_;
 };
 

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/say.h"
 #include "db/database.h"
 #include "runtime/candidate_plan.h"
 #include "runtime/problem_audit.h"
@@ -91,8 +92,7 @@ bool require_audit(const ProblemInstance& problem, bool unaudited, const Config&
   if (has_audit_record(problem.folder)) return true;
   const std::string content = audited_content(problem.folder);
   if (db::open_audit_store(database)->audit_passed(content, problem)) return true;
-  fmt::print(stderr, "note: auditing {} on the CPU, once for each change of the problem\n",
-             problem.definition.name);
+  say("note: auditing {} on the CPU, once for each change of the problem\n", problem.definition.name);
   const ProblemAudit audit =
       audit_and_store(as_shipped(problem), choose_target("emulator", ""), config, database);
   if (audit.passed()) return true;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/say.h"
+
 namespace ak::tools {
 namespace {
 
@@ -50,7 +52,7 @@ void ProgressLine::show(const agent::Progress& progress) {
   last_ = now;
   last_best_ns_ = progress.best_ns.value_or(0);
   const std::string line = describe(progress, emulated_);
-  terminal_ ? fmt::print(stderr, "\r\x1b[K{}", line) : fmt::print(stderr, "{}\n", line);
+  terminal_ ? say("\r\x1b[K{}", line) : say("{}\n", line);
   std::fflush(stderr);
   open_line_ = terminal_;
 }

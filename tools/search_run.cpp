@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/say.h"
 #include "core/stats.h"
 #include "core/suggest.h"
 #include "tools/assembler.h"
@@ -224,7 +225,7 @@ void check_strategy(const std::string& name) {
 SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
                          const std::atomic<bool>& stop) {
   const auto evaluator = make_evaluator(run.target, config);
-  if (!run.target.notice.empty()) fmt::print(stderr, "note: {}\n", run.target.notice);
+  if (!run.target.notice.empty()) say("note: {}\n", run.target.notice);
   SearchOutcome outcome{.loop = {}, .summary = summarise(run), .loop_start = {}};
   codegen::RunSummary& summary = outcome.summary;
   agent::LoopOptions options = loop_options(run);

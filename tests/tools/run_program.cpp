@@ -46,11 +46,18 @@ void wait_for_file(const std::filesystem::path& file) {
 
 }  // namespace
 
+pid_t start_program(const std::vector<std::string>& argv,
+                    const std::map<std::string, std::string>& environment,
+                    const std::filesystem::path& folder) {
+  const pid_t child = fork();
+  if (child == 0) become(argv, environment, folder);
+  return child;
+}
+
 ProgramResult run_program(const std::vector<std::string>& argv,
                           const std::map<std::string, std::string>& environment, const Signal& signal) {
   const TemporaryFolder folder;
-  const pid_t child = fork();
-  if (child == 0) become(argv, environment, folder.path());
+  const pid_t child = start_program(argv, environment, folder.path());
   if (signal.number != 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(signal.after_ms));
     wait_for_file(signal.after_file);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <string>
@@ -25,6 +27,12 @@ struct Signal {
 ProgramResult run_program(const std::vector<std::string>& argv,
                           const std::map<std::string, std::string>& environment = {},
                           const Signal& signal = {});
+
+/// Starts it and returns at once; standard output and error go to the files "out" and "err" of `folder`. The
+/// caller waits for it.
+pid_t start_program(const std::vector<std::string>& argv,
+                    const std::map<std::string, std::string>& environment,
+                    const std::filesystem::path& folder);
 
 /// A fresh folder, removed with everything in it.
 class TemporaryFolder {

@@ -9,6 +9,7 @@
 
 #include "codegen/problem_catalog.h"
 #include "core/error.h"
+#include "core/say.h"
 #include "db/database.h"
 #include "tools/progress_line.h"
 
@@ -94,19 +95,17 @@ SearchRun prepare(const Manifest& manifest, const ManifestRun& run, const Experi
 }
 
 void announce(const Manifest& manifest, std::size_t index, const SearchRun& run) {
-  fmt::print(stderr, "[{}/{}] {}: {} for {} on {}\n", index + 1, manifest.runs.size(),
-             manifest.runs[index].name, run.problem->definition.name, run.target.arch.sm(),
-             run.target.device ? run.target.device->name : "no device");
+  say("[{}/{}] {}: {} for {} on {}\n", index + 1, manifest.runs.size(), manifest.runs[index].name,
+      run.problem->definition.name, run.target.arch.sm(),
+      run.target.device ? run.target.device->name : "no device");
 }
 
 void tell_end(const SearchOutcome& outcome) {
   const agent::Progress& progress = outcome.loop.progress;
-  fmt::print(stderr, "  {} tried, {} passed ({})", progress.evaluated, progress.verified,
-             outcome.loop.stop_reason);
+  say("  {} tried, {} passed ({})", progress.evaluated, progress.verified, outcome.loop.stop_reason);
   if (progress.best_ns)
-    fmt::print(stderr, ", best {}{}", outcome.summary.emulated ? "emulated cost " : "",
-               format_ns(*progress.best_ns));
-  fmt::print(stderr, "\n");
+    say(", best {}{}", outcome.summary.emulated ? "emulated cost " : "", format_ns(*progress.best_ns));
+  say("\n");
 }
 
 }  // namespace

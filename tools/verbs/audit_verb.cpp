@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/say.h"
 #include "tools/command_line.h"
 #include "tools/problem_audits.h"
 
@@ -142,7 +143,7 @@ Target audit_target(const AuditFlags& flags, const Config& config) {
                                 flags.arch.empty() ? config.arch : flags.arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  if (!target.notice.empty()) say("note: {}\n", target.notice);
   return target;
 }
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/say.h"
 #include "db/database.h"
 #include "tools/assembler.h"
 #include "tools/command_line.h"
@@ -109,7 +110,7 @@ int run_evaluate(const Arguments& arguments) {
   const auto problem = problem_flags.instance(params_of(candidate->plan));
   const Target target =
       choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  if (!target.notice.empty()) say("note: {}\n", target.notice);
   const std::filesystem::path db_file = database_file(database, config);
   const bool audited = require_audit(*problem, unaudited, config, db_file);
   const EvaluationResult result =

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/say.h"
 #include "db/database.h"
 #include "tools/command_line.h"
 #include "tools/experiment/experiment_report.h"
@@ -154,7 +155,7 @@ int run_manifest(const Arguments& arguments) {
   const InterruptGuard interrupt;
   const ExperimentEnd end =
       execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment.quiet);
-  if (end.status == "failed") fmt::print(stderr, "error: {}\n", end.reason);
+  if (end.status == "failed") say("error: {}\n", end.reason);
   const Json report = write_reports(manifest, end, folder, any_on_gpu(runs),
                                     fmt::format("alphakernel experiment run {}", fmt::join(arguments, " ")));
   flags.json ? fmt::print("{}\n", report.dump()) : print_outcome(report, folder);

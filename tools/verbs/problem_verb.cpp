@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/say.h"
 #include "runtime/candidate_plan.h"
 #include "runtime/reference_dump.h"
 #include "tools/assembler.h"
@@ -102,7 +103,7 @@ int check_problem(const Arguments& arguments) {
              problem->definition.name, problem->workloads.size(), problem->distributions.size(),
              problem->lesions.size(), problem->templates.size());
   const Target target = choose_target(device, arch);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  if (!target.notice.empty()) say("note: {}\n", target.notice);
   const auto evaluator = make_evaluator(target, load_config());
   const int broken = check_templates(problem, target, *evaluator);
   const std::vector<std::string> open = open_places(folder);
@@ -146,7 +147,7 @@ int dump_problem(const Arguments& arguments) {
   const Target target = choose_target(device, arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: references have to run somewhere: cuda or emulator", device);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  if (!target.notice.empty()) say("note: {}\n", target.notice);
   std::error_code error;
   std::filesystem::create_directories(output, error);
   if (error) fail(ExitCode::output, "--output {}: {}", output, error.message());

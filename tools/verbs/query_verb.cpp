@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/say.h"
 #include "core/suggest.h"
 #include "db/database.h"
 #include "tools/command_line.h"
@@ -59,8 +60,7 @@ int run_query(const Arguments& arguments) {
   const db::Table table =
       db::query(file, sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)));
   fmt::print("{}", db::render(table, chosen));
-  if (table.truncated)
-    fmt::print(stderr, "note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
+  if (table.truncated) say("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
   return 0;
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// kill -9 at random instants of real runs on the CPU device. The instants' delays are seeded; how far a run has
+// come by then is up to the machine.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "core/file.h"
+#include "tests/db/store_fixture.h"
+#include "tests/faults/processes.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+using ak::db::test::integer;
+using ak::db::test::intact;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Workers end with their parent's thread, or two seconds after its end of the channel closed.
+constexpr milliseconds kEndLimit{5'000};
+
+/// AK_SOAK_ITERATIONS asks for more than the sample of continuous integration.
+int kills(int sample) {
+  const char* wanted = std::getenv("AK_SOAK_ITERATIONS");
+  return wanted ? std::max(1, std::atoi(wanted)) : sample;
+}
+
+milliseconds between(std::mt19937& random, int least, int most) {
+  return milliseconds(std::uniform_int_distribution<int>(least, most)(random));
+}
+
+/// A search over vector_add that would take minutes, in a folder of its own.
+struct Search {
+  Search() { box.environment["TMPDIR"] = box.folder.path().string(); }
+
+  [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }
+  [[nodiscard]] std::vector<std::string> arguments(int evaluations, int seed) const {
+    return {"generate",          "--algorithm",
+            "vector_add",        "--shape",
+            "N=1000",            "--device",
+            "emulator",          "--arch",
+            "sm_80",             "--max-evaluations",
+            std::to_string(evaluations), "--seed",
+            std::to_string(seed), "--output",
+            (box.folder / "k.cu").string()};
+  }
+  [[nodiscard]] pid_t start(int evaluations, int seed) {
+    std::vector<std::string> argv = arguments(evaluations, seed);
+    argv.insert(argv.begin(), AK_PROGRAM);
+    return start_program(argv, box.environment, box.folder.path());
+  }
+
+  Sandbox box;
+};
+
+std::int64_t count(const Search& search, const std::string& of) {
+  return integer(search.database(), "SELECT count(*) FROM " + of);
+}
+
+/// What holds at every moment, whatever was killed.
+void check_invariants(const Search& search) {
+  REQUIRE(intact(search.database()));
+  // Nothing twice: a proposal is evaluated once, an iteration of a session proposed once.
+  CHECK(count(search, "(SELECT 1 FROM evaluations GROUP BY proposal_id HAVING count(*) > 1)") == 0);
+  CHECK(count(search, "(SELECT 1 FROM proposals GROUP BY session_id, iteration HAVING count(*) > 1)") == 0);
+  // Nothing by half.
+  CHECK(count(search, "proposals WHERE id NOT IN (SELECT proposal_id FROM evaluations)") == 0);
+  CHECK(count(search,
+              "evaluations e WHERE status = 'ok' AND (NOT EXISTS (SELECT 1 FROM checks WHERE evaluation_id = "
+              "e.id) OR NOT EXISTS (SELECT 1 FROM measurements WHERE evaluation_id = e.id))") == 0);
+}
+
+TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing, and the next one works") {
+  const Adopter adopter;
+  Search search;
+  REQUIRE(search.box.run(search.arguments(1, 1)).exit_code == 0);  // makes database and cache
+  std::mt19937 random(1);
+  std::int64_t committed = count(search, "evaluations");
+  int sessions = 1, finished = 1, with_kernel = 0;
+  for (int i = 0, killed = 0; killed < kills(30); ++i) {
+    std::filesystem::remove(search.box.folder / "k.cu");
+    const pid_t run = search.start(100'000, i);
+    std::this_thread::sleep_for(between(random, 0, i % 2 == 0 ? 250 : 1'200));  // half of them while it starts
+    kill(run, SIGKILL);
+    int status = 0;
+    REQUIRE(waitpid(run, &status, 0) == run);
+    INFO("kill " << i << "; " << read_file(search.box.folder / "err"));
+    const bool in_time = WIFSIGNALED(status);  // else it had tried every point
+    REQUIRE((in_time || WEXITSTATUS(status) == 0));
+    ++(in_time ? killed : finished);
+    CHECK(Adopter::all_ended_within(kEndLimit));
+    check_invariants(search);
+    // What a person could have seen is stored: the kernel on disk is a verified evaluation of this session.
+    const std::string last = "evaluations WHERE session_id = (SELECT max(id) FROM sessions)";
+    const bool began = count(search, "sessions") > sessions;
+    if (search.box.exists("k.cu")) {
+      ++with_kernel;
+      REQUIRE(began);
+      CHECK(count(search, last + " AND status = 'ok'") >= 1);
+      CHECK(read_file(search.box.folder / "k.cu").ends_with("}\n"));
+    }
+    // Nothing of earlier sessions changed, and only the last may still be called running.
+    CHECK(count(search, "evaluations") - (began ? count(search, last) : 0) == committed);
+    CHECK(count(search, "sessions WHERE status = 'running' AND id < (SELECT max(id) FROM sessions)") == 0);
+    committed = count(search, "evaluations");
+    sessions += began;
+  }
+  const ProgramResult after = search.box.run(search.arguments(3, 1));
+  INFO(after.err);
+  CHECK(after.exit_code == 0);
+  CHECK(count(search, "evaluations") == committed + 3);
+  CHECK(count(search, "sessions WHERE status = 'running'") == 0);
+  CHECK(count(search, "sessions WHERE status = 'interrupted'") == sessions - finished);
+  CHECK(with_kernel > 0);
+  for (const auto& entry : std::filesystem::directory_iterator(search.box.folder.path()))
+    CHECK(entry.path().filename().string().find("alphakernel-pch-") == std::string::npos);
+  WARN("orchestrators killed: " << kills(30) << ", sessions begun: " << sessions << ", with a kernel on disk: "
+                                << with_kernel << ", evaluations committed: " << committed);
+}
+
+TEST_CASE("a run whose workers are killed with -9 at random goes on and ends well") {
+  const Adopter adopter;
+  Search search;
+  std::mt19937 random(2);
+  int killed = 0, runs = 0;
+  while (killed < kills(20)) {
+    const pid_t run = search.start(200, ++runs);
+    int status = 0;
+    while (waitpid(run, &status, WNOHANG) == 0) {
+      const auto workers = children_of(run);
+      if (!workers.empty() && killed < kills(20))
+        killed += kill(workers[random() % workers.size()], SIGKILL) == 0;
+      std::this_thread::sleep_for(between(random, 150, 600));
+    }
+    INFO("run " << runs << " after " << killed << " kills: " << read_file(search.box.folder / "err"));
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+    CHECK(Adopter::all_ended_within(kEndLimit));
+    check_invariants(search);
+  }
+  CHECK(count(search, "sessions WHERE status = 'finished'") == runs);
+  const std::int64_t good = count(search, "evaluations WHERE status IN ('ok', 'duplicate')");
+  const std::int64_t faults = count(search, "evaluations WHERE status = 'infrastructure_error'");
+  CHECK(good > 20 * runs);
+  CHECK(faults <= killed);
+  WARN("workers killed: " << killed << " in " << runs << " runs; evaluations that ended well: " << good
+                          << ", that lost their worker: " << faults);
+}
+
+}  // namespace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/faults/processes.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace ak::testing {
+
+Adopter::Adopter() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+Adopter::~Adopter() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+
+bool Adopter::all_ended_within(std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  bool in_time = true;
+  for (;;) {
+    const pid_t reaped = waitpid(-1, nullptr, WNOHANG);
+    if (reaped < 0 && errno == ECHILD) return in_time;
+    if (reaped != 0) continue;
+    if (in_time && std::chrono::steady_clock::now() > deadline) {
+      in_time = false;
+      for (const pid_t left : children_of(getpid())) kill(left, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> found;
+  std::error_code gone;
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), gone)) {
+    std::ifstream file(task.path() / "children");
+    for (pid_t pid = 0; file >> pid;) found.push_back(pid);
+  }
+  return found;
+}
+
+}  // namespace ak::testing

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <vector>
+
+namespace ak::testing {
+
+/// While it lives, what a killed child of this process leaves running becomes this process's child, so that
+/// none can hide.
+class Adopter {
+ public:
+  Adopter();
+  ~Adopter();
+  Adopter(const Adopter&) = delete;
+  Adopter& operator=(const Adopter&) = delete;
+
+  /// Reaps children until none is left; false when some still run after `limit`. Those are then killed.
+  [[nodiscard]] static bool all_ended_within(std::chrono::milliseconds limit);
+};
+
+/// Direct children of a process, at this moment.
+[[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
+
+}  // namespace ak::testing
