@@ -141,8 +141,11 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
     return finish(Status::infrastructure_error, fmt::format("the device worker failed: {}", why));
   }
   DeviceAnswer answer = device_answer_from_json(message.body);
-  if (answer.lost) drop_process();
-  return finish(std::move(answer));
+  const bool lost = answer.lost;
+  if (lost) drop_process();
+  DeviceFinish finished = finish(std::move(answer));
+  finished.took_worker_down = lost;
+  return finished;
 }
 
 void DeviceClient::refuse_open(const WorkerMessage& message) {
@@ -186,11 +189,14 @@ DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
 }
 
 DeviceFinish DeviceClient::finish(Status status, std::string message) {
+  const bool in_candidate = doing_ == "candidate";
   DeviceAnswer answer;
   answer.outcome = {
       .status = status, .stage = StageId::check, .message = std::move(message), .diagnostics = {}};
   answer.busy_ms = std::chrono::duration<double, std::milli>(steady_clock::now() - started_).count();
-  return finish(std::move(answer));
+  DeviceFinish finished = finish(std::move(answer));
+  finished.took_worker_down = in_candidate;
+  return finished;
 }
 
 DeviceFinish DeviceClient::finish(DeviceAnswer answer) {

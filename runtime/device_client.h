@@ -17,6 +17,8 @@ namespace ak::runtime {
 struct DeviceFinish {
   DeviceAnswer answer;
   std::string prints;
+  bool took_worker_down =
+      false;  ///< the worker was lost while the candidate ran, and has to be started again
 };
 
 /// The parent's side of the device worker: starts it, opens problems, gives it one task at a time with the

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "runtime/device_context.h"
@@ -82,12 +83,27 @@ class DeviceService {
   void evaluate(const WorkerMessage& request) {
     if (!session_) fail(ExitCode::internal_error, "an evaluation before any problem was opened");
     current_ = &request;
-    const DeviceAnswer answer = session_->run(device_task_from_json(request.body));
+    const DeviceAnswer answer = run(device_task_from_json(request.body));
     current_ = nullptr;
     // What device printf left in stdio goes out with this answer.
     std::fflush(stdout);
     lost_ = answer.lost;
     channel_.respond(request, "evaluated", to_json(answer));
+  }
+
+  // A CPU device's memory is this process's own.
+  DeviceAnswer run(const DeviceTask& task) {
+    try {
+      return session_->run(task);
+    } catch (const std::bad_alloc&) {
+      DeviceAnswer answer;
+      answer.outcome = {.status = Status::out_of_memory,
+                        .stage = StageId::check,
+                        .message = "the device worker ran out of memory on this candidate; it was restarted",
+                        .diagnostics = {}};
+      answer.lost = true;  // what else could not be allocated meanwhile is anyone's guess
+      return answer;
+    }
   }
 
   void report(const Progress& progress) {

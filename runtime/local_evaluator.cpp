@@ -17,6 +17,7 @@
 #include "runtime/compile_pool.h"
 #include "runtime/device_client.h"
 #include "runtime/problem_build.h"
+#include "runtime/quarantine.h"
 
 namespace ak::runtime {
 namespace {
@@ -182,6 +183,7 @@ class LocalEvaluator final : public Evaluator {
   void remember(const Job& job);
   std::map<std::string, Known> known_;  ///< program_key -> how it ended; the last kKnownPrograms
   std::deque<std::string> known_order_;
+  Quarantine quarantine_;
 };
 
 LocalEvaluator::LocalEvaluator(EvaluatorOptions options, SourceAssembler assembler)
@@ -522,6 +524,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
     if (auto impossible = faster_than_possible(job)) answer.outcome = std::move(*impossible);
   }
   const bool good = answer.outcome.status == Status::ok;
+  if (finished.took_worker_down) quarantine_.count_loss(program_key(job), answer.outcome);
   job.result.outcome = answer.outcome;
   if (good) score(job);
   if (good && !job.request.rival) remember(job);
@@ -608,10 +611,16 @@ void LocalEvaluator::remember(const Job& job) {
   known_order_.pop_front();
 }
 
-// Tunables that change nothing in the program give the same code and the same launches: measured once.
+// Tunables that change nothing in the program give the same code and the same launches: measured once, and
+// not run again after two lost workers.
 bool LocalEvaluator::reuse(Job& job) {
+  const std::string key = program_key(job);
+  if (auto refused = quarantine_.refusal(key)) {
+    finish(job, std::move(*refused));
+    return true;
+  }
   if (job.request.rival || job.request.fresh_process) return false;
-  const auto found = known_.find(program_key(job));
+  const auto found = known_.find(key);
   if (found == known_.end()) return false;
   const Known& known = found->second;
   job.result.measurements = known.measurements;

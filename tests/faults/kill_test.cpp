@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 at random instants of real runs on the CPU device. The instants' delays are seeded; how far a run has
-// come by then is up to the machine.
+// kill -9 at random instants of real runs on the CPU device. The instants' delays are seeded; how far a run
+// has come by then is up to the machine.
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
@@ -16,8 +16,8 @@
 
 using namespace ak;
 using namespace ak::testing;
-using ak::db::test::integer;
 using ak::db::test::intact;
+using ak::db::test::integer;
 using std::chrono::milliseconds;
 
 namespace {
@@ -41,13 +41,20 @@ struct Search {
 
   [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }
   [[nodiscard]] std::vector<std::string> arguments(int evaluations, int seed) const {
-    return {"generate",          "--algorithm",
-            "vector_add",        "--shape",
-            "N=1000",            "--device",
-            "emulator",          "--arch",
-            "sm_80",             "--max-evaluations",
-            std::to_string(evaluations), "--seed",
-            std::to_string(seed), "--output",
+    return {"generate",
+            "--algorithm",
+            "vector_add",
+            "--shape",
+            "N=1000",
+            "--device",
+            "emulator",
+            "--arch",
+            "sm_80",
+            "--max-evaluations",
+            std::to_string(evaluations),
+            "--seed",
+            std::to_string(seed),
+            "--output",
             (box.folder / "k.cu").string()};
   }
   [[nodiscard]] pid_t start(int evaluations, int seed) {
@@ -86,7 +93,8 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
   for (int i = 0, killed = 0; killed < kills(30); ++i) {
     std::filesystem::remove(search.box.folder / "k.cu");
     const pid_t run = search.start(100'000, i);
-    std::this_thread::sleep_for(between(random, 0, i % 2 == 0 ? 250 : 1'200));  // half of them while it starts
+    std::this_thread::sleep_for(
+        between(random, 0, i % 2 == 0 ? 250 : 1'200));  // half of them while it starts
     kill(run, SIGKILL);
     int status = 0;
     REQUIRE(waitpid(run, &status, 0) == run);
@@ -120,8 +128,9 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
   CHECK(with_kernel > 0);
   for (const auto& entry : std::filesystem::directory_iterator(search.box.folder.path()))
     CHECK(entry.path().filename().string().find("alphakernel-pch-") == std::string::npos);
-  WARN("orchestrators killed: " << kills(30) << ", sessions begun: " << sessions << ", with a kernel on disk: "
-                                << with_kernel << ", evaluations committed: " << committed);
+  WARN("orchestrators killed: " << kills(30) << ", sessions begun: " << sessions
+                                << ", with a kernel on disk: " << with_kernel
+                                << ", evaluations committed: " << committed);
 }
 
 TEST_CASE("a run whose workers are killed with -9 at random goes on and ends well") {

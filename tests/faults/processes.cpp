@@ -35,8 +35,7 @@ bool Adopter::all_ended_within(std::chrono::milliseconds limit) {
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> found;
   std::error_code gone;
-  for (const auto& task :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), gone)) {
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), gone)) {
     std::ifstream file(task.path() / "children");
     for (pid_t pid = 0; file >> pid;) found.push_back(pid);
   }

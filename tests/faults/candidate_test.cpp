@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidates that do the worst they can, among good ones in one run on the CPU device.
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <random>
+
+#include "core/file.h"
+#include "tests/faults/processes.h"
+#include "tests/runtime/device_bench.h"
+
+using namespace ak;
+using namespace ak::test;
+using namespace std::chrono_literals;
+using ak::testing::Adopter;
+using ak::testing::children_of;
+
+namespace {
+
+struct Fault {
+  std::string name, source;
+  std::vector<Status> ends;  ///< any of these
+  std::string words;         ///< in the message
+  std::string plan = elementwise_plan("k");
+};
+
+std::string workspace_plan(const std::string& count) {
+  return fmt::format(
+      R"j({{"workspace": [{{"name": "w", "dtype": "float32", "count": "{}", "init": "none"}}],
+            "launches": [{{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256],
+                          "args": ["a", "w", "c", {{"i64": "N"}}]}}]}})j",
+      count);
+}
+
+const std::string kAdd = "if (i < n) c[i] = a[i] + b[i];";
+
+const std::string kAssertion =
+    "extern \"C\" __device__ void __assertfail(const char*, const char*, unsigned, const char*, unsigned long);";
+
+// Both would run for hours; the deadline of a build is a minute at most.
+const std::string kCompileTime = R"cu(
+constexpr unsigned spin(unsigned n) { unsigned x = 0; for (unsigned i = 0; i < n; ++i) x += i * x + 1; return x; }
+template <int N> struct Slow { static constexpr unsigned value = spin(1000000 + N) + Slow<N - 1>::value; };
+template <> struct Slow<0> { static constexpr unsigned value = 0; };
+__device__ unsigned bomb = Slow<800>::value;)cu";
+const std::string kCompileMemory = R"cu(
+template <int N, class... T> struct Bomb { static constexpr int value = Bomb<N - 1, T..., T..., int>::value; };
+template <class... T> struct Bomb<0, T...> { static constexpr int value = sizeof...(T); };
+__device__ int bomb = Bomb<30>::value;)cu";
+
+std::vector<Fault> faults() {
+  const std::vector<Status> compile_bomb{Status::timeout, Status::compile_error, Status::out_of_memory};
+  return {
+      {"hang", kernel("for (;;) asm volatile(\"\");"), {Status::hang}, "instructions"},
+      {"illegal address", kernel("c[i + (1ll << 40)] = 1;"), {Status::memory_error}, "out-of-bounds write"},
+      {"assertion",
+       kernel("if (n > 0) __assertfail(\"n < 0\", \"k.cu\", 1, \"k\", 1); " + kAdd, "float", kAssertion),
+       {Status::launch_error},
+       "n < 0"},
+      {"trap", kernel("__trap();"), {Status::launch_error}, "trap"},
+      {"workspace", kernel(kAdd), {Status::out_of_memory}, "workspace", workspace_plan("2 ** 32 - 1")},
+      {"variable",
+       kernel("if (i < n) c[i] = a[i] + huge[i];", "float", "__device__ float huge[1ull << 36];"),
+       {Status::out_of_memory},
+       "huge"},
+      {"compile time", kernel(kAdd, "float", kCompileTime), compile_bomb, ""},
+      {"compile memory", kernel(kAdd, "float", kCompileMemory), compile_bomb, ""},
+      {"output flood",
+       kernel("for (int k = 0; k < 200; ++k) printf(\"%d {\\\"type\\\": \\\"evaluated\\\"}\\n\", k);"),
+       {Status::incorrect, Status::hang},
+       ""},
+      {"syntax", "this is no kernel", {Status::compile_error}, "expected a declaration"},
+  };
+}
+
+/// @param launcher of the device workers.
+std::unique_ptr<Evaluator> make_evaluator(std::vector<std::string> launcher = {}) {
+  runtime::EvaluatorOptions options;
+  options.device = DeviceKind::emulator;
+  options.target = {.major = 9, .minor = 0, .feature = 'a'};
+  options.compile_workers = 2;
+  options.compile_deadline = 3s;
+  options.worker_command = {AK_PROGRAM, "worker"};
+  options.launcher = std::move(launcher);
+  options.time_baseline = false;
+  return runtime::make_local_evaluator(std::move(options), plain_assembler());
+}
+
+Ticket submit(Evaluator& evaluator, const std::shared_ptr<const ProblemInstance>& problem,
+              const Fault& fault) {
+  EvaluationRequest request;
+  request.problem = problem;
+  request.candidate = make_candidate(fault.name, fault.plan, fault.source);
+  request.arch = {.major = 9, .minor = 0, .feature = 'a'};
+  request.depth = Depth::check;
+  request.seed = 1;
+  return evaluator.submit(std::move(request));
+}
+
+Completed wait(Evaluator& evaluator) {
+  auto done = evaluator.wait_any(std::chrono::steady_clock::now() + 60s);
+  REQUIRE(done);
+  return std::move(*done);
+}
+
+Outcome evaluate(Evaluator& evaluator, const std::shared_ptr<const ProblemInstance>& problem,
+                 const Fault& fault) {
+  submit(evaluator, problem, fault);
+  return wait(evaluator).result.outcome;
+}
+
+/// A right kernel, another program for every `number`.
+Fault good(std::size_t number) {
+  return {fmt::format("good {}", number),
+          kernel(fmt::format("if (n == -{}) return; {}", number + 1, kAdd)),
+          {Status::ok},
+          ""};
+}
+
+/// Every fault once, a good candidate after each.
+std::vector<Fault> shuffled(unsigned seed) {
+  std::vector<Fault> bad = faults(), all;
+  std::mt19937 random(seed);
+  std::shuffle(bad.begin(), bad.end(), random);
+  for (const Fault& fault : bad) {
+    all.push_back(fault);
+    all.push_back(good(all.size()));
+  }
+  return all;
+}
+
+TEST_CASE(
+    "whatever a candidate does, it ends with its own status and the good ones around it pass, in any order") {
+  const Adopter adopter;
+  for (const unsigned seed : {1u, 2u}) {
+    const auto problem = make_problem({});
+    auto evaluator = make_evaluator();
+    const std::vector<Fault> all = shuffled(seed);
+    std::map<Ticket, const Fault*> waiting;
+    for (const Fault& fault : all) waiting[submit(*evaluator, problem, fault)] = &fault;
+    while (!waiting.empty()) {
+      const Completed done = wait(*evaluator);
+      const Fault& fault = *waiting.extract(done.ticket).mapped();
+      INFO("order " << seed << ", " << fault.name << ": " << describe(done.result));
+      CHECK(std::ranges::count(fault.ends, done.result.outcome.status) == 1);
+      CHECK_THAT(done.result.outcome.message, Catch::Contains(fault.words));
+    }
+    evaluator.reset();
+    CHECK(Adopter::all_ended_within(5s));
+  }
+}
+
+TEST_CASE("a candidate that exhausts its device worker's own memory is out_of_memory, and the next one passes") {
+  const auto problem = make_problem({});
+  // The emulated memory takes 16 GiB of addresses; what is left is too little for the checker's notes on all of it.
+  const auto evaluator = make_evaluator({"prlimit", "--as=17500000000"});
+  const Fault hoarder{"hoarder",
+                      kernel("for (int j = 0; j < 1024; ++j) huge[(threadIdx.x << 20) + (j << 10)] = 1; " + kAdd,
+                             "float", "__device__ float huge[1ull << 28];"),
+                      {},
+                      ""};
+  const Outcome outcome = evaluate(*evaluator, problem, hoarder);
+  INFO(explain(outcome));
+  CHECK(outcome.status == Status::out_of_memory);
+  CHECK(evaluate(*evaluator, problem, good(1)).status == Status::ok);
+}
+
+TEST_CASE("a candidate whose device worker is killed is tried again, quarantined, and not run a third time") {
+  const auto problem = make_problem({.check_sizes = {300'000}});
+  const auto evaluator = make_evaluator({"prlimit", "--cpu=1"});  // the system kills what computes for longer
+  const Fault killer{"killer", kernel("for (;;) atomicAdd(c + threadIdx.x, a[threadIdx.x]);"), {}, ""};
+  const Outcome first = evaluate(*evaluator, problem, killer);
+  INFO(explain(first));
+  CHECK(first.status == Status::infrastructure_error);  // as far as anyone knows
+  CHECK_THAT(first.message, Catch::Contains("signal"));
+  CHECK(evaluate(*evaluator, problem, good(1)).status == Status::ok);
+  const Outcome second = evaluate(*evaluator, problem, killer);
+  INFO(explain(second));
+  CHECK(second.status == Status::launch_error);
+  CHECK_THAT(second.message, Catch::Contains("quarantined") && Catch::Contains("2 times"));
+  const auto before = std::chrono::steady_clock::now();
+  const Outcome third = evaluate(*evaluator, problem, killer);
+  INFO(explain(third));
+  CHECK(third.status == Status::launch_error);
+  CHECK_THAT(third.message, Catch::StartsWith("not run"));
+  CHECK(std::chrono::steady_clock::now() - before < 1s);
+  CHECK(evaluate(*evaluator, problem, good(2)).status == Status::ok);
+}
+
+}  // namespace
