@@ -3,21 +3,47 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
 namespace ak::db {
 namespace {
 
+/// The file of a connection; empty where there is none.
+std::string file_of(sqlite3* connection) {
+  const char* file = connection ? sqlite3_db_filename(connection, "main") : nullptr;
+  return file ? file : "";
+}
+
+/// What the file system says of a file that could not be opened, read or written; SQLite names the call only.
+std::string_view obstacle(const std::string& file) {
+  struct statvfs disk = {};
+  if (file.empty() || statvfs(std::filesystem::path(file).parent_path().c_str(), &disk) != 0) return "";
+  if ((disk.f_flag & ST_RDONLY) != 0)
+    return "; it is on a read-only file system: copy it, or give another --db";
+  // Even a reader needs a few blocks, for the index of the log.
+  constexpr unsigned long kLeastBlocks = 16;
+  if (disk.f_bavail < kLeastBlocks)
+    return "; the disk is full: free some space, what was committed before is safe";
+  return "";
+}
+
 /// What to do about a result code, for the end of a message.
-std::string_view remedy(int result) {
+std::string_view remedy(int result, const std::string& file) {
+  const auto or_else = [&](std::string_view otherwise) {
+    const std::string_view known = obstacle(file);
+    return known.empty() ? otherwise : known;
+  };
   switch (result & 0xff) {
     case SQLITE_BUSY:
       return "; another process holds the lock: wait for it, or give another --db";
     case SQLITE_FULL:
       return "; free some disk space: what was committed before is safe";
+    case SQLITE_IOERR:
+      return or_else("; the disk or the network below it failed: what was committed before is safe");
     case SQLITE_READONLY:
-      return "; the file or its folder is not writable";
+      return or_else("; the file or its folder is not writable");
     case SQLITE_CANTOPEN:
-      return "; does its folder exist and is it writable?";
+      return or_else("; does its folder exist and is it writable?");
     case SQLITE_NOTADB:
       return "; the file is not a database: give another --db";
     case SQLITE_CORRUPT:
@@ -27,9 +53,18 @@ std::string_view remedy(int result) {
   }
 }
 
+/// "running 'SELECT ...' in /data/ak.db: disk I/O error; the disk is full: ..."; the file only where it
+/// matters.
+[[nodiscard]] SqliteError error_of(sqlite3* connection, int result, const std::string& doing,
+                                   const std::string& words) {
+  const std::string file = file_of(connection);
+  const std::string_view advice = remedy(result, file);
+  const std::string where = advice.empty() || file.empty() ? "" : " in " + file;
+  return {result, fmt::format("{}{}: {}{}", doing, where, words, advice)};
+}
+
 [[noreturn]] void throw_error(sqlite3* connection, int result, const std::string& doing) {
-  const char* words = connection ? sqlite3_errmsg(connection) : sqlite3_errstr(result);
-  throw SqliteError(result, fmt::format("{}: {}{}", doing, words, remedy(result)));
+  throw error_of(connection, result, doing, connection ? sqlite3_errmsg(connection) : sqlite3_errstr(result));
 }
 
 /// " at byte 12", or nothing where SQLite does not know the place.
@@ -99,7 +134,7 @@ bool Statement::step() {
   sqlite3* connection = sqlite3_db_handle(handle_.get());
   const std::string words = sqlite3_errmsg(connection);
   reset();
-  throw SqliteError(result, fmt::format("{}: {}{}", doing, words, remedy(result)));
+  throw error_of(connection, result, doing, words);
 }
 
 void Statement::run() {
@@ -128,7 +163,9 @@ Connection::Connection(const std::filesystem::path& file, OpenMode mode,
   const int result =
       sqlite3_open_v2(file.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   handle_.reset(raw);
-  if (result != SQLITE_OK) throw_error(raw, result, fmt::format("opening database {}", file.string()));
+  if (result != SQLITE_OK)
+    throw SqliteError(result, fmt::format("opening database {}: {}{}", file.string(), sqlite3_errmsg(raw),
+                                          remedy(result, file.string())));
   sqlite3_busy_timeout(raw, static_cast<int>(busy_timeout.count()));
 }
 
