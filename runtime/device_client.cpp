@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/say.h"
 #include "runtime/device_worker.h"
 
 namespace ak::runtime {
@@ -19,6 +20,8 @@ constexpr milliseconds kHelloLimit{120'000};
 // Starting CUDA takes 0.2-1 s, and many seconds on a machine with many GPUs whose driver is not kept loaded.
 constexpr milliseconds kOpenLimit{60'000};
 constexpr int kOpenAttempts = 2;
+// Turns take seconds: longer is worth a word, but not every minute's worth of a night's log.
+constexpr std::chrono::seconds kFirstNotice{10}, kNoticeInterval{300};
 constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
 constexpr std::size_t kPrintLimit = 64u << 10;
 
@@ -95,6 +98,7 @@ void DeviceClient::begin(std::uint64_t task, TimePoint deadline) {
   task_id_ = task;
   started_ = steady_clock::now();
   deadline_ = deadline;
+  time_left_.reset();
   doing_ = "harness";
   what_ = "starting";
   limit_ms_ = static_cast<double>(kOpenLimit.count());
@@ -129,10 +133,7 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   }
   if (message.id != task_id_) return std::nullopt;  // of a task that was given up
   if (message.type == "progress") {
-    doing_ = message.body.value("doing", "harness");
-    what_ = message.body.value("what", "");
-    limit_ms_ = message.body.value("limit_ms", 0.0);
-    watchdog_ = steady_clock::now() + to_duration(limit_ms_);
+    note_progress(message.body);
     return std::nullopt;
   }
   if (message.type != "evaluated") {
@@ -146,6 +147,30 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   DeviceFinish finished = finish(std::move(answer));
   finished.took_worker_down = lost;
   return finished;
+}
+
+void DeviceClient::note_progress(const Json& progress) {
+  const auto now = steady_clock::now();
+  doing_ = progress.value("doing", "harness");
+  what_ = progress.value("what", "");
+  limit_ms_ = progress.value("limit_ms", 0.0);
+  watchdog_ = now + to_duration(limit_ms_);
+  if (doing_ == "waiting") return stop_clock(now);
+  if (time_left_) deadline_ = now + *std::exchange(time_left_, std::nullopt);
+}
+
+// Waiting for other processes is no time of the task.
+void DeviceClient::stop_clock(TimePoint now) {
+  if (!time_left_) {
+    time_left_ = deadline_ - now;
+    deadline_ = TimePoint::max();
+    waiting_since_ = now;
+    next_notice_ = now + kFirstNotice;
+  }
+  if (now < next_notice_) return;
+  next_notice_ = now + kNoticeInterval;
+  say("note: waiting {} (for {:.0f} s so far)\n", what_,
+      std::chrono::duration<double>(now - waiting_since_).count());
 }
 
 void DeviceClient::refuse_open(const WorkerMessage& message) {

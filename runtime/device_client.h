@@ -64,6 +64,8 @@ class DeviceClient {
   std::uint64_t send(std::string type, Json body);
   std::optional<DeviceFinish> take(const WorkerMessage& message);
   [[noreturn]] void refuse_open(const WorkerMessage& message);
+  void note_progress(const Json& progress);
+  void stop_clock(TimePoint now);
   std::optional<DeviceFinish> expire();
   DeviceFinish lose(const WorkerLost& lost);
   DeviceFinish finish(DeviceAnswer answer);
@@ -78,6 +80,9 @@ class DeviceClient {
   std::string doing_, what_;
   double limit_ms_ = 0;
   TimePoint started_, watchdog_ = TimePoint::max(), deadline_ = TimePoint::max();
+  /// While the worker waits for other processes: of the task's time when that began, and when to say so.
+  std::optional<TimePoint::duration> time_left_;
+  TimePoint waiting_since_, next_notice_;
   std::string prints_;
   int lost_while_opening_ = 0;
 };

@@ -48,6 +48,7 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
              .report = std::move(report),
              .random = std::mt19937_64(std::random_device{}()),
              .critic = driver().critic},
+      lock_(device_lock(driver().critic == nullptr ? context_.facts().uuid : "")),
       store_(bench_, exact_, twin_) {
   if (bench_.critic == nullptr) timer_.emplace(bench_, store_);
 }
@@ -55,6 +56,11 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
 DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   DeviceAnswer answer;
   answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
+  const auto report_waiting = [this] {
+    bench_.report(
+        {.doing = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
+  };
+  ScopedTurn turn(lock_, DeviceLock::Turn::shared, report_waiting);
   const auto start = steady_clock::now();
   StageId stage = StageId::check;
   try {
@@ -73,13 +79,22 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
     answer.reference_ms = store_.take_making_ms();
     if (answer.outcome.status == Status::ok) {
       stage = StageId::time;
+      lock_.take(DeviceLock::Turn::alone, report_waiting);
+      const auto timing_start = steady_clock::now();
       task.rival.image.empty() ? time_all(task, answer) : time_pairs(task, answer);
-      answer.time_ms = milliseconds_since(start) - answer.check_ms;
+      answer.time_ms = milliseconds_since(timing_start);
     }
   } catch (const CudaError& error) {
     answer.outcome = judged(bench_.critic, cuda_outcome(error, stage));
   }
   if (answer.outcome.status != Status::ok) settle(answer);
+  if (!lock_.obstacle().empty()) {
+    answer.outcome.diagnostics.push_back(
+        {.severity = "note",
+         .message = "other processes were not kept off this GPU meanwhile: " + lock_.obstacle(),
+         .line = 0,
+         .column = 0});
+  }
   answer.busy_ms = milliseconds_since(start);
   return answer;
 }

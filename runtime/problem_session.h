@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/data_set.h"
+#include "runtime/device_lock.h"
 #include "runtime/timing.h"
 
 namespace ak::runtime {
@@ -34,6 +35,7 @@ class ProblemSession {
   HarnessKernels kernels_;
   LoadedImage exact_, twin_;
   Workbench bench_;
+  DeviceLock& lock_;  ///< of all sessions of this process on this device
   DataStore store_;
   std::optional<Timer> timer_;  ///< on a GPU; the CPU device has costs instead of times
 };

@@ -14,8 +14,8 @@ void Quarantine::count_loss(const std::string& key, Outcome& outcome) {
   Losses& losses = losses_[key];
   if (++losses.count >= kMostLosses) {
     if (!info(outcome.status).candidate_fault) outcome.status = Status::launch_error;
-    outcome.message +=
-        fmt::format("; quarantined: it took its device worker down {} times and is not run again", losses.count);
+    outcome.message += fmt::format(
+        "; quarantined: it took its device worker down {} times and is not run again", losses.count);
   }
   losses.last = outcome;
   losses.last.diagnostics.clear();

@@ -4,14 +4,32 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "runtime/device_messages.h"
 #include "runtime/worker_protocol.h"
 #include "sandbox_attempts.h"
 
 namespace {
+
+/// A device worker that takes two seconds over every task. With seed 1 it says that it waits meanwhile, else
+/// that it works.
+void evaluate(ak::runtime::WorkerChannel& channel, const ak::runtime::WorkerMessage& request) {
+  for (int i = 0; i < 4; ++i) {
+    channel.respond(request, "progress",
+                    {{"doing", request.body["seed"] == 1 ? "waiting" : "harness"},
+                     {"what", "for the test"},
+                     {"limit_ms", 10'000}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  ak::runtime::DeviceAnswer answer;
+  answer.outcome.status = ak::Status::ok;
+  channel.respond(request, "evaluated", ak::runtime::to_json(answer));
+}
 
 int serve_puppet() {
   ak::runtime::WorkerChannel channel;
@@ -31,6 +49,14 @@ int serve_puppet() {
     if (request->type == "stick")
       for (;;) {
       }
+    if (request->type == "open") {
+      channel.respond(*request, "opened", ak::Json::object());
+      continue;
+    }
+    if (request->type == "evaluate") {
+      evaluate(channel, *request);
+      continue;
+    }
     channel.respond(*request, "echo", request->body);
   }
   return 0;
