@@ -74,8 +74,7 @@ CompilePool::CompilePool(CompilePoolOptions options) : options_(std::move(option
   if (!options_.cache_dir.empty()) cache_.emplace(options_.cache_dir);
   slots_.resize(static_cast<std::size_t>(worker_count(options_.workers)));
   remove_stale_pch_folders();
-  start(slots_.front());
-  auto facts = greet(slots_.front());
+  auto facts = start_first(slots_.front());
   if (!facts) fail(ExitCode::environment, "starting a compile worker: {}", facts.error().message);
   facts_ = std::move(facts).value();
   thread_ = std::thread([this] { run(); });
@@ -137,6 +136,15 @@ std::optional<CompilePool::Job> CompilePool::stop(Slot& slot) {
   slot.pch_folder.clear();
   slot.started = false;
   return std::exchange(slot.job, std::nullopt);
+}
+
+// A worker that is killed while it starts is no reason to give up; one that says why it cannot work is.
+Result<CompilerFacts> CompilePool::start_first(Slot& slot) {
+  for (int attempt = 1;; ++attempt) {
+    start(slot);
+    auto facts = greet(slot);
+    if (facts || slot.started || attempt == kMaxFailedStarts || Clock::now() >= slot.deadline) return facts;
+  }
 }
 
 Result<CompilerFacts> CompilePool::greet(Slot& slot) {

@@ -90,6 +90,7 @@ class CompilePool {
 
   void start(Slot& slot);
   std::optional<Job> stop(Slot& slot);
+  Result<CompilerFacts> start_first(Slot& slot);
   Result<CompilerFacts> greet(Slot& slot);
   void wake();
 

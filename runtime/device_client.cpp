@@ -19,7 +19,8 @@ using std::chrono::steady_clock;
 constexpr milliseconds kHelloLimit{120'000};
 // Starting CUDA takes 0.2-1 s, and many seconds on a machine with many GPUs whose driver is not kept loaded.
 constexpr milliseconds kOpenLimit{60'000};
-constexpr int kOpenAttempts = 2;
+// One that is killed meanwhile is started again; what ends three times does not end by chance.
+constexpr int kStartAttempts = 3, kOpenAttempts = 3;
 // Turns take seconds: longer is worth a word, but not every minute's worth of a night's log.
 constexpr std::chrono::seconds kFirstNotice{10}, kNoticeInterval{300};
 constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
@@ -33,13 +34,17 @@ DeviceClient::DeviceClient(std::vector<std::string> argv) : argv_(std::move(argv
 
 void DeviceClient::ensure_process() {
   if (process_) return;
-  process_ = std::make_unique<WorkerProcess>(argv_);
-  opened_ = false;
-  const auto hello = process_->await_hello(steady_clock::now() + kHelloLimit);
-  if (hello) return;
-  process_.reset();
-  fail(ExitCode::environment, "starting the device worker '{}': {}", fmt::join(argv_, " "),
-       hello.error().message);
+  for (int attempt = 1;; ++attempt) {
+    process_ = std::make_unique<WorkerProcess>(argv_);
+    opened_ = false;
+    const auto deadline = steady_clock::now() + kHelloLimit;
+    const auto hello = process_->await_hello(deadline);
+    if (hello) return;
+    process_.reset();
+    if (attempt < kStartAttempts && steady_clock::now() < deadline) continue;
+    fail(ExitCode::environment, "starting the device worker '{}': {}", fmt::join(argv_, " "),
+         hello.error().message);
+  }
 }
 
 std::uint64_t DeviceClient::send(std::string type, Json body) {

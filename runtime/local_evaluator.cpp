@@ -524,7 +524,11 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
     if (auto impossible = faster_than_possible(job)) answer.outcome = std::move(*impossible);
   }
   const bool good = answer.outcome.status == Status::ok;
-  if (finished.took_worker_down) quarantine_.count_loss(program_key(job), answer.outcome);
+  if (finished.took_worker_down) {
+    quarantine_.count_loss(program_key(job), answer.outcome);
+  } else if (answer.outcome.status != Status::infrastructure_error) {
+    quarantine_.count_verdict();
+  }
   job.result.outcome = answer.outcome;
   if (good) score(job);
   if (good && !job.request.rival) remember(job);

@@ -10,9 +10,15 @@ constexpr int kMostLosses = 2;
 
 }  // namespace
 
+bool Quarantine::to_blame(const Losses& losses) const {
+  return losses.count >= kMostLosses && verdicts_ > losses.verdicts_before;
+}
+
 void Quarantine::count_loss(const std::string& key, Outcome& outcome) {
   Losses& losses = losses_[key];
-  if (++losses.count >= kMostLosses) {
+  if (losses.count == 0) losses.verdicts_before = verdicts_;
+  ++losses.count;
+  if (to_blame(losses)) {
     if (!info(outcome.status).candidate_fault) outcome.status = Status::launch_error;
     outcome.message += fmt::format(
         "; quarantined: it took its device worker down {} times and is not run again", losses.count);
@@ -23,8 +29,9 @@ void Quarantine::count_loss(const std::string& key, Outcome& outcome) {
 
 std::optional<Outcome> Quarantine::refusal(const std::string& key) const {
   const auto found = losses_.find(key);
-  if (found == losses_.end() || found->second.count < kMostLosses) return std::nullopt;
+  if (found == losses_.end() || !to_blame(found->second)) return std::nullopt;
   Outcome outcome = found->second.last;
+  if (!info(outcome.status).candidate_fault) outcome.status = Status::launch_error;
   outcome.message = "not run: the same program and launches are in quarantine; before: " + outcome.message;
   return outcome;
 }

@@ -24,7 +24,8 @@ std::map<std::string, int> read_codes(const std::filesystem::path& file) {
   return codes;
 }
 
-TEST_CASE("full and read-only disks are named in one line, lose nothing, and runs work again when there is room") {
+TEST_CASE(
+    "full and read-only disks are named in one line, lose nothing, and runs work again when there is room") {
   const TemporaryFolder folder;
   const ProgramResult script =
       run_program({AK_SOURCE_DIR "/tests/faults/disk_test.sh", AK_PROGRAM, folder.path().string()});
@@ -77,7 +78,8 @@ TEST_CASE("a run goes on while somebody reads the database in one long transacti
   CHECK(db::test::integer(box.folder / "ak.db", "SELECT count(*) FROM sessions") == 2);
 }
 
-TEST_CASE("a disk that is full behind standard output is exit code 7, behind standard error no error at all") {
+TEST_CASE(
+    "a disk that is full behind standard output is exit code 7, behind standard error no error at all") {
   Sandbox box;
   REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
   const auto run_into_full = [&](const std::string& redirection, const std::string& arguments) {
@@ -94,8 +96,9 @@ TEST_CASE("a disk that is full behind standard output is exit code 7, behind sta
     CHECK(is_one_line(result.err));
   }
   const ProgramResult result = run_into_full(
-      "2>/dev/full", "generate --algorithm vector_add --device none --arch sm_90a --max-evaluations 2 --output " +
-                         (box.folder / "quiet.cu").string());
+      "2>/dev/full",
+      "generate --algorithm vector_add --device none --arch sm_90a --max-evaluations 2 --output " +
+          (box.folder / "quiet.cu").string());
   CHECK(result.exit_code == 0);
   CHECK(box.exists("quiet.cu"));
 }

@@ -145,7 +145,7 @@ TEST_CASE("a run whose workers are killed with -9 at random goes on and ends wel
       const auto workers = children_of(run);
       if (!workers.empty() && killed < kills(20))
         killed += kill(workers[random() % workers.size()], SIGKILL) == 0;
-      std::this_thread::sleep_for(between(random, 150, 600));
+      std::this_thread::sleep_for(between(random, 200, 700));
     }
     INFO("run " << runs << " after " << killed << " kills: " << read_file(search.box.folder / "err"));
     REQUIRE(WIFEXITED(status));

@@ -69,8 +69,8 @@ TEST_CASE("two processes that time on one GPU take turns and never overlap, whil
   struct Shared {
     std::atomic<int> timing{0}, checking{0}, collisions{0}, meetings{0};
   };
-  auto* shared = static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared = static_cast<Shared*>(
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   REQUIRE(shared != MAP_FAILED);
   new (shared) Shared;
   const auto work = [&] {

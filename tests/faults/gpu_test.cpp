@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs that are missing or lost, told to the program by a driver of our own.
+#include <catch2/catch.hpp>
+
+#include "tests/faults/processes.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+using Catch::Contains;
+
+namespace {
+
+/// A machine whose one GPU fails the given driver calls.
+struct FakeGpu {
+  explicit FakeGpu(const std::string& failures) {
+    std::filesystem::copy(AK_FAKE_CUDA, box.folder / "libcuda.so.1");
+    box.write("fail", failures);
+    box.environment["LD_LIBRARY_PATH"] = box.folder.path().string();
+  }
+  ProgramResult generate(const std::string& device) {
+    return box.run({"generate", "--algorithm", "vector_add", "--shape", "N=1000", "--device", device, "--arch",
+                    "sm_80", "--max-evaluations", "8", "--output", (box.folder / "k.cu").string()});
+  }
+  Sandbox box;
+};
+
+TEST_CASE("a GPU that is missing at the start is exit code 5 where it was asked for, else the CPU stands in") {
+  FakeGpu gpu("cuInit 100\n");
+  const ProgramResult asked = gpu.generate("cuda");
+  INFO(asked.err);
+  CHECK(asked.exit_code == code(ExitCode::environment));
+  CHECK_THAT(asked.err, Contains("no GPU to run on") && Contains("starting the CUDA driver") && Contains("doctor"));
+  CHECK(is_one_line(asked.err));
+  const ProgramResult automatic = gpu.generate("auto");
+  INFO(automatic.err);
+  CHECK(automatic.exit_code == 0);
+  CHECK_THAT(automatic.err, Contains("no GPU found") && Contains("CPU emulator"));
+}
+
+TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 and the driver's reason") {
+  const Adopter adopter;
+  struct Case {
+    std::string failures, words;
+  };
+  for (const Case& lost : {Case{"cuDevicePrimaryCtxRetain 46\n", "opening a context on device 0 (Fake GPU)"},
+                           Case{"cuModuleLoadDataEx 999\ncuModuleLoadData 999\n", "CUDA_ERROR_MADE_UP"},
+                           Case{"cuStreamSynchronize 214\ncuCtxSynchronize 214\n", "CUDA_ERROR_MADE_UP"}}) {
+    FakeGpu gpu(lost.failures);
+    const ProgramResult result = gpu.generate("cuda");
+    INFO(lost.failures << result.out << result.err);
+    CHECK(result.exit_code == code(ExitCode::environment));
+    CHECK_THAT(result.err, Contains(lost.words));
+    CHECK(gpu.box.query("SELECT status FROM sessions") == "failed\r\n");
+    CHECK(Adopter::all_ended_within(std::chrono::seconds(5)));
+  }
+}
+
+}  // namespace
