@@ -15,7 +15,7 @@ namespace ak::runtime {
 /// What the worker is about to do, and how long the parent should wait for the next sign of life before it
 /// takes the worker for hung.
 struct Progress {
-  std::string doing;  ///< "reference", "candidate" or "harness": whose fault silence would be
+  std::string doing;  ///< "reference", "candidate" or "harness": whose fault silence would be; or "waiting"
   std::string what;   ///< workload or kernel
   double limit_ms = 0;
 };

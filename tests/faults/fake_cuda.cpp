@@ -59,8 +59,8 @@ int call(const char* function, void* a, void* b) {
 // All functions of the table under their exported names, which cuda.h's own macros give.
 #define AK_STRING(name) #name
 #define AK_EXPANDED(name) AK_STRING(name)
-#define AK_FAKE(name)                                                \
-  extern "C" int fake_##name(void*, void*) asm(AK_EXPANDED(name));   \
+#define AK_FAKE(name)                                              \
+  extern "C" int fake_##name(void*, void*) asm(AK_EXPANDED(name)); \
   int fake_##name(void* a, void* b) { return call(#name, a, b); }
 AK_DRIVER_FUNCTIONS(AK_FAKE)
 AK_FAKE(cuGetExportTable)  // NVRTC asks for it, and does without

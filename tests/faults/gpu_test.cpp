@@ -19,18 +19,20 @@ struct FakeGpu {
     box.environment["LD_LIBRARY_PATH"] = box.folder.path().string();
   }
   ProgramResult generate(const std::string& device) {
-    return box.run({"generate", "--algorithm", "vector_add", "--shape", "N=1000", "--device", device, "--arch",
-                    "sm_80", "--max-evaluations", "8", "--output", (box.folder / "k.cu").string()});
+    return box.run({"generate", "--algorithm", "vector_add", "--shape", "N=1000", "--device", device,
+                    "--arch", "sm_80", "--max-evaluations", "8", "--output", (box.folder / "k.cu").string()});
   }
   Sandbox box;
 };
 
-TEST_CASE("a GPU that is missing at the start is exit code 5 where it was asked for, else the CPU stands in") {
+TEST_CASE(
+    "a GPU that is missing at the start is exit code 5 where it was asked for, else the CPU stands in") {
   FakeGpu gpu("cuInit 100\n");
   const ProgramResult asked = gpu.generate("cuda");
   INFO(asked.err);
   CHECK(asked.exit_code == code(ExitCode::environment));
-  CHECK_THAT(asked.err, Contains("no GPU to run on") && Contains("starting the CUDA driver") && Contains("doctor"));
+  CHECK_THAT(asked.err,
+             Contains("no GPU to run on") && Contains("starting the CUDA driver") && Contains("doctor"));
   CHECK(is_one_line(asked.err));
   const ProgramResult automatic = gpu.generate("auto");
   INFO(automatic.err);

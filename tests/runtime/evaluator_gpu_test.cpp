@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <thread>
+
+#include "runtime/device_lock.h"
 #include "tests/runtime/device_bench.h"
 
 namespace ak::test {
@@ -170,6 +173,27 @@ TEST_CASE("a tiny kernel is timed without the latency of its launch") {
   REQUIRE(result.score_ns);
   CHECK(*result.score_ns > 500);
   CHECK(*result.score_ns < 12'000);  // an event pair around a kernel of nothing reads 5-7 us on an H200
+}
+
+TEST_CASE("an evaluation waits while another process times on the same GPU, and is none the worse for it") {
+  TinyProblem tiny;
+  tiny.time_sizes = {100'000};
+  GpuBench bench(tiny);
+  std::string why;
+  runtime::DeviceLock other(runtime::probe_devices(self_as_worker(), why).front().uuid);
+  REQUIRE(other.obstacle().empty());
+  other.take(runtime::DeviceLock::Turn::alone, [] {});
+  const auto start = std::chrono::steady_clock::now();
+  std::thread holder([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    other.release();
+  });
+  const auto result = bench.run(kernel("if (i < n) c[i] = a[i] + b[i];"));
+  holder.join();
+  INFO(describe(result));
+  CHECK(result.outcome.status == Status::ok);
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::seconds(4));
+  CHECK(result.stage_times.check_ms < 4'000);
 }
 
 }  // namespace

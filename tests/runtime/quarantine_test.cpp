@@ -13,7 +13,8 @@ Outcome lost() {
           .diagnostics = {}};
 }
 
-TEST_CASE("a program that took two workers down while others came to a verdict is to blame and runs no more") {
+TEST_CASE(
+    "a program that took two workers down while others came to a verdict is to blame and runs no more") {
   Quarantine quarantine;
   Outcome first = lost(), second = lost();
   quarantine.count_loss("a", first);
