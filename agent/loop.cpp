@@ -10,8 +10,8 @@
 
 #include "agent/budgets.h"
 #include "agent/champion.h"
+#include "agent/confirmation.h"
 #include "agent/evaluate_one.h"
-#include "agent/held_out_check.h"
 #include "agent/paired_comparison.h"
 #include "agent/proposals.h"
 #include "agent/seeds.h"
@@ -27,11 +27,6 @@ constexpr int kMaxFailuresInARow =
     5;  // so many candidates do not meet a passing fault of the machine; chosen
 
 constexpr auto kComparisonTime = std::chrono::seconds(30);  // for a handful of pairs at the end; chosen
-constexpr auto kFinalTime = std::chrono::minutes(2);        // for references and libraries besides; chosen
-
-// Enough for a slow machine to build references and for a few candidates (chosen); a long search may take as
-// long again.
-constexpr auto kHeldOutTime = std::chrono::minutes(2);
 
 /// The evaluation says nothing about the candidate.
 bool inconclusive(const EvaluationResult& result) {
@@ -47,8 +42,7 @@ class Run {
   void search();
   void drain();
   void settle_challenges();
-  void check_held_out();
-  [[nodiscard]] bool confirm_leader();
+  void confirm();
   [[nodiscard]] LoopResult finish();
   void abandon(std::string_view reason);
 
@@ -65,13 +59,11 @@ class Run {
   [[nodiscard]] steady_clock::time_point wait_deadline() const;
   [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
   void absorb(Completed& completed, const Flight& flight);
-  StoredEvaluation commit(const Completed& completed, int iteration, std::string arm);
+  StoredEvaluation commit(const Completed& completed, int iteration, std::string arm,
+                          const DeviceFacts* device = nullptr);
   void learn(const Completed& completed, const Flight& flight);
-  [[nodiscard]] std::string held_out_obstacle() const;
-  [[nodiscard]] std::string check_leader(steady_clock::time_point deadline);
   void start_comparison();
   [[nodiscard]] bool take_comparison(Completed& completed);
-  [[nodiscard]] std::string final_obstacle() const;
   void count_failures(const Completed& completed);
   void report(const Completed& completed, bool new_best);
   void stop_clock() { spent_.wall = clock_.now() - start_; }
@@ -88,8 +80,7 @@ class Run {
   Spent spent_;
   LoopResult result_;
   std::unordered_map<Ticket, Flight> in_flight_;
-  std::optional<HeldOutShapes> shapes_;  ///< of this session; drawn when first needed
-  std::optional<Ticket> comparison_;     ///< of a challenger with the champion, in flight
+  std::optional<Ticket> comparison_;  ///< of a challenger with the champion, in flight
   int iterations_ = 0;
   int failures_in_a_row_ = 0;
   steady_clock::time_point start_;
@@ -189,14 +180,16 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   report(completed, new_best);
 }
 
-StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm) {
+StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm,
+                             const DeviceFacts* device) {
   return store_.commit({.session = result_.session,
                         .iteration = iteration,
                         .proposer = options_.session.proposer,
                         .arm = std::move(arm),
                         .parents = {},
                         .request = &completed.request,
-                        .result = &completed.result});
+                        .result = &completed.result,
+                        .device = device});
 }
 
 void Run::learn(const Completed& completed, const Flight& flight) {
@@ -281,80 +274,13 @@ void Run::drain() {
   in_flight_.clear();
 }
 
-/// Why nothing is checked on held-out shapes, or nothing.
-std::string Run::held_out_obstacle() const {
-  if (depth_ == Depth::build) return "nothing was executed";
-  if (!champion_.best()) return "no candidate passed the listed shapes";
-  return result_.interrupted ? "interrupted" : "";
-}
-
-void Run::check_held_out() {
-  HeldOutReport& report = result_.held_out;
+void Run::confirm() {
   stop_clock();  // what follows is no search
-  report.note = held_out_obstacle();
-  if (!report.note.empty()) return;
-  if (!shapes_) shapes_.emplace(options_, evaluator_);
-  report.shapes = shapes_->count();
-  report.drawn = shapes_->text();
-  if (report.shapes == 0) report.note = "the problem has no ranges of held-out shapes for this device";
-  const auto deadline = clock_.now() + std::max<steady_clock::duration>(kHeldOutTime, spent_.wall);
-  while (champion_.best() && report.note.empty() && !report.passed) report.note = check_leader(deadline);
-}
-
-/// One evaluation on held-out shapes; the leader passes or is disqualified. Says why neither could be told.
-std::string Run::check_leader(steady_clock::time_point deadline) {
-  HeldOutReport& report = result_.held_out;
-  for (const bool last : {false, true}) {
-    const auto completed = shapes_->check(champion_.best()->request.candidate, clock_, deadline);
-    note_interrupt();
-    if (!completed) return result_.interrupted ? "interrupted" : "out of time";
-    commit(*completed, iterations_++, "held_out");
-    const Status status = completed->result.outcome.status;
-    report.passed = status == Status::ok || status == Status::duplicate;  // of one that passed
-    if (report.passed) return "";
-    if (info(status).candidate_fault) break;
-    if (last) return fmt::format("{}: {}", to_string(status), completed->result.outcome.message);
-  }
-  ++report.disqualified;
-  champion_.disqualify();
-  return "";
-}
-
-/// Why the leader is not measured again, or nothing.
-std::string Run::final_obstacle() const {
-  if (capabilities_.device.kind != DeviceKind::cuda || depth_ != Depth::time) return "no time was measured";
-  if (!champion_.best()) return "no candidate passed";
-  return result_.interrupted ? "interrupted" : "";
-}
-
-/// Measures the leader in a fresh process. False when it failed there and another leads, if any.
-bool Run::confirm_leader() {
-  FinalMeasurement& report = result_.final_measurement;
-  report.note = final_obstacle();
-  if (!report.note.empty()) return true;
-  EvaluationRequest request = champion_.best()->request;
-  request.fresh_process = true;
-  request.incumbent_ns.reset();
-  auto completed = evaluate_one(evaluator_, std::move(request), clock_, clock_.now() + kFinalTime,
-                                options_.stop_requested);
+  const auto keep = [this](const Completed& completed, const DeviceFacts* device, std::string arm) {
+    commit(completed, iterations_++, std::move(arm), device);
+  };
+  Confirmation(options_, evaluator_, clock_, depth_, champion_, keep).run(spent_.wall, result_);
   note_interrupt();
-  if (!completed) {
-    report.note = result_.interrupted ? "interrupted" : "out of time";
-    return true;
-  }
-  commit(*completed, iterations_++, "final");
-  const Outcome& outcome = completed->result.outcome;
-  if (outcome.status == Status::ok) {
-    report.search_ns = champion_.score_ns();
-    champion_.replace_result(std::move(completed->result));
-    return true;
-  }
-  report.note = fmt::format("{}: {}", to_string(outcome.status), outcome.message);
-  if (!info(outcome.status).candidate_fault) return true;
-  ++result_.held_out.disqualified;
-  result_.held_out.passed = false;
-  champion_.disqualify();
-  return false;
 }
 
 LoopResult Run::finish() {
@@ -386,8 +312,7 @@ LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantSto
     run.search();
     run.drain();
     run.settle_challenges();
-    do run.check_held_out();
-    while (!run.confirm_leader());
+    run.confirm();
     return run.finish();
   } catch (const std::exception& error) {
     run.abandon(error.what());

@@ -45,6 +45,8 @@ struct LoopOptions {
   int held_out_shapes = 6;  ///< checked when the search has ended; two or three of each range
   std::optional<std::uint64_t>
       held_out_seed;  ///< of these shapes and their inputs; nothing: drawn from the operating system
+  /// Makes the CPU device that examines the leader of a GPU; empty: it is not examined.
+  std::function<std::unique_ptr<Evaluator>()> make_examiner;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
@@ -63,6 +65,12 @@ struct HeldOutReport {
   std::string note;   ///< why the champion was not checked; empty when it was
 };
 
+/// Whether the leader of a GPU stands the CPU device's checkers of memory and races on small shapes.
+struct ExaminationReport {
+  bool passed = false;
+  std::string note;  ///< why it was not examined, or what was found; empty when it passed
+};
+
 /// The last measurement of a session: the champion in a device process of its own, with the baselines beside
 /// it. The lowest of many times is lower than what its kernel takes; this one was not chosen for being low.
 struct FinalMeasurement {
@@ -77,6 +85,7 @@ struct LoopResult {
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
   HeldOutReport held_out;
+  ExaminationReport examination;
   FinalMeasurement final_measurement;  ///< whose results `best` has where there are some
   Progress progress;
   RowId session = 0;

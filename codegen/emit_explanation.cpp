@@ -281,6 +281,8 @@ struct ExplanationWriter {
                           fmt::join(row.distributions, ", "), row.worst->max_error, row.worst->distribution,
                           row.worst->tolerance, 100 * ratio(*row.worst), row.failed > 0 ? " FAILED" : "");
     }
+    if (!run.examination.empty())
+      text += fmt::format("\nOn the CPU device, on small shapes: {}.\n", cell(run.examination));
     if (!run.final_measurement.empty())
       text += fmt::format("\nThe kernel was {}.\n", cell(run.final_measurement));
     if (!run.held_out.empty())

@@ -32,6 +32,7 @@ struct EvaluationRecord {
   std::vector<RowId> parents;                  ///< variant ids
   const EvaluationRequest* request = nullptr;  ///< not owned; valid for the call
   const EvaluationResult* result = nullptr;
+  const DeviceFacts* device = nullptr;  ///< where it ran, if not on the session's device; not owned
 };
 
 struct StoredEvaluation {

@@ -419,7 +419,7 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
       .bind(3, proposal)
       .bind(4, variant)
       .bind(5, build)
-      .bind(6, session.device)
+      .bind(6, record.device != nullptr ? device_row(*record.device) : session.device)
       .bind(7, to_string(record.request->depth))
       .bind(8, as_signed(record.request->seed))
       .bind(9, ak::to_string(result.outcome.status))

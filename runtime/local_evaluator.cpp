@@ -454,7 +454,7 @@ void LocalEvaluator::start_baseline(DeviceLine& line, Job& job) {
   line.client.start(task, steady_clock::now() + time_limit(job));
 }
 
-// Timed shapes are large: one distribution each, by turns over variants; the others get all of them.
+// Timed shapes are large: one distribution each, by turns over variants; the others, and a champion, get all.
 DeviceTask LocalEvaluator::device_task(const Job& job) {
   const auto& request = job.request;
   DeviceTask task{.image = kernel_image(*job.result.build, options_.device),
@@ -473,7 +473,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                      .time = false,
                      .batch = false,
                      .incumbent_ns = {}};
-    const bool large = plan.workload->has(WorkloadRole::time);
+    const bool large = plan.workload->has(WorkloadRole::time) && !request.fresh_process;
     const auto& all = request.problem->distributions;
     for (const InputDistribution& distribution : all) {
       if (!large || &distribution == &all[turn % all.size()]) one.distributions.push_back(distribution.name);

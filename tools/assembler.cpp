@@ -42,4 +42,11 @@ std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& co
   return runtime::make_local_evaluator(evaluator_options(target, config), source_assembler());
 }
 
+std::unique_ptr<Evaluator> make_examiner(const Target& target, const Config& config) {
+  runtime::EvaluatorOptions options = evaluator_options(target, config);
+  options.device = DeviceKind::emulator;
+  options.compile_workers = 2;  // the references, and one candidate that is in the cache
+  return runtime::make_local_evaluator(std::move(options), source_assembler());
+}
+
 }  // namespace ak::tools

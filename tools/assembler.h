@@ -14,5 +14,7 @@ namespace ak::tools {
 /// On the device and with the configuration of a run.
 [[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
 [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
+/// The CPU device in the place of `target`'s GPU, for a single candidate now and then.
+[[nodiscard]] std::unique_ptr<Evaluator> make_examiner(const Target& target, const Config& config);
 
 }  // namespace ak::tools

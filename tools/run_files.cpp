@@ -130,6 +130,10 @@ std::string held_out_text(const agent::HeldOutReport& report) {
                             report.disqualified == 1 ? " was" : "s were");
 }
 
+std::string examination_text(const agent::ExaminationReport& report) {
+  return report.passed ? "no fault of memory, no race" : "not examined: " + report.note;
+}
+
 std::string final_text(const agent::LoopResult& loop) {
   if (!loop.best || !loop.best->result.score_ns) return "";
   if (!loop.final_measurement.note.empty())
@@ -185,6 +189,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                       {"disqualified", loop.held_out.disqualified},
                       {"drawn", loop.held_out.drawn},
                       {"note", loop.held_out.note}};
+  json["examination"] = {{"passed", loop.examination.passed}, {"note", loop.examination.note}};
   json["final"] = {
       {"search_ns", loop.final_measurement.search_ns ? Json(*loop.final_measurement.search_ns) : Json()},
       {"note", loop.final_measurement.note}};

@@ -26,7 +26,7 @@ WHERE p.arm = 'comparison'
    OR EXISTS (SELECT 1 FROM evaluations f JOIN proposals q ON q.id = f.proposal_id
               WHERE f.variant_id = e.variant_id AND f.session_id = e.session_id AND f.id > e.id
                 AND (q.arm = 'final' AND f.status = 'ok'
-                     OR q.arm IN ('comparison', 'final', 'held_out')
+                     OR q.arm IN ('held_out', 'comparison', 'examination', 'final')
                         AND f.status IN ('incorrect', 'nondeterministic', 'integrity_violation', 'memory_error', 'race', 'hang',
                                          'launch_error', 'below_floor')));
 
@@ -72,7 +72,7 @@ FROM (SELECT e.id, e.session_id AS session, p.iteration, e.variant_id AS variant
              min(CASE WHEN e.status = 'ok' THEN e.score_ns END) OVER (PARTITION BY e.session_id ORDER BY e.id) / 1000.0 AS best_us,
              e.ended_at
       FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices dev ON dev.id = e.device_id
-      WHERE p.arm NOT IN ('held_out', 'comparison', 'final'))
+      WHERE p.arm NOT IN ('held_out', 'comparison', 'examination', 'final'))
 ORDER BY session, id;
 
 -- One row a session: what was tried and what came of it. The best is the champion's last measurement.
@@ -87,7 +87,7 @@ SELECT s.id AS session, d.name AS definition, dev.name AS device, dev.kind AS de
        s.started_at, s.ended_at, s.command
 FROM sessions s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 LEFT JOIN evaluations e ON e.session_id = s.id
-  AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('held_out', 'comparison', 'final'))
+  AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('held_out', 'comparison', 'examination', 'final'))
 GROUP BY s.id;
 
 -- One row an evaluation and workload it touched, in the terms benchmark suites use; an evaluation that reached no
@@ -128,4 +128,4 @@ LEFT JOIN workloads w ON w.definition_id = d.id
        OR EXISTS (SELECT 1 FROM checks x WHERE x.evaluation_id = e.id AND x.workload_id = w.id))
 LEFT JOIN measurements m ON m.evaluation_id = e.id AND m.workload_id = w.id AND m.role = 'candidate'
 LEFT JOIN baselines base ON base.session_id = e.session_id AND base.workload_id = w.id AND base.cold = m.cold
-WHERE NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm = 'comparison');
+WHERE NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('comparison', 'examination'));

@@ -549,6 +549,54 @@ TEST_CASE("a champion that fails in a fresh process is followed by the next best
   CHECK(*result.best->result.score_ns == surface_ns({{"X", 0}, {"Y", 9}}));
 }
 
+/// A problem with a shape that the CPU device can do.
+std::shared_ptr<const ProblemInstance> small_problem() {
+  return test::make_problem({{.name = "small",
+                              .uid = {},
+                              .axes = {},
+                              .roles = {WorkloadRole::check},
+                              .tier = WorkloadTier::emulator}});
+}
+
+struct ExaminedWorld : GpuWorld {
+  explicit ExaminedWorld(std::function<EvaluationResult(const EvaluationRequest&)> finding)
+      : GpuWorld(on_noisy_surface) {
+    options.problem = small_problem();
+    options.make_examiner = [this, finding] {
+      auto examiner = std::make_unique<test::VirtualDevice>(clock, finding);
+      examiner->capabilities_.device.kind = DeviceKind::emulator;
+      ++examiners;
+      return examiner;
+    };
+  }
+  int examiners = 0;
+};
+
+TEST_CASE("the leader of a GPU is examined on the CPU device, and disqualified for what is found there") {
+  ExaminedWorld world([](const EvaluationRequest& request) {
+    const bool best = request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}};
+    return best ? failed(Status::race) : timed(1);
+  });
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables != TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(result.held_out.disqualified == 1);
+  CHECK(result.examination.passed);
+  CHECK(world.rows("examination") == 2);
+  CHECK(world.rows("final") == 1);  // the first leader did not get that far
+  CHECK(world.examiners == 1);
+}
+
+TEST_CASE("what the CPU device cannot run disqualifies nobody, and is said") {
+  for (const Status status : {Status::unsupported, Status::timeout, Status::infrastructure_error}) {
+    ExaminedWorld world([=](const EvaluationRequest&) { return failed(status); });
+    const LoopResult result = world.run();
+    CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+    CHECK_FALSE(result.examination.passed);
+    CHECK(result.examination.note.find("planned failure") != std::string::npos);
+  }
+}
+
 TEST_CASE("without a GPU nothing is timed in pairs or measured again") {
   World world(on_surface);
   const LoopResult result = world.run();

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/confirmation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/evaluate_one.h"
+#include "agent/seeds.h"
+#include "core/hash.h"
+
+namespace ak::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Enough for a slow machine to build references and for a few candidates (chosen); a long search may take as
+// long again.
+constexpr auto kStepTime = std::chrono::minutes(2);
+
+std::string words(const Outcome& outcome) {
+  return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
+}
+
+bool passed(const Outcome& outcome) {
+  return outcome.status == Status::ok || outcome.status == Status::duplicate;  // of one that passed
+}
+
+/// That the CPU device cannot run something, or not in time, says nothing against it.
+bool is_verdict_of_examiner(Status status) {
+  return info(status).candidate_fault && status != Status::unsupported && status != Status::timeout;
+}
+
+}  // namespace
+
+Confirmation::Confirmation(const LoopOptions& options, Evaluator& evaluator, const Clock& clock, Depth depth,
+                           Champion& champion, Commit commit)
+    : options_(options),
+      evaluator_(evaluator),
+      clock_(clock),
+      depth_(depth),
+      on_gpu_(evaluator.capabilities().device.kind == DeviceKind::cuda),
+      champion_(champion),
+      commit_(std::move(commit)) {}
+
+bool Confirmation::stopped() const {
+  return options_.stop_requested != nullptr && options_.stop_requested->load();
+}
+
+/// Why nothing can be confirmed, or nothing.
+std::string Confirmation::obstacle() const {
+  if (depth_ == Depth::build) return "nothing was executed";
+  if (!champion_.best()) return "no candidate passed the listed shapes";
+  return stopped() ? "interrupted" : "";
+}
+
+std::optional<Completed> Confirmation::evaluate(Evaluator& evaluator, EvaluationRequest request) {
+  return evaluate_one(evaluator, std::move(request), clock_, deadline_, options_.stop_requested);
+}
+
+void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
+  result.held_out.note = result.examination.note = result.final_measurement.note = obstacle();
+  if (!result.held_out.note.empty()) return;
+  const auto next_step = [&] {
+    deadline_ = clock_.now() + std::max<steady_clock::duration>(kStepTime, search_time);
+  };
+  while (champion_.best()) {
+    result.held_out.note = result.examination.note = result.final_measurement.note = "";
+    next_step();
+    bool stands = held_out(result.held_out);
+    next_step();
+    stands = stands && examined(result.examination);
+    next_step();
+    stands = stands && measured(result.final_measurement);
+    if (stands) return;
+    ++result.held_out.disqualified;
+    result.held_out.passed = false;
+    champion_.disqualify();
+  }
+}
+
+bool Confirmation::held_out(HeldOutReport& report) {
+  if (!shapes_) shapes_.emplace(options_, evaluator_);
+  report.shapes = shapes_->count();
+  report.drawn = shapes_->text();
+  if (report.shapes == 0) {
+    report.note = "the problem has no ranges of held-out shapes for this device";
+    return true;
+  }
+  for (const bool last : {false, true}) {
+    const auto completed = shapes_->check(champion_.best()->request.candidate, clock_, deadline_);
+    if (!completed) {
+      report.note = unfinished();
+      return true;
+    }
+    commit_(*completed, nullptr, "held_out");
+    const Outcome& outcome = completed->result.outcome;
+    report.passed = passed(outcome);
+    if (report.passed) return true;
+    if (info(outcome.status).candidate_fault) return false;
+    if (last) report.note = words(outcome);
+  }
+  return true;
+}
+
+bool Confirmation::examined(ExaminationReport& report) {
+  if (!on_gpu_ || !options_.make_examiner) {
+    report.note = "there is no other device for it";
+    return true;
+  }
+  const auto small = [](const Workload& workload) { return workload.tier == WorkloadTier::emulator; };
+  if (std::ranges::none_of(options_.problem->workloads, small)) {
+    report.note = "no shape is small enough for the CPU device";
+    return true;
+  }
+  if (!examiner_) examiner_ = options_.make_examiner();
+  EvaluationRequest request = champion_.best()->request;
+  request.depth = Depth::check;
+  request.seed = derive_seed(random_seed(), 0);
+  const auto completed = evaluate(*examiner_, std::move(request));
+  if (!completed) {
+    report.note = unfinished();
+    return true;
+  }
+  const DeviceFacts device = examiner_->capabilities().device;
+  commit_(*completed, &device, "examination");
+  const Outcome& outcome = completed->result.outcome;
+  report.passed = passed(outcome);
+  if (!report.passed) report.note = words(outcome);
+  return report.passed || !is_verdict_of_examiner(outcome.status);
+}
+
+bool Confirmation::measured(FinalMeasurement& report) {
+  if (!on_gpu_ || depth_ != Depth::time) {
+    report.note = "no time was measured";
+    return true;
+  }
+  EvaluationRequest request = champion_.best()->request;
+  request.fresh_process = true;
+  request.seed = derive_seed(random_seed(), 0);
+  request.incumbent_ns.reset();
+  auto completed = evaluate(evaluator_, std::move(request));
+  if (!completed) {
+    report.note = unfinished();
+    return true;
+  }
+  commit_(*completed, nullptr, "final");
+  const Outcome& outcome = completed->result.outcome;
+  if (!passed(outcome)) {
+    report.note = words(outcome);
+    return !info(outcome.status).candidate_fault;
+  }
+  report.search_ns = champion_.score_ns();
+  champion_.replace_result(std::move(completed->result));
+  return true;
+}
+
+}  // namespace ak::agent

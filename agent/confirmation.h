@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "agent/champion.h"
+#include "agent/held_out_check.h"
+#include "agent/loop.h"
+
+namespace ak::agent {
+
+/// What the leader of a search must stand when the search has ended, in this order: shapes that nobody could know, the
+/// CPU device's checkers, and being measured again in a fresh process. One that fails is disqualified, and the next
+/// best goes through the same. What could not be done is said in the reports, and costs nobody the lead.
+class Confirmation {
+ public:
+  /// Commits an evaluation that is none of the search's; `device` is null for the session's own.
+  using Commit = std::function<void(const Completed&, const DeviceFacts* device, std::string arm)>;
+
+  /// All must outlive it. @param depth that was reached
+  Confirmation(const LoopOptions& options, Evaluator& evaluator, const Clock& clock, Depth depth,
+               Champion& champion, Commit commit);
+
+  /// @param search_time each step may take as long, and two minutes at least
+  void run(std::chrono::steady_clock::duration search_time, LoopResult& result);
+
+ private:
+  using Deadline = std::chrono::steady_clock::time_point;
+  // Each is false when the leader failed and was disqualified.
+  [[nodiscard]] bool held_out(HeldOutReport& report);
+  [[nodiscard]] bool examined(ExaminationReport& report);
+  [[nodiscard]] bool measured(FinalMeasurement& report);
+
+  [[nodiscard]] std::string obstacle() const;
+  [[nodiscard]] bool stopped() const;
+  [[nodiscard]] std::optional<Completed> evaluate(Evaluator& evaluator, EvaluationRequest request);
+  [[nodiscard]] std::string unfinished() const { return stopped() ? "interrupted" : "out of time"; }
+
+  const LoopOptions& options_;
+  Evaluator& evaluator_;
+  const Clock& clock_;
+  Depth depth_;
+  bool on_gpu_;
+  Champion& champion_;
+  Commit commit_;
+  Deadline deadline_{};
+  std::optional<HeldOutShapes> shapes_;  ///< of this session; drawn when first needed
+  std::unique_ptr<Evaluator> examiner_;  ///< made when first needed
+};
+
+}  // namespace ak::agent
