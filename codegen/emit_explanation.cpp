@@ -203,14 +203,16 @@ struct ExplanationWriter {
                                  : "unknown";
     std::string baseline;
     for (const Measurement& other : result.measurements) {
-      if (other.role == MeasurementRole::baseline && other.workload == m.workload && other.median_ns > 0)
+      if (other.role == MeasurementRole::baseline && other.workload == m.workload && other.cold == m.cold &&
+          other.median_ns > 0)
         baseline += fmt::format("{}{} {}", baseline.empty() ? "" : ", ", cell(other.label),
                                 time_text(other.median_ns));
     }
     if (baseline.empty()) baseline = "-";
-    return fmt::format("| {} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n", cell(m.workload),
-                       time_text(m.median_ns), time_text(m.ci_low_ns), time_text(m.ci_high_ns),
-                       m.samples_ns.size(), bytes / 1e6, gbps, peak, tflops, baseline);
+    return fmt::format("| {}{} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n",
+                       cell(m.workload), m.cold ? "" : ", warm L2", time_text(m.median_ns),
+                       time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(), bytes / 1e6,
+                       gbps, peak, tflops, baseline);
   }
 
   [[nodiscard]] std::string emulated_costs() const {

@@ -581,7 +581,7 @@ void LocalEvaluator::score(Job& job) {
   std::vector<double> medians, weights;
   std::map<std::string, double> by_workload;
   for (const Measurement& measurement : job.result.measurements) {
-    if (measurement.role != MeasurementRole::candidate) continue;
+    if (measurement.role != MeasurementRole::candidate || !measurement.cold) continue;
     medians.push_back(measurement.median_ns);
     weights.push_back(workload_of(job, measurement).weight);
     by_workload[measurement.workload] = measurement.median_ns;

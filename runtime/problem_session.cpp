@@ -155,13 +155,21 @@ void ProblemSession::time_all(const DeviceTask& task, DeviceAnswer& answer) {
     if (baseline) timed.label = "naive";
     timed.incumbent_ns = one.incumbent_ns;
     // Other seeds than the check's: what a candidate may have kept from there is of no use here.
-    auto measured = timer_ ? timer_->measure(timed, mode(task, one), task.seed + 1, task.budget)
-                           : measure_cost(bench_, store_, timed, task.seed + 1);
+    const std::uint64_t seed = task.seed + 1;
+    auto measured = timer_ ? timer_->measure(timed, mode(task, one), seed, task.budget)
+                           : measure_cost(bench_, store_, timed, seed);
     if (!measured) {
       answer.outcome = measured.error();
       return;
     }
     answer.measurements.push_back(std::move(measured).value());
+    if (!task.changing || !timer_ || baseline) continue;
+    auto warm = timer_->measure(timed, {.contents = Contents::repeated, .batch = false}, seed, task.budget);
+    if (!warm) {
+      answer.outcome = warm.error();
+      return;
+    }
+    answer.measurements.push_back(std::move(warm).value());
   }
   if (baseline && timer_) time_libraries(task, answer);
 }

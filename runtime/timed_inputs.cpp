@@ -20,7 +20,7 @@ Result<TimedInputs, Outcome> TimedInputs::create(Workbench& bench, DataStore& st
                                                  Contents contents, std::size_t calls, std::uint64_t seed) {
   TimedInputs inputs(bench, store, calls);
   inputs.runs_.resize(targets.size());
-  const std::size_t sets = contents == Contents::kept && calls == 1 ? kSets : calls;
+  const std::size_t sets = contents == Contents::kept ? std::max(kSets, calls) : calls;
   for (std::size_t i = 0; i < sets; ++i) {
     auto failed = inputs.add_set(targets, contents, seed + i);
     if (!failed) continue;

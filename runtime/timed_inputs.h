@@ -27,8 +27,9 @@ struct TimingTarget {
 
 /// Whether inputs that were timed once come back.
 enum class Contents : std::uint8_t {
-  kept,     ///< a few sets by turns, whose references are at hand
-  changing  ///< drawn anew for every sample: a result kept from any earlier call is wrong
+  repeated,  ///< one set again and again, for what caches are worth
+  kept,      ///< a few sets by turns, whose references are at hand
+  changing   ///< drawn anew for every sample: a result kept from any earlier call is wrong
 };
 
 /// The inputs of one measurement, and the kernels bound to them, each with outputs and workspace of its own.

@@ -35,6 +35,7 @@ constexpr double kClearlySlower = 1.02;
 // Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run back to
 // back.
 constexpr std::uint64_t kHostNsPerLaunch = 5'000;
+constexpr std::uint64_t kHostNsWithoutFlush = 30'000;  // events, poisoning; the flush takes longer than that
 constexpr std::chrono::milliseconds kReportInterval{250};
 
 // Over twice the L2, as half of it may stay resident under a replacement policy that is not plain LRU.
@@ -82,7 +83,7 @@ class SpotChecks {
   /// Whether the sample of this index, asked for in order, is to be checked.
   bool wanted(std::size_t sample) {
     const bool by_chance = bench_.random() % kSamplesPerCheck == 0;
-    if (contents_ == Contents::kept) return by_chance;
+    if (contents_ != Contents::changing) return by_chance;
     return chosen_.contains(sample) || (by_chance && made_ < kMostChecks && spent_ms_ < kReferencesMs);
   }
   void note(double reference_ms) {
@@ -158,7 +159,7 @@ void Timer::report_now_and_then(const CandidateRun& run) {
 }
 
 // Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
-Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which) {
+Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which, bool cold) {
   // Lines that the call before marked as persisting would survive the flush.
   check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
   const CandidateRun* last = nullptr;
@@ -170,8 +171,8 @@ Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t 
     last = &run;
     return std::nullopt;
   });
-  bench_.kernels.spin(kHostNsPerLaunch * launches);
-  bench_.kernels.flush(flush_.view());
+  bench_.kernels.spin(kHostNsPerLaunch * launches + (cold ? 0 : kHostNsWithoutFlush));
+  if (cold) bench_.kernels.flush(flush_.view());
   check(driver().cuEventRecord(before_.get(), bench_.stream), "recording an event");
   failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
   if (failed) return *failed;
@@ -185,13 +186,13 @@ Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t 
 }
 
 // The median of the samples it took.
-Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which) {
+Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, bool cold) {
   std::vector<double> samples;
   double spent_ns = 0;
   while (samples.size() < kMostWarmUps && !steady(samples)) {
     if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
     if (auto failed = inputs.next(false)) return *failed;
-    const auto sample = sample_ns(inputs, which);
+    const auto sample = sample_ns(inputs, which, cold);
     if (!sample) return sample.error();
     samples.push_back(sample.value());
     spent_ns += sample.value();
@@ -201,7 +202,8 @@ Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which) {
 
 Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const TimingTarget& target,
                                                 Contents contents, const TimingBudget& budget) {
-  if (const auto warm = warm_up(inputs, 0); !warm) return warm.error();
+  const bool cold = contents != Contents::repeated;
+  if (const auto warm = warm_up(inputs, 0, cold); !warm) return warm.error();
   ThrottleWatch watch(nvml_);
   SpotChecks checks(bench_, contents, static_cast<std::size_t>(budget.minimum_samples));
   SampleSeries series;
@@ -209,12 +211,12 @@ Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const Timin
   while (state == Sampling::go_on) {
     const bool checked = checks.wanted(series.times_ns.size());
     if (auto failed = inputs.next(checked)) return *failed;
-    const auto sample = sample_ns(inputs, 0);
+    const auto sample = sample_ns(inputs, 0, cold);
     if (!sample) return sample.error();
     series.times_ns.push_back(sample.value());
     state = decide(series.times_ns, budget, target.incumbent_ns);
     watch.probe(series, state != Sampling::go_on);
-    const bool last_of_kept = contents == Contents::kept && state != Sampling::go_on;
+    const bool last_of_kept = contents != Contents::changing && state != Sampling::go_on;
     if (!checked && !last_of_kept) continue;
     if (auto failed = check_sample(inputs, 0, target)) return *failed;
     checks.note(inputs.reference_ms());
@@ -250,7 +252,9 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
   TimedInputs inputs = std::move(created).value();
   const auto series = sample_all(inputs, target, mode.contents, budget);
   if (!series) return series.error();
-  return conclude(target, *series, mode.batch, inputs.calls());
+  Measurement measurement = conclude(target, *series, mode.batch, inputs.calls());
+  measurement.cold = mode.contents != Contents::repeated;
+  return measurement;
 }
 
 Result<std::array<SampleSeries, 2>, Outcome> Timer::sample_pairs(TimedInputs& inputs,
@@ -265,7 +269,7 @@ Result<std::array<SampleSeries, 2>, Outcome> Timer::sample_pairs(TimedInputs& in
     if (auto failed = inputs.next(checked)) return *failed;
     const std::size_t first = bench_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
-      const auto sample = sample_ns(inputs, which);
+      const auto sample = sample_ns(inputs, which, true);
       if (!sample) return sample.error();
       series[which].times_ns.push_back(sample.value());
       if (!checked) continue;
@@ -290,7 +294,7 @@ Result<std::array<Measurement, 2>, Outcome> Timer::measure_in_pairs(const Timing
   TimedInputs inputs = std::move(created).value();
   double pair_ns = 0;
   for (const std::size_t which : {0u, 1u}) {
-    const auto warm = warm_up(inputs, which);
+    const auto warm = warm_up(inputs, which, true);
     if (!warm) return warm.error();
     pair_ns += *warm * static_cast<double>(inputs.calls());
   }

@@ -21,8 +21,8 @@ struct SampleSeries {
 
 /// How a measurement is made.
 struct TimingMode {
-  Contents contents = Contents::kept;
-  bool batch = false;  ///< many short calls between two events, each on a set of its own
+  Contents contents = Contents::kept;  ///< repeated: with warm caches, else cold
+  bool batch = false;                  ///< many short calls between two events, each on a set of its own
 };
 
 /// Times launch sequences with events, L2 flushed before every sample, inputs and outputs rotating
@@ -49,8 +49,8 @@ class Timer {
  private:
   [[nodiscard]] std::size_t calls_of_sample(bool batch);
   void report_now_and_then(const CandidateRun& run);
-  Result<double, Outcome> sample_ns(const TimedInputs& inputs, std::size_t which);
-  Result<double, Outcome> warm_up(TimedInputs& inputs, std::size_t which);
+  Result<double, Outcome> sample_ns(const TimedInputs& inputs, std::size_t which, bool cold);
+  Result<double, Outcome> warm_up(TimedInputs& inputs, std::size_t which, bool cold);
   Result<SampleSeries, Outcome> sample_all(TimedInputs& inputs, const TimingTarget& target, Contents contents,
                                            const TimingBudget& budget);
   Result<std::array<SampleSeries, 2>, Outcome> sample_pairs(TimedInputs& inputs,

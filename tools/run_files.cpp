@@ -219,7 +219,8 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
   if (!result.checks.empty()) text += checks_line(result, passed);
   for (const Measurement& m : result.measurements) {
     const double bytes = bytes_moved(problem, m.workload);
-    const std::string who = m.role == MeasurementRole::candidate ? "kernel" : m.label;
+    const std::string own = m.cold ? "kernel" : "kernel, warm L2";
+    const std::string who = m.role == MeasurementRole::candidate ? own : m.label;
     if (m.method == kEmulatedMethod) {
       text += fmt::format("  {:<16} {:<16} {:>10}  emulated cost\n", m.workload, who, format_ns(m.median_ns));
       continue;

@@ -90,7 +90,7 @@ LEFT JOIN evaluations e ON e.session_id = s.id
   AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('held_out', 'comparison', 'examination', 'final'))
 GROUP BY s.id;
 
--- One row an evaluation and workload it touched, in the terms benchmark suites use; an evaluation that reached no
+-- One row an evaluation and workload it touched, by its cold times, in the terms benchmark suites use; an evaluation that reached no
 -- workload (compiled_only, compile_error, ...) has one row without workload. NULL where not known.
 CREATE VIEW benchmark_results AS
 WITH baselines AS (
@@ -126,6 +126,6 @@ JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition
 LEFT JOIN workloads w ON w.definition_id = d.id
   AND (EXISTS (SELECT 1 FROM measurements x WHERE x.evaluation_id = e.id AND x.workload_id = w.id AND x.role = 'candidate')
        OR EXISTS (SELECT 1 FROM checks x WHERE x.evaluation_id = e.id AND x.workload_id = w.id))
-LEFT JOIN measurements m ON m.evaluation_id = e.id AND m.workload_id = w.id AND m.role = 'candidate'
+LEFT JOIN measurements m ON m.evaluation_id = e.id AND m.workload_id = w.id AND m.role = 'candidate' AND m.cold = 1
 LEFT JOIN baselines base ON base.session_id = e.session_id AND base.workload_id = w.id AND base.cold = m.cold
 WHERE NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('comparison', 'examination'));

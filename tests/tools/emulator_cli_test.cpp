@@ -291,8 +291,10 @@ TEST_CASE("a kernel that is right on every listed shape only wins the search, an
   const ProgramResult result = box.run(generate_on_emulator(box, {"--problem", folder}));
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  CHECK(box.query("SELECT template FROM leaderboard ORDER BY place") ==
-        "vector_add/cheat.cu\r\nvector_add/honest.cu\r\n");
+  CHECK(box.query("SELECT template FROM leaderboard ORDER BY place") == "vector_add/honest.cu\r\n");
+  CHECK(
+      box.query("SELECT min(emulated_cost_us) < (SELECT emulated_cost_us FROM leaderboard) FROM progress") ==
+      "1\r\n");
   CHECK(box.query("SELECT template, status = 'ok', share < 1 FROM generalisation ORDER BY evaluation") ==
         "vector_add/cheat.cu,0,1\r\nvector_add/honest.cu,1,0\r\n");
   CHECK(box.query("SELECT template FROM best_variants") == "vector_add/honest.cu\r\n");
