@@ -23,27 +23,45 @@ bool starts_with_any(const std::string& name, const auto& prefixes) {
                      [&](std::string_view prefix) { return name.rfind(prefix, 0) == 0; });
 }
 
-Diagnostic error_at(int line, std::string message) {
-  return {.severity = "error", .message = std::move(message), .line = line, .column = 0};
+Diagnostic error_at(int line, std::string message, Gate gate = Gate::source_rules) {
+  return {.severity = "error", .message = std::move(message), .line = line, .column = 0, .gate = gate};
+}
+
+Diagnostic bad_include(int line, std::string message) {
+  return error_at(line, std::move(message), Gate::includes);
+}
+
+int line_at(std::string_view text, std::size_t offset) {
+  return 1 +
+         static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
 void check_include(const IncludeLine& include, std::vector<Diagnostic>& found) {
   if (include.name.empty()) {
     found.push_back(
-        error_at(include.line, "an include must name its header in <> or \"\", not through a macro"));
+        bad_include(include.line, "an include must name its header in <> or \"\", not through a macro"));
   } else if (include.name.front() == '/' || include.name.find("..") != std::string::npos) {
-    found.push_back(error_at(
+    found.push_back(bad_include(
         include.line,
         fmt::format("the header '{}' is outside the CUDA toolkit; a candidate is one self-contained file",
                     include.name)));
   } else if (starts_with_any(include.name, kHostHeaders) && include.name.find(".h") == std::string::npos) {
-    found.push_back(
-        error_at(include.line, fmt::format("<{}> is a host header; a candidate is device code only: memory, "
-                                           "launch and timing belong to the harness",
-                                           include.name)));
+    found.push_back(bad_include(include.line,
+                                fmt::format("<{}> is a host header; a candidate is device code only: memory, "
+                                            "launch and timing belong to the harness",
+                                            include.name)));
   } else if (include.name.find('/') != std::string::npos && !starts_with_any(include.name, kHeaderFolders)) {
-    found.push_back(
-        error_at(include.line, fmt::format("the header '{}' is not part of the CUDA toolkit", include.name)));
+    found.push_back(bad_include(
+        include.line, fmt::format("the header '{}' is not part of the CUDA toolkit", include.name)));
+  }
+}
+
+// By these a candidate learns which files the machine has.
+void check_oracles(const std::string& source, std::vector<Diagnostic>& found) {
+  const std::string code = blank_comments_and_strings(source);
+  for (const std::string_view oracle : {"__has_include", "__has_embed"}) {
+    if (const std::size_t at = code.find(oracle); at != std::string::npos)
+      found.push_back(bad_include(line_at(code, at), fmt::format("{} is not allowed", oracle)));
   }
 }
 
@@ -132,11 +150,6 @@ void for_each_word(std::string_view code, Visit visit) {
   }
 }
 
-int line_at(std::string_view text, std::size_t offset) {
-  return 1 +
-         static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
-}
-
 /// Each kind of mistake once, at its first place.
 void check_host_code(const std::string& code, std::vector<Diagnostic>& found) {
   std::set<std::string_view> told;
@@ -195,8 +208,11 @@ void check_plan(const ProblemInstance& problem, const LaunchPlan& plan, std::vec
 
 std::vector<Diagnostic> pre_check(const ProblemInstance& problem, const Candidate& candidate) {
   std::vector<Diagnostic> found;
-  for (const IncludeLine& include : scan_includes(candidate.source)) check_include(include, found);
-  check_host_code(blank_comments_and_strings(candidate.source), found);
+  if (gate_enabled(Gate::includes)) {
+    for (const IncludeLine& include : scan_includes(candidate.source)) check_include(include, found);
+    check_oracles(candidate.source, found);
+  }
+  if (gate_enabled(Gate::source_rules)) check_host_code(blank_comments_and_strings(candidate.source), found);
   check_plan(problem, candidate.plan, found);
   return found;
 }

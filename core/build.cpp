@@ -57,7 +57,8 @@ Json to_json(const Outcome& outcome) {
   return {{"status", to_string(outcome.status)},
           {"stage", to_string(outcome.stage)},
           {"message", outcome.message},
-          {"diagnostics", std::move(diagnostics)}};
+          {"diagnostics", std::move(diagnostics)},
+          {"gate", outcome.gate ? Json(to_string(*outcome.gate)) : Json()}};
 }
 
 Outcome outcome_from_json(const Json& json) {
@@ -66,6 +67,9 @@ Outcome outcome_from_json(const Json& json) {
   outcome.stage = stage_from_json(json.at("stage"));
   json.at("message").get_to(outcome.message);
   for (const Json& entry : json.at("diagnostics")) outcome.diagnostics.push_back(diagnostic_from_json(entry));
+  // Results in a cache may be older than gates.
+  if (json.contains("gate") && json["gate"].is_string())
+    outcome.gate = parse_gate(json["gate"].get<std::string>());
   return outcome;
 }
 

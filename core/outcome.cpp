@@ -103,6 +103,9 @@ std::string explain(const Outcome& outcome) {
   std::string text =
       std::string(to_string(outcome.status)) + ": " + std::string(info(outcome.status).meaning);
   if (!outcome.message.empty()) text += "\n" + outcome.message;
+  if (outcome.gate)
+    text += "\nStopped by the gate '" + std::string(to_string(*outcome.gate)) +
+            "': " + std::string(info(*outcome.gate).promise) + ".";
   constexpr std::size_t kMostBytes = 6'000;  // of a prompt that holds source code too (chosen)
   return sanitize(text + "\n" + further_findings(outcome), kMostBytes);
 }

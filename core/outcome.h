@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/gate.h"
+
 namespace ak {
 
 /// How an evaluation ended. Stored by name (to_string), never renamed.
@@ -69,6 +71,7 @@ struct Diagnostic {
   int line = 0;          ///< 1-based line in the candidate; 0 when not known
   int column = 0;
   std::string details = {};  ///< the finding as data, a JSON object; empty when there is no more to say
+  std::optional<Gate> gate = std::nullopt;  ///< of a finding before anything runs
 };
 
 struct Outcome {
@@ -76,12 +79,13 @@ struct Outcome {
   StageId stage = StageId::pre_check;
   std::string message;  ///< one line: what happened and what to do; empty for ok
   std::vector<Diagnostic> diagnostics;
+  std::optional<Gate> gate = std::nullopt;  ///< what stopped it; nothing for ok and for what is no verdict
 };
 
 /// The diagnostics that the message does not already say, a line each, indented by two spaces.
 [[nodiscard]] std::string further_findings(const Outcome& outcome);
 /// Everything that is known, for a person or a prompt: the status and what it means, the message, and the
-/// further findings. At most 6 kB; control characters are stripped.
+/// further findings, and which gate stopped it. At most 6 kB; control characters are stripped.
 [[nodiscard]] std::string explain(const Outcome& outcome);
 
 }  // namespace ak

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/suggest.h"
 
+#include "core/gate.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,6 +78,7 @@ std::string did_you_mean(std::string_view given, std::span<const std::string> kn
 }
 
 std::string sanitize(std::string_view text, std::size_t limit) {
+  if (!gate_enabled(Gate::untrusted_text)) return std::string(text);
   std::string clean;
   clean.reserve(std::min(text.size(), limit));
   while (!text.empty() && clean.size() < limit) {

@@ -412,8 +412,8 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
           "INSERT INTO evaluations (uid, session_id, proposal_id, variant_id, build_id, device_id, depth, "
           "input_seed, status, stage, message, diagnostics, "
           "score_ns, occupancy_ratio, occupancy_limiter, cache_hit, queue_ms, build_ms, device_wait_ms, "
-          "check_ms, time_ms, gpu_busy_ms, total_ms, request, started_at, ended_at, shared_bytes) "
-          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "check_ms, time_ms, gpu_busy_ms, total_ms, request, started_at, ended_at, shared_bytes, gate) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, proposal)
@@ -441,6 +441,7 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
       .bind(25, utc(started))
       .bind(26, utc(ended))
       .bind(27, result.shared_bytes)
+      .bind(28, result.outcome.gate ? std::optional(to_string(*result.outcome.gate)) : std::nullopt)
       .run();
   return connection_.last_row_id();
 }

@@ -6,8 +6,12 @@
 namespace ak::runtime {
 namespace {
 
-Outcome fault(Status status, StageId stage, std::string message) {
-  return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}};
+Outcome fault(Gate gate, Status status, std::string message) {
+  return {.status = status,
+          .stage = StageId::resources,
+          .message = std::move(message),
+          .diagnostics = {},
+          .gate = gate};
 }
 
 // SMs and L2 of one product per compute capability, from NVIDIA's architecture white papers and data sheets.
@@ -77,7 +81,7 @@ ArgumentKind kind_of(const ResolvedArgument& argument) {
 std::optional<Outcome> check_launch_types(const ResolvedLaunch& launch, const KernelFacts& kernel) {
   const auto& types = kernel.parameter_types;
   if (types.size() != launch.arguments.size()) {
-    return fault(Status::invalid_candidate, StageId::resources,
+    return fault(Gate::argument_types, Status::invalid_candidate,
                  fmt::format("{} has {} parameters, but the plan passes {} arguments", launch.kernel,
                              types.size(), launch.arguments.size()));
   }
@@ -85,7 +89,7 @@ std::optional<Outcome> check_launch_types(const ResolvedLaunch& launch, const Ke
     const ArgumentKind kind = kind_of(launch.arguments[i]);
     if (std::find(kind.accepted.begin(), kind.accepted.end(), types[i]) != kind.accepted.end()) continue;
     return fault(
-        Status::invalid_candidate, StageId::resources,
+        Gate::argument_types, Status::invalid_candidate,
         fmt::format(
             "{}: argument {} is {}, but the kernel's parameter is {}; {} is for a parameter that is {}",
             launch.kernel, i, kind.words, types[i], kind.words, kind.cuda));
@@ -192,7 +196,7 @@ Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& 
     for (const auto& [name, value] : device) environment[name] = value;
     auto resolved = resolve(candidate.plan, environment);
     if (!resolved) {
-      return fault(Status::invalid_candidate, StageId::resources,
+      return fault(Gate::plan_bounds, Status::invalid_candidate,
                    fmt::format("launch plan on workload {}: {}", workload->name, resolved.error().message));
     }
     plans.push_back({workload, std::move(resolved).value(), workload->has(WorkloadRole::time)});
@@ -210,7 +214,7 @@ std::optional<Outcome> check_argument_types(const ResolvedPlan& plan, const Buil
   for (const ResolvedLaunch& launch : plan.launches) {
     const KernelFacts* kernel = find_kernel(build, launch.kernel);
     if (kernel == nullptr)
-      return fault(Status::invalid_candidate, StageId::resources,
+      return fault(Gate::argument_types, Status::invalid_candidate,
                    fmt::format("the program has no kernel '{}'", launch.kernel));
     if (auto wrong = check_launch_types(launch, *kernel)) return wrong;
   }
@@ -222,9 +226,8 @@ std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const Bu
   for (const ResolvedLaunch& launch : plan.launches) {
     const KernelFacts* kernel = find_kernel(build, launch.kernel);
     AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
-    if (const auto what = exceeded(launch, *kernel, limits)) {
-      return fault(Status::resource_exceeded, StageId::resources,
-                   fmt::format("{}: {}", launch.kernel, *what));
+    if (const auto what = exceeded(launch, *kernel, limits); what && gate_enabled(Gate::resources)) {
+      return fault(Gate::resources, Status::resource_exceeded, fmt::format("{}: {}", launch.kernel, *what));
     }
   }
   return std::nullopt;

@@ -12,8 +12,8 @@ constexpr std::uint64_t kInstructionsAtLeast = 1'000'000;
 // a launch down by up to ten times.
 constexpr double kEmulatedLimitMs = 30'000, kEmulatedReferences = 10 * kInstructionsPerReference;
 
-Outcome fault(Status status, StageId stage, std::string message) {
-  return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}};
+Outcome fault(Gate gate, Status status, StageId stage, std::string message) {
+  return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}, .gate = gate};
 }
 
 }  // namespace
@@ -38,10 +38,16 @@ Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared
   return run;
 }
 
+void CandidateRun::clear(BufferView data) const {
+  check(driver().cuMemsetD8Async(data.address, 0, data.bytes, bench_->stream), "clearing a buffer");
+}
+
 std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) try {
   const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
     buffers_.push_back({name, what, dtype, GuardedBuffer(bytes, bench_->random_shift(), what)});
     buffers_.back().buffer.arm_guards(bench_->stream);
+    // What a harness without poison would hand out: fresh memory.
+    if (!gate_enabled(Gate::poison)) clear(buffers_.back().buffer.data());
     addresses_[name] = buffers_.back().buffer.data();
     if (bench_->critic != nullptr) bench_->critic->name_region(addresses_[name], what, false);
   };
@@ -65,7 +71,7 @@ std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool sep
   return std::nullopt;
 } catch (const CudaError& error) {
   if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
-  return fault(Status::out_of_memory, StageId::check, error.what());
+  return fault(Gate::resources, Status::out_of_memory, StageId::check, error.what());
 }
 
 void CandidateRun::reset() const {
@@ -77,8 +83,9 @@ void CandidateRun::reset() const {
   }
   for (const OwnBuffer& own : buffers_) {
     const BufferView data = own.buffer.data();
-    check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
-          "poisoning {}", own.what);
+    if (gate_enabled(Gate::poison))
+      check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
+            "poisoning {}", own.what);
     if (bench_->critic != nullptr) bench_->critic->mark_contents(data, false);
   }
 }
@@ -96,16 +103,18 @@ std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) con
                   .limit_ms = limit_ms()});
   reset();
   const ScopedScrutiny scrutiny(
-      bench_->critic,
-      {.check = true,
-       .count_cost = mode.count_cost,
-       .order_seed = mode.order_seed,
-       .instruction_budget = kInstructionsAtLeast + kInstructionsPerReference * data_->reference_instructions,
-       .own_file = own_file_});
+      bench_->critic, {.check = true,
+                       .count_cost = mode.count_cost,
+                       .order_seed = mode.order_seed,
+                       .instruction_budget = gate_enabled(Gate::hang_watchdog)
+                                                 ? kInstructionsAtLeast + kInstructionsPerReference *
+                                                                              data_->reference_instructions
+                                                 : 0,
+                       .own_file = own_file_});
   std::optional<Outcome> failed = enqueue();
   if (!failed) {
     const CUresult result = driver().cuStreamSynchronize(bench_->stream);
-    if (result == CUDA_SUCCESS) return std::nullopt;
+    if (result == CUDA_SUCCESS || !gate_enabled(Gate::launch_errors)) return std::nullopt;
     failed = outcome_of(result, stage, name());
   } else if (bench_->critic == nullptr) {
     return failed;
@@ -122,13 +131,14 @@ std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, 
     return fmt::format("{} wrote {} {} ({}) on workload {}", name(), side, what, offset,
                        data_->workload->name);
   };
+  if (!gate_enabled(Gate::guard_bands)) return std::nullopt;
   const BufferView low = buffer.low_guard();
   if (const auto at = bench_->kernels.scan(low, kGuardByte)) {
-    return fault(Status::memory_error, stage,
+    return fault(Gate::guard_bands, Status::memory_error, stage,
                  message("before the start of", fmt::format("first at byte -{}", low.bytes - *at)));
   }
   if (const auto at = bench_->kernels.scan(buffer.high_guard(), kGuardByte)) {
-    return fault(Status::memory_error, stage,
+    return fault(Gate::guard_bands, Status::memory_error, stage,
                  message("beyond the end of", fmt::format("{} bytes long, first at byte {}",
                                                           buffer.data().bytes, buffer.data().bytes + *at)));
   }
@@ -143,9 +153,10 @@ std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
   for (const InputData& input : data_->inputs) {
     const std::string& input_name = bench_->problem.tensors[input.tensor].name;
     if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", input_name), stage)) return wrong;
-    if (input.aliased || bench_->kernels.hash(input.buffer.data()) == input.hash) continue;
+    if (input.aliased || !gate_enabled(Gate::input_hash)) continue;
+    if (bench_->kernels.hash(input.buffer.data()) == input.hash) continue;
     return fault(
-        Status::integrity_violation, stage,
+        Gate::input_hash, Status::integrity_violation, stage,
         fmt::format("{} modified its input '{}' on workload {}", name(), input_name, data_->workload->name));
   }
   return std::nullopt;

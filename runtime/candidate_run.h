@@ -62,6 +62,7 @@ class CandidateRun {
   CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
       : bench_(&bench), data_(std::move(data)) {}
   [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs);
+  void clear(BufferView data) const;
   [[nodiscard]] double limit_ms() const;
   [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
                                                      StageId stage) const;

@@ -36,7 +36,7 @@ class OutputComparison {
   OutputComparison(Workbench& bench, const CandidateRun& run, const ReferenceData& reference)
       : run_(run), reference_(reference), layout_(bench.problem.tensors[reference.tensor]), bench_(bench) {}
 
-  /// Fills `record`; a message when the tensor is wrong.
+  /// Fills `record`; a message and the gate when the tensor is wrong.
   std::optional<std::string> compare(CheckRecord& record) {
     const auto exact = reference_.exact.map();
     const auto twin = reference_.twin.map();
@@ -49,12 +49,12 @@ class OutputComparison {
                                       .count = run_.data().workload->elements(reference_.tensor),
                                       .rms = reference_.rms,
                                       .tolerance = reference_.max_tolerance});
-    const bool mean_passes = !floating || result_.mean_error <= reference_.mean_tolerance;
+    const auto gate = stopped_by(floating);
     record = {.workload = run_.data().workload->name,
               .distribution = run_.data().distribution,
               .seed = run_.data().seed,
               .tensor = layout_.name,
-              .passed = result_.wrong == 0 && mean_passes,
+              .passed = !gate,
               .max_error = result_.max_error,
               .mean_error = result_.mean_error,
               .tolerance = reference_.max_tolerance,
@@ -70,10 +70,27 @@ class OutputComparison {
               : element_at(exact.address(), floating ? DType::float64 : DType::int64, record.worst_index);
     }
     if (record.passed) return std::nullopt;
+    gate_ = *gate;
     return message(record);
   }
 
+  /// What the comparison failed at.
+  [[nodiscard]] Gate gate() const { return gate_; }
+
  private:
+  std::optional<Gate> stopped_by(bool floating) const {
+    const bool mean_fails = floating && !(result_.mean_error <= reference_.mean_tolerance);
+    if (result_.wrong == 0 && !mean_fails) return std::nullopt;
+    const std::int64_t finite_and_wrong = result_.wrong - result_.nonfinite;
+    const bool fails_tolerance = finite_and_wrong > 0 || (mean_fails && result_.nonfinite == 0);
+    for (const auto& [gate, fails] : {std::pair{Gate::poison, result_.unwritten > 0},
+                                      {Gate::non_finite, result_.nonfinite > 0},
+                                      {Gate::tolerance, fails_tolerance}}) {
+      if (fails && gate_enabled(gate)) return gate;
+    }
+    return std::nullopt;
+  }
+
   std::string message(const CheckRecord& record) const {
     const std::string where =
         fmt::format("on workload {}, distribution {}", record.workload, record.distribution);
@@ -111,10 +128,22 @@ class OutputComparison {
   const TensorLayout& layout_;
   Workbench& bench_;
   Comparison result_;
+  Gate gate_ = Gate::tolerance;
 };
 
-Outcome incorrect(StageId stage, std::string message) {
-  return {.status = Status::incorrect, .stage = stage, .message = std::move(message), .diagnostics = {}};
+Outcome incorrect(Gate gate, StageId stage, std::string message) {
+  return {.status = Status::incorrect,
+          .stage = stage,
+          .message = std::move(message),
+          .diagnostics = {},
+          .gate = gate};
+}
+
+/// A failure that only another gate than the comparison's own brought to light. What was never written was
+/// the poison's to find, wherever it shows.
+std::optional<Outcome> found_by(Gate gate, std::optional<Outcome> failure) {
+  if (failure && failure->status == Status::incorrect && failure->gate != Gate::poison) failure->gate = gate;
+  return failure;
 }
 
 // The same inputs again, into other buffers: must give the same bytes, and right ones.
@@ -124,7 +153,7 @@ std::optional<Outcome> check_repeat(Workbench& bench, const CandidateRun& first,
   std::vector<CheckRecord> ignored;
   if (auto failed =
           compare_outputs(bench, second, StageId::check, "in the second call on the same inputs", ignored))
-    return failed;
+    return found_by(Gate::repeat_bitwise, std::move(failed));
   if (bench.problem.tolerance.allow_nondeterministic) return std::nullopt;
   for (const ReferenceData& reference : second.data().references) {
     const TensorLayout& layout = bench.problem.tensors[reference.tensor];
@@ -140,7 +169,8 @@ std::optional<Outcome> check_repeat(Workbench& bench, const CandidateRun& first,
             "an order of atomic additions, or state kept between calls",
             element_name(layout.name, second.data().workload->shapes[reference.tensor], index),
             second.data().workload->name, second.data().distribution),
-        .diagnostics = {}};
+        .diagnostics = {},
+        .gate = Gate::repeat_bitwise};
   }
   return std::nullopt;
 }
@@ -155,19 +185,20 @@ bool has_alias(const OpenProblem& problem) {
 }
 
 std::optional<Outcome> check_distribution(Workbench& bench, std::shared_ptr<const DataSet> data,
-                                          const KernelImage& image, const WorkloadTask& task,
+                                          ProgramLoader& program, const WorkloadTask& task,
                                           std::vector<CheckRecord>& records) {
-  const LoadedImage loaded(image, "the candidate's program");
+  const LoadedImage& loaded = program.load();
   auto first = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
   if (!first) return first.error();
   if (auto failed = first->run(StageId::check)) return failed;
   if (auto failed = first->verify_memory(StageId::check)) return failed;
   if (auto failed = compare_outputs(bench, first.value(), StageId::check, "", records)) return failed;
+  if (!gate_enabled(Gate::repeat_bitwise)) return std::nullopt;
   if (has_alias(bench.problem)) {
     if (auto failed = first->run(StageId::check, {.order_seed = kOtherOrder})) return failed;
     std::vector<CheckRecord> ignored;
-    return compare_outputs(bench, first.value(), StageId::check, "in the second call on the same inputs",
-                           ignored);
+    return found_by(Gate::repeat_bitwise, compare_outputs(bench, first.value(), StageId::check,
+                                                          "in the second call on the same inputs", ignored));
   }
   const auto second = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
   if (!second) return second.error();
@@ -189,24 +220,32 @@ std::string element_name(const std::string& tensor, const std::vector<std::int64
 
 std::optional<Outcome> compare_outputs(Workbench& bench, const CandidateRun& run, StageId stage,
                                        const std::string& when, std::vector<CheckRecord>& records) {
+  if (stage == StageId::recheck && !gate_enabled(Gate::timed_outputs)) return std::nullopt;
   std::optional<Outcome> failure;
   for (const ReferenceData& reference : run.data().references) {
     CheckRecord record;
-    const auto wrong = OutputComparison(bench, run, reference).compare(record);
+    OutputComparison comparison(bench, run, reference);
+    const auto wrong = comparison.compare(record);
     records.push_back(std::move(record));
     if (wrong && !failure)
-      failure = incorrect(stage, when.empty() ? *wrong : fmt::format("{} ({})", *wrong, when));
+      failure =
+          incorrect(comparison.gate(), stage, when.empty() ? *wrong : fmt::format("{} ({})", *wrong, when));
   }
-  return failure;
+  return stage == StageId::recheck ? found_by(Gate::timed_outputs, std::move(failure)) : failure;
 }
 
-std::optional<Outcome> check_workload(Workbench& bench, DataStore& store, const KernelImage& image,
+std::optional<Outcome> check_workload(Workbench& bench, DataStore& store, ProgramLoader& program,
                                       const WorkloadLayout& workload, const WorkloadTask& task,
                                       std::uint64_t seed, std::vector<CheckRecord>& records) {
+  bool first = true;
   for (const std::string& distribution : task.distributions) {
+    if (!first && !gate_enabled(Gate::distributions)) break;
     auto data = store.get(workload, distribution, seed);
     if (!data) return data.error();
-    if (auto failed = check_distribution(bench, data.value(), image, task, records)) return failed;
+    if (auto failed = check_distribution(bench, data.value(), program, task, records))
+      return !first && failed->gate == Gate::tolerance ? found_by(Gate::distributions, std::move(failed))
+                                                       : failed;
+    first = false;
   }
   return std::nullopt;
 }

@@ -20,7 +20,7 @@ namespace ak::runtime {
 /// (docs/checking.md). Nothing when all is well. Throws CudaError when the device fails outside the
 /// candidate.
 [[nodiscard]] std::optional<Outcome> check_workload(Workbench& bench, DataStore& store,
-                                                    const KernelImage& image, const WorkloadLayout& workload,
+                                                    ProgramLoader& program, const WorkloadLayout& workload,
                                                     const WorkloadTask& task, std::uint64_t seed,
                                                     std::vector<CheckRecord>& records);
 

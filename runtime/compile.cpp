@@ -96,15 +96,17 @@ bool is_too_large_for_the_device(std::string_view log) {
 
 Outcome failure(nvrtcResult status, const Nvrtc& nvrtc, std::string_view log,
                 std::vector<Diagnostic> diagnostics) {
-  Outcome outcome{Status::compile_error, StageId::build, "", std::move(diagnostics)};
+  Outcome outcome{Status::compile_error, StageId::build, "", std::move(diagnostics), {}};
   if (ended_for_memory(status, log, outcome.diagnostics)) {
     outcome.status = Status::out_of_memory;
+    outcome.gate = Gate::compile_limits;
     outcome.message = "the compiler ran out of memory on this source";
     return outcome;
   }
   if (is_too_large_for_the_device(log)) {
     outcome.status = Status::resource_exceeded;
     outcome.stage = StageId::resources;
+    outcome.gate = Gate::resources;
   }
   outcome.message = outcome.diagnostics.empty()
                         ? fmt::format("NVRTC failed: {}", nvrtc.nvrtcGetErrorString(status))

@@ -188,7 +188,8 @@ std::vector<BuildTicket> CompilePool::accept() {
 }
 
 bool CompilePool::finish_without_worker(const Job& job) {
-  if (const std::size_t bytes = bytes_of(job.unit); bytes > kMaxTranslationUnitBytes) {
+  if (const std::size_t bytes = bytes_of(job.unit);
+      bytes > kMaxTranslationUnitBytes && gate_enabled(Gate::compile_limits)) {
     finish(job, Status::invalid_candidate,
            fmt::format("the source has {} bytes with its headers; at most {} are allowed", bytes,
                        kMaxTranslationUnitBytes));
@@ -234,7 +235,7 @@ void CompilePool::serve(Slot& slot) {
     return slot.started ? take_answer(slot, *message) : take_hello(slot, *message);
   if (Clock::now() < slot.deadline) return;
   if (!slot.started) return lose(slot, {"did not start in time", -1, 0});
-  if (slot.job) expire(slot);
+  if (slot.job && gate_enabled(Gate::compile_limits)) expire(slot);
 }
 
 void CompilePool::take_hello(Slot& slot, const WorkerMessage& message) {
@@ -318,6 +319,9 @@ void CompilePool::finish(const Job& job, Status status, std::string message) {
   result.key = build_key(job.unit, facts_.nvrtc_version);
   result.nvrtc_version = facts_.nvrtc_version;
   result.outcome = {status, StageId::build, std::move(message), {}};
+  // Whatever else ends a build without the compiler's own word is one of the limits it runs under.
+  if (status != Status::interrupted && status != Status::infrastructure_error)
+    result.outcome.gate = Gate::compile_limits;
   finish(job, std::move(result));
 }
 

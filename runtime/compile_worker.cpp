@@ -61,24 +61,25 @@ BuildResult refusal(const TranslationUnit& unit, const Nvrtc& nvrtc, Diagnostic 
   BuildResult result;
   result.key = build_key(unit, nvrtc.version());
   result.nvrtc_version = nvrtc.version();
-  result.outcome = {Status::invalid_candidate, StageId::build, diagnostic.message, {diagnostic}};
+  result.outcome = {
+      Status::invalid_candidate, StageId::build, diagnostic.message, {diagnostic}, Gate::includes};
   return result;
 }
 
 class Service {
  public:
   explicit Service(const CudaToolkit& toolkit) : nvrtc_(load(toolkit)) {
-    limit_resources(kCompileWorkerBytes, kFileBytes);
+    if (gate_enabled(Gate::compile_limits)) limit_resources(kCompileWorkerBytes, kFileBytes);
     const fs::path folder = make_pch_folder();
     warm_up(nvrtc_, toolkit);
-    confinement_ = confine({toolkit.include_dirs, {folder}});
+    if (gate_enabled(Gate::includes)) confinement_ = confine({toolkit.include_dirs, {folder}});
     compiler_.emplace(nvrtc_, toolkit, folder);
   }
 
   [[nodiscard]] Json facts() const { return describe(nvrtc_, confinement_); }
 
   [[nodiscard]] BuildResult build(const TranslationUnit& unit) {
-    if (confinement_.landlock_abi == 0)
+    if (confinement_.landlock_abi == 0 && gate_enabled(Gate::includes))
       if (auto unsafe = find_unsafe_include(unit.source)) return refusal(unit, nvrtc_, std::move(*unsafe));
     limit_cpu_time(kBuildCpuTime);
     return compiler_->compile(unit);

@@ -187,7 +187,8 @@ void DeviceClient::refuse_open(const WorkerMessage& message) {
 
 std::optional<DeviceFinish> DeviceClient::expire() {
   const auto now = steady_clock::now();
-  if (now < watchdog_ && now < deadline_) return std::nullopt;
+  const bool silent = now >= watchdog_ && gate_enabled(Gate::hang_watchdog);
+  if (!silent && now < deadline_) return std::nullopt;
   drop_process();
   const double waited_ms = std::chrono::duration<double, std::milli>(now - started_).count();
   if (now >= deadline_)
@@ -223,6 +224,8 @@ DeviceFinish DeviceClient::finish(Status status, std::string message) {
   DeviceAnswer answer;
   answer.outcome = {
       .status = status, .stage = StageId::check, .message = std::move(message), .diagnostics = {}};
+  if (status == Status::hang || status == Status::timeout) answer.outcome.gate = Gate::hang_watchdog;
+  if (status == Status::out_of_memory) answer.outcome.gate = Gate::resources;
   answer.busy_ms = std::chrono::duration<double, std::milli>(steady_clock::now() - started_).count();
   DeviceFinish finished = finish(std::move(answer));
   finished.took_worker_down = in_candidate;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_context.h"
 
+#include "core/gate.h"
 #include "runtime/critic.h"
 
 namespace ak::runtime {
@@ -76,6 +77,11 @@ CUdevice device_at(int ordinal) {
   return device;
 }
 
+void set_limits() {
+  check(driver().cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, kPrintfBytes), "limiting the printf buffer");
+  check(driver().cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, kHeapBytes), "limiting the device heap");
+}
+
 }  // namespace
 
 std::vector<DeviceFacts> describe_devices() {
@@ -98,8 +104,7 @@ DeviceContext::DeviceContext(int ordinal) : ordinal_(ordinal) {
         facts_.name);
   try {
     check(driver().cuCtxSetCurrent(context), "using the context of device {}", ordinal);
-    check(driver().cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, kPrintfBytes), "limiting the printf buffer");
-    check(driver().cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, kHeapBytes), "limiting the device heap");
+    if (gate_enabled(Gate::context_limits)) set_limits();
   } catch (...) {
     static_cast<void>(driver().cuDevicePrimaryCtxRelease(device_));
     throw;

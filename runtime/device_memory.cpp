@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_memory.h"
 
+#include "core/gate.h"
+
 #include <algorithm>
 
 namespace ak::runtime {
@@ -60,7 +62,8 @@ HiddenBuffer::HiddenBuffer(HiddenBuffer&& other) noexcept
       ordinal_(other.ordinal_),
       address_(std::exchange(other.address_, 0)),
       handle_(other.handle_),
-      has_handle_(std::exchange(other.has_handle_, false)) {}
+      has_handle_(std::exchange(other.has_handle_, false)),
+      mapped_(std::exchange(other.mapped_, false)) {}
 
 HiddenBuffer& HiddenBuffer::operator=(HiddenBuffer&& other) noexcept {
   if (this == &other) return *this;
@@ -71,12 +74,18 @@ HiddenBuffer& HiddenBuffer::operator=(HiddenBuffer&& other) noexcept {
   address_ = std::exchange(other.address_, 0);
   handle_ = other.handle_;
   has_handle_ = std::exchange(other.has_handle_, false);
+  mapped_ = std::exchange(other.mapped_, false);
   return *this;
 }
 
 HiddenBuffer::~HiddenBuffer() { release(); }
 
+void HiddenBuffer::unmap() const noexcept {
+  if (std::exchange(mapped_, false)) static_cast<void>(driver().cuMemUnmap(address_, reserved_));
+}
+
 void HiddenBuffer::release() noexcept {
+  unmap();
   if (address_ != 0) static_cast<void>(driver().cuMemAddressFree(address_, reserved_));
   if (has_handle_) static_cast<void>(driver().cuMemRelease(handle_));
   address_ = 0;
@@ -84,6 +93,7 @@ void HiddenBuffer::release() noexcept {
 }
 
 HiddenBuffer::Mapping::Mapping(const HiddenBuffer& buffer) : buffer_(&buffer) {
+  if (buffer.mapped_) return;
   check(driver().cuMemMap(buffer.address_, buffer.reserved_, 0, buffer.handle_, 0),
         "mapping reference results");
   CUmemAccessDesc access{};
@@ -91,13 +101,14 @@ HiddenBuffer::Mapping::Mapping(const HiddenBuffer& buffer) : buffer_(&buffer) {
   access.location.id = buffer.ordinal_;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   const CUresult result = driver().cuMemSetAccess(buffer.address_, buffer.reserved_, &access, 1);
+  buffer.mapped_ = true;
   if (result == CUDA_SUCCESS) return;
-  static_cast<void>(driver().cuMemUnmap(buffer.address_, buffer.reserved_));
+  buffer.unmap();
   check(result, "opening reference results");
 }
 
 HiddenBuffer::Mapping::~Mapping() {
-  if (buffer_ != nullptr) static_cast<void>(driver().cuMemUnmap(buffer_->address_, buffer_->reserved_));
+  if (buffer_ != nullptr && gate_enabled(Gate::unmapped_reference)) buffer_->unmap();
 }
 
 }  // namespace ak::runtime

@@ -95,11 +95,13 @@ class HiddenBuffer {
 
  private:
   void release() noexcept;
+  void unmap() const noexcept;
   std::size_t bytes_ = 0, reserved_ = 0;
   int ordinal_ = 0;
   CUdeviceptr address_ = 0;
   CUmemGenericAllocationHandle handle_ = 0;
   bool has_handle_ = false;
+  mutable bool mapped_ = false;  ///< at most one Mapping is held at a time
 };
 
 }  // namespace ak::runtime

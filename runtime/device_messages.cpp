@@ -344,6 +344,7 @@ Json to_json(const DeviceAnswer& answer) {
           {"stage", static_cast<int>(answer.outcome.stage)},
           {"message", answer.outcome.message},
           {"diagnostics", array_json(answer.outcome.diagnostics, diagnostic_json)},
+          {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
           {"checks", array_json(answer.checks, check_json)},
           {"measurements", array_json(answer.measurements, measurement_json)},
           {"check_ms", answer.check_ms},
@@ -361,6 +362,7 @@ DeviceAnswer device_answer_from_json(const Json& json) {
                     .stage = static_cast<StageId>(json.at("stage").get<int>()),
                     .message = json.at("message"),
                     .diagnostics = array_from(json.at("diagnostics"), diagnostic_from)};
+  if (json.at("gate").is_string()) answer.outcome.gate = parse_gate(json["gate"].get<std::string>());
   answer.checks = array_from(json.at("checks"), check_from);
   answer.measurements = array_from(json.at("measurements"), measurement_from);
   answer.check_ms = json.at("check_ms");

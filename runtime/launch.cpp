@@ -25,8 +25,12 @@ ArgumentBytes pack(const T& value, std::string what) {
   return packed;
 }
 
-Outcome candidate_fault(Status status, std::string message) {
-  return {.status = status, .stage = StageId::check, .message = std::move(message), .diagnostics = {}};
+Outcome candidate_fault(Gate gate, Status status, std::string message) {
+  return {.status = status,
+          .stage = StageId::check,
+          .message = std::move(message),
+          .diagnostics = {},
+          .gate = gate};
 }
 
 ArgumentBytes pack_scalar(const ResolvedScalar& scalar) {
@@ -56,7 +60,7 @@ class Binder {
     if (name.empty()) return pack(std::uint64_t{0}, "null pointer");
     const auto found = addresses_.find(name);
     if (found == addresses_.end()) {
-      return candidate_fault(Status::invalid_candidate,
+      return candidate_fault(Gate::argument_types, Status::invalid_candidate,
                              fmt::format("the plan passes '{}', which is no tensor or workspace", name));
     }
     return pack(found->second.address, fmt::format("pointer '{}'", name));
@@ -69,14 +73,15 @@ class Binder {
       const auto found = addresses_.find(map.tensor);
       if (found == addresses_.end()) {
         return candidate_fault(
-            Status::invalid_candidate,
+            Gate::argument_types, Status::invalid_candidate,
             fmt::format("tensor map '{}' describes '{}', which is no tensor or workspace", name, map.tensor));
       }
       const auto encoded = encode_tensor_map(map, found->second);
-      if (!encoded) return candidate_fault(Status::invalid_candidate, encoded.error().message);
+      if (!encoded)
+        return candidate_fault(Gate::plan_bounds, Status::invalid_candidate, encoded.error().message);
       return pack(encoded.value(), fmt::format("tensor map '{}'", name));
     }
-    return candidate_fault(Status::invalid_candidate,
+    return candidate_fault(Gate::argument_types, Status::invalid_candidate,
                            fmt::format("the plan declares no tensor map '{}'", name));
   }
 
@@ -96,13 +101,13 @@ std::optional<Outcome> check_arguments(const std::string& kernel, CUfunction fun
                                        const std::vector<ArgumentBytes>& arguments) {
   const std::vector<std::size_t> sizes = parameter_sizes(function);
   if (sizes.size() != arguments.size()) {
-    return candidate_fault(Status::invalid_candidate,
+    return candidate_fault(Gate::argument_types, Status::invalid_candidate,
                            fmt::format("{} has {} parameters, but the plan passes {} arguments", kernel,
                                        sizes.size(), arguments.size()));
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == arguments[i].size) continue;
-    return candidate_fault(Status::invalid_candidate,
+    return candidate_fault(Gate::argument_types, Status::invalid_candidate,
                            fmt::format("{}: argument {} is {} of {} bytes, but the parameter has {} bytes",
                                        kernel, i, arguments[i].what, arguments[i].size, sizes[i]));
   }
@@ -129,10 +134,11 @@ int shared_limit(const std::string& kernel) {
 }
 
 std::optional<Outcome> check_resources(const ResolvedLaunch& launch, CUfunction function) {
+  if (!gate_enabled(Gate::resources)) return std::nullopt;
   const auto threads = std::int64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   const int most = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, launch.kernel);
   if (threads > most) {
-    return candidate_fault(Status::resource_exceeded,
+    return candidate_fault(Gate::resources, Status::resource_exceeded,
                            fmt::format("{}: {} threads a block, but registers and launch bounds allow {}",
                                        launch.kernel, threads, most));
   }
@@ -140,7 +146,7 @@ std::optional<Outcome> check_resources(const ResolvedLaunch& launch, CUfunction 
   const int limit = shared_limit(launch.kernel);
   if (std::int64_t{fixed} + launch.shared_bytes > limit) {
     return candidate_fault(
-        Status::resource_exceeded,
+        Gate::resources, Status::resource_exceeded,
         fmt::format("{}: {} bytes of shared memory ({} static, {} dynamic), but a block may have {}",
                     launch.kernel, std::int64_t{fixed} + launch.shared_bytes, fixed, launch.shared_bytes,
                     limit));
@@ -215,7 +221,7 @@ std::optional<Outcome> check_cluster(const PreparedPlan::Launch& launch) {
   const CUresult result = driver().cuOccupancyMaxActiveClusters(&clusters, launch.function, &config);
   if (result == CUDA_SUCCESS && clusters == 0) {
     return candidate_fault(
-        Status::resource_exceeded,
+        Gate::resources, Status::resource_exceeded,
         fmt::format("{}: no cluster of {} blocks with {} threads and {} bytes of dynamic shared memory each "
                     "fits on the device; 8 blocks are portable, and fewer threads or bytes may help",
                     launch.kernel, blocks, launch.block[0] * launch.block[1] * launch.block[2],
@@ -231,7 +237,7 @@ Result<PreparedPlan::Launch, Outcome> prepare_launch(const ResolvedLaunch& launc
                                                      const Binder& binder) {
   const CUfunction function = image.find(launch.kernel);
   if (function == nullptr) {
-    return candidate_fault(Status::invalid_candidate,
+    return candidate_fault(Gate::argument_types, Status::invalid_candidate,
                            fmt::format("the program has no kernel '{}'", launch.kernel));
   }
   std::vector<ArgumentBytes> arguments;
@@ -259,34 +265,47 @@ Result<PreparedPlan::Launch, Outcome> prepare_launch(const ResolvedLaunch& launc
 struct Meaning {
   CUresult result;
   Status status;
+  Gate gate;  ///< of a candidate's fault
   std::string_view words;
 };
 constexpr Meaning kMeanings[] = {
-    {CUDA_ERROR_ILLEGAL_ADDRESS, Status::memory_error, "a thread accessed memory that is not allocated"},
-    {CUDA_ERROR_MISALIGNED_ADDRESS, Status::memory_error,
+    {CUDA_ERROR_ILLEGAL_ADDRESS, Status::memory_error, Gate::unmapped_reference,
+     "a thread accessed memory that is not allocated"},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, Status::memory_error, Gate::launch_errors,
      "a thread accessed an address that is not a multiple of the access size"},
-    {CUDA_ERROR_INVALID_ADDRESS_SPACE, Status::memory_error,
+    {CUDA_ERROR_INVALID_ADDRESS_SPACE, Status::memory_error, Gate::launch_errors,
      "a thread used an address in the wrong memory space"},
-    {CUDA_ERROR_HARDWARE_STACK_ERROR, Status::memory_error, "the call stack overflowed or was overwritten"},
-    {CUDA_ERROR_INVALID_PC, Status::memory_error, "a thread jumped to an invalid address"},
-    {CUDA_ERROR_ILLEGAL_INSTRUCTION, Status::launch_error, "a thread executed an illegal instruction"},
-    {CUDA_ERROR_ASSERT, Status::launch_error, "a device-side assert failed"},
-    {CUDA_ERROR_LAUNCH_FAILED, Status::launch_error, "the kernel trapped or failed while it ran"},
-    {CUDA_ERROR_TENSOR_MEMORY_LEAK, Status::launch_error,
+    {CUDA_ERROR_HARDWARE_STACK_ERROR, Status::memory_error, Gate::launch_errors,
+     "the call stack overflowed or was overwritten"},
+    {CUDA_ERROR_INVALID_PC, Status::memory_error, Gate::launch_errors,
+     "a thread jumped to an invalid address"},
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, Status::launch_error, Gate::launch_errors,
+     "a thread executed an illegal instruction"},
+    {CUDA_ERROR_ASSERT, Status::launch_error, Gate::launch_errors, "a device-side assert failed"},
+    {CUDA_ERROR_LAUNCH_FAILED, Status::launch_error, Gate::launch_errors,
+     "the kernel trapped or failed while it ran"},
+    {CUDA_ERROR_TENSOR_MEMORY_LEAK, Status::launch_error, Gate::launch_errors,
      "the kernel ended without freeing its tensor memory"},
-    {CUDA_ERROR_LAUNCH_TIMEOUT, Status::hang, "the driver stopped a kernel that ran too long"},
-    {CUDA_ERROR_OUT_OF_MEMORY, Status::out_of_memory, "the device has too little memory"},
-    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, Status::resource_exceeded,
+    {CUDA_ERROR_LAUNCH_TIMEOUT, Status::hang, Gate::hang_watchdog,
+     "the driver stopped a kernel that ran too long"},
+    {CUDA_ERROR_OUT_OF_MEMORY, Status::out_of_memory, Gate::launch_errors,
+     "the device has too little memory"},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, Status::resource_exceeded, Gate::resources,
      "too many registers or threads for a block"},
-    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, Status::resource_exceeded,
+    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, Status::resource_exceeded, Gate::resources,
      "a cooperative grid must fit on the device at once"},
-    {CUDA_ERROR_INVALID_CLUSTER_SIZE, Status::resource_exceeded, "the cluster is too large for the device"},
-    {CUDA_ERROR_INVALID_VALUE, Status::launch_error, "a launch dimension or attribute is not valid"},
-    {CUDA_ERROR_NOT_SUPPORTED, Status::unsupported, "the device does not support this launch"},
-    {CUDA_ERROR_ECC_UNCORRECTABLE, Status::infrastructure_error,
+    {CUDA_ERROR_INVALID_CLUSTER_SIZE, Status::resource_exceeded, Gate::resources,
+     "the cluster is too large for the device"},
+    {CUDA_ERROR_INVALID_VALUE, Status::launch_error, Gate::launch_errors,
+     "a launch dimension or attribute is not valid"},
+    {CUDA_ERROR_NOT_SUPPORTED, Status::unsupported, Gate::launch_errors,
+     "the device does not support this launch"},
+    {CUDA_ERROR_ECC_UNCORRECTABLE, Status::infrastructure_error, Gate::launch_errors,
      "the device's memory has an uncorrectable error"},
-    {CUDA_ERROR_NO_BINARY_FOR_GPU, Status::unsupported, "the program was built for another architecture"},
-    {CUDA_ERROR_INVALID_IMAGE, Status::unsupported, "the driver cannot load the program"},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, Status::unsupported, Gate::launch_errors,
+     "the program was built for another architecture"},
+    {CUDA_ERROR_INVALID_IMAGE, Status::unsupported, Gate::launch_errors,
+     "the driver cannot load the program"},
 };
 
 }  // namespace
@@ -300,6 +319,11 @@ LoadedImage::LoadedImage(const KernelImage& image, const std::string& what)
 CUfunction LoadedImage::find(const std::string& expression) const {
   const auto found = functions_.find(expression);
   return found == functions_.end() ? nullptr : found->second;
+}
+
+const LoadedImage& ProgramLoader::load() {
+  if (!loaded_ || gate_enabled(Gate::module_reload)) loaded_.emplace(image_, what_);
+  return *loaded_;
 }
 
 Result<PreparedPlan, Outcome> PreparedPlan::prepare(const ResolvedPlan& plan, const LoadedImage& image,
@@ -317,8 +341,9 @@ Result<PreparedPlan, Outcome> PreparedPlan::prepare(const ResolvedPlan& plan, co
     if (!one) return one.error();
     prepared.launches_.push_back(std::move(one).value());
   }
-  if (prepared.launches_.empty())
-    return candidate_fault(Status::invalid_candidate, "the plan launches nothing for this workload");
+  if (prepared.launches_.empty() && gate_enabled(Gate::plan_bounds))
+    return candidate_fault(Gate::plan_bounds, Status::invalid_candidate,
+                           "the plan launches nothing for this workload");
   return prepared;
 }
 
@@ -328,7 +353,8 @@ std::optional<Outcome> PreparedPlan::enqueue(CUstream stream) const {
   }
   for (const Launch& launch : launches_) {
     const CUresult result = launch_one(launch, stream);
-    if (result != CUDA_SUCCESS) return outcome_of(result, StageId::check, launch.kernel);
+    if (result != CUDA_SUCCESS && gate_enabled(Gate::launch_errors))
+      return outcome_of(result, StageId::check, launch.kernel);
   }
   return std::nullopt;
 }
@@ -348,12 +374,14 @@ Outcome outcome_of(CUresult result, StageId stage, const std::string& kernels) {
     return {.status = process_lost(result) ? Status::launch_error : Status::infrastructure_error,
             .stage = stage,
             .message = fmt::format("{}: {}", kernels, describe(result)),
-            .diagnostics = {}};
+            .diagnostics = {},
+            .gate = Gate::launch_errors};
   }
   return {.status = found->status,
           .stage = stage,
           .message = fmt::format("{}: {}: {}", kernels, found->words, describe(result)),
-          .diagnostics = {}};
+          .diagnostics = {},
+          .gate = found->gate};
 }
 
 }  // namespace ak::runtime

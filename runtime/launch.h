@@ -34,6 +34,21 @@ class LoadedImage {
   std::string file_name_;
 };
 
+/// Loads one program as often as it is wanted anew.
+class ProgramLoader {
+ public:
+  /// `image` must outlive it.
+  ProgramLoader(const KernelImage& image, std::string what) : image_(image), what_(std::move(what)) {}
+  /// The program with its `__device__` variables as they were written; the one loaded before is gone, and so
+  /// must be whatever used it. Throws CudaError.
+  [[nodiscard]] const LoadedImage& load();
+
+ private:
+  const KernelImage& image_;
+  std::string what_;
+  std::optional<LoadedImage> loaded_;
+};
+
 /// A resolved plan bound to functions and addresses: ready to be enqueued any number of times.
 /// The image and the memory behind the addresses must outlive it.
 class PreparedPlan {

@@ -16,6 +16,7 @@
 #include "runtime/code_hash.h"
 #include "runtime/compile_pool.h"
 #include "runtime/device_client.h"
+#include "runtime/precision_audit.h"
 #include "runtime/problem_build.h"
 #include "runtime/quarantine.h"
 
@@ -124,8 +125,10 @@ class LocalEvaluator final : public Evaluator {
   void begin(Job& job);
   void cancel_builds(Ticket ticket);
   void finish(Job& job, Outcome outcome);
-  void finish(Job& job, Status status, StageId stage, std::string message) {
-    finish(job, {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}});
+  void finish(Job& job, Status status, StageId stage, std::string message, std::optional<Gate> gate = {}) {
+    finish(
+        job,
+        {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}, .gate = gate});
   }
 
   void pump();
@@ -258,13 +261,17 @@ void LocalEvaluator::begin(Job& job) {
                                   [](const Diagnostic& d) { return d.severity == "error"; });
   if (error != findings.end()) {
     std::string message = error->message;
+    const Gate gate = error->gate.value_or(Gate::source_rules);
     return finish(job, {.status = Status::invalid_candidate,
                         .stage = StageId::pre_check,
                         .message = std::move(message),
-                        .diagnostics = std::move(findings)});
+                        .diagnostics = std::move(findings),
+                        .gate = gate});
   }
   const auto unit = assembler_.candidate(*request.problem, request.candidate, request.arch);
-  if (!unit) return finish(job, Status::invalid_candidate, StageId::pre_check, unit.error().message);
+  if (!unit)
+    return finish(job, Status::invalid_candidate, StageId::pre_check, unit.error().message,
+                  Gate::source_rules);
   if (request.rival) {
     const auto rival = assembler_.candidate(*request.problem, *request.rival, request.arch);
     if (!rival) return finish(job, Status::infrastructure_error, StageId::pre_check, rival.error().message);
@@ -319,6 +326,8 @@ void LocalEvaluator::on_built(std::uint64_t build, BuildResult result) {
 }
 
 void LocalEvaluator::inspect(Job& job) {
+  if (auto wrong = audit_precision(*job.request.problem, job.result.build->ptx))
+    return finish(job, std::move(*wrong));
   if (auto wrong = inspect_plans(job)) return finish(job, std::move(*wrong));
   if (auto wrong = inspect_rival(job)) return finish(job, std::move(*wrong));
   if (job.problem == nullptr) return finish(job, Status::compiled_only, StageId::resources, {});
@@ -559,7 +568,7 @@ bool LocalEvaluator::is_short(const Job& job, const Workload& workload) const {
 }
 
 std::optional<Outcome> LocalEvaluator::faster_than_possible(const Job& job) const {
-  if (options_.device != DeviceKind::cuda) return std::nullopt;
+  if (options_.device != DeviceKind::cuda || !gate_enabled(Gate::floor)) return std::nullopt;
   for (const Measurement& measurement : job.result.measurements) {
     // What lies in a cache may be read faster; a champion has passed here before.
     if (!measurement.cold || measurement.role != MeasurementRole::candidate) continue;
@@ -572,7 +581,8 @@ std::optional<Outcome> LocalEvaluator::faster_than_possible(const Job& job) cons
                        "Either work is left "
                        "out, or the problem's flops, bytes_read or bytes_written say too much",
                        measurement.median_ns / 1e3, measurement.workload, floor.time_ns / 1e3, floor.reason),
-                   .diagnostics = {}};
+                   .diagnostics = {},
+                   .gate = Gate::floor};
   }
   return std::nullopt;
 }

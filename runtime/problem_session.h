@@ -21,8 +21,8 @@ class ProblemSession {
   [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
 
  private:
-  void check_all(const DeviceTask& task, DeviceAnswer& answer);
-  void time_all(const DeviceTask& task, DeviceAnswer& answer);
+  void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
+  void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
   [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
                                     const LoadedImage& image, MeasurementRole role);

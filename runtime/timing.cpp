@@ -161,7 +161,8 @@ void Timer::report_now_and_then(const CandidateRun& run) {
 // Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
 Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which, bool cold) {
   // Lines that the call before marked as persisting would survive the flush.
-  check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
+  if (gate_enabled(Gate::persisting_l2))
+    check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
   const CandidateRun* last = nullptr;
   std::uint64_t launches = 0;
   auto failed = inputs.for_calls(which, [&](const CandidateRun& run) -> std::optional<Outcome> {

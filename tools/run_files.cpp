@@ -146,6 +146,7 @@ std::string final_text(const agent::LoopResult& loop) {
 Json evaluation_json(const EvaluationResult& result) {
   Json json = {{"status", to_string(result.outcome.status)},
                {"stage", to_string(result.outcome.stage)},
+               {"gate", result.outcome.gate ? Json(to_string(*result.outcome.gate)) : Json()},
                {"message", result.outcome.message}};
   json["score_ns"] = result.score_ns ? Json(*result.score_ns) : Json();
   json["diagnostics"] = Json::array();

@@ -21,6 +21,7 @@ int run_generate(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
 int run_experiment(const Arguments& arguments);
+int run_selfcheck(const Arguments& arguments);
 int run_query(const Arguments& arguments);
 int run_algorithms(const Arguments& arguments);
 int run_audit(const Arguments& arguments);  ///< `alphakernel algorithms audit ...`

@@ -55,6 +55,8 @@ struct Checker::State {
   [[nodiscard]] bool shared_range(const Asked& asked, std::uint64_t address, int lane);
   [[nodiscard]] std::optional<FaultKind> global_fault(const Asked& asked, std::uint64_t address) const;
 
+  [[nodiscard]] bool let_through(const Asked& asked, std::uint64_t address, FaultKind fault) const;
+
   /// Lanes that lie in [0, size) and are aligned, and where; faults for the others.
   [[nodiscard]] std::uint32_t in_bounds(const Asked& asked, const std::uint64_t* addresses,
                                         std::uint32_t mask, std::uint64_t size, Offsets& offsets);

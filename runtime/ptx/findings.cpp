@@ -20,6 +20,7 @@ struct KindInfo {
   std::string_view words;  ///< "... read" is appended for accesses
   Shape shape;
   Status status;
+  Gate gate;
   std::string_view advice;
 };
 
@@ -28,33 +29,33 @@ struct KindInfo {
 // effects").
 constexpr KindInfo kKinds[] = {
     {FaultKind::out_of_bounds, "out_of_bounds", "out-of-bounds", Shape::access, Status::memory_error,
-     "compare the index with the tensor's extent before the access"},
+     Gate::memory_checker, "compare the index with the tensor's extent before the access"},
     {FaultKind::misaligned, "misaligned", "misaligned", Shape::access, Status::memory_error,
-     "an access of n bytes needs an address that is a multiple of n"},
+     Gate::memory_checker, "an access of n bytes needs an address that is a multiple of n"},
     {FaultKind::uninitialized_read, "uninitialized_read", "uninitialised", Shape::access,
-     Status::memory_error, "write these bytes before they are read"},
+     Status::memory_error, Gate::initialised_reads, "write these bytes before they are read"},
     {FaultKind::wrong_space, "wrong_space", "wrong-address-space", Shape::access, Status::memory_error,
-     "the address belongs to another state space than the instruction"},
-    {FaultKind::read_only, "read_only", "forbidden", Shape::access, Status::memory_error,
+     Gate::memory_checker, "the address belongs to another state space than the instruction"},
+    {FaultKind::read_only, "read_only", "forbidden", Shape::access, Status::memory_error, Gate::input_hash,
      "inputs, constants and parameters must not be written"},
     {FaultKind::shared_race, "shared_race", "shared memory race", Shape::two_parties, Status::race,
-     "put a barrier between the two accesses"},
+     Gate::race_detector, "put a barrier between the two accesses"},
     {FaultKind::global_conflict, "global_conflict", "conflict between blocks", Shape::two_parties,
-     Status::race, "let one block own these bytes, or use atomics"},
+     Status::race, Gate::race_detector, "let one block own these bytes, or use atomics"},
     {FaultKind::barrier_divergence, "barrier_divergence", "divergent barrier", Shape::event, Status::hang,
-     "every thread of the block must reach the same barrier"},
+     Gate::barrier_checker, "every thread of the block must reach the same barrier"},
     {FaultKind::async_pending, "async_pending", "use of a pending asynchronous copy", Shape::two_parties,
-     Status::race, "wait for the copy, and synchronise, before its destination is used"},
-    {FaultKind::deadlock, "deadlock", "deadlock", Shape::event, Status::hang,
+     Status::race, Gate::race_detector, "wait for the copy, and synchronise, before its destination is used"},
+    {FaultKind::deadlock, "deadlock", "deadlock", Shape::event, Status::hang, Gate::barrier_checker,
      "every thread that a barrier waits for must reach it"},
     {FaultKind::instruction_budget, "instruction_budget", "no end in sight", Shape::event, Status::hang,
-     "check that every loop ends"},
+     Gate::hang_watchdog, "check that every loop ends"},
     {FaultKind::assertion, "assertion", "failed assertion", Shape::event, Status::launch_error,
-     "the condition asserted in the kernel does not hold"},
-    {FaultKind::trap, "trap", "trap", Shape::event, Status::launch_error,
+     Gate::launch_errors, "the condition asserted in the kernel does not hold"},
+    {FaultKind::trap, "trap", "trap", Shape::event, Status::launch_error, Gate::launch_errors,
      "the kernel stopped itself: find what it checks there"},
     {FaultKind::invalid_operand, "invalid_operand", "invalid operand", Shape::event, Status::launch_error,
-     "see the PTX ISA on what the instruction demands"},
+     Gate::launch_errors, "see the PTX ISA on what the instruction demands"},
 };
 
 const KindInfo& info_of(FaultKind kind) {
@@ -216,9 +217,12 @@ Json to_json(const Program& program, const Party& party, const std::string& own_
 
 }  // namespace
 
+Gate gate_of(FaultKind kind) { return info_of(kind).gate; }
+
 std::string_view to_string(FaultKind kind) { return info_of(kind).name; }
 
 void Findings::add(Finding finding, std::uint64_t times) {
+  if (!gate_enabled(info_of(finding.kind).gate)) return;
   for (Finding& known : findings_) {
     if (known.kind != finding.kind || !same_line(*program_, known.first.op, finding.first.op)) continue;
     known.times += times;
@@ -272,7 +276,8 @@ Outcome to_outcome(const Program& program, const Findings& findings, StageId sta
   Outcome outcome{.status = info_of(findings.all().front().kind).status,
                   .stage = stage,
                   .message = {},
-                  .diagnostics = {}};
+                  .diagnostics = {},
+                  .gate = info_of(findings.all().front().kind).gate};
   for (const Finding& finding : findings.all()) {
     const Place place = place_of(program, finding.first.op, own_file);
     outcome.diagnostics.push_back(

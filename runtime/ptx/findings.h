@@ -30,6 +30,8 @@ enum class FaultKind : std::uint8_t {
   invalid_operand,  ///< e.g. a shfl mask without the executing lane, an unaligned tensor map
 };
 [[nodiscard]] std::string_view to_string(FaultKind kind);
+/// The gate that a fault of this kind runs into.
+[[nodiscard]] Gate gate_of(FaultKind kind);
 
 /// One thread's part in a fault.
 struct Party {

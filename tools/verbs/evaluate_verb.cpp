@@ -119,7 +119,9 @@ int run_evaluate(const Arguments& arguments) {
   if (json) {
     fmt::print("{}\n", evaluation_json(result).dump());
   } else {
-    fmt::print("{}: {}{}\n{}{}", path, to_string(result.outcome.status),
+    const auto& gate = result.outcome.gate;
+    fmt::print("{}: {}{}{}\n{}{}", path, to_string(result.outcome.status),
+               gate ? fmt::format(" (gate {})", to_string(*gate)) : "",
                result.outcome.message.empty() ? "" : ": " + result.outcome.message,
                evaluation_text(*problem, result), counts_table(result));
   }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/suggest.h"
+#include "tools/command_line.h"
+#include "tools/selfcheck.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  alphakernel selfcheck\n"
+    "  alphakernel selfcheck --device emulator --rows 5,8 --samples 0\n"
+    "  alphakernel selfcheck --only r09 --no-templates --json\n\n"
+    "Exits with 9 when a cheat is missed, or stopped by another gate than its own, or an honest template is\n"
+    "rejected. See docs/trust.md.\n";
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string gate_text(const Outcome& outcome) {
+  return outcome.gate ? std::string(to_string(*outcome.gate)) : std::string("no gate");
+}
+
+std::string comment(const ExploitReport& report) {
+  const Expectation& expected = report.exploit.expected;
+  switch (report.verdict) {
+    case SelfcheckVerdict::not_applicable:
+      return expected.not_applicable;
+    case SelfcheckVerdict::caught:
+      return std::string(to_string(*expected.gate));
+    case SelfcheckVerdict::waiting:
+      return fmt::format("{} is not complete; ended as {} at {}", to_string(*expected.gate),
+                         to_string(report.outcome.status), gate_text(report.outcome));
+    default:
+      return fmt::format("expected {}, got {} at {}: {}", to_string(*expected.gate),
+                         to_string(report.outcome.status), gate_text(report.outcome),
+                         first_line(report.outcome.message));
+  }
+}
+
+bool is_fine(SelfcheckVerdict verdict) {
+  return verdict == SelfcheckVerdict::caught || verdict == SelfcheckVerdict::not_applicable ||
+         verdict == SelfcheckVerdict::waiting;
+}
+
+void print_rows(const SelfcheckReport& report) {
+  std::map<int, std::map<SelfcheckVerdict, int>> rows;
+  for (const ExploitReport& each : report.exploits) ++rows[each.exploit.row][each.verdict];
+  fmt::print("\n{:>4}{:>8}{:>8}{:>12}{:>9}{:>9}{:>16}\n", "row", "caught", "missed", "other gate", "unclear",
+             "waiting", "not applicable");
+  for (auto& [row, count] : rows) {
+    fmt::print("{:>4}{:>8}{:>8}{:>12}{:>9}{:>9}{:>16}\n", row, count[SelfcheckVerdict::caught],
+               count[SelfcheckVerdict::missed], count[SelfcheckVerdict::other_gate],
+               count[SelfcheckVerdict::unclear], count[SelfcheckVerdict::waiting],
+               count[SelfcheckVerdict::not_applicable]);
+  }
+}
+
+void print_text(const SelfcheckReport& report) {
+  for (const ExploitReport& each : report.exploits) {
+    fmt::print("{} {:>2} {:<32}{:<15}{}\n", is_fine(each.verdict) ? ' ' : '!', each.exploit.row,
+               each.exploit.name, to_string(each.verdict), comment(each));
+  }
+  if (!report.exploits.empty()) print_rows(report);
+  std::size_t rejected = 0;
+  for (const TemplateReport& each : report.templates) {
+    if (each.passed) continue;
+    ++rejected;
+    fmt::print("! {} {} {}: {} at {}: {}\n", each.algorithm, each.file, each.tunables,
+               to_string(each.outcome.status), gate_text(each.outcome), first_line(each.outcome.message));
+  }
+  if (!report.templates.empty())
+    fmt::print("\n{} honest kernels, {} rejected\n", report.templates.size(), rejected);
+}
+
+Json gate_json(const std::optional<Gate>& gate) { return gate ? Json(to_string(*gate)) : Json(); }
+
+Json exploit_json(const ExploitReport& each) {
+  const Expectation& expected = each.exploit.expected;
+  Json behind = Json::array();
+  for (const Gate gate : expected.behind) behind.push_back(to_string(gate));
+  return {{"exploit", each.exploit.name},
+          {"row", each.exploit.row},
+          {"title", each.exploit.title},
+          {"algorithm", each.exploit.algorithm},
+          {"gate", gate_json(expected.gate)},
+          {"behind", behind},
+          {"no_proof", expected.no_proof},
+          {"not_applicable", expected.not_applicable},
+          {"verdict", to_string(each.verdict)},
+          {"status", expected.gate ? Json(to_string(each.outcome.status)) : Json()},
+          {"stopped_by", gate_json(each.outcome.gate)},
+          {"message", sanitize(each.outcome.message)},
+          {"score_ns", each.score_ns ? Json(*each.score_ns) : Json()},
+          {"honest_ns", each.honest_ns ? Json(*each.honest_ns) : Json()}};
+}
+
+Json report_json(const SelfcheckReport& report, const Target& target) {
+  Json exploits = Json::array(), templates = Json::array();
+  for (const ExploitReport& each : report.exploits) exploits.push_back(exploit_json(each));
+  for (const TemplateReport& each : report.templates) {
+    templates.push_back({{"algorithm", each.algorithm},
+                         {"file", each.file},
+                         {"tunables", each.tunables},
+                         {"status", to_string(each.outcome.status)},
+                         {"stopped_by", gate_json(each.outcome.gate)},
+                         {"message", each.outcome.message},
+                         {"passed", each.passed}});
+  }
+  return {{"device", target.device ? target.device->name : ""},
+          {"kind", to_string(target.kind)},
+          {"arch", target.arch.sm()},
+          {"passed", report.passed()},
+          {"exploits", exploits},
+          {"templates", templates}};
+}
+
+void show_progress(std::size_t done, std::size_t all) {
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} ", done, all);
+}
+
+std::optional<Gate> gate_named(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  const auto gate = parse_gate(name);
+  if (gate) return gate;
+  std::vector<std::string> names;
+  for (const GateInfo& each : gates()) names.emplace_back(each.name);
+  fail(ExitCode::usage, "there is no gate '{}'{}", name, did_you_mean(name, names));
+}
+
+}  // namespace
+
+int run_selfcheck(const Arguments& arguments) {
+  CLI::App app{
+      "Try known cheats and the shipped templates on this machine: every cheat must be stopped by its "
+      "gate, every template must pass.",
+      "alphakernel selfcheck"};
+  set_style(app, kExamples);
+  SelfcheckOptions options;
+  std::string arch, device, gate;
+  bool json = false, no_exploits = false, no_templates = false;
+  app.add_option("--arch,--target", arch, "what to compile for (default: native)");
+  app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
+  app.add_option("--rows", options.rows, "rows of the table of cheats, e.g. 1,2 (default: all)")
+      ->delimiter(',');
+  app.add_option("--only", options.only, "parts of the names of the cheats to try, e.g. r09,nan")
+      ->delimiter(',');
+  app.add_option("--gate", gate, "only the cheats that this gate is to stop");
+  app.add_option("--samples", options.samples,
+                 "points of each template's space beside its defaults (default: 0)");
+  app.add_option("--seed", options.seed, "of inputs and samples (default: 1)");
+  app.add_flag("--no-exploits", no_exploits, "only the templates");
+  app.add_flag("--no-templates", no_templates, "only the cheats");
+  app.add_flag("--json", json, "print JSON");
+  if (!parse(app, arguments)) return 0;
+  options.gate = gate_named(gate);
+  options.exploits = !no_exploits;
+  options.templates = !no_templates;
+  const Config config = load_config();
+  const Target target =
+      choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  if (!target.executes() || !target.device)
+    fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", device);
+  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  const SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r");
+  json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
+  return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);
+}
+
+}  // namespace ak::tools
