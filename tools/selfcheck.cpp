@@ -169,38 +169,47 @@ class Run {
 
   void submit_templates() {
     for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-      const Problem of = problem(entry.name, {}, "");
-      for (const CandidateFile& file : of->templates) submit_points(of, file);
+      const codegen::Problem family = codegen::load_problem(entry.folder);
+      std::vector<Problem> instances;  // of every combination, the default one first
+      for (const Params& params : codegen::dtype_and_flag_combinations(family))
+        instances.push_back(codegen::instantiate(family, params));
+      for (const CandidateFile& file : instances.front()->templates) {
+        submit_point(instances.front(), file, false);
+        for (int i = 0; i < options_.samples; ++i)
+          submit_point(instances[random_() % instances.size()], file, true);
+      }
     }
   }
 
-  /// Defaults, and a sample of the points that the constraints allow.
-  void submit_points(const Problem& of, const CandidateFile& file) {
-    const Candidate candidate = candidate_of(file.name, file.source);
+  /// A template at its defaults, or at a point that its constraints allow; nothing where they allow none.
+  void submit_point(const Problem& of, const CandidateFile& file, bool sampled) {
+    Candidate candidate = candidate_of(file.name, file.source);
     Environment known = of->environment({});
-    known["ARCH"] = target_.arch.number();
-    if (!broken_constraints(candidate.plan, known, candidate.tunables).empty()) return;
-    std::vector<TunableValues> points = enumerate_tunables(candidate.plan, known, kMostPoints);
-    std::ranges::shuffle(points, random_);
-    points.resize(std::min(points.size(), static_cast<std::size_t>(options_.samples)));
-    points.insert(points.begin(), candidate.tunables);
-    for (const TunableValues& point : points) {
-      Candidate one = candidate;
-      one.tunables = point;
-      const TemplateReport at{
-          .algorithm = of->problem, .file = file.name, .tunables = tunables_text(point), .outcome = {}};
-      submit(of, std::move(one), suite_workloads(of->problem, target_.kind),
-             std::chrono::milliseconds(60'000),
-             [this, at](EvaluationResult& result) { take_template(at, result); });
+    known.merge(device_environment(*target_.device, target_.arch));
+    if (sampled) {
+      const auto points = enumerate_tunables(candidate.plan, known, kMostPoints);
+      if (points.empty()) return;
+      candidate.tunables = points[random_() % points.size()];
+    } else if (!broken_constraints(candidate.plan, known, candidate.tunables).empty()) {
+      return;
     }
+    const TemplateReport at{.definition = of->definition.name,
+                            .file = file.name,
+                            .tunables = tunables_text(candidate.tunables),
+                            .outcome = {}};
+    submit(of, std::move(candidate), suite_workloads(of->problem, target_.kind),
+           std::chrono::milliseconds(60'000),
+           [this, at](EvaluationResult& result) { take_template(at, result); });
   }
 
-  // A point may ask for more than this device has; what counts is that no gate for cheats is closed to it.
+  // A point may not be for this device or these shapes; what counts is that no gate for cheats is closed to
+  // it.
   void take_template(TemplateReport report, EvaluationResult& result) {
     report.outcome = std::move(result.outcome);
     const Status status = report.outcome.status;
-    report.passed =
-        status == Status::ok || status == Status::duplicate || status == Status::resource_exceeded;
+    const auto& gate = report.outcome.gate;
+    report.skipped = gate == Gate::plan_bounds || gate == Gate::resources || status == Status::unsupported;
+    report.passed = report.skipped || status == Status::ok || status == Status::duplicate;
     report_.templates.push_back(std::move(report));
   }
 

@@ -16,7 +16,8 @@ struct SelfcheckOptions {
   std::vector<std::string> only;  ///< parts of exploits' names; empty: all
   std::optional<Gate> gate;       ///< only what this gate is to stop
   bool exploits = true, templates = true;
-  int samples = 0;         ///< points of each template's space beside its defaults
+  int samples =
+      1;  ///< points of each template beside its defaults, under any of the problem's dtypes and flags
   std::uint64_t seed = 1;  ///< of inputs and samples
 };
 
@@ -38,8 +39,9 @@ struct ExploitReport {
 };
 
 struct TemplateReport {
-  std::string algorithm, file, tunables;
+  std::string definition, file, tunables;
   Outcome outcome;
+  bool skipped = false;  ///< a point that is not for this device or these shapes
   bool passed = false;
 };
 

@@ -69,15 +69,17 @@ void print_text(const SelfcheckReport& report) {
                each.exploit.name, to_string(each.verdict), comment(each));
   }
   if (!report.exploits.empty()) print_rows(report);
-  std::size_t rejected = 0;
+  std::size_t rejected = 0, skipped = 0;
   for (const TemplateReport& each : report.templates) {
+    skipped += each.skipped;
     if (each.passed) continue;
     ++rejected;
-    fmt::print("! {} {} {}: {} at {}: {}\n", each.algorithm, each.file, each.tunables,
+    fmt::print("! {} {} {}: {} at {}: {}\n", each.definition, each.file, each.tunables,
                to_string(each.outcome.status), gate_text(each.outcome), first_line(each.outcome.message));
   }
   if (!report.templates.empty())
-    fmt::print("\n{} honest kernels, {} rejected\n", report.templates.size(), rejected);
+    fmt::print("\n{} honest kernels: {} rejected, {} not for this device or these shapes\n",
+               report.templates.size(), rejected, skipped);
 }
 
 Json gate_json(const std::optional<Gate>& gate) { return gate ? Json(to_string(*gate)) : Json(); }
@@ -106,12 +108,13 @@ Json report_json(const SelfcheckReport& report, const Target& target) {
   Json exploits = Json::array(), templates = Json::array();
   for (const ExploitReport& each : report.exploits) exploits.push_back(exploit_json(each));
   for (const TemplateReport& each : report.templates) {
-    templates.push_back({{"algorithm", each.algorithm},
+    templates.push_back({{"definition", each.definition},
                          {"file", each.file},
                          {"tunables", each.tunables},
                          {"status", to_string(each.outcome.status)},
                          {"stopped_by", gate_json(each.outcome.gate)},
                          {"message", each.outcome.message},
+                         {"skipped", each.skipped},
                          {"passed", each.passed}});
   }
   return {{"device", target.device ? target.device->name : ""},
@@ -153,8 +156,7 @@ int run_selfcheck(const Arguments& arguments) {
   app.add_option("--only", options.only, "parts of the names of the cheats to try, e.g. r09,nan")
       ->delimiter(',');
   app.add_option("--gate", gate, "only the cheats that this gate is to stop");
-  app.add_option("--samples", options.samples,
-                 "points of each template's space beside its defaults (default: 0)");
+  app.add_option("--samples", options.samples, "points of each template beside its defaults (default: 1)");
   app.add_option("--seed", options.seed, "of inputs and samples (default: 1)");
   app.add_flag("--no-exploits", no_exploits, "only the templates");
   app.add_flag("--no-templates", no_templates, "only the cheats");
