@@ -1,4 +1,4 @@
--- Schema version 8. Which gate stopped an evaluation.
+-- Schema version 7. Which gate stopped an evaluation.
 
 ALTER TABLE evaluations ADD COLUMN gate TEXT;
 

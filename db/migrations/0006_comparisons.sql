@@ -1,4 +1,4 @@
--- Schema version 7. Times that are compared in pairs, and the last measurement of a session's champion in a process of
+-- Schema version 6. Times that are compared in pairs, and the last measurement of a session's champion in a process of
 -- its own, which counts in place of the search's: the lowest of many noisy times is too low.
 
 ALTER TABLE measurements ADD COLUMN power_w REAL;
