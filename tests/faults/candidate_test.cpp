@@ -82,7 +82,7 @@ std::unique_ptr<Evaluator> make_evaluator(std::vector<std::string> launcher = {}
   options.device = DeviceKind::emulator;
   options.target = {.major = 9, .minor = 0, .feature = 'a'};
   options.compile_workers = 2;
-  options.compile_deadline = 3s;
+  options.compile_deadline = 10s;  // for bombs; far above any other build here, on a busy machine too
   options.worker_command = {AK_PROGRAM, "worker"};
   options.launcher = std::move(launcher);
   options.time_baseline = false;
@@ -120,9 +120,11 @@ Fault good(std::size_t number) {
           ""};
 }
 
-/// Every fault once, a good candidate after each.
+/// Every fault once, a good candidate after each; with other seeds than 1 without those that take as long as
+/// they may.
 std::vector<Fault> shuffled(unsigned seed) {
   std::vector<Fault> bad = faults(), all;
+  if (seed != 1) std::erase_if(bad, [](const Fault& fault) { return fault.name.starts_with("compile"); });
   std::mt19937 random(seed);
   std::shuffle(bad.begin(), bad.end(), random);
   for (const Fault& fault : bad) {
@@ -135,7 +137,7 @@ std::vector<Fault> shuffled(unsigned seed) {
 TEST_CASE(
     "whatever a candidate does, it ends with its own status and the good ones around it pass, in any order") {
   const Adopter adopter;
-  for (const unsigned seed : {1u, 2u}) {
+  for (const unsigned seed : {1u, 2u, 3u}) {
     const auto problem = make_problem({});
     auto evaluator = make_evaluator();
     const std::vector<Fault> all = shuffled(seed);
