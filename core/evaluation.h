@@ -32,9 +32,9 @@ struct EvaluationRequest {
   /// Nothing is checked but what was timed: the candidate and this one are timed in turns
   /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
   std::shared_ptr<const Candidate> rival = {};
-  /// In a device process that has run no other candidate, on inputs that change from call to call; never a
-  /// duplicate.
-  bool fresh_process = false;
+  /// Timed on inputs that change from call to call, as what is to be believed must be; never a duplicate.
+  bool changing_inputs = false;
+  bool fresh_process = false;  ///< that too, in a device process that has run no other candidate
   std::chrono::milliseconds deadline{60'000};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched

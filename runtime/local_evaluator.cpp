@@ -471,7 +471,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                   .workloads = {},
                   .budget = {}};
   task.image.file_name = file_name_of(request.candidate.name);
-  task.changing = request.fresh_process;
+  task.changing = request.fresh_process || request.changing_inputs;
   if (request.rival) task.rival = kernel_image(*job.rival_build, options_.device);
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   for (std::size_t i = 0; i < job.plans.size(); ++i) {
@@ -633,7 +633,7 @@ bool LocalEvaluator::reuse(Job& job) {
     finish(job, std::move(*refused));
     return true;
   }
-  if (job.request.rival || job.request.fresh_process) return false;
+  if (job.request.rival || job.request.fresh_process || job.request.changing_inputs) return false;
   const auto found = known_.find(key);
   if (found == known_.end()) return false;
   const Known& known = found->second;

@@ -29,7 +29,8 @@ Outcome cuda_outcome(const CudaError& error, StageId stage) {
 }
 
 TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
-  return {.contents = task.changing ? Contents::changing : Contents::kept, .batch = one.batch};
+  const bool changing = task.changing && gate_enabled(Gate::fresh_contents);
+  return {.contents = changing ? Contents::changing : Contents::kept, .batch = one.batch};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "core/gate.h"
 #include "runtime/check.h"
 
 namespace ak::runtime {
@@ -62,6 +63,7 @@ std::optional<Outcome> TimedInputs::next(bool checked) {
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   std::shuffle(order_.begin(), order_.end(), bench_->random);
   order_.resize(std::min(calls_, sets));
+  if (!gate_enabled(Gate::shuffled_batch)) std::ranges::fill(order_, std::size_t{0});
   return makers_.empty() ? std::nullopt : refill(checked);
 }
 

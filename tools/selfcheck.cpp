@@ -64,7 +64,6 @@ bool reached_goal(const ExploitReport& report) {
 
 SelfcheckVerdict verdict_of(const ExploitReport& report) {
   const Expectation& expected = report.exploit.expected;
-  if (expected.waits) return SelfcheckVerdict::waiting;
   if (reached_goal(report)) return SelfcheckVerdict::missed;
   const auto& gate = report.outcome.gate;
   if (gate) {
@@ -130,6 +129,7 @@ class Run {
     request.arch = target_.arch;
     request.workloads = std::move(workloads);
     request.seed = options_.seed;
+    request.changing_inputs = true;
     request.deadline = deadline;
     takers_[evaluator_->submit(std::move(request))] = std::move(taker);
   }
@@ -225,15 +225,14 @@ class Run {
 }  // namespace
 
 std::string_view to_string(SelfcheckVerdict verdict) {
-  constexpr std::array<std::string_view, 6> kNames{"caught",  "other_gate",     "missed",
-                                                   "unclear", "not_applicable", "waiting"};
+  constexpr std::array<std::string_view, 5> kNames{"caught", "other_gate", "missed", "unclear",
+                                                   "not_applicable"};
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
 bool SelfcheckReport::passed() const {
   const auto fine = [](const ExploitReport& report) {
-    return report.verdict == SelfcheckVerdict::caught || report.verdict == SelfcheckVerdict::not_applicable ||
-           report.verdict == SelfcheckVerdict::waiting;
+    return report.verdict == SelfcheckVerdict::caught || report.verdict == SelfcheckVerdict::not_applicable;
   };
   return std::ranges::all_of(exploits, fine) &&
          std::ranges::all_of(templates, [](const TemplateReport& report) { return report.passed; });

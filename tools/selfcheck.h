@@ -27,7 +27,6 @@ enum class SelfcheckVerdict : std::uint8_t {
   missed,          ///< reached its goal
   unclear,         ///< ended in a way that no gate accounts for
   not_applicable,  ///< cannot be tried on this device
-  waiting,         ///< its gate is not complete: tried, and never counted
 };
 [[nodiscard]] std::string_view to_string(SelfcheckVerdict verdict);
 

@@ -57,6 +57,7 @@ EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& pro
   request.arch = target.arch;
   request.depth = target.executes() ? Depth::time : Depth::build;
   request.seed = seed;
+  request.changing_inputs = true;
   evaluator->submit(std::move(request));
   const auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
   AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");

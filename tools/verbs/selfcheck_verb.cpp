@@ -35,9 +35,6 @@ std::string comment(const ExploitReport& report) {
       return expected.not_applicable;
     case SelfcheckVerdict::caught:
       return std::string(to_string(*expected.gate));
-    case SelfcheckVerdict::waiting:
-      return fmt::format("{} is not complete; ended as {} at {}", to_string(*expected.gate),
-                         to_string(report.outcome.status), gate_text(report.outcome));
     default:
       return fmt::format("expected {}, got {} at {}: {}", to_string(*expected.gate),
                          to_string(report.outcome.status), gate_text(report.outcome),
@@ -46,20 +43,18 @@ std::string comment(const ExploitReport& report) {
 }
 
 bool is_fine(SelfcheckVerdict verdict) {
-  return verdict == SelfcheckVerdict::caught || verdict == SelfcheckVerdict::not_applicable ||
-         verdict == SelfcheckVerdict::waiting;
+  return verdict == SelfcheckVerdict::caught || verdict == SelfcheckVerdict::not_applicable;
 }
 
 void print_rows(const SelfcheckReport& report) {
   std::map<int, std::map<SelfcheckVerdict, int>> rows;
   for (const ExploitReport& each : report.exploits) ++rows[each.exploit.row][each.verdict];
-  fmt::print("\n{:>4}{:>8}{:>8}{:>12}{:>9}{:>9}{:>16}\n", "row", "caught", "missed", "other gate", "unclear",
-             "waiting", "not applicable");
+  fmt::print("\n{:>4}{:>8}{:>8}{:>12}{:>9}{:>16}\n", "row", "caught", "missed", "other gate", "unclear",
+             "not applicable");
   for (auto& [row, count] : rows) {
-    fmt::print("{:>4}{:>8}{:>8}{:>12}{:>9}{:>9}{:>16}\n", row, count[SelfcheckVerdict::caught],
+    fmt::print("{:>4}{:>8}{:>8}{:>12}{:>9}{:>16}\n", row, count[SelfcheckVerdict::caught],
                count[SelfcheckVerdict::missed], count[SelfcheckVerdict::other_gate],
-               count[SelfcheckVerdict::unclear], count[SelfcheckVerdict::waiting],
-               count[SelfcheckVerdict::not_applicable]);
+               count[SelfcheckVerdict::unclear], count[SelfcheckVerdict::not_applicable]);
   }
 }
 
