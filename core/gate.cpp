@@ -69,7 +69,7 @@ constexpr std::array kGates{
     GateInfo{Gate::module_reload, "module_reload", GateDevices::both,
              "a program is loaded anew for every distribution and for timing: nothing kept in it survives"},
     GateInfo{Gate::fresh_contents, "fresh_contents", GateDevices::both,
-             "timed calls get contents and addresses that no checked call has seen"},
+             "timed calls get contents that no call before has seen"},
     GateInfo{Gate::shuffled_batch, "shuffled_batch", GateDevices::gpu,
              "timed calls run over distinct inputs in an order and a number that no kernel can know"},
     GateInfo{Gate::timed_outputs, "timed_outputs", GateDevices::both,

@@ -197,8 +197,11 @@ class Run {
                             .file = file.name,
                             .tunables = tunables_text(candidate.tunables),
                             .outcome = {}};
-    submit(of, std::move(candidate), suite_workloads(of->problem, target_.kind),
-           std::chrono::milliseconds(60'000),
+    std::vector<std::string> workloads = suite_workloads(of->problem, target_.kind);
+    std::erase_if(workloads, [&](const std::string& name) {  // some are for other params
+      return std::ranges::find(of->workloads, name, &Workload::name) == of->workloads.end();
+    });
+    submit(of, std::move(candidate), std::move(workloads), std::chrono::milliseconds(60'000),
            [this, at](EvaluationResult& result) { take_template(at, result); });
   }
 

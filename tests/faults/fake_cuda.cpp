@@ -41,6 +41,7 @@ int succeed(const std::string& function, void* a, void* b) {
   if (function == "cuDeviceGetCount") return answer(a, 1);
   if (function == "cuDriverGetVersion") return answer(a, 13000);
   if (function == "cuDeviceGet" || function == "cuCtxGetDevice") return answer(a, 0);
+  if (function == "cuMemGetAllocationGranularity") return answer(a, std::size_t{1} << 21);
   if (function == "cuDeviceTotalMem") return answer(a, std::size_t{1} << 34);
   if (function == "cuDeviceGetAttribute") return attribute(a, reinterpret_cast<std::size_t>(b));
   if (function == "cuDeviceGetName") return std::strcpy(static_cast<char*>(a), "Fake GPU"), 0;

@@ -146,8 +146,8 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
         box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
     INFO(wrong.body << "\n" << shown.out << shown.err);
     CHECK(shown.exit_code == code(ExitCode::no_kernel));
-    CHECK(shown.out.find(wrong.status + ": wrong.cu:" + std::to_string(kBodyLine) + ":") !=
-          std::string::npos);
+    CHECK(shown.out.find(wrong.status + " (gate ") != std::string::npos);
+    CHECK(shown.out.find("): wrong.cu:" + std::to_string(kBodyLine) + ":") != std::string::npos);
     CHECK(shown.out.find("To do: ") != std::string::npos);
     for (const std::string& word : wrong.words) CHECK(shown.out.find(word) != std::string::npos);
     const Json json = Json::parse(
