@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/problem_session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 
@@ -26,6 +27,11 @@ Outcome cuda_outcome(const CudaError& error, StageId stage) {
     outcome.status = Status::infrastructure_error;
   outcome.message = error.what();
   return outcome;
+}
+
+// A call before the timed one would have changed its input.
+bool works_in_place(const OpenProblem& problem) {
+  return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
 }
 
 TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
@@ -171,8 +177,10 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
       return;
     }
     answer.measurements.push_back(std::move(measured).value());
-    if (!task.changing || !timer_ || baseline) continue;
-    auto warm = timer_->measure(timed, {.contents = Contents::repeated, .batch = false}, seed, task.budget);
+    if (!task.changing || !timer_ || baseline || works_in_place(problem_)) continue;
+    const LoadedImage& again = program.load();
+    auto warm = timer_->measure(target(layout, one.plan, again, MeasurementRole::candidate),
+                                {.contents = Contents::repeated, .batch = false}, seed, task.budget);
     if (!warm) {
       answer.outcome = warm.error();
       return;

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSamplesPerCheck = 4;
 constexpr std::size_t kFewestChecks = 2, kMostChecks = 8;
 constexpr double kReferencesMs = 300;
 constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
-constexpr std::size_t kFewestCallsOfBatch = 12, kMostCallsOfBatch = 24;
+constexpr std::size_t kFewestCallsOfBatch = 18, kMostCallsOfBatch = 24;
 // Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
 // as noise lets them.
 constexpr std::size_t kFewestWarmUps = 3, kMostWarmUps = 12;

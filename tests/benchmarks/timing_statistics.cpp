@@ -21,7 +21,7 @@
 namespace ak::test {
 namespace {
 
-constexpr std::int64_t kElements = 1 << 20, kElementsOfCopy = 1 << 24;
+constexpr std::int64_t kElements = 4 << 20, kElementsOfCopy = 16 << 20, kElementsOfBatch = 1 << 18;
 
 /// c = a + b with `work` multiply-adds that change nothing: time grows with `work`.
 Candidate worker(int work) {
@@ -115,16 +115,17 @@ void print_fresh(Laboratory& laboratory, std::string_view what, int work, int re
 void measure(bool quick) {
   const int repeats = quick ? 5 : 200, processes = quick ? 2 : 10;
   fmt::print("what,time_us,repeats,called_faster,called_slower,median_ratio,median_width_or_spread\n");
-  Laboratory arithmetic(kElements);
-  for (const auto& [name, work] : {std::pair("20 us", 500), std::pair("100 us", 3000)}) {
+  Laboratory arithmetic(kElements), memory(kElementsOfCopy), batch(kElementsOfBatch);
+  print_pairs(memory, "memory-bound: against itself", 0, 0, repeats);
+  print_fresh(memory, "memory-bound: medians of fresh processes", 0, processes);
+  for (const auto& [name, work] : {std::pair("20 us", 90), std::pair("100 us", 800)}) {
     print_pairs(arithmetic, fmt::format("{}: against itself", name), work, work, repeats);
     const int more = scaled_work(arithmetic, work, 1 / 0.98);
     print_pairs(arithmetic, fmt::format("{}: 2 % faster", name), work, more, repeats);
     print_fresh(arithmetic, fmt::format("{}: medians of fresh processes", name), work, processes);
   }
-  Laboratory memory(kElementsOfCopy);
-  print_pairs(memory, "memory-bound: against itself", 0, 0, repeats);
-  print_fresh(memory, "memory-bound: medians of fresh processes", 0, processes);
+  print_pairs(batch, "in batches: against itself", 100, 100, quick ? repeats : repeats / 4);
+  print_fresh(batch, "in batches: medians of fresh processes", 100, processes);
 }
 
 }  // namespace
