@@ -20,10 +20,10 @@ Outcome fault(Gate gate, Status status, StageId stage, std::string message) {
 
 Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
                                                    const ResolvedPlan& plan, const LoadedImage& image,
-                                                   bool separate_outputs) {
+                                                   bool separate_outputs, const CandidateRun* outputs_of) {
   CandidateRun run(bench, std::move(data));
   run.own_file_ = image.file_name();
-  if (auto failed = run.allocate(plan, separate_outputs)) return *failed;
+  if (auto failed = run.allocate(plan, separate_outputs, outputs_of)) return *failed;
   auto prepared = PreparedPlan::prepare(plan, image, run.addresses_);
   if (!prepared) return prepared.error();
   run.plan_ = std::move(prepared).value();
@@ -34,7 +34,7 @@ Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared
                                                    const LibraryCall& call) {
   CandidateRun run(bench, std::move(data));
   run.library_ = &call;
-  if (auto failed = run.allocate({}, true)) return *failed;
+  if (auto failed = run.allocate({}, true, nullptr)) return *failed;
   return run;
 }
 
@@ -42,13 +42,15 @@ void CandidateRun::clear(BufferView data) const {
   check(driver().cuMemsetD8Async(data.address, 0, data.bytes, bench_->stream), "clearing a buffer");
 }
 
-std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs) try {
+std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs,
+                                              const CandidateRun* outputs_of) try {
   const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
-    buffers_.push_back({name, what, dtype, GuardedBuffer(bytes, bench_->random_shift(), what)});
-    buffers_.back().buffer.arm_guards(bench_->stream);
+    auto buffer = std::make_shared<GuardedBuffer>(bytes, bench_->random_shift(), what);
+    buffer->arm_guards(bench_->stream);
     // What a harness without poison would hand out: fresh memory.
-    if (!gate_enabled(Gate::poison)) clear(buffers_.back().buffer.data());
-    addresses_[name] = buffers_.back().buffer.data();
+    if (!gate_enabled(Gate::poison)) clear(buffer->data());
+    addresses_[name] = buffer->data();
+    buffers_.push_back({name, what, dtype, std::move(buffer)});
     if (bench_->critic != nullptr) bench_->critic->name_region(addresses_[name], what, false);
   };
   for (const InputData& input : data_->inputs)
@@ -58,6 +60,9 @@ std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool sep
     if (!tensor.output) continue;
     if (!tensor.alias_of.empty() && !separate_outputs) {
       addresses_[tensor.name] = addresses_.at(tensor.alias_of);
+    } else if (outputs_of != nullptr) {
+      buffers_.push_back(*std::ranges::find(outputs_of->buffers_, tensor.name, &OwnBuffer::name));
+      addresses_[tensor.name] = buffers_.back().buffer->data();
     } else {
       add(tensor.name, fmt::format("output '{}'", tensor.name), tensor.dtype,
           bench_->tensor_bytes(*data_->workload, i));
@@ -82,7 +87,7 @@ void CandidateRun::reset() const {
           "restoring input '{}'", bench_->problem.tensors[input.tensor].name);
   }
   for (const OwnBuffer& own : buffers_) {
-    const BufferView data = own.buffer.data();
+    const BufferView data = own.buffer->data();
     if (gate_enabled(Gate::poison))
       check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
             "poisoning {}", own.what);
@@ -148,7 +153,7 @@ std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, 
 std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
   if (bench_->critic != nullptr) return std::nullopt;  // such a write has been refused and reported
   for (const OwnBuffer& own : buffers_) {
-    if (auto wrong = verify_guards(own.buffer, own.what, stage)) return wrong;
+    if (auto wrong = verify_guards(*own.buffer, own.what, stage)) return wrong;
   }
   for (const InputData& input : data_->inputs) {
     const std::string& input_name = bench_->problem.tensors[input.tensor].name;

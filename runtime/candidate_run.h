@@ -21,13 +21,12 @@ struct RunMode {
 class CandidateRun {
  public:
   /// Outputs that alias an input share its buffer, unless `separate_outputs` (for a reference timed as a
-  /// baseline: it need not work in place). Errors: what PreparedPlan::prepare says, out_of_memory. `bench`
-  /// and `image` must outlive it.
-  [[nodiscard]] static Result<CandidateRun, Outcome> create(Workbench& bench,
-                                                            std::shared_ptr<const DataSet> data,
-                                                            const ResolvedPlan& plan,
-                                                            const LoadedImage& image,
-                                                            bool separate_outputs = false);
+  /// baseline: it need not work in place). With `outputs_of`, a run on the same data, they share its outputs
+  /// instead: where in memory results go makes a difference of percents. Errors: what PreparedPlan::prepare
+  /// says, out_of_memory. `bench` and `image` must outlive it.
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(
+      Workbench& bench, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
+      const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
 
   /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it too. Errors:
   /// out_of_memory.
@@ -57,11 +56,12 @@ class CandidateRun {
   struct OwnBuffer {
     std::string name, what;
     DType dtype;
-    GuardedBuffer buffer;
+    std::shared_ptr<GuardedBuffer> buffer;
   };
   CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
       : bench_(&bench), data_(std::move(data)) {}
-  [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs);
+  [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs,
+                                                const CandidateRun* outputs_of);
   void clear(BufferView data) const;
   [[nodiscard]] double limit_ms() const;
   [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,

@@ -14,7 +14,7 @@ Result<Measurement, Outcome> measure_cost(Workbench& bench, DataStore& store, co
   AK_ASSERT(bench.critic != nullptr, "only the CPU device counts costs");
   auto data = store.get(target.workload, bench.problem.distributions.front().name, seed);
   if (!data) return data.error();
-  auto run = target.bind(data.value());
+  auto run = target.bind(data.value(), nullptr);
   if (!run) return run.error();
   static_cast<void>(bench.critic->take_counts());
   if (auto failed = run->run(StageId::time, {.count_cost = true})) return *failed;

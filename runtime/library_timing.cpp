@@ -20,15 +20,14 @@ class BestProposal {
 
   void try_one(const LibraryCall& call, const DeviceTask& task, bool batch) {
     std::vector<CheckRecord> records;
-    const TimingTarget target{.bind =
-                                  [&](std::shared_ptr<const DataSet> data) {
-                                    return CandidateRun::create(bench_, std::move(data), call);
-                                  },
-                              .workload = workload_,
-                              .role = MeasurementRole::baseline,
-                              .label = label_,
-                              .incumbent_ns = best ? std::optional(best->median_ns) : std::nullopt,
-                              .records = &records};
+    const TimingTarget target{
+        .bind = [&](std::shared_ptr<const DataSet> data,
+                    const CandidateRun*) { return CandidateRun::create(bench_, std::move(data), call); },
+        .workload = workload_,
+        .role = MeasurementRole::baseline,
+        .label = label_,
+        .incumbent_ns = best ? std::optional(best->median_ns) : std::nullopt,
+        .records = &records};
     // The inputs of the naive baseline, which the store still holds.
     auto measured =
         timer_.measure(target, {.contents = Contents::kept, .batch = batch}, task.seed + 1, task.budget);

@@ -129,9 +129,9 @@ void ProblemSession::check_all(const DeviceTask& task, ProgramLoader& program, D
 TimingTarget ProblemSession::target(const WorkloadLayout& layout, const ResolvedPlan& plan,
                                     const LoadedImage& image, MeasurementRole role) {
   return {.bind =
-              [&, role](std::shared_ptr<const DataSet> data) {
+              [&, role](std::shared_ptr<const DataSet> data, const CandidateRun* outputs_of) {
                 return CandidateRun::create(bench_, std::move(data), plan, image,
-                                            role == MeasurementRole::baseline);
+                                            role == MeasurementRole::baseline, outputs_of);
               },
           .workload = layout,
           .role = role,

@@ -48,8 +48,9 @@ std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const>
     data = kept.value();
   }
   std::vector<CandidateRun> bound;
+  bound.reserve(targets.size());
   for (const TimingTarget* target : targets) {
-    auto run = target->bind(data);
+    auto run = target->bind(data, bound.empty() ? nullptr : &bound.front());
     if (!run) return run.error();
     bound.push_back(std::move(run).value());
   }

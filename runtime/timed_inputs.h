@@ -16,8 +16,10 @@ namespace ak::runtime {
 
 /// What is to be timed, on one workload.
 struct TimingTarget {
-  /// Binds it to a data set; called for every set.
-  std::function<Result<CandidateRun, Outcome>(std::shared_ptr<const DataSet>)> bind;
+  /// Binds it to a data set; called for every set. `outputs_of` is null, or a run on this set whose outputs
+  /// to share.
+  std::function<Result<CandidateRun, Outcome>(std::shared_ptr<const DataSet>, const CandidateRun* outputs_of)>
+      bind;
   const WorkloadLayout& workload;
   MeasurementRole role = MeasurementRole::candidate;
   std::string label;  ///< of a baseline
@@ -32,7 +34,7 @@ enum class Contents : std::uint8_t {
   changing   ///< drawn anew for every sample: a result kept from any earlier call is wrong
 };
 
-/// The inputs of one measurement, and the kernels bound to them, each with outputs and workspace of its own.
+/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own.
 /// One thread.
 class TimedInputs {
  public:

@@ -82,10 +82,12 @@ class Laboratory {
   std::uint64_t count_ = 0;
 };
 
-/// Work whose time is `times` that of `work`, by the slope between `work` and twice as much.
-int scaled_work(Laboratory& laboratory, int work, double times) {
-  const double one_ns = laboratory.median_ns(work), two_ns = laboratory.median_ns(2 * work);
-  return work + static_cast<int>(std::lround((times - 1) * one_ns * work / (two_ns - one_ns)));
+/// Least work that takes 2 % longer than `work`, by pairs.
+int two_percent_more(Laboratory& laboratory, int work) {
+  int more = work;
+  do more += std::max(1, work / 200);
+  while (laboratory.pair(work, more).ratio.ratio > 0.98);
+  return more;
 }
 
 void print_pairs(Laboratory& laboratory, std::string_view what, int challenger, int champion, int repeats) {
@@ -120,7 +122,7 @@ void measure(bool quick) {
   print_fresh(memory, "memory-bound: medians of fresh processes", 0, processes);
   for (const auto& [name, work] : {std::pair("20 us", 90), std::pair("100 us", 800)}) {
     print_pairs(arithmetic, fmt::format("{}: against itself", name), work, work, repeats);
-    const int more = scaled_work(arithmetic, work, 1 / 0.98);
+    const int more = two_percent_more(arithmetic, work);
     print_pairs(arithmetic, fmt::format("{}: 2 % faster", name), work, more, repeats);
     print_fresh(arithmetic, fmt::format("{}: medians of fresh processes", name), work, processes);
   }

@@ -74,8 +74,8 @@ TEST_CASE("a comparison has as many samples of both, and of a kernel with itself
   REQUIRE(completed.result.measurements.size() == 2);
   CHECK(completed.result.measurements[0].role == MeasurementRole::candidate);
   CHECK(completed.result.measurements[1].role == MeasurementRole::champion);
-  CHECK(completed.result.measurements[0].samples_ns.size() == 40);
-  CHECK(completed.result.measurements[1].samples_ns.size() == 40);
+  CHECK(completed.result.measurements[0].samples_ns.size() == 64);
+  CHECK(completed.result.measurements[1].samples_ns.size() == 64);
   const auto verdict = agent::judge_pairs(completed);
   REQUIRE(verdict);
   INFO(verdict->text());
