@@ -93,6 +93,12 @@ bool Champion::settle(const std::optional<PairedVerdict>& verdict) {
   return verdict->faster;
 }
 
+void Champion::disqualify_challenger() {
+  AK_ASSERT(contender_, "there is a challenge to end");
+  const int iteration = std::exchange(contender_, std::nullopt)->iteration;
+  std::erase_if(ranking_, [&](const Entry& entry) { return entry.iteration == iteration; });
+}
+
 void Champion::replace_result(EvaluationResult result) {
   AK_ASSERT(best_, "there is a champion to measure again");
   score_ns_ = result.score_ns;

@@ -24,13 +24,13 @@ enum class Standing : std::uint8_t {
 
 /// The best candidate so far.
 ///
-/// - Depth::time: lowest score. On a device whose times are noisy a challenger whose score is 0.5 % lower
-/// must
-///   also win when the two are timed in pairs (docs/search.md); where costs are exact it leads at once.
+/// - Depth::time: lowest score. Where times are noisy, a challenger whose score is 0.5 % lower must also win
+/// when
+///   the two are timed in pairs (docs/search.md); where costs are exact it leads at once.
 /// - Depth::check: the first that passed.
 /// - Depth::build: no spills before spills, then higher occupancy, then fewer registers, then proposed
-/// earlier; so
-///   the order in which builds end does not matter.
+/// earlier,
+///   so that the order in which builds end does not matter.
 class Champion {
  public:
   /// Of each template (candidate name) so many that passed are kept to follow a champion that is
@@ -51,6 +51,9 @@ class Champion {
   /// Ends the challenge of the last next_challenger(). @param verdict of timing it in pairs with the
   /// champion; nothing: it came to none. True when it leads now.
   bool settle(const std::optional<PairedVerdict>& verdict);
+
+  /// Ends the challenge of a candidate that was found wrong: it will never lead.
+  void disqualify_challenger();
 
   /// The champion's results are these from now on: it was measured again.
   void replace_result(EvaluationResult result);

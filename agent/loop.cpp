@@ -64,6 +64,7 @@ class Run {
   void learn(const Completed& completed, const Flight& flight);
   void start_comparison();
   [[nodiscard]] bool take_comparison(Completed& completed);
+  [[nodiscard]] bool settle(const EvaluationResult& result, const std::optional<PairedVerdict>& verdict);
   void count_failures(const Completed& completed);
   void report(const Completed& completed, bool new_best);
   void stop_clock() { spent_.wall = clock_.now() - start_; }
@@ -239,10 +240,28 @@ void Run::start_comparison() {
 bool Run::take_comparison(Completed& completed) {
   if (completed.ticket != comparison_) return false;
   comparison_.reset();
+  EvaluationResult& result = completed.result;
   const auto verdict = judge_pairs(completed);
-  if (verdict) completed.result.outcome.message = verdict->text();
-  if (!inconclusive(completed.result)) commit(completed, iterations_++, "comparison");
-  if (champion_.settle(verdict) && options_.on_new_best) options_.on_new_best(*champion_.best());
+  if (verdict) result.outcome.message = verdict->text();
+  if (result.rival_failed) {  // whose outcome it is, but not whose build
+    completed.request.candidate = *completed.request.rival;
+    result.build.reset();
+  }
+  if (!inconclusive(result)) commit(completed, iterations_++, "comparison");
+  if (settle(result, verdict) && champion_.best() && options_.on_new_best)
+    options_.on_new_best(*champion_.best());
+  return true;
+}
+
+/// What a comparison means for the lead: true when another has it now.
+bool Run::settle(const EvaluationResult& result, const std::optional<PairedVerdict>& verdict) {
+  if (!info(result.outcome.status).candidate_fault) return champion_.settle(verdict);
+  if (!result.rival_failed) {
+    champion_.disqualify_challenger();
+    return false;
+  }
+  static_cast<void>(champion_.settle(std::nullopt));
+  champion_.disqualify();
   return true;
 }
 

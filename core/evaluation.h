@@ -104,6 +104,7 @@ struct EvaluationResult {
   std::optional<std::int64_t> shared_bytes;
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
+  bool rival_failed = false;       ///< the outcome is that of the request's rival, not the candidate's
   std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads
   StageTimes stage_times;
 };

@@ -347,6 +347,7 @@ Json to_json(const DeviceAnswer& answer) {
           {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
           {"checks", array_json(answer.checks, check_json)},
           {"measurements", array_json(answer.measurements, measurement_json)},
+          {"rival_failed", answer.rival_failed},
           {"check_ms", answer.check_ms},
           {"time_ms", answer.time_ms},
           {"reference_ms", answer.reference_ms},
@@ -363,6 +364,7 @@ DeviceAnswer device_answer_from_json(const Json& json) {
                     .message = json.at("message"),
                     .diagnostics = array_from(json.at("diagnostics"), diagnostic_from)};
   if (json.at("gate").is_string()) answer.outcome.gate = parse_gate(json["gate"].get<std::string>());
+  answer.rival_failed = json.at("rival_failed");
   answer.checks = array_from(json.at("checks"), check_from);
   answer.measurements = array_from(json.at("measurements"), measurement_from);
   answer.check_ms = json.at("check_ms");

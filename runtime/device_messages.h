@@ -91,6 +91,7 @@ struct DeviceAnswer {
   Outcome outcome;
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
+  bool rival_failed = false;  ///< the outcome is that of the task's rival
   double check_ms = 0, time_ms = 0;
   double reference_ms = 0;  ///< part of check_ms: making inputs and references that were not kept yet
   double busy_ms = 0;       ///< wall time spent on the request

@@ -519,6 +519,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   DeviceAnswer& answer = finished.answer;
   job.result.checks = std::move(answer.checks);
   job.result.measurements = std::move(answer.measurements);
+  job.result.rival_failed = answer.rival_failed;
   job.result.stage_times.check_ms = answer.check_ms;
   job.result.stage_times.time_ms = answer.time_ms;
   job.result.stage_times.gpu_busy_ms = answer.busy_ms;

@@ -151,7 +151,8 @@ void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
                                          target(layout, *one.rival_plan, champion, MeasurementRole::champion),
                                          one.batch);
     if (!pair) {
-      answer.outcome = pair.error();
+      answer.outcome = pair.error().outcome;
+      answer.rival_failed = pair.error().of_champion;
       return;
     }
     answer.measurements.insert(answer.measurements.end(), pair->begin(), pair->end());

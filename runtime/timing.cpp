@@ -261,23 +261,22 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
   return measurement;
 }
 
-Result<std::array<SampleSeries, 2>, Outcome> Timer::sample_pairs(TimedInputs& inputs,
-                                                                 std::span<const TimingTarget* const> targets,
-                                                                 std::size_t pairs) {
+Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
+    TimedInputs& inputs, std::span<const TimingTarget* const> targets, std::size_t pairs) {
   ThrottleWatch watch(nvml_);
   SpotChecks checks(bench_, Contents::changing, kFewestPairs);
   std::array<SampleSeries, 2> series;
   std::vector<double> ratios;
   while (ratios.size() < pairs) {
     const bool checked = checks.wanted(ratios.size());
-    if (auto failed = inputs.next(checked)) return *failed;
+    if (auto failed = inputs.next(checked)) return PairFault{*failed};
     const std::size_t first = bench_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
       const auto sample = sample_ns(inputs, which, true);
-      if (!sample) return sample.error();
+      if (!sample) return PairFault{sample.error(), which == 1};
       series[which].times_ns.push_back(sample.value());
       if (!checked) continue;
-      if (auto failed = check_sample(inputs, which, *targets[which])) return *failed;
+      if (auto failed = check_sample(inputs, which, *targets[which])) return PairFault{*failed, which == 1};
     }
     if (checked) checks.note(inputs.reference_ms());
     ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
@@ -289,17 +288,17 @@ Result<std::array<SampleSeries, 2>, Outcome> Timer::sample_pairs(TimedInputs& in
   return series;
 }
 
-Result<std::array<Measurement, 2>, Outcome> Timer::measure_in_pairs(const TimingTarget& challenger,
-                                                                    const TimingTarget& champion,
-                                                                    bool batch) {
+Result<std::array<Measurement, 2>, PairFault> Timer::measure_in_pairs(const TimingTarget& challenger,
+                                                                      const TimingTarget& champion,
+                                                                      bool batch) {
   const TimingTarget* const targets[] = {&challenger, &champion};
   auto created = TimedInputs::create(bench_, store_, targets, Contents::changing, calls_of_sample(batch), 0);
-  if (!created) return created.error();
+  if (!created) return PairFault{created.error()};
   TimedInputs inputs = std::move(created).value();
   double pair_ns = 0;
   for (const std::size_t which : {0u, 1u}) {
     const auto warm = warm_up(inputs, which, true);
-    if (!warm) return warm.error();
+    if (!warm) return PairFault{warm.error(), which == 1};
     pair_ns += *warm * static_cast<double>(inputs.calls());
   }
   const auto series = sample_pairs(inputs, targets, pairs_within(pair_ns));

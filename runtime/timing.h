@@ -19,6 +19,12 @@ struct SampleSeries {
   bool truncated = false;
 };
 
+/// Why there are no times of a pair.
+struct PairFault {
+  Outcome outcome;
+  bool of_champion = false;  ///< else the challenger's, or nobody's
+};
+
 /// How a measurement is made.
 struct TimingMode {
   Contents contents = Contents::kept;  ///< repeated: with warm caches, else cold
@@ -42,9 +48,9 @@ class Timer {
   /// those of a pair the same index. How many is fixed before the first, so that looking at them decides
   /// nothing; only a challenger that is clearly slower ends early. Errors as above, of whichever went wrong
   /// first.
-  [[nodiscard]] Result<std::array<Measurement, 2>, Outcome> measure_in_pairs(const TimingTarget& challenger,
-                                                                             const TimingTarget& champion,
-                                                                             bool batch);
+  [[nodiscard]] Result<std::array<Measurement, 2>, PairFault> measure_in_pairs(const TimingTarget& challenger,
+                                                                               const TimingTarget& champion,
+                                                                               bool batch);
 
  private:
   [[nodiscard]] std::size_t calls_of_sample(bool batch);
@@ -53,9 +59,9 @@ class Timer {
   Result<double, Outcome> warm_up(TimedInputs& inputs, std::size_t which, bool cold);
   Result<SampleSeries, Outcome> sample_all(TimedInputs& inputs, const TimingTarget& target, Contents contents,
                                            const TimingBudget& budget);
-  Result<std::array<SampleSeries, 2>, Outcome> sample_pairs(TimedInputs& inputs,
-                                                            std::span<const TimingTarget* const> targets,
-                                                            std::size_t pairs);
+  Result<std::array<SampleSeries, 2>, PairFault> sample_pairs(TimedInputs& inputs,
+                                                              std::span<const TimingTarget* const> targets,
+                                                              std::size_t pairs);
   Measurement conclude(const TimingTarget& target, const SampleSeries& series, bool batch, std::size_t calls);
 
   Workbench& bench_;

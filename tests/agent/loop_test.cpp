@@ -522,6 +522,37 @@ TEST_CASE("a comparison that fails leaves the champion where it is") {
   CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 0}, {"Y", 0}});
 }
 
+TEST_CASE(
+    "a champion that turns out wrong in a comparison is disqualified, and its challenger is not blamed") {
+  GpuWorld world([](const EvaluationRequest& request) {
+    const TunableValues first{{"X", 0}, {"Y", 0}};
+    if (!request.rival || request.rival->tunables != first) return on_noisy_surface(request);
+    EvaluationResult wrong = failed(Status::incorrect);
+    wrong.rival_failed = true;
+    return wrong;
+  });
+  const LoopResult result = world.run();
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+  const auto blamed = std::ranges::find(world.store.rows, Status::incorrect, &test::VectorStore::Row::status);
+  REQUIRE(blamed != world.store.rows.end());
+  CHECK(blamed->point == TunableValues{{"X", 0}, {"Y", 0}});
+  CHECK(std::ranges::count(world.store.rows, Status::incorrect, &test::VectorStore::Row::status) == 1);
+}
+
+TEST_CASE("a challenger that turns out wrong never leads, also not when the champion is disqualified later") {
+  GpuWorld world([](const EvaluationRequest& request) {
+    const bool lucky = request.candidate.tunables == TunableValues{{"X", 0}, {"Y", 9}};
+    const bool best = request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}};
+    if (request.rival && lucky) return failed(Status::incorrect);
+    if (request.fresh_process && best) return failed(Status::nondeterministic);
+    return on_noisy_surface(request);
+  });
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables != TunableValues{{"X", 0}, {"Y", 9}});
+  CHECK(*result.best->result.score_ns == 1'050);
+}
+
 TEST_CASE("the champion is measured again in a fresh process, and that is what is reported") {
   GpuWorld world([](const EvaluationRequest& request) {
     return request.fresh_process ? timed(1'020) : on_noisy_surface(request);

@@ -37,6 +37,7 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   measurement.line_counts = {{12, {{"flop/f32", 3}}}};
   answer.measurements.push_back(measurement);
   answer.lost = true;
+  answer.rival_failed = true;
   const DeviceAnswer read = device_answer_from_json(Json::parse(to_json(answer).dump()));
   CHECK(read.outcome.status == Status::incorrect);
   CHECK(read.outcome.stage == StageId::recheck);
@@ -54,6 +55,7 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   CHECK(read.outcome.diagnostics[0].details == answer.outcome.diagnostics[0].details);
   CHECK(read.outcome.diagnostics[1].details.empty());
   CHECK(read.lost);
+  CHECK(read.rival_failed);
 }
 
 TEST_CASE("a device task survives JSON with its binary program") {
