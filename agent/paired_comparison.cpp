@@ -21,21 +21,15 @@ double weight_of(const ProblemInstance& problem, const std::string& workload) {
   return found == problem.workloads.end() ? 1 : found->weight;
 }
 
-bool throttled(const Measurement& measurement, std::size_t sample) {
-  return std::ranges::binary_search(measurement.throttled, sample);
-}
-
-// All pairs where the fewer were free of throttling: both of a pair suffered alike.
+// Both of a pair suffer alike from throttling.
 PairedSamples pair_up(const Measurement& challenger, const Measurement& champion, double weight) {
-  PairedSamples all{.challenger_ns = {}, .champion_ns = {}, .weight = weight}, free = all;
-  for (std::size_t i = 0; i < std::min(challenger.samples_ns.size(), champion.samples_ns.size()); ++i) {
-    for (PairedSamples* samples : {&all, throttled(challenger, i) ? nullptr : &free}) {
-      if (samples == nullptr) continue;
-      samples->challenger_ns.push_back(std::max(challenger.samples_ns[i], 1u));
-      samples->champion_ns.push_back(std::max(champion.samples_ns[i], 1u));
-    }
+  PairedSamples pairs{.challenger_ns = {}, .champion_ns = {}, .weight = weight};
+  const std::size_t count = std::min(challenger.samples_ns.size(), champion.samples_ns.size());
+  for (const std::size_t i : telling_samples(count, challenger.throttled)) {
+    pairs.challenger_ns.push_back(std::max(challenger.samples_ns[i], 1u));
+    pairs.champion_ns.push_back(std::max(champion.samples_ns[i], 1u));
   }
-  return free.champion_ns.size() * 2 < all.champion_ns.size() ? all : free;
+  return pairs;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -73,6 +74,14 @@ Interval median_interval_95(std::span<const double> values) {
   // %.
   const std::size_t rank = std::max<std::size_t>(values_outside(ordered.size()), 1);
   return {ordered[rank - 1], ordered[ordered.size() - rank]};
+}
+
+std::vector<std::size_t> telling_samples(std::size_t count, std::span<const std::uint32_t> throttled) {
+  std::vector<std::size_t> all(count), free;
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::ranges::copy_if(all, std::back_inserter(free),
+                       [&](std::size_t i) { return !std::ranges::binary_search(throttled, i); });
+  return free.size() * 2 < count ? all : free;
 }
 
 PairedRatio paired_ratio(std::span<const PairedSamples> workloads) {

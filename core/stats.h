@@ -17,6 +17,11 @@ struct Interval {
 /// values it is the whole range.
 [[nodiscard]] Interval median_interval_95(std::span<const double> values);
 
+/// Indices below `count` of the samples that count: those not in `throttled` (ascending), but all where the
+/// throttled are the most.
+[[nodiscard]] std::vector<std::size_t> telling_samples(std::size_t count,
+                                                       std::span<const std::uint32_t> throttled);
+
 /// Times of two kernels taken in turns: the i-th of each were taken one right after the other.
 struct PairedSamples {
   std::vector<double> challenger_ns, champion_ns;  ///< of equal length

@@ -100,6 +100,10 @@ std::vector<std::string> device_command(const EvaluatorOptions& options) {
   return with_role(std::move(command), "device");
 }
 
+bool wants_changing_inputs(const EvaluationRequest& request) {
+  return request.changing_inputs || request.fresh_process;
+}
+
 const Workload& workload_of(const Job& job, const Measurement& measurement) {
   const auto found = std::ranges::find_if(
       job.plans, [&](const WorkloadPlan& plan) { return plan.workload->name == measurement.workload; });
@@ -471,7 +475,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                   .workloads = {},
                   .budget = {}};
   task.image.file_name = file_name_of(request.candidate.name);
-  task.changing = request.fresh_process || request.changing_inputs;
+  task.changing = wants_changing_inputs(request);
   if (request.rival) task.rival = kernel_image(*job.rival_build, options_.device);
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   for (std::size_t i = 0; i < job.plans.size(); ++i) {
@@ -634,7 +638,7 @@ bool LocalEvaluator::reuse(Job& job) {
     finish(job, std::move(*refused));
     return true;
   }
-  if (job.request.rival || job.request.fresh_process || job.request.changing_inputs) return false;
+  if (job.request.rival || wants_changing_inputs(job.request)) return false;
   const auto found = known_.find(key);
   if (found == known_.end()) return false;
   const Known& known = found->second;

@@ -49,15 +49,6 @@ Outcome timing_fault(CUresult result, const CandidateRun& run) {
   return outcome;
 }
 
-// Of what was not throttled, if enough is left to say anything.
-std::vector<double> telling_samples(const SampleSeries& series) {
-  std::vector<double> kept;
-  for (std::size_t i = 0; i < series.times_ns.size(); ++i) {
-    if (!std::ranges::binary_search(series.throttled, i)) kept.push_back(series.times_ns[i]);
-  }
-  return kept.size() * 2 < series.times_ns.size() ? series.times_ns : kept;
-}
-
 void summarize(Measurement& measurement, const SampleSeries& series) {
   for (const double call_ns : series.times_ns) {
     const long sample_ns = std::lround(call_ns * measurement.launches_per_sample);
@@ -65,7 +56,9 @@ void summarize(Measurement& measurement, const SampleSeries& series) {
   }
   measurement.throttled = series.throttled;
   measurement.truncated = series.truncated;
-  const std::vector<double> telling = telling_samples(series);
+  std::vector<double> telling;
+  for (const std::size_t i : telling_samples(series.times_ns.size(), series.throttled))
+    telling.push_back(series.times_ns[i]);
   const Interval interval = median_interval_95(telling);
   measurement.median_ns = median(telling);
   measurement.ci_low_ns = interval.low;
