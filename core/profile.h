@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ak {
+
+/// Hardware metrics of one launch by name, e.g. "dram/bytes_read". The metric catalogue of profiler lists the
+/// names, units and meanings; one that was not measured is not there.
+using Metrics = std::map<std::string, double>;
+
+/// Samples of warps' program counters that fell on one line of the candidate's file, by stall reason
+/// ("long_scoreboard", "barrier", ...; "selected": the warp was issuing).
+struct LineSamples {
+  int line = 0;  ///< 0: code of no line of that file (headers, the compiler's own)
+  std::map<std::string, std::uint64_t> samples;
+};
+
+/// What was seen of one launch of a candidate's plan.
+struct LaunchProfile {
+  std::string kernel;  ///< as the plan names it
+  Metrics metrics;
+  std::vector<LineSamples> lines;  ///< in order of lines; empty: not sampled
+};
+
+/// What was seen of one workload.
+struct Profile {
+  std::string workload;
+  std::string method;                   ///< "cupti" or "emulator"
+  std::vector<LaunchProfile> launches;  ///< in the plan's order
+  std::string degradation;              ///< why something asked for is missing; empty: it is all there
+};
+
+}  // namespace ak
