@@ -26,7 +26,7 @@ bool passed(const Outcome& outcome) {
   return outcome.status == Status::ok || outcome.status == Status::duplicate;  // of one that passed
 }
 
-/// That the CPU device cannot run something, or not in time, says nothing against it.
+/// That an examiner cannot run something, or not in time, says nothing against it.
 bool is_verdict_of_examiner(Status status) {
   return info(status).candidate_fault && status != Status::unsupported && status != Status::timeout;
 }
@@ -41,7 +41,8 @@ Confirmation::Confirmation(const LoopOptions& options, Evaluator& evaluator, con
       depth_(depth),
       on_gpu_(evaluator.capabilities().device.kind == DeviceKind::cuda),
       champion_(champion),
-      commit_(std::move(commit)) {}
+      commit_(std::move(commit)),
+      examiners_(options.examiners.size()) {}
 
 bool Confirmation::stopped() const {
   return options_.stop_requested != nullptr && options_.stop_requested->load();
@@ -59,17 +60,23 @@ std::optional<Completed> Confirmation::evaluate(Evaluator& evaluator, Evaluation
 }
 
 void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
-  result.held_out.note = result.examination.note = result.final_measurement.note = obstacle();
+  const auto begin_reports = [&](const std::string& note) {
+    result.held_out.note = result.final_measurement.note = note;
+    result.examinations.clear();
+    for (const auto& examiner : options_.examiners)
+      result.examinations.push_back({.examiner = examiner.name, .passed = false, .note = note});
+  };
+  begin_reports(obstacle());
   if (!result.held_out.note.empty()) return;
   const auto next_step = [&] {
     deadline_ = clock_.now() + std::max<steady_clock::duration>(kStepTime, search_time);
   };
   while (champion_.best()) {
-    result.held_out.note = result.examination.note = result.final_measurement.note = "";
+    begin_reports("");
     next_step();
     bool stands = held_out(result.held_out);
     next_step();
-    stands = stands && examined(result.examination);
+    stands = stands && examined(result.examinations);
     next_step();
     stands = stands && measured(result.final_measurement);
     if (stands) return;
@@ -103,26 +110,32 @@ bool Confirmation::held_out(HeldOutReport& report) {
   return true;
 }
 
-bool Confirmation::examined(ExaminationReport& report) {
-  if (!on_gpu_ || !options_.make_examiner) {
-    report.note = "there is no other device for it";
-    return true;
+bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    if (!examined(i, reports[i])) return false;
   }
-  const auto small = [](const Workload& workload) { return workload.tier == WorkloadTier::emulator; };
-  if (std::ranges::none_of(options_.problem->workloads, small)) {
-    report.note = "no shape is small enough for the CPU device";
-    return true;
-  }
-  if (!examiner_) examiner_ = options_.make_examiner();
+  return true;
+}
+
+bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   EvaluationRequest request = champion_.best()->request;
+  for (const Workload& workload : options_.problem->workloads) {
+    if (workload.tier == WorkloadTier::emulator) request.workloads.push_back(workload.name);
+  }
+  if (request.workloads.empty()) {
+    report.note = "no shape is small enough";
+    return true;
+  }
+  auto& evaluator = examiners_[examiner];
+  if (!evaluator) evaluator = options_.examiners[examiner].make();
   request.depth = Depth::check;
   request.seed = derive_seed(random_seed(), 0);
-  const auto completed = evaluate(*examiner_, std::move(request));
+  const auto completed = evaluate(*evaluator, std::move(request));
   if (!completed) {
     report.note = unfinished();
     return true;
   }
-  const DeviceFacts device = examiner_->capabilities().device;
+  const DeviceFacts device = evaluator->capabilities().device;
   commit_(*completed, &device, "examination");
   const Outcome& outcome = completed->result.outcome;
   report.passed = passed(outcome);

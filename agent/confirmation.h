@@ -12,7 +12,7 @@
 namespace ak::agent {
 
 /// What the leader of a search must stand when the search has ended, in this order: shapes that nobody could
-/// know, the CPU device's checkers, and being measured again in a fresh process. One that fails is
+/// know, the examiners' checkers, and being measured again in a fresh process. One that fails is
 /// disqualified, and the next best goes through the same. What could not be done is said in the reports, and
 /// costs nobody the lead.
 class Confirmation {
@@ -31,7 +31,8 @@ class Confirmation {
   using Deadline = std::chrono::steady_clock::time_point;
   // Each is false when the leader failed and was disqualified.
   [[nodiscard]] bool held_out(HeldOutReport& report);
-  [[nodiscard]] bool examined(ExaminationReport& report);
+  [[nodiscard]] bool examined(std::vector<ExaminationReport>& reports);
+  [[nodiscard]] bool examined(std::size_t examiner, ExaminationReport& report);
   [[nodiscard]] bool measured(FinalMeasurement& report);
 
   [[nodiscard]] std::string obstacle() const;
@@ -47,8 +48,8 @@ class Confirmation {
   Champion& champion_;
   Commit commit_;
   Deadline deadline_{};
-  std::optional<HeldOutShapes> shapes_;  ///< of this session; drawn when first needed
-  std::unique_ptr<Evaluator> examiner_;  ///< made when first needed
+  std::optional<HeldOutShapes> shapes_;                ///< of this session; drawn when first needed
+  std::vector<std::unique_ptr<Evaluator>> examiners_;  ///< as in the options; made when first needed
 };
 
 }  // namespace ak::agent

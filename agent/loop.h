@@ -45,8 +45,12 @@ struct LoopOptions {
   int held_out_shapes = 6;  ///< checked when the search has ended; two or three of each range
   std::optional<std::uint64_t>
       held_out_seed;  ///< of these shapes and their inputs; nothing: drawn from the operating system
-  /// Makes the CPU device that examines the leader of a GPU; empty: it is not examined.
-  std::function<std::unique_ptr<Evaluator>()> make_examiner;
+  /// What examines the leader of a GPU on small shapes, in this order; each is made when it is first needed.
+  struct Examiner {
+    std::string name;  ///< "CPU device"
+    std::function<std::unique_ptr<Evaluator>()> make;
+  };
+  std::vector<Examiner> examiners;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
@@ -65,8 +69,9 @@ struct HeldOutReport {
   std::string note;   ///< why the champion was not checked; empty when it was
 };
 
-/// Whether the leader of a GPU stands the CPU device's checkers of memory and races on small shapes.
+/// Whether the leader of a GPU stands an examiner's checkers of memory and races on small shapes.
 struct ExaminationReport {
+  std::string examiner;
   bool passed = false;
   std::string note;  ///< why it was not examined, or what was found; empty when it passed
 };
@@ -85,8 +90,8 @@ struct LoopResult {
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
   HeldOutReport held_out;
-  ExaminationReport examination;
-  FinalMeasurement final_measurement;  ///< whose results `best` has where there are some
+  std::vector<ExaminationReport> examinations;  ///< one of each examiner
+  FinalMeasurement final_measurement;           ///< whose results `best` has where there are some
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;

@@ -26,7 +26,7 @@ struct RunSummary {
   std::string baseline_label;
   std::vector<std::string> baseline_notes;  ///< how exact libraries are, or why they are none
   double peak_bandwidth_gbps = 0;
-  std::string examination;  ///< what the CPU device found in the champion; empty when there is nothing to say
+  std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
   std::string held_out;   ///< what the check on held-out shapes found; empty when there is nothing to say

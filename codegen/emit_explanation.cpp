@@ -284,7 +284,7 @@ struct ExplanationWriter {
                           row.worst->tolerance, 100 * ratio(*row.worst), row.failed > 0 ? " FAILED" : "");
     }
     if (!run.examination.empty())
-      text += fmt::format("\nOn the CPU device, on small shapes: {}.\n", cell(run.examination));
+      text += fmt::format("\nExamined on small shapes: {}.\n", cell(run.examination));
     if (!run.final_measurement.empty())
       text += fmt::format("\nThe kernel was {}.\n", cell(run.final_measurement));
     if (!run.held_out.empty())

@@ -31,16 +31,6 @@ std::vector<fs::path> versioned_roots() {
   return found;
 }
 
-std::vector<fs::path> roots() {
-  std::vector<fs::path> found;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* value = std::getenv(variable); value != nullptr && *value != '\0')
-      found.emplace_back(value);
-  found.emplace_back("/usr/local/cuda");
-  std::ranges::move(versioned_roots(), std::back_inserter(found));
-  return found;
-}
-
 fs::path library_in(const fs::path& root) {
   std::error_code error;
   for (const char* folder : kLibraryFolders)
@@ -66,8 +56,18 @@ bool linker_finds(const char* name) {
 
 }  // namespace
 
+std::vector<fs::path> cuda_roots() {
+  std::vector<fs::path> found;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* value = std::getenv(variable); value != nullptr && *value != '\0')
+      found.emplace_back(value);
+  found.emplace_back("/usr/local/cuda");
+  std::ranges::move(versioned_roots(), std::back_inserter(found));
+  return found;
+}
+
 Result<CudaToolkit> find_cuda_toolkit() {
-  for (const auto& root : roots())
+  for (const auto& root : cuda_roots())
     if (auto library = library_in(root); !library.empty()) return CudaToolkit{library, include_dirs_in(root)};
   for (const char* name : kLibraryNames)
     if (linker_finds(name)) return CudaToolkit{name, include_dirs_in("/usr")};

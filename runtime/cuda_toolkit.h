@@ -19,4 +19,8 @@ struct CudaToolkit {
 /// linker's path. The error says how to get a toolkit.
 [[nodiscard]] Result<CudaToolkit> find_cuda_toolkit();
 
+/// Folders where a toolkit may be, the one to prefer first: $CUDA_HOME, $CUDA_PATH, /usr/local/cuda,
+/// /usr/local/cuda-NN.M (newest first). They need not exist.
+[[nodiscard]] std::vector<std::filesystem::path> cuda_roots();
+
 }  // namespace ak::runtime

@@ -21,6 +21,10 @@ constexpr milliseconds kHelloLimit{120'000};
 constexpr milliseconds kOpenLimit{60'000};
 // One that is killed meanwhile is started again; what ends three times does not end by chance.
 constexpr int kStartAttempts = 3, kOpenAttempts = 3;
+// compute-sanitizer's race checker is said to cost up to some hundred times; its report is written after the
+// worker's end (chosen).
+constexpr int kWatchedSlowness = 30;
+constexpr milliseconds kLastWords{20'000};
 // Turns take seconds: longer is worth a word, but not every minute's worth of a night's log.
 constexpr std::chrono::seconds kFirstNotice{10}, kNoticeInterval{300};
 constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
@@ -30,7 +34,10 @@ milliseconds to_duration(double ms) { return milliseconds(static_cast<std::int64
 
 }  // namespace
 
-DeviceClient::DeviceClient(std::vector<std::string> argv) : argv_(std::move(argv)) {}
+DeviceClient::DeviceClient(std::vector<std::string> argv, bool watched)
+    : argv_(std::move(argv)), watched_(watched) {}
+
+DeviceClient::~DeviceClient() { end_process(); }
 
 void DeviceClient::ensure_process() {
   if (process_) return;
@@ -110,6 +117,11 @@ void DeviceClient::begin(std::uint64_t task, TimePoint deadline) {
   watchdog_ = started_ + kOpenLimit;
 }
 
+void DeviceClient::end_process() {
+  if (process_ && watched_) process_->finish(kLastWords);
+  drop_process();
+}
+
 // A task sent ahead is lost with its process.
 void DeviceClient::drop_process() {
   process_.reset();
@@ -148,7 +160,7 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   }
   DeviceAnswer answer = device_answer_from_json(message.body);
   const bool lost = answer.lost;
-  if (lost) drop_process();
+  if (lost) end_process();
   DeviceFinish finished = finish(std::move(answer));
   finished.took_worker_down = lost;
   return finished;
@@ -158,7 +170,7 @@ void DeviceClient::note_progress(const Json& progress) {
   const auto now = steady_clock::now();
   doing_ = progress.value("doing", "harness");
   what_ = progress.value("what", "");
-  limit_ms_ = progress.value("limit_ms", 0.0);
+  limit_ms_ = progress.value("limit_ms", 0.0) * (watched_ ? kWatchedSlowness : 1);
   watchdog_ = now + to_duration(limit_ms_);
   if (doing_ == "waiting") return stop_clock(now);
   if (time_left_) deadline_ = now + *std::exchange(time_left_, std::nullopt);

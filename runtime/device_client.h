@@ -29,7 +29,12 @@ class DeviceClient {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   /// @param argv launcher, worker command and "--role device".
-  explicit DeviceClient(std::vector<std::string> argv);
+  /// @param watched the launcher watches the worker's kernels: these may take longer, and it is given time
+  /// to write down what it saw when the worker ends.
+  explicit DeviceClient(std::vector<std::string> argv, bool watched = false);
+  ~DeviceClient();
+  DeviceClient(const DeviceClient&) = delete;
+  DeviceClient& operator=(const DeviceClient&) = delete;
 
   /// Devices the worker sees. Throws Error(environment) with the driver's reason.
   [[nodiscard]] std::vector<DeviceFacts> describe();
@@ -60,6 +65,7 @@ class DeviceClient {
  private:
   void ensure_process();
   void drop_process();
+  void end_process();
   void begin(std::uint64_t task, TimePoint deadline);
   std::uint64_t send(std::string type, Json body);
   std::optional<DeviceFinish> take(const WorkerMessage& message);
@@ -72,6 +78,7 @@ class DeviceClient {
   DeviceFinish finish(Status status, std::string message);
 
   std::vector<std::string> argv_;
+  bool watched_;
   std::unique_ptr<WorkerProcess> process_;
   std::shared_ptr<const OpenProblem> problem_;
   bool opened_ = false;  ///< by the running process; true once asked for

@@ -17,7 +17,8 @@ namespace {
 
 class DeviceService {
  public:
-  DeviceService(WorkerChannel& channel, RequestHandler other) : channel_(channel), other_(other) {}
+  DeviceService(WorkerChannel& channel, RequestHandler other, bool confined)
+      : channel_(channel), other_(other), confined_(confined) {}
 
   int serve() {
     channel_.answer_hello({{"role", "device"}});
@@ -67,7 +68,8 @@ class DeviceService {
     session_ = std::make_unique<ProblemSession>(std::move(problem),
                                                 [this](const Progress& progress) { report(progress); });
     // The driver has its files and threads by now, and no candidate has been loaded.
-    if (!confinement_) confinement_ = confine(device_permissions(gpu, scratch));
+    if (!confinement_ && confined_) confinement_ = confine(device_permissions(gpu, scratch));
+    if (!confinement_) confinement_ = Confinement{.degradation = "its kernels are being watched"};
     channel_.respond(request, "opened",
                      {{"landlock_abi", confinement_->landlock_abi},
                       {"filtered", confinement_->filtered},
@@ -114,6 +116,7 @@ class DeviceService {
 
   WorkerChannel& channel_;
   RequestHandler other_;
+  bool confined_;
   std::optional<Confinement> confinement_;
   std::optional<EmulatedDriver> emulator_;  ///< before the session, which works on it to its end
   std::unique_ptr<ProblemSession> session_;
@@ -125,7 +128,12 @@ class DeviceService {
 
 int serve_device(WorkerChannel& channel, std::size_t resident_bytes, RequestHandler other) {
   channel.limit_resident_memory(resident_bytes);
-  return DeviceService(channel, other).serve();
+  return DeviceService(channel, other, true).serve();
+}
+
+int serve_watched_device(WorkerChannel& channel) {
+  channel.limit_resident_memory(kDeviceWorkerBytes);
+  return DeviceService(channel, nullptr, false).serve();
 }
 
 }  // namespace ak::runtime

@@ -19,4 +19,9 @@ inline constexpr std::size_t kDeviceWorkerBytes = std::size_t{16} << 30;
 int serve_device(WorkerChannel& channel, std::size_t resident_bytes = kDeviceWorkerBytes,
                  RequestHandler other = nullptr);
 
+/// The same in a process that is not confined: a program that watches its kernels speaks through it with
+/// itself, by calls that the sandbox refuses, and says that all is well when it cannot (seen with
+/// compute-sanitizer 2025.3).
+int serve_watched_device(WorkerChannel& channel);
+
 }  // namespace ak::runtime

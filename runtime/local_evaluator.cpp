@@ -69,7 +69,7 @@ struct ProblemHistory {
 
 /// A device worker, and what it has open and runs.
 struct DeviceLine {
-  explicit DeviceLine(std::vector<std::string> argv) : client(std::move(argv)) {}
+  DeviceLine(std::vector<std::string> argv, bool watched) : client(std::move(argv), watched) {}
   DeviceClient client;
   Ticket running = 0;                         ///< 0: none, or a baseline
   Ticket queued = 0;                          ///< sent ahead; 0: none
@@ -97,7 +97,7 @@ std::vector<std::string> with_role(std::vector<std::string> command, std::string
 std::vector<std::string> device_command(const EvaluatorOptions& options) {
   std::vector<std::string> command = options.launcher;
   command.insert(command.end(), options.worker_command.begin(), options.worker_command.end());
-  return with_role(std::move(command), "device");
+  return with_role(std::move(command), options.watched ? "watched_device" : "device");
 }
 
 bool wants_changing_inputs(const EvaluationRequest& request) {
@@ -209,11 +209,13 @@ void LocalEvaluator::open_devices() {
   if (options_.device == DeviceKind::cuda) open_gpu();
   if (options_.device != DeviceKind::emulator) return;
   facts_ = emulated_device_facts(options_.target);
-  for (int i = 0; i < emulator_count(); ++i) devices_.emplace_back(device_command(options_));
+  for (int i = 0; i < emulator_count(); ++i)
+    devices_.emplace_back(device_command(options_), options_.watched);
 }
 
 void LocalEvaluator::open_gpu() {
-  const auto found_devices = devices_.emplace_back(device_command(options_)).client.describe();
+  const auto found_devices =
+      devices_.emplace_back(device_command(options_), options_.watched).client.describe();
   const auto found = std::find_if(found_devices.begin(), found_devices.end(),
                                   [&](const DeviceFacts& d) { return d.ordinal == options_.ordinal; });
   if (found == found_devices.end())

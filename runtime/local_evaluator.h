@@ -32,6 +32,7 @@ struct EvaluatorOptions {
   std::vector<std::string>
       worker_command;                 ///< e.g. {"/usr/bin/alphakernel", "worker"}; "--role ..." is appended
   std::vector<std::string> launcher;  ///< prefix for the device worker, e.g. {"srun", "--gpus=1"}
+  bool watched = false;  ///< the launcher watches the device worker's kernels (compute_sanitizer.h)
   std::chrono::milliseconds compile_deadline{30'000};
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };

@@ -24,6 +24,7 @@ struct Role {
 constexpr std::array kRoles{
     Role{"compile", [](WorkerChannel& channel) { return serve_compile(channel); }},
     Role{"device", [](WorkerChannel& channel) { return serve_device(channel); }},
+    Role{"watched_device", serve_watched_device},
     Role{"sandbox", serve_sandbox_probe},
 };
 
@@ -46,8 +47,10 @@ int serve(const Role& role) {
 int worker_main(std::span<const std::string> arguments) {
   const Role* role = find_role(arguments);
   if (role == nullptr) {
-    std::fputs("usage: alphakernel worker --role compile|device|sandbox (started by AlphaKernel itself)\n",
-               stderr);
+    std::fputs(
+        "usage: alphakernel worker --role compile|device|watched_device|sandbox (started by AlphaKernel "
+        "itself)\n",
+        stderr);
     return static_cast<int>(ExitCode::usage);
   }
   try {

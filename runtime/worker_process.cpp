@@ -30,8 +30,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kExitNotStarted = 127;  // as shells say it
-// A worker that closed its end is about to exit: wait for its own exit code before killing what is left.
-constexpr std::chrono::milliseconds kExitGrace{500};
 // SIGKILL acts at once unless the kernel holds the process in a driver call; then it is left to init.
 constexpr std::chrono::milliseconds kReapLimit{10'000};
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
@@ -192,6 +190,16 @@ Result<Json> WorkerProcess::await_hello(Clock::time_point deadline) {
   return message->body;
 }
 
+void WorkerProcess::finish(std::chrono::milliseconds patience) {
+  grace_ = patience;
+  send({0, "shutdown", Json::object(), {}});
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [this] { return lost_.has_value(); });
+  }
+  kill();
+}
+
 void WorkerProcess::kill() {
   killed_ = true;
   ::eventfd_write(wake_.get(), 1);
@@ -297,7 +305,7 @@ void WorkerProcess::reap() {
   const pid_t pid = pid_;
   if (pid == 0) return;
   int status = 0;
-  if (!killed_) has_ended(pid, kExitGrace);
+  if (!killed_) has_ended(pid, grace_);
   ::kill(-pid, SIGKILL);
   ::kill(pid, SIGKILL);
   if (!has_ended(pid, kReapLimit)) {

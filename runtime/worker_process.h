@@ -50,6 +50,8 @@ class WorkerProcess {
   /// The facts of the worker's answer to hello. To be called once, before other receives.
   [[nodiscard]] Result<Json> await_hello(std::chrono::steady_clock::time_point deadline);
 
+  /// Asks the worker to end, and waits so long for that and for its launcher's end; then kill().
+  void finish(std::chrono::milliseconds patience);
   /// SIGKILL to the group, then reaped. Idempotent.
   void kill();
 
@@ -76,6 +78,9 @@ class WorkerProcess {
   FileDescriptor socket_, ready_, wake_;
   std::atomic<pid_t> pid_{0};
   std::atomic<bool> killed_{false};
+  /// A worker that closed its end is about to exit: so long its own exit code is waited for before what is
+  /// left is killed.
+  std::atomic<std::chrono::milliseconds> grace_{std::chrono::milliseconds(500)};
   LineReader lines_;
   std::string sending_;  ///< of the thread: bytes being written
   std::size_t sent_ = 0;

@@ -2,6 +2,7 @@
 #include "tools/assembler.h"
 
 #include "codegen/assemble.h"
+#include "runtime/compute_sanitizer.h"
 #include "tools/command_line.h"
 
 namespace ak::tools {
@@ -42,11 +43,22 @@ std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& co
   return runtime::make_local_evaluator(evaluator_options(target, config), source_assembler());
 }
 
-std::unique_ptr<Evaluator> make_examiner(const Target& target, const Config& config) {
-  runtime::EvaluatorOptions options = evaluator_options(target, config);
-  options.device = DeviceKind::emulator;
-  options.compile_workers = 2;  // the references, and one candidate that is in the cache
-  return runtime::make_local_evaluator(std::move(options), source_assembler());
+std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
+                                                    const DeviceFacts& device) {
+  const runtime::EvaluatorOptions options = evaluator_options(target, config);
+  std::vector<agent::LoopOptions::Examiner> found;
+  found.push_back({.name = "CPU device", .make = [options] {
+                     runtime::EvaluatorOptions own = options;
+                     own.device = DeviceKind::emulator;
+                     own.compile_workers = 2;  // the references, and one candidate that is in the cache
+                     return runtime::make_local_evaluator(std::move(own), source_assembler());
+                   }});
+  if (const auto program = runtime::find_compute_sanitizer(); !program.empty()) {
+    found.push_back({.name = "compute-sanitizer", .make = [options, program, device] {
+                       return runtime::make_compute_sanitizer(options, source_assembler(), program, device);
+                     }});
+  }
+  return found;
 }
 
 }  // namespace ak::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "agent/loop.h"
 #include "runtime/local_evaluator.h"
 #include "tools/config.h"
 #include "tools/target.h"
@@ -14,7 +15,9 @@ namespace ak::tools {
 /// On the device and with the configuration of a run.
 [[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
 [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
-/// The CPU device in the place of `target`'s GPU, for a single candidate now and then.
-[[nodiscard]] std::unique_ptr<Evaluator> make_examiner(const Target& target, const Config& config);
+/// What examines the leader of a session on `target`'s GPU: the CPU device, and compute-sanitizer where it is
+/// installed. @param device of the session
+[[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
+                                                                  const DeviceFacts& device);
 
 }  // namespace ak::tools

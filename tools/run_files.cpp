@@ -130,8 +130,13 @@ std::string held_out_text(const agent::HeldOutReport& report) {
                             report.disqualified == 1 ? " was" : "s were");
 }
 
-std::string examination_text(const agent::ExaminationReport& report) {
-  return report.passed ? "no fault of memory, no race" : "not examined: " + report.note;
+std::string examination_text(const std::vector<agent::ExaminationReport>& reports) {
+  std::string text;
+  for (const agent::ExaminationReport& report : reports) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", report.examiner,
+                        report.passed ? "no fault of memory, no race" : "not examined: " + report.note);
+  }
+  return text;
 }
 
 std::string final_text(const agent::LoopResult& loop) {
@@ -190,7 +195,11 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                       {"disqualified", loop.held_out.disqualified},
                       {"drawn", loop.held_out.drawn},
                       {"note", loop.held_out.note}};
-  json["examination"] = {{"passed", loop.examination.passed}, {"note", loop.examination.note}};
+  json["examinations"] = Json::array();
+  for (const agent::ExaminationReport& report : loop.examinations) {
+    json["examinations"].push_back(
+        {{"examiner", report.examiner}, {"passed", report.passed}, {"note", report.note}});
+  }
   json["final"] = {
       {"search_ns", loop.final_measurement.search_ns ? Json(*loop.final_measurement.search_ns) : Json()},
       {"note", loop.final_measurement.note}};

@@ -28,7 +28,7 @@ void remove_kernel_files(const OutputPaths& paths);
 /// "right on all 6; 2 candidates were disqualified there", or why nothing was checked.
 [[nodiscard]] std::string held_out_text(const agent::HeldOutReport& report);
 /// "passed", or why it was not examined on the CPU device.
-[[nodiscard]] std::string examination_text(const agent::ExaminationReport& report);
+[[nodiscard]] std::string examination_text(const std::vector<agent::ExaminationReport>& reports);
 /// "measured again in a fresh process: 32.70 us (in the search: 32.51 us)", or why it was not; empty where
 /// nothing is timed.
 [[nodiscard]] std::string final_text(const agent::LoopResult& loop);

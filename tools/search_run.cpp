@@ -231,7 +231,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   agent::LoopOptions options = loop_options(run);
   options.stop_requested = &stop;
   if (run.target.kind == DeviceKind::cuda)
-    options.make_examiner = [&] { return make_examiner(run.target, config); };
+    options.examiners = examiners(run.target, config, evaluator->capabilities().device);
   ProgressLine progress(run.quiet, summary.emulated);
   options.on_progress = [&](const agent::Progress& p) {
     summary.evaluations = p.evaluated;
@@ -254,7 +254,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
     note_baseline_again(summary, *run.problem, outcome.loop.best->result);
   if (run.own_kernel) prefer_own_kernel(summary, outcome.loop);
   summary.held_out = held_out_text(outcome.loop.held_out);
-  if (run.target.kind == DeviceKind::cuda) summary.examination = examination_text(outcome.loop.examination);
+  summary.examination = examination_text(outcome.loop.examinations);
   if (!summary.emulated && summary.executed) summary.final_measurement = final_text(outcome.loop);
   if (outcome.loop.best) {
     write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);

@@ -593,12 +593,12 @@ struct ExaminedWorld : GpuWorld {
   explicit ExaminedWorld(std::function<EvaluationResult(const EvaluationRequest&)> finding)
       : GpuWorld(on_noisy_surface) {
     options.problem = small_problem();
-    options.make_examiner = [this, finding] {
-      auto examiner = std::make_unique<test::VirtualDevice>(clock, finding);
-      examiner->capabilities_.device.kind = DeviceKind::emulator;
-      ++examiners;
-      return examiner;
-    };
+    options.examiners = {{.name = "CPU device", .make = [this, finding] {
+                            auto examiner = std::make_unique<test::VirtualDevice>(clock, finding);
+                            examiner->capabilities_.device.kind = DeviceKind::emulator;
+                            ++examiners;
+                            return examiner;
+                          }}};
   }
   int examiners = 0;
 };
@@ -612,7 +612,8 @@ TEST_CASE("the leader of a GPU is examined on the CPU device, and disqualified f
   REQUIRE(result.best);
   CHECK(result.best->request.candidate.tunables != TunableValues{{"X", 7}, {"Y", 3}});
   CHECK(result.held_out.disqualified == 1);
-  CHECK(result.examination.passed);
+  REQUIRE(result.examinations.size() == 1);
+  CHECK(result.examinations.front().passed);
   CHECK(world.rows("examination") == 2);
   CHECK(world.rows("final") == 1);  // the first leader did not get that far
   CHECK(world.examiners == 1);
@@ -623,9 +624,31 @@ TEST_CASE("what the CPU device cannot run disqualifies nobody, and is said") {
     ExaminedWorld world([=](const EvaluationRequest&) { return failed(status); });
     const LoopResult result = world.run();
     CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
-    CHECK_FALSE(result.examination.passed);
-    CHECK(result.examination.note.find("planned failure") != std::string::npos);
+    REQUIRE(result.examinations.size() == 1);
+    CHECK_FALSE(result.examinations.front().passed);
+    CHECK(result.examinations.front().note.find("planned failure") != std::string::npos);
   }
+}
+
+TEST_CASE("every examiner sees the leader, on the small shapes alone, and one finding is enough") {
+  ExaminedWorld world([](const EvaluationRequest&) { return timed(1); });
+  std::vector<EvaluationRequest> seen;
+  world.options.examiners.push_back(
+      {.name = "another", .make = [&] {
+         return std::make_unique<test::VirtualDevice>(world.clock, [&](const EvaluationRequest& request) {
+           seen.push_back(request);
+           return seen.size() == 1 ? failed(Status::memory_error) : timed(1);
+         });
+       }});
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.held_out.disqualified == 1);
+  REQUIRE(seen.size() == 2);
+  CHECK(seen[0].workloads == std::vector<std::string>{"small"});
+  CHECK(seen[0].candidate.tunables != seen[1].candidate.tunables);
+  REQUIRE(result.examinations.size() == 2);
+  CHECK((result.examinations[0].passed && result.examinations[1].passed));
+  CHECK(result.examinations[1].examiner == "another");
 }
 
 TEST_CASE("without a GPU nothing is timed in pairs or measured again") {

@@ -3,30 +3,46 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/compute_sanitizer.h"
+
 namespace ak::test {
 
 namespace {
 
-Arch arch_of_gpu() {
+DeviceFacts gpu() {
   std::string why;
   const auto devices = runtime::probe_devices(self_as_worker(), why);
   INFO(why);
   REQUIRE_FALSE(devices.empty());
-  return devices.front().arch;
+  return devices.front();
+}
+
+runtime::EvaluatorOptions bench_options(DeviceKind device) {
+  runtime::EvaluatorOptions options;
+  options.device = device;
+  options.target = device == DeviceKind::cuda ? gpu().arch : Arch{.major = 9, .minor = 0, .feature = 'a'};
+  options.compile_workers = 2;
+  options.worker_command = self_as_worker();
+  options.time_baseline = false;
+  return options;
 }
 
 }  // namespace
 
+DeviceBench::DeviceBench(std::unique_ptr<Evaluator> evaluator, const TinyProblem& tiny)
+    : problem_(make_problem(tiny)), evaluator_(std::move(evaluator)) {}
+
 DeviceBench::DeviceBench(DeviceKind device, const TinyProblem& tiny, bool time_baseline)
     : problem_(make_problem(tiny)) {
-  runtime::EvaluatorOptions options;
-  options.device = device;
-  options.target = device == DeviceKind::cuda ? arch_of_gpu() : Arch{.major = 9, .minor = 0, .feature = 'a'};
-  options.compile_workers = 2;
-  options.worker_command = self_as_worker();
+  runtime::EvaluatorOptions options = bench_options(device);
   options.time_baseline = time_baseline;
   evaluator_ = runtime::make_local_evaluator(std::move(options), plain_assembler());
 }
+
+SanitizerBench::SanitizerBench(const TinyProblem& tiny)
+    : DeviceBench(runtime::make_compute_sanitizer(bench_options(DeviceKind::cuda), plain_assembler(),
+                                                  runtime::find_compute_sanitizer(), gpu()),
+                  tiny) {}
 
 EvaluationRequest DeviceBench::request(const std::string& plan, const std::string& source) {
   EvaluationRequest request;

@@ -15,6 +15,7 @@ namespace ak::test {
 class DeviceBench {
  public:
   DeviceBench(DeviceKind device, const TinyProblem& tiny, bool time_baseline = false);
+  DeviceBench(std::unique_ptr<Evaluator> evaluator, const TinyProblem& tiny);
 
   /// Evaluates `source` with the elementwise plan of its kernel `k`.
   [[nodiscard]] EvaluationResult run(const std::string& source) { return run(elementwise_plan("k"), source); }
@@ -41,6 +42,11 @@ struct GpuBench : DeviceBench {
 struct EmulatorBench : DeviceBench {
   explicit EmulatorBench(const TinyProblem& tiny, bool time_baseline = false)
       : DeviceBench(DeviceKind::emulator, tiny, time_baseline) {}
+};
+
+/// Under NVIDIA's compute-sanitizer on GPU 0, which must be installed.
+struct SanitizerBench : DeviceBench {
+  explicit SanitizerBench(const TinyProblem& tiny);
 };
 
 /// `extern "C" __global__ void k(const T* a, const T* b, T* c, long long n)` with `i` defined and `body`

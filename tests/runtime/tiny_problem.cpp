@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 namespace ak::test {
@@ -142,6 +143,9 @@ std::string elementwise_plan(const std::string& kernel) {
          R"json(", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["a", "b", "c", {"i64": "N"}]}]})json";
 }
 
-std::vector<std::string> self_as_worker() { return {"/proc/self/exe", "worker"}; }
+std::vector<std::string>
+self_as_worker() {  // Not the link itself: a launcher that starts the worker is another program.
+  return {std::filesystem::read_symlink("/proc/self/exe").string(), "worker"};
+}
 
 }  // namespace ak::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker_process.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <map>
 
 #include "core/file.h"
+#include "core/hash.h"
 #include "worker_test_support.h"
 
 namespace ak::runtime {
@@ -101,6 +103,17 @@ TEST_CASE("the end of a worker is told with its exit code or signal") {
   WorkerProcess missing({"/no/such/program"});
   CHECK(reason_of_loss(missing).starts_with("could not be started"));
   CHECK(children().empty());
+}
+
+TEST_CASE("a launcher that is given time may finish after its worker") {
+  const auto mark = std::filesystem::temp_directory_path() / fmt::format("ak-launcher-{}", random_seed());
+  // Longer than what a worker without patience is given.
+  std::vector<std::string> command{"/bin/sh", "-c", R"("$@"; sleep 0.8; touch )" + mark.string(), "sh"};
+  std::ranges::copy(puppet(), std::back_inserter(command));
+  WorkerProcess worker(command);
+  REQUIRE(worker.await_hello(in(10s)));
+  worker.finish(20s);
+  CHECK(std::filesystem::remove(mark));
 }
 
 TEST_CASE("a worker ends when its parent closes the channel, however stuck it is") {

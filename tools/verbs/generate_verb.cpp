@@ -141,7 +141,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
              chosen);
   fmt::print("{}", evaluation_text(problem, loop.best->result));
   if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
-  if (!run.examination.empty()) fmt::print("  CPU device: {}\n", run.examination);
+  if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
