@@ -14,6 +14,7 @@
 #include "core/device_facts.h"
 #include "core/outcome.h"
 #include "core/problem.h"
+#include "core/profile.h"
 
 namespace ak {
 
@@ -35,6 +36,8 @@ struct EvaluationRequest {
   /// Timed on inputs that change from call to call, as what is to be believed must be; never a duplicate.
   bool changing_inputs = false;
   bool fresh_process = false;  ///< that too, in a device process that has run no other candidate
+  /// Nothing is checked or timed: its timed workloads are profiled. It has passed the checks before.
+  std::optional<ProfileWish> profile = {};
   std::chrono::milliseconds deadline{60'000};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
@@ -104,6 +107,7 @@ struct EvaluationResult {
   std::optional<std::int64_t> shared_bytes;
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
+  std::vector<Profile> profiles;   ///< one a workload, where the request wished for them
   bool rival_failed = false;       ///< the outcome is that of the request's rival, not the candidate's
   std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads
   StageTimes stage_times;

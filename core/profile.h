@@ -6,7 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
+
 namespace ak {
+
+/// What is to be seen of a candidate's launches.
+struct ProfileWish {
+  std::vector<std::string> metrics;  ///< by the hardware's names ("dram__bytes_read.sum")
+  bool sample_lines = false;         ///< where warps spend their time, line by line
+};
 
 /// Hardware metrics of one launch by name, e.g. "dram/bytes_read". The metric catalogue of profiler lists the
 /// names, units and meanings; one that was not measured is not there.
@@ -29,9 +37,17 @@ struct LaunchProfile {
 /// What was seen of one workload.
 struct Profile {
   std::string workload;
-  std::string method;                   ///< "cupti" or "emulator"
-  std::vector<LaunchProfile> launches;  ///< in the plan's order
-  std::string degradation;              ///< why something asked for is missing; empty: it is all there
+  std::string method;                        ///< "cupti" or "emulator"
+  std::vector<LaunchProfile> launches;       ///< in the plan's order
+  std::map<std::string, std::string> units;  ///< of the metrics, by name
+  std::vector<std::string> degradation;      ///< why something asked for is missing; empty: it is all there
+  int passes = 0;                            ///< calls of the sequence that the metrics took
+  double setup_ms = 0, collect_ms = 0;       ///< host time: of getting ready once, and of the passes
 };
+
+[[nodiscard]] Json to_json(const ProfileWish& wish);
+[[nodiscard]] ProfileWish profile_wish_from_json(const Json& json);
+[[nodiscard]] Json to_json(const Profile& profile);
+[[nodiscard]] Profile profile_from_json(const Json& json);
 
 }  // namespace ak

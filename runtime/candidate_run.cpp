@@ -102,10 +102,14 @@ double CandidateRun::limit_ms() const {
   return std::max(2'000.0, 20 * data_->reference_ms);
 }
 
-std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
+void CandidateRun::report_run() const {
   bench_->report({.doing = "candidate",
                   .what = fmt::format("{} on workload {}", name(), data_->workload->name),
                   .limit_ms = limit_ms()});
+}
+
+std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
+  report_run();
   reset();
   const ScopedScrutiny scrutiny(
       bench_->critic, {.check = true,

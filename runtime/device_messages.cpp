@@ -321,6 +321,7 @@ Json to_json(const DeviceTask& task) {
   return {{"image", image_json(task.image)},
           {"rival", image_json(task.rival)},
           {"changing", task.changing},
+          {"profile", task.profile ? to_json(*task.profile) : Json()},
           {"seed", task.seed},
           {"workloads", array_json(task.workloads, task_json)},
           {"budget", budget_json(task.budget)},
@@ -329,9 +330,11 @@ Json to_json(const DeviceTask& task) {
 }
 
 DeviceTask device_task_from_json(const Json& json) {
+  const Json& profile = json.at("profile");
   return {.image = image_from(json.at("image")),
           .rival = image_from(json.at("rival")),
           .changing = json.at("changing"),
+          .profile = profile.is_null() ? std::nullopt : std::optional(profile_wish_from_json(profile)),
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
           .budget = budget_from(json.at("budget")),
@@ -347,6 +350,7 @@ Json to_json(const DeviceAnswer& answer) {
           {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
           {"checks", array_json(answer.checks, check_json)},
           {"measurements", array_json(answer.measurements, measurement_json)},
+          {"profiles", array_json(answer.profiles, [](const Profile& p) { return to_json(p); })},
           {"rival_failed", answer.rival_failed},
           {"check_ms", answer.check_ms},
           {"time_ms", answer.time_ms},
@@ -364,6 +368,7 @@ DeviceAnswer device_answer_from_json(const Json& json) {
                     .message = json.at("message"),
                     .diagnostics = array_from(json.at("diagnostics"), diagnostic_from)};
   if (json.at("gate").is_string()) answer.outcome.gate = parse_gate(json["gate"].get<std::string>());
+  answer.profiles = array_from(json.at("profiles"), profile_from_json);
   answer.rival_failed = json.at("rival_failed");
   answer.checks = array_from(json.at("checks"), check_from);
   answer.measurements = array_from(json.at("measurements"), measurement_from);

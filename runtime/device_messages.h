@@ -79,6 +79,7 @@ struct DeviceTask {
   KernelImage image;       ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
   KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed in turns
   bool changing = false;   ///< timed on inputs that change from call to call; with a rival always
+  std::optional<ProfileWish> profile = {};  ///< set: the timed workloads are profiled, and nothing else
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;
@@ -91,7 +92,8 @@ struct DeviceAnswer {
   Outcome outcome;
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
-  bool rival_failed = false;  ///< the outcome is that of the task's rival
+  std::vector<Profile> profiles;  ///< metrics by the hardware's names
+  bool rival_failed = false;      ///< the outcome is that of the task's rival
   double check_ms = 0, time_ms = 0;
   double reference_ms = 0;  ///< part of check_ms: making inputs and references that were not kept yet
   double busy_ms = 0;       ///< wall time spent on the request

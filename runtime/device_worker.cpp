@@ -17,8 +17,8 @@ namespace {
 
 class DeviceService {
  public:
-  DeviceService(WorkerChannel& channel, RequestHandler other, bool confined)
-      : channel_(channel), other_(other), confined_(confined) {}
+  DeviceService(WorkerChannel& channel, const DeviceServiceOptions& options)
+      : channel_(channel), options_(options) {}
 
   int serve() {
     channel_.answer_hello({{"role", "device"}});
@@ -36,7 +36,7 @@ class DeviceService {
       if (request.type == "describe") return describe(request);
       if (request.type == "open") return open(request);
       if (request.type == "evaluate") return evaluate(request);
-      if (other_ != nullptr) return channel_.respond(request, "answered", other_(request));
+      if (options_.other != nullptr) return channel_.respond(request, "answered", options_.other(request));
       channel_.respond(request, "failed",
                        {{"message", fmt::format("unknown request '{}'", request.type)}, {"code", 1}});
     } catch (const CudaError& error) {
@@ -65,10 +65,10 @@ class DeviceService {
     const bool gpu = problem.device == DeviceKind::cuda;
     const std::string scratch = problem.scratch_dir;
     install(problem);
-    session_ = std::make_unique<ProblemSession>(std::move(problem),
-                                                [this](const Progress& progress) { report(progress); });
+    session_ = std::make_unique<ProblemSession>(
+        std::move(problem), [this](const Progress& progress) { report(progress); }, options_.make_profiler);
     // The driver has its files and threads by now, and no candidate has been loaded.
-    if (!confinement_ && confined_) confinement_ = confine(device_permissions(gpu, scratch));
+    if (!confinement_ && options_.confined) confinement_ = confine(device_permissions(gpu, scratch));
     if (!confinement_) confinement_ = Confinement{.degradation = "its kernels are being watched"};
     channel_.respond(request, "opened",
                      {{"landlock_abi", confinement_->landlock_abi},
@@ -115,8 +115,7 @@ class DeviceService {
   }
 
   WorkerChannel& channel_;
-  RequestHandler other_;
-  bool confined_;
+  const DeviceServiceOptions& options_;
   std::optional<Confinement> confinement_;
   std::optional<EmulatedDriver> emulator_;  ///< before the session, which works on it to its end
   std::unique_ptr<ProblemSession> session_;
@@ -126,14 +125,9 @@ class DeviceService {
 
 }  // namespace
 
-int serve_device(WorkerChannel& channel, std::size_t resident_bytes, RequestHandler other) {
-  channel.limit_resident_memory(resident_bytes);
-  return DeviceService(channel, other, true).serve();
-}
-
-int serve_watched_device(WorkerChannel& channel) {
-  channel.limit_resident_memory(kDeviceWorkerBytes);
-  return DeviceService(channel, nullptr, false).serve();
+int serve_device(WorkerChannel& channel, const DeviceServiceOptions& options) {
+  channel.limit_resident_memory(options.resident_bytes);
+  return DeviceService(channel, options).serve();
 }
 
 }  // namespace ak::runtime

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "runtime/profiler_factory.h"
 #include "runtime/worker_protocol.h"
 
 namespace ak::runtime {
@@ -12,16 +13,18 @@ namespace ak::runtime {
 /// device's own 8 GiB are in it, and as much again is left for what the checker keeps about them.
 inline constexpr std::size_t kDeviceWorkerBytes = std::size_t{16} << 30;
 
+struct DeviceServiceOptions {
+  std::size_t resident_bytes = kDeviceWorkerBytes;
+  RequestHandler other = nullptr;  ///< answers other requests, for tests; they fail when there is none
+  MakeLaunchProfiler make_profiler = nullptr;  ///< null: nothing can be profiled
+  /// A program that watches the worker's kernels speaks through it with itself, by calls that the sandbox
+  /// refuses, and says that all is well when it cannot (seen with compute-sanitizer 2025.3).
+  bool confined = true;
+};
+
 /// Serves one device until the channel closes or the device is lost (docs/device_messages.md): "describe",
 /// "open" and "evaluate". Confines the process at the first "open", when the device is up. Returns the
 /// process's exit code.
-/// @param other answers other requests, for tests; they fail when there is none.
-int serve_device(WorkerChannel& channel, std::size_t resident_bytes = kDeviceWorkerBytes,
-                 RequestHandler other = nullptr);
-
-/// The same in a process that is not confined: a program that watches its kernels speaks through it with
-/// itself, by calls that the sandbox refuses, and says that all is well when it cannot (seen with
-/// compute-sanitizer 2025.3).
-int serve_watched_device(WorkerChannel& channel);
+int serve_device(WorkerChannel& channel, const DeviceServiceOptions& options);
 
 }  // namespace ak::runtime

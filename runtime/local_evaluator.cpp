@@ -104,6 +104,11 @@ bool wants_changing_inputs(const EvaluationRequest& request) {
   return request.changing_inputs || request.fresh_process;
 }
 
+/// What is asked for is no plain result, that another of the same program could stand for.
+bool asks_its_own(const EvaluationRequest& request) {
+  return request.rival || request.profile || wants_changing_inputs(request);
+}
+
 const Workload& workload_of(const Job& job, const Measurement& measurement) {
   const auto found = std::ranges::find_if(
       job.plans, [&](const WorkloadPlan& plan) { return plan.workload->name == measurement.workload; });
@@ -425,7 +430,8 @@ void LocalEvaluator::feed(DeviceLine& line) {
     if (job->request.fresh_process) start_afresh(line, *job);
     line.opened = open_problem(*job);
     line.client.open(line.opened);
-    const bool wants_baseline = options_.time_baseline && job->request.depth == Depth::time;
+    const bool wants_baseline =
+        options_.time_baseline && job->request.depth == Depth::time && !job->request.profile;
     if (wants_baseline && !history_[job->request.problem.get()].baseline_timed)
       return start_baseline(line, *job);
     return start_on(line, *job);
@@ -478,6 +484,7 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                   .budget = {}};
   task.image.file_name = file_name_of(request.candidate.name);
   task.changing = wants_changing_inputs(request);
+  task.profile = request.profile;
   if (request.rival) task.rival = kernel_image(*job.rival_build, options_.device);
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   for (std::size_t i = 0; i < job.plans.size(); ++i) {
@@ -525,6 +532,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   DeviceAnswer& answer = finished.answer;
   job.result.checks = std::move(answer.checks);
   job.result.measurements = std::move(answer.measurements);
+  job.result.profiles = std::move(answer.profiles);
   job.result.rival_failed = answer.rival_failed;
   job.result.stage_times.check_ms = answer.check_ms;
   job.result.stage_times.time_ms = answer.time_ms;
@@ -547,7 +555,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   }
   job.result.outcome = answer.outcome;
   if (good) score(job);
-  if (good && !job.request.rival) remember(job);
+  if (good && !job.request.rival && !job.request.profile) remember(job);
   if (good && job.request.depth == Depth::time) {
     auto& baselines = history_[job.request.problem.get()].baselines;
     std::move(baselines.begin(), baselines.end(), std::back_inserter(job.result.measurements));
@@ -640,7 +648,7 @@ bool LocalEvaluator::reuse(Job& job) {
     finish(job, std::move(*refused));
     return true;
   }
-  if (job.request.rival || wants_changing_inputs(job.request)) return false;
+  if (asks_its_own(job.request)) return false;
   const auto found = known_.find(key);
   if (found == known_.end()) return false;
   const Known& known = found->second;

@@ -10,6 +10,7 @@
 #include "runtime/cost_measurement.h"
 #include "runtime/data_dump.h"
 #include "runtime/library_timing.h"
+#include "runtime/profile_run.h"
 
 namespace ak::runtime {
 namespace {
@@ -41,7 +42,8 @@ TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
 
 }  // namespace
 
-ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report)
+ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report,
+                               MakeLaunchProfiler make_profiler)
     : problem_(std::move(problem)),
       context_(problem_.ordinal),
       stream_(create_stream()),
@@ -56,7 +58,8 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
              .random = std::mt19937_64(std::random_device{}()),
              .critic = driver().critic},
       lock_(device_lock(driver().critic == nullptr ? context_.facts().uuid : "")),
-      store_(bench_, exact_, twin_) {
+      store_(bench_, exact_, twin_),
+      make_profiler_(make_profiler) {
   if (bench_.critic == nullptr) timer_.emplace(bench_, store_);
 }
 
@@ -82,6 +85,12 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
       return answer;
     }
     ProgramLoader program(task.image, "the candidate's program");
+    if (task.profile) {
+      stage = StageId::profile;
+      lock_.take(DeviceLock::Turn::alone, report_waiting);
+      profile_all(task, *task.profile, program, answer);
+      return answer;
+    }
     if (task.rival.image.empty()) check_all(task, program, answer);
     answer.check_ms = milliseconds_since(start);
     answer.reference_ms = store_.take_making_ms();
@@ -189,6 +198,32 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
     answer.measurements.push_back(std::move(warm).value());
   }
   if (baseline && timer_) time_libraries(task, answer);
+}
+
+void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish, ProgramLoader& program,
+                                 DeviceAnswer& answer) {
+  if (!timer_ || make_profiler_ == nullptr) {
+    answer.outcome = {.status = Status::unsupported,
+                      .stage = StageId::profile,
+                      .message = "this device has no hardware counters",
+                      .diagnostics = {},
+                      .gate = {}};
+    return;
+  }
+  if (!profiler_) profiler_ = make_profiler_(context_.ordinal());
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time) continue;
+    const WorkloadLayout& layout = problem_.workload(one.workload);
+    const TimingTarget profiled = target(layout, one.plan, program.load(), MeasurementRole::candidate);
+    auto profile =
+        profile_workload(bench_, store_, *timer_, *profiler_,
+                         {.target = profiled, .image = task.image, .wish = wish, .seed = task.seed});
+    if (!profile) {
+      answer.outcome = profile.error();
+      return;
+    }
+    answer.profiles.push_back(std::move(profile).value());
+  }
 }
 
 void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer) {

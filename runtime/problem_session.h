@@ -6,6 +6,8 @@
 
 #include "runtime/data_set.h"
 #include "runtime/device_lock.h"
+#include "runtime/launch_profiler.h"
+#include "runtime/profiler_factory.h"
 #include "runtime/timing.h"
 
 namespace ak::runtime {
@@ -15,7 +17,9 @@ namespace ak::runtime {
 class ProblemSession {
  public:
   /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment).
-  ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report);
+  /// @param make_profiler null: nothing can be profiled
+  ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report,
+                 MakeLaunchProfiler make_profiler = nullptr);
 
   /// Never throws for what a candidate does. The answer's `lost` says that the process must be given up.
   [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
@@ -24,6 +28,8 @@ class ProblemSession {
   void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
+  void profile_all(const DeviceTask& task, const ProfileWish& wish, ProgramLoader& program,
+                   DeviceAnswer& answer);
   [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
                                     const LoadedImage& image, MeasurementRole role);
   void time_libraries(const DeviceTask& task, DeviceAnswer& answer);
@@ -37,7 +43,9 @@ class ProblemSession {
   Workbench bench_;
   DeviceLock& lock_;  ///< of all sessions of this process on this device
   DataStore store_;
-  std::optional<Timer> timer_;  ///< on a GPU; the CPU device has costs instead of times
+  MakeLaunchProfiler make_profiler_;
+  std::unique_ptr<LaunchProfiler> profiler_;  ///< made when first needed
+  std::optional<Timer> timer_;                ///< on a GPU; the CPU device has costs instead of times
 };
 
 }  // namespace ak::runtime

@@ -151,6 +151,11 @@ void Timer::report_now_and_then(const CandidateRun& run) {
                  .limit_ms = reference_ms > 0 ? std::max(2'000.0, 20 * reference_ms) : kUnknownLimitMs});
 }
 
+void Timer::flush_l2() const {
+  check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
+  bench_.kernels.flush(flush_.view());
+}
+
 // Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
 Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which, bool cold) {
   // Lines that the call before marked as persisting would survive the flush.

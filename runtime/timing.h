@@ -52,6 +52,9 @@ class Timer {
                                                                                const TimingTarget& champion,
                                                                                bool batch);
 
+  /// Enqueues what displaces everything in L2, lines marked as persisting too.
+  void flush_l2() const;
+
  private:
   [[nodiscard]] std::size_t calls_of_sample(bool batch);
   void report_now_and_then(const CandidateRun& run);

@@ -18,14 +18,18 @@ namespace {
 
 struct Role {
   std::string_view name;
-  int (*serve)(WorkerChannel&);
+  int (*serve)(WorkerChannel&, MakeLaunchProfiler);
 };
 
 constexpr std::array kRoles{
-    Role{"compile", [](WorkerChannel& channel) { return serve_compile(channel); }},
-    Role{"device", [](WorkerChannel& channel) { return serve_device(channel); }},
-    Role{"watched_device", serve_watched_device},
-    Role{"sandbox", serve_sandbox_probe},
+    Role{"compile", [](WorkerChannel& channel, MakeLaunchProfiler) { return serve_compile(channel); }},
+    Role{"device",
+         [](WorkerChannel& channel, MakeLaunchProfiler make_profiler) {
+           return serve_device(channel, {.make_profiler = make_profiler});
+         }},
+    Role{"watched_device", [](WorkerChannel& channel,
+                              MakeLaunchProfiler) { return serve_device(channel, {.confined = false}); }},
+    Role{"sandbox", [](WorkerChannel& channel, MakeLaunchProfiler) { return serve_sandbox_probe(channel); }},
 };
 
 const Role* find_role(std::span<const std::string> arguments) {
@@ -35,16 +39,16 @@ const Role* find_role(std::span<const std::string> arguments) {
   return nullptr;
 }
 
-int serve(const Role& role) {
+int serve(const Role& role, MakeLaunchProfiler make_profiler) {
   forbid_core_dumps();
   WorkerChannel channel;
   const auto hello = channel.await_hello();
-  return hello ? role.serve(channel) : static_cast<int>(ExitCode::bad_input);
+  return hello ? role.serve(channel, make_profiler) : static_cast<int>(ExitCode::bad_input);
 }
 
 }  // namespace
 
-int worker_main(std::span<const std::string> arguments) {
+int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_profiler) {
   const Role* role = find_role(arguments);
   if (role == nullptr) {
     std::fputs(
@@ -54,7 +58,7 @@ int worker_main(std::span<const std::string> arguments) {
     return static_cast<int>(ExitCode::usage);
   }
   try {
-    return serve(*role);
+    return serve(*role, make_profiler);
   } catch (const Error& error) {
     std::fprintf(stderr, "worker: %s\n", error.what());
     return static_cast<int>(error.code());

@@ -111,10 +111,10 @@ int serve(int (*role)(runtime::WorkerChannel&)) {
 }
 
 int serve_device(runtime::WorkerChannel& channel) {
-  return runtime::serve_device(channel, runtime::kDeviceWorkerBytes, attempt_in_worker);
+  return runtime::serve_device(channel, {.other = attempt_in_worker});
 }
 int serve_small_device(runtime::WorkerChannel& channel) {
-  return runtime::serve_device(channel, std::size_t{80} << 20, nullptr);
+  return runtime::serve_device(channel, {.resident_bytes = std::size_t{80} << 20});
 }
 int serve_compile(runtime::WorkerChannel& channel) {
   return runtime::serve_compile(channel, attempt_in_worker);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "profiler/launch_profiler.h"
 #include "runtime/worker_main.h"
 
 #include "tools/verb.h"
 
 namespace ak::tools {
 
-int run_worker(const Arguments& arguments) { return runtime::worker_main(arguments); }
+int run_worker(const Arguments& arguments) {
+  return runtime::worker_main(arguments, profiler::make_launch_profiler);
+}
 
 }  // namespace ak::tools

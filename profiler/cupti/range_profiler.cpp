@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/cupti/range_profiler.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace ak::profiler {
+namespace {
+
+using std::chrono::steady_clock;
+
+double milliseconds_since(steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
+}
+
+void require_support(const CuptiApi& api, int ordinal) {
+  AK_CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
+  check(api, api.cuptiProfilerInitialize(&initialize), "starting CUPTI's profiler");
+  AK_CUPTI_PARAMS(CUpti_Profiler_DeviceSupported_Params, supported);
+  supported.cuDevice = ordinal;
+  supported.api = CUPTI_PROFILER_RANGE_PROFILING;
+  check(api, api.cuptiProfilerDeviceSupported(&supported), "asking whether the device can be profiled");
+  if (supported.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED) return;
+  struct Part {
+    CUpti_Profiler_Support_Level level;
+    const char* name;
+  };
+  std::string parts;
+  for (const Part& part : {Part{supported.architecture, "its architecture"}, Part{supported.sli, "SLI"},
+                           Part{supported.vGpu, "a virtual GPU without the licence or right"},
+                           Part{supported.confidentialCompute, "confidential computing"},
+                           Part{supported.cmp, "a mining card"}, Part{supported.wsl, "WSL"}}) {
+    if (part.level != CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+      parts += (parts.empty() ? "" : ", ") + std::string(part.name);
+  }
+  throw CuptiError(CUPTI_ERROR_NOT_SUPPORTED, "the device cannot be profiled because of " + parts);
+}
+
+std::string chip_of(const CuptiApi& api, int ordinal) {
+  AK_CUPTI_PARAMS(CUpti_Device_GetChipName_Params, params);
+  params.deviceIndex = static_cast<std::size_t>(ordinal);
+  check(api, api.cuptiDeviceGetChipName(&params), "asking for the chip's name");
+  return params.pChipName;
+}
+
+std::vector<std::uint8_t> availability_of(const CuptiApi& api, CUcontext context) {
+  AK_CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, params);
+  params.ctx = context;
+  check(api, api.cuptiProfilerGetCounterAvailability(&params), "asking which counters there are");
+  std::vector<std::uint8_t> image(params.counterAvailabilityImageSize);
+  params.pCounterAvailabilityImage = image.data();
+  check(api, api.cuptiProfilerGetCounterAvailability(&params), "asking which counters there are");
+  return image;
+}
+
+/// The counters of a context, held while it lives.
+class Session {
+ public:
+  Session(const CuptiApi& api, CUcontext context) : api_(api) {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, params);
+    params.ctx = context;
+    check(api_, api_.cuptiRangeProfilerEnable(&params), "taking hold of the counters");
+    object_ = params.pRangeProfilerObject;
+  }
+  ~Session() {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_Disable_Params, params);
+    params.pRangeProfilerObject = object_;
+    static_cast<void>(api_.cuptiRangeProfilerDisable(&params));
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  std::vector<std::uint8_t> make_counters(const std::vector<std::string>& metrics, std::size_t ranges) const {
+    auto names = c_strings(metrics);
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, size);
+    size.pRangeProfilerObject = object_;
+    size.pMetricNames = names.data();
+    size.numMetrics = names.size();
+    size.maxNumOfRanges = ranges;
+    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(ranges);
+    check(api_, api_.cuptiRangeProfilerGetCounterDataSize(&size), "sizing the counters' values");
+    std::vector<std::uint8_t> counters(size.counterDataSize);
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, begin);
+    begin.pRangeProfilerObject = object_;
+    begin.counterDataSize = counters.size();
+    begin.pCounterData = counters.data();
+    check(api_, api_.cuptiRangeProfilerCounterDataImageInitialize(&begin), "clearing the counters' values");
+    return counters;
+  }
+
+  void configure(const std::vector<std::uint8_t>& configuration, std::vector<std::uint8_t>& counters,
+                 std::size_t ranges) const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, params);
+    params.pRangeProfilerObject = object_;
+    params.configSize = configuration.size();
+    params.pConfig = configuration.data();
+    params.counterDataImageSize = counters.size();
+    params.pCounterDataImage = counters.data();
+    params.range = CUPTI_UserRange;
+    params.replayMode = CUPTI_UserReplay;
+    params.maxRangesPerPass = ranges;
+    params.numNestingLevels = params.minNestingLevel = params.targetNestingLevel = 1;  // ranges do not nest
+    check(api_, api_.cuptiRangeProfilerSetConfig(&params), "setting the counters up");
+  }
+
+  void start() const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, params);
+    params.pRangeProfilerObject = object_;
+    check(api_, api_.cuptiRangeProfilerStart(&params), "starting a pass");
+  }
+  /// True when there is no further pass.
+  [[nodiscard]] bool stop() const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, params);
+    params.pRangeProfilerObject = object_;
+    check(api_, api_.cuptiRangeProfilerStop(&params), "ending a pass");
+    return params.isAllPassSubmitted != 0;
+  }
+  void push(const std::string& name) const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_PushRange_Params, params);
+    params.pRangeProfilerObject = object_;
+    params.pRangeName = name.c_str();
+    check(api_, api_.cuptiRangeProfilerPushRange(&params), "beginning a range");
+  }
+  void pop() const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_PopRange_Params, params);
+    params.pRangeProfilerObject = object_;
+    check(api_, api_.cuptiRangeProfilerPopRange(&params), "ending a range");
+  }
+  void decode() const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, params);
+    params.pRangeProfilerObject = object_;
+    check(api_, api_.cuptiRangeProfilerDecodeData(&params), "decoding counters");
+  }
+  [[nodiscard]] std::size_t ranges_in(const std::vector<std::uint8_t>& counters) const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, params);
+    params.pCounterDataImage = counters.data();
+    params.counterDataImageSize = counters.size();
+    check(api_, api_.cuptiRangeProfilerGetCounterDataInfo(&params), "counting ranges");
+    return params.numTotalRanges;
+  }
+  /// Number of the launch that a range was around.
+  [[nodiscard]] std::size_t launch_of(const std::vector<std::uint8_t>& counters, std::size_t range) const {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, params);
+    params.pCounterDataImage = counters.data();
+    params.counterDataImageSize = counters.size();
+    params.rangeIndex = range;
+    params.rangeDelimiter = "/";
+    check(api_, api_.cuptiRangeProfilerCounterDataGetRangeInfo(&params), "naming a range");
+    return std::stoul(params.rangeName);
+  }
+
+ private:
+  const CuptiApi& api_;
+  CUpti_RangeProfiler_Object* object_ = nullptr;
+};
+
+}  // namespace
+
+RangeProfiler::RangeProfiler(const CuptiApi& api, CUcontext context, int ordinal)
+    : api_(api), context_(context) {
+  require_support(api_, ordinal);
+  host_.emplace(api_, chip_of(api_, ordinal), availability_of(api_, context));
+}
+
+const RangeProfiler::Prepared& RangeProfiler::prepare(const std::vector<std::string>& wanted) {
+  if (prepared_ && prepared_->wanted == wanted) return *prepared_;
+  Prepared next{.wanted = wanted, .metrics = {}, .missing = {}, .configuration = {}};
+  for (const std::string& metric : wanted)
+    (host_->has(metric) ? next.metrics : next.missing).push_back(metric);
+  if (!next.metrics.empty()) next.configuration = host_->configuration(next.metrics);
+  return prepared_.emplace(std::move(next));
+}
+
+void RangeProfiler::measure(const std::vector<std::string>& metrics, const runtime::ProfiledCall& call,
+                            Profile& profile) {
+  const auto begin = steady_clock::now();
+  const Prepared& prepared = prepare(metrics);
+  if (!prepared.missing.empty())
+    profile.degradation.push_back(fmt::format("this chip has no {}", fmt::join(prepared.missing, ", ")));
+  if (prepared.metrics.empty()) return;
+  const std::size_t launches = call.kernels.size();
+  const Session session(api_, context_);
+  std::vector<std::uint8_t> counters = session.make_counters(prepared.metrics, launches);
+  session.configure(prepared.configuration, counters, launches);
+  profile.setup_ms += milliseconds_since(begin);
+  const auto collecting = steady_clock::now();
+  for (bool done = false; !done; ++profile.passes) {
+    call.prepare();
+    session.start();
+    call.run([&](std::size_t index, const std::function<CUresult()>& launch) {
+      session.push(std::to_string(index));
+      const CUresult result = launch();
+      session.pop();
+      return result;
+    });
+    done = session.stop();
+  }
+  session.decode();
+  for (std::size_t range = 0; range < session.ranges_in(counters); ++range) {
+    const std::size_t launch = session.launch_of(counters, range);
+    AK_ASSERT(launch < launches, "a range has the number of its launch");
+    profile.launches[launch].metrics = host_->evaluate(counters, range, prepared.metrics);
+  }
+  profile.collect_ms += milliseconds_since(collecting);
+}
+
+}  // namespace ak::profiler

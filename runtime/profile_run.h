@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/launch_profiler.h"
+#include "runtime/timing.h"
+
+namespace ak::runtime {
+
+struct ProfileTask {
+  const TimingTarget& target;
+  const KernelImage& image;
+  const ProfileWish& wish;
+  std::uint64_t seed = 0;  ///< of the inputs
+};
+
+/// Profiles the target's launches on one set of inputs, every call on restored memory and with a cold L2 as
+/// when it is timed; apart from all timing. Errors: whatever a run can end in, at StageId::profile.
+[[nodiscard]] Result<Profile, Outcome> profile_workload(Workbench& bench, DataStore& store,
+                                                        const Timer& timer, LaunchProfiler& profiler,
+                                                        const ProfileTask& task);
+
+}  // namespace ak::runtime
