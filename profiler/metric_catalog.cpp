@@ -32,7 +32,7 @@ constexpr MetricInfo kCatalog[] = {
     {"l2/sectors_written", "lts__t_sectors_op_write.sum", "sectors", "written to L2", standard},
     {"l2/sectors_atomic", "lts__t_sectors_op_atom.sum", "sectors", "of atomics that return a value", standard},
     {"l2/sectors_reduction", "lts__t_sectors_op_red.sum", "sectors", "of atomics that return none", standard},
-    {"l2/atomic_unit", "lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed", "percent", "L2's unit for atomics, of its peak", standard},
+    {"l2/atomic_unit", "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed", "percent", "the unit for atomics of the busiest part of L2, of its peak", standard},
     {"l2/hit_rate", "lts__t_sector_hit_rate.pct", "percent", "sectors found in L2", standard},
     {"l1/throughput", "l1tex__throughput.avg.pct_of_peak_sustained_elapsed", "percent", "the busiest part of L1 and shared memory, of its peak", full},
     {"l1/data_stage", "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "percent", "wavefronts through L1's data banks, of the peak rate", standard},
