@@ -128,6 +128,11 @@ std::vector<UnitUse> uses_of(const Quantities& quantities) {
   return uses;
 }
 
+std::string basis_of(const AnalysisInput& input) {
+  if (input.launch.metrics.empty()) return "facts";
+  return input.method == "emulator" ? "counts" : "counters";
+}
+
 void add_speed_of_light(Analysis& analysis, const AnalysisInput& input) {
   if (input.floor.time_ns <= 0 || !input.time_ns) return;
   analysis.times_speed_of_light = *input.time_ns / input.floor.time_ns;
@@ -164,6 +169,7 @@ Analysis analyze(const AnalysisInput& input) {
   const Quantities quantities(input);
   Analysis analysis;
   analysis.kernel = input.launch.kernel;
+  analysis.basis = basis_of(input);
   analysis.bottleneck = unclear(quantities);
   std::vector<Finding> found;
   for (const Rule& rule : bottleneck_rules()) {

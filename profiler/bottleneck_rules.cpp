@@ -130,7 +130,7 @@ constexpr Rule kRules[] = {
   {"local_memory", "registers that spill to local memory, or arrays that live there",
    "kernel/spill_bytes",
    [](Q q) {
-     if (!q.has("local/sectors")) return q["kernel/spill_bytes"] > 0;
+     if (q["kernel/spill_bytes"] > 0 && !q.has("stall/all")) return true;  // PTX does not show spills
      return q["local/share"] >= 20 && memory_counts(q);
    },
    [](Q q) {
@@ -284,13 +284,13 @@ constexpr Rule kRules[] = {
    "global/bytes_per_thread global/sectors_per_request",
    [](Q q) {
      if (scattered_loads(q)) return false;
-     const bool many = q.has("inst/narrow_share") ? q["inst/narrow_share"] >= 60 && q["inst/memory_share"] >= 10 : q["global/bytes_per_thread"] <= 2.5;
+     const bool many = q["inst/memory_share"] >= 10 && !(q["inst/narrow_share"] < 60);
      const bool words = q["inst/word_share"] >= 80 && q["inst/memory_share"] >= 20 && std::max(q["pipe/lsu"], q["issue/active"]) >= kWaiting;
      return ((many && q["global/bytes_per_thread"] <= 2.5) || words) && !(q["dram/throughput"] >= kSaturated && q.has("stall/all"));
    },
    [](Q q) {
      const double kept = std::min(1.0, q["global/bytes_per_thread"] / 16);
-     const double memory_share = q.has("inst/memory_share") ? q["inst/memory_share"] / 100 : 0.5;
+     const double memory_share = q["inst/memory_share"] / 100;
      return q.speedup({{"load_store", kept}, {"issue", 1 - memory_share * (1 - kept)}, {"integer", kept}, {"l1", std::min(1.0, kept * 4)}, {"l2", std::min(1.0, kept * 4)}},
                       {"long_scoreboard", "lg_throttle", "drain"}, 1 - kept);
    },

@@ -91,7 +91,7 @@ constexpr MetricInfo kCatalog[] = {
     {"inst/thread/convert", "sm__sass_thread_inst_executed_op_conversion_pred_on.sum", "instructions", "threads': conversions", standard},
     {"inst/thread/control", "sm__sass_thread_inst_executed_op_control_pred_on.sum", "instructions", "threads': branches", standard},
     {"inst/thread/memory", "sm__sass_thread_inst_executed_op_memory_pred_on.sum", "instructions", "threads': loads, stores, atomics", standard},
-    {"inst/thread/bit", "sm__sass_thread_inst_executed_op_bit_pred_on.sum", "instructions", "threads': shifts and logic", full},
+    {"inst/thread/bit", "sm__sass_thread_inst_executed_op_bit_pred_on.sum", "instructions", "threads': shifts and logic", standard},
     {"inst/thread/communication", "sm__sass_thread_inst_executed_op_inter_thread_communication_pred_on.sum", "instructions", "threads': shuffles, votes", full},
     {"inst/thread/misc", "sm__sass_thread_inst_executed_op_misc_pred_on.sum", "instructions", "threads': moves and the rest", full},
     {"inst/tensor", "sm__inst_executed_pipe_tensor.sum", "instructions", "that warps executed on matrix units", full},

@@ -88,6 +88,7 @@ Json unit_json(const UnitUse& use) {
 Json launch_analysis_json(const Analysis& analysis) {
   Json json = finding_json(analysis.bottleneck);
   json["kernel"] = analysis.kernel;
+  json["basis"] = analysis.basis;
   json["others"] = Json::array();
   for (const Finding& finding : analysis.others) json["others"].push_back(finding_json(finding));
   json["units"] = Json::array();

@@ -162,10 +162,15 @@ std::string at_most(double bound) {
   return bound > 1.005 ? fmt::format("at most {:.2f} times faster", bound) : "nothing to gain that way";
 }
 
+std::string_view caution(const Analysis& analysis) {
+  if (!analysis.bottleneck.sure) return " (a guess from the compiler's facts: nothing was measured)";
+  return analysis.basis == "counts" ? " (by exact counts: what has most to do, as no GPU ran it)" : "";
+}
+
 std::string verdict(const Analysis& analysis) {
   const Finding& named = analysis.bottleneck;
   std::string text = fmt::format("\n bottleneck: {} - {}{}\n  {}\n", named.name, named.title,
-                                 named.sure ? "" : " (a guess: nothing was measured)", named.evidence);
+                                 caution(analysis), named.evidence);
   if (named.name != "unclear")
     text += fmt::format("  without it {}; source: {}\n", at_most(named.at_most), named.source);
   for (const Advice& advice : named.remedies)

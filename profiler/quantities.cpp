@@ -96,6 +96,8 @@ double Quantities::operator[](std::string_view name) const {
   return found == values_.end() ? kNothing : found->second;
 }
 
+double Quantities::or_zero(std::string_view name) const { return has(name) ? (*this)[name] : 0; }
+
 bool Quantities::has(std::string_view name) const { return values_.contains(name); }
 
 void Quantities::add_launch(const AnalysisInput& input) {
@@ -138,14 +140,18 @@ void Quantities::add_memory() {
   const double bytes = q["global/bytes"];
   const double least =
       has("global/least_sectors") ? q["global/least_sectors"] : bytes / kSectorBytes;  // CUPTI knows no least
-  add("global/sector_use", std::min(100.0, 100 * least / sectors));
+  add("global/sector_use", std::min(100 * least / sectors, 100.0));
   add("global/sectors_per_request", sectors / requests);
   add("global/least_sectors_per_request", least / requests);
-  add("global/bytes_per_thread", bytes / requests / kWarpThreads);
+  const double lanes = has("inst/thread/global_load") || has("inst/thread/global_store")
+                           ? or_zero("inst/thread/global_load") + or_zero("inst/thread/global_store")
+                           : requests * kWarpThreads;
+  add("global/bytes_per_thread", bytes / lanes);
+  add("inst/memory_share", 100 * lanes / q["inst/thread"]);  // CUPTI's own count replaces it
   for (const std::string kind : {"load", "store"}) {
     const std::string prefix = "global/" + kind + "_";
     const double touched = q[prefix + "sectors"];
-    add(prefix + "sector_use", std::min(100.0, 100 * q[prefix + "bytes"] / (kSectorBytes * touched)));
+    add(prefix + "sector_use", std::min(100 * q[prefix + "bytes"] / (kSectorBytes * touched), 100.0));
     add(prefix + "sectors_per_request", touched / q[prefix + "requests"]);
   }
   const bool apart = has("global/load_sector_use");
@@ -154,12 +160,12 @@ void Quantities::add_memory() {
   add("shared/conflict_share", 100 * q["shared/bank_conflicts"] / q["shared/wavefronts"]);
   add("shared/wavefronts_per_request", q["shared/wavefronts"] / q["shared/requests"]);
   const double local = q["local/sectors"];
-  add("local/share", 100 * local / (local + (has("global/sectors") ? sectors : 0)));
+  add("local/share", 100 * local / (local + or_zero("global/sectors")));
   add("dram/bytes", q["dram/bytes_read"] + q["dram/bytes_written"]);
   add("dram/excess", q["dram/bytes"] / q["work/bytes"]);
   add("dram/gbps", q["dram/bytes"] / q["time/duration"]);
-  const double atomics = q["atomic/global_requests"] + q["atomic/global_reductions"];
-  add("atomic/requests", atomics + (has("atomic/shared_requests") ? q["atomic/shared_requests"] : 0));
+  add("atomic/requests",
+      q["atomic/global_requests"] + q["atomic/global_reductions"] + or_zero("atomic/shared_requests"));
   add("atomic/any", has("atomic/operations") ? q["atomic/operations"] : q["atomic/requests"]);
   add("atomic/conflict_share", 100 * q["atomic/conflicts"] / q["atomic/operations"]);
 }
@@ -167,7 +173,7 @@ void Quantities::add_memory() {
 void Quantities::add_instructions() {
   const Quantities& q = *this;
   if (!has("inst/active_threads")) add("inst/active_threads", q["inst/thread"] / q["inst/warp"]);
-  add("inst/integer_share", 100 * q["inst/thread/integer"] / q["inst/thread"]);
+  add("inst/integer_share", 100 * (q["inst/thread/integer"] + or_zero("inst/thread/bit")) / q["inst/thread"]);
   double narrow = 0, all = 0;
   for (const int bits : {8, 16, 32, 64, 128}) {
     const double count = q["inst/memory_" + std::to_string(bits) + "b"];
@@ -177,7 +183,7 @@ void Quantities::add_instructions() {
   add("inst/memory", all);
   add("inst/narrow_share", 100 * narrow / all);
   add("inst/word_share", 100 * (narrow + q["inst/memory_32b"]) / all);
-  add("inst/memory_share", 100 * all / q["inst/warp"]);
+  if (all > 0) add("inst/memory_share", 100 * all / q["inst/warp"]);
   add("atomic/share", 100 * q["atomic/requests"] / q["inst/memory"]);
   // Means over SMs against the one that worked longest: time in which others had nothing left.
   add("time/idle_share", 100 * (1 - q["time/active_cycles"] / q["time/active_cycles_max"]));
@@ -203,9 +209,8 @@ void Quantities::add_counted_shares(const AnalysisInput& input) {
   for (const CountedRate& rate : kCountedRates) {
     clocks[std::string(rate.share)] = (*this)[rate.count] / rate.a_clock;
   }
-  const double local = has("local/sectors") ? (*this)["local/sectors"] : 0;
-  clocks["dram/throughput"] =
-      kSectorBytes * ((*this)["global/sectors"] + local) / memory_bytes_a_clock(input.device);
+  clocks["dram/throughput"] = kSectorBytes * (or_zero("global/sectors") + or_zero("local/sectors")) /
+                              memory_bytes_a_clock(input.device);
   double flops = 0;
   for (const auto& [name, value] : values_) flops += name.starts_with("flop/tensor/") ? value : 0;
   const int tensor_rate = peak_operations_per_clock(input.device.arch, DType::float16);

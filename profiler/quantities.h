@@ -75,6 +75,7 @@ class Quantities {
                                std::initializer_list<std::string_view> reasons = {}, double gone = 1) const;
 
  private:
+  [[nodiscard]] double or_zero(std::string_view name) const;
   void add(const std::string& name, double value);
   void add_launch(const AnalysisInput& input);
   void add_memory();
