@@ -34,8 +34,8 @@ struct Finding {
 
 struct Analysis {
   std::string kernel;
-  std::string basis;            ///< "counters" of a GPU, exact "counts" of the CPU device, or the compiler's "facts"
-  Finding bottleneck;                          ///< name "unclear" where no rule holds
+  std::string basis;   ///< "counters" of a GPU, exact "counts" of the CPU device, or the compiler's "facts"
+  Finding bottleneck;  ///< name "unclear" where no rule holds
   std::vector<Finding> others;                 ///< further rules that hold, greatest gain first
   std::vector<UnitUse> units;                  ///< those that are known, busiest first
   std::optional<double> times_speed_of_light;  ///< the measured time over the least possible

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/metric_catalog.h"
 
-#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <catch2/catch.hpp>
 #include <set>
+
+#include "core/file.h"
+#include "profiler/bottleneck_rules.h"
 
 using namespace ak::profiler;
 
@@ -53,4 +57,20 @@ TEST_CASE("a misspelt metric is refused with the nearest name") {
         std::string::npos);
   CHECK_FALSE(parse_metrics(""));
   CHECK(parse_metrics("standart").error().message.find("did you mean 'standard'?") != std::string::npos);
+}
+
+// docs/profiling.md shows both tables; what is printed here on failure is to be pasted there.
+TEST_CASE("the documentation lists every metric and every rule") {
+  const std::string page = ak::read_file(AK_DOCS "/profiling.md");
+  std::string metrics;
+  for (const MetricInfo& metric : catalog()) {
+    metrics += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", metric.name, metric.unit, metric.meaning,
+                           to_string(metric.set), metric.cupti);
+  }
+  std::string rules;
+  for (const Rule& rule : bottleneck_rules()) {
+    rules += fmt::format("| `{}` | {} | {} |\n", rule.name, rule.title, rule.source);
+  }
+  CHECK(page.find(metrics) != std::string::npos);
+  CHECK(page.find(rules) != std::string::npos);
 }

@@ -78,9 +78,9 @@ TEST_CASE("kernels with a bottleneck are right on the CPU device, which names it
 
 TEST_CASE("an honest template is not told to repair its accesses") {
   Sandbox sandbox;
-  const Json row{{"file", "../../templates/transpose/transpose_tiles.cu"},
-                 {"algorithm", "transpose"},
-                 {"emulator_shape", "R=256,C=256"}};
+  const Json row{{"file", "../../templates/vector_add/vector_add.cu"},
+                 {"algorithm", "vector_add"},
+                 {"emulator_shape", "N=16384"}};
   const Analysis analysis = analyze(counted(row, evaluate(row, sandbox)));
   CHECK(find_rule(analysis.bottleneck.name)->kind == RuleKind::limit);
 }
