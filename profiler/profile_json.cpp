@@ -116,10 +116,9 @@ Json profile_json(const Profile& profile, std::span<const ProfiledLaunch> launch
                     {"lines", lines_json(seen.lines)},
                     {"facts", facts_json(launch.input)}});
   }
-  return {{"workload", profile.workload},
-          {"method", profile.method},
-          {"degradation", profile.degradation},
-          {"launches", list}};
+  Json json = to_json(profile);
+  json["launches"] = std::move(list);
+  return json;
 }
 
 AnalysisInput input_from_json(const Json& launch, const std::string& method) {

@@ -15,7 +15,7 @@ struct ProfiledLaunch {
   Analysis analysis;
 };
 
-/// {"workload", "method", "degradation", "launches": [{"kernel", "metrics", "lines", "facts"}]}: all that an
+/// to_json(profile) with "facts" in each of its "launches", which are those of `launches`: all that an
 /// analysis needs, so that it can be made again from the file.
 [[nodiscard]] Json profile_json(const Profile& profile, std::span<const ProfiledLaunch> launches);
 /// What an analysis takes, out of one of "launches" above. What is not there stays unknown.

@@ -256,7 +256,7 @@ std::string render_profile(const Profile& profile, std::span<const ProfiledLaunc
                            std::string_view source) {
   std::string text = fmt::format("profile of {} ({})\n", profile.workload,
                                  profile.method.empty() ? "nothing was measured" : profile.method);
-  if (!profile.degradation.empty()) text += fmt::format("note: {}\n", profile.degradation);
+  for (const std::string& note : profile.degradation) text += fmt::format("note: {}\n", note);
   const ProfiledLaunch* most = longest(launches);
   if (most != nullptr && most->analysis.times_speed_of_light) {
     text += fmt::format("{:.2f} us, {:.2f} times the least possible ({})\n", *most->input.time_ns / 1e3,

@@ -302,7 +302,11 @@ TEST_CASE("an input of an analysis survives its JSON") {
   for (const Case& one : kCases) {
     ProfiledLaunch launch{input_of(one), {}};
     launch.input.launch.lines = {{12, {{"barrier", 7}}}};
-    const Json json = profile_json({"w", "cupti", {}, ""}, std::span(&launch, 1));
+    Profile profile;
+    profile.workload = "w";
+    profile.method = "cupti";
+    const Json json = profile_json(profile, std::span(&launch, 1));
+    CHECK(json["workload"] == "w");
     const AnalysisInput again = input_from_json(json["launches"][0], "cupti");
     CHECK(analyze(again).bottleneck.name == one.expected);
     CHECK(again.launch.lines.size() == 1);

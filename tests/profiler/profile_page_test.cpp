@@ -52,7 +52,7 @@ TEST_CASE("a page shows units, memory, occupancy, waiting, hot lines, the bottle
   Profile profile;
   profile.workload = "r8192";
   profile.method = "cupti";
-  profile.degradation = "clocks were not fixed";
+  profile.degradation = {"clocks were not fixed"};
   CHECK(render_profile(profile, std::span(&launch, 1), kSource) == golden("page.txt"));
 }
 
