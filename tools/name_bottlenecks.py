@@ -61,7 +61,7 @@ def main():
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--program", required=True)
     parser.add_argument("--only", default="")
-    parser.add_argument("flags", nargs="*")
+    parser.add_argument("flags", nargs=argparse.REMAINDER, help="of alphakernel profile")
     options = parser.parse_args()
     rows = [row for row in json.loads((SUITE / "suite.json").read_text()) if options.only in row["file"]]
     lines, recorded = [], []

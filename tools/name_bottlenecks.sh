@@ -10,5 +10,5 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 output=${1:?usage: tools/name_bottlenecks.sh OUTPUT_FOLDER [FLAGS OF alphakernel profile ...]}
 shift
 mkdir -p "$output"
-exec python3 "$root/tools/name_bottlenecks.py" "$output" --program "${AK:-$root/build/release/bin/alphakernel}" \
-  --only "${ONLY:-}" -- "$@"
+exec python3 "$root/tools/name_bottlenecks.py" --program "${AK:-$root/build/release/bin/alphakernel}" \
+  --only "${ONLY:-}" "$output" "$@"
