@@ -10,5 +10,6 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 output=${1:?usage: tools/name_bottlenecks.sh OUTPUT_FOLDER [FLAGS OF alphakernel profile ...]}
 shift
 mkdir -p "$output"
+export ALPHAKERNEL_DB=$output/profiles.db
 exec python3 "$root/tools/name_bottlenecks.py" --program "${AK:-$root/build/release/bin/alphakernel}" \
   --only "${ONLY:-}" "$output" "$@"
