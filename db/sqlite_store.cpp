@@ -511,22 +511,40 @@ void SqliteStore::metric_rows(RowId evaluation, const EvaluationRecord& record, 
   for (const Measurement& m : record.result->measurements) {
     if (m.role != MeasurementRole::candidate) continue;
     const RowId workload = workload_of(m.workload, record, session);
-    for (const auto& [name, value] : m.counts) {
-      const Uid uid = random_uid();
-      connection_
-          .prepare(
-              "INSERT INTO metrics (uid, evaluation_id, workload_id, kernel, name, unit, value) VALUES "
-              "(?,?,?,?,?,?,?)")
-          .bind(1, Blob(uid))
-          .bind(2, evaluation)
-          .bind(3, workload)
-          .bind(4, "")
-          .bind(5, name)
-          .bind(6, unit_of_count(name))
-          .bind(7, static_cast<double>(value))
-          .run();
+    for (const auto& [name, value] : m.counts)
+      metric_row(
+          evaluation, workload,
+          {.kernel = "", .name = name, .unit = unit_of_count(name), .value = static_cast<double>(value)});
+  }
+  for (const Profile& profile : record.result->profiles) {
+    const RowId workload = workload_of(profile.workload, record, session);
+    for (const LaunchProfile& launch : profile.launches) {
+      for (const auto& [name, value] : launch.metrics) {
+        const auto unit = profile.units.find(name);
+        metric_row(evaluation, workload,
+                   {.kernel = launch.kernel,
+                    .name = name,
+                    .unit = unit == profile.units.end() ? std::string_view() : unit->second,
+                    .value = value});
+      }
     }
   }
+}
+
+void SqliteStore::metric_row(RowId evaluation, RowId workload, const MetricRow& row) {
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO metrics (uid, evaluation_id, workload_id, kernel, name, unit, value) VALUES "
+          "(?,?,?,?,?,?,?)")
+      .bind(1, Blob(uid))
+      .bind(2, evaluation)
+      .bind(3, workload)
+      .bind(4, row.kernel)
+      .bind(5, row.name)
+      .bind(6, row.unit)
+      .bind(7, row.value)
+      .run();
 }
 
 StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {

@@ -47,6 +47,11 @@ class SqliteStore final : public VariantStore, public AuditStore {
   void kernel_rows(RowId build, const EvaluationRecord& record);
   void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
+  struct MetricRow {
+    std::string_view kernel, name, unit;
+    double value = 0;
+  };
+  void metric_row(RowId evaluation, RowId workload, const MetricRow& row);
   void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void finding_row(RowId audit, const AuditFinding& finding);
   /// Ends the sessions whose process did not: "interrupted".

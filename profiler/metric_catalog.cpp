@@ -182,4 +182,18 @@ Result<std::vector<const MetricInfo*>> parse_metrics(std::string_view text) {
   return metrics;
 }
 
+Profile named(Profile profile) {
+  for (LaunchProfile& launch : profile.launches) {
+    Metrics metrics;
+    for (const auto& [name, value] : launch.metrics) {
+      const MetricInfo* known = find_metric(name);
+      const std::string ours(known == nullptr ? name : known->name);
+      metrics[ours] = value;
+      if (known != nullptr) profile.units[ours] = known->unit;
+    }
+    launch.metrics = std::move(metrics);
+  }
+  return profile;
+}
+
 }  // namespace ak::profiler

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/profile.h"
 #include "core/result.h"
 
 namespace ak::profiler {
@@ -34,6 +35,10 @@ struct MetricInfo {
 
 /// By our name or CUPTI's; nullptr when neither is known.
 [[nodiscard]] const MetricInfo* find_metric(std::string_view name);
+
+/// The profile with its metrics under our names, and their units. What is not in the catalogue keeps its
+/// name.
+[[nodiscard]] Profile named(Profile profile);
 
 /// "quick", "standard", "full", or names (ours or CUPTI's) between commas, each once in the order given. An
 /// unknown name is an error that suggests the nearest.

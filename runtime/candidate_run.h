@@ -40,8 +40,6 @@ class CandidateRun {
   [[nodiscard]] std::optional<Outcome> enqueue() const {
     return library_ ? library_->enqueue(addresses_, bench_->stream) : plan_->enqueue(bench_->stream);
   }
-  /// Null for a library's call.
-  [[nodiscard]] const PreparedPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
   /// Tells the parent that the candidate runs now, and how long that may take.
   void report_run() const;
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is

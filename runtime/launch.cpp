@@ -347,24 +347,16 @@ Result<PreparedPlan, Outcome> PreparedPlan::prepare(const ResolvedPlan& plan, co
   return prepared;
 }
 
-std::optional<Outcome> PreparedPlan::enqueue(CUstream stream, const AroundLaunch& around) const {
+std::optional<Outcome> PreparedPlan::enqueue(CUstream stream) const {
   for (const BufferView& workspace : zeroed_) {
     check(driver().cuMemsetD8Async(workspace.address, 0, workspace.bytes, stream), "zeroing workspace");
   }
-  for (std::size_t i = 0; i < launches_.size(); ++i) {
-    const Launch& launch = launches_[i];
-    const auto enqueue_it = [&] { return launch_one(launch, stream); };
-    const CUresult result = around ? around(i, enqueue_it) : enqueue_it();
+  for (const Launch& launch : launches_) {
+    const CUresult result = launch_one(launch, stream);
     if (result != CUDA_SUCCESS && gate_enabled(Gate::launch_errors))
       return outcome_of(result, StageId::check, launch.kernel);
   }
   return std::nullopt;
-}
-
-std::vector<std::string> PreparedPlan::kernels() const {
-  std::vector<std::string> names;
-  for (const Launch& launch : launches_) names.push_back(launch.kernel);
-  return names;
 }
 
 std::string PreparedPlan::kernel_list() const {

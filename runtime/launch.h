@@ -49,9 +49,6 @@ class ProgramLoader {
   std::optional<LoadedImage> loaded_;
 };
 
-/// Does what it wants around launch number `index` of a sequence, and the launch itself by calling it.
-using AroundLaunch = std::function<CUresult(std::size_t index, const std::function<CUresult()>& launch)>;
-
 /// A resolved plan bound to functions and addresses: ready to be enqueued any number of times.
 /// The image and the memory behind the addresses must outlive it.
 class PreparedPlan {
@@ -65,9 +62,8 @@ class PreparedPlan {
 
   /// Enqueues the whole sequence, zeroing workspace first where the plan says so. Errors: launch_error or
   /// resource_exceeded, naming the kernel.
-  [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream, const AroundLaunch& around = nullptr) const;
+  [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream) const;
 
-  [[nodiscard]] std::vector<std::string> kernels() const;  ///< of its launches, in order
   [[nodiscard]] std::size_t launch_count() const noexcept { return launches_.size(); }
   [[nodiscard]] const std::string& first_kernel() const { return launches_.front().kernel; }
   [[nodiscard]] std::string kernel_list() const;

@@ -12,11 +12,12 @@ namespace ak::runtime {
 /// A launch sequence that a profiler calls as often as it needs passes.
 struct ProfiledCall {
   std::vector<std::string> kernels;  ///< of its launches, in order
-  const KernelImage& image;          ///< what they were loaded from
+  const KernelImage& image;          ///< what they are loaded from
+  std::function<void()> load;        ///< loads the program anew; has been called once
   /// What a call has to find: inputs and outputs restored, cold caches. Waits. Throws CudaError.
   std::function<void()> prepare;
-  /// Enqueues the launches, each through `around`, and waits. Throws CudaError.
-  std::function<void(const AroundLaunch& around)> run;
+  /// Makes the launches, and waits. Throws CudaError.
+  std::function<void()> run;
 };
 
 /// Watches launches with hardware counters. profiler implements it; runtime, which owns the device, does not
@@ -27,6 +28,9 @@ class LaunchProfiler {
   /// Never throws for what the hardware, the driver or other profilers refuse: the answer's degradation says
   /// what. Throws CudaError for what the call does. The context must be current.
   [[nodiscard]] virtual Profile profile(const ProfileWish& wish, const ProfiledCall& call) = 0;
+  /// Lets go of the hardware: before anything is timed. Taking hold again costs the next profile some 140 ms
+  /// (CUPTI 13.0 on an H200).
+  virtual void release() = 0;
 };
 
 }  // namespace ak::runtime

@@ -84,13 +84,14 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
         answer.outcome = std::move(*failed);
       return answer;
     }
-    ProgramLoader program(task.image, "the candidate's program");
     if (task.profile) {
       stage = StageId::profile;
       lock_.take(DeviceLock::Turn::alone, report_waiting);
-      profile_all(task, *task.profile, program, answer);
+      profile_all(task, *task.profile, answer);
       return answer;
     }
+    if (profiler_) profiler_->release();
+    ProgramLoader program(task.image, "the candidate's program");
     if (task.rival.image.empty()) check_all(task, program, answer);
     answer.check_ms = milliseconds_since(start);
     answer.reference_ms = store_.take_making_ms();
@@ -200,8 +201,7 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
   if (baseline && timer_) time_libraries(task, answer);
 }
 
-void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish, ProgramLoader& program,
-                                 DeviceAnswer& answer) {
+void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer) {
   if (!timer_ || make_profiler_ == nullptr) {
     answer.outcome = {.status = Status::unsupported,
                       .stage = StageId::profile,
@@ -213,11 +213,12 @@ void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish
   if (!profiler_) profiler_ = make_profiler_(context_.ordinal());
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
-    const WorkloadLayout& layout = problem_.workload(one.workload);
-    const TimingTarget profiled = target(layout, one.plan, program.load(), MeasurementRole::candidate);
-    auto profile =
-        profile_workload(bench_, store_, *timer_, *profiler_,
-                         {.target = profiled, .image = task.image, .wish = wish, .seed = task.seed});
+    auto profile = profile_workload(bench_, store_, *timer_, *profiler_,
+                                    {.workload = problem_.workload(one.workload),
+                                     .plan = one.plan,
+                                     .image = task.image,
+                                     .wish = wish,
+                                     .seed = task.seed});
     if (!profile) {
       answer.outcome = profile.error();
       return;

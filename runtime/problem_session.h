@@ -28,8 +28,7 @@ class ProblemSession {
   void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
-  void profile_all(const DeviceTask& task, const ProfileWish& wish, ProgramLoader& program,
-                   DeviceAnswer& answer);
+  void profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer);
   [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
                                     const LoadedImage& image, MeasurementRole role);
   void time_libraries(const DeviceTask& task, DeviceAnswer& answer);

@@ -9,6 +9,7 @@ std::span<const Verb> verbs() {
   static constexpr std::array kVerbs{
       Verb{"generate", "find a fast, verified kernel for an algorithm (also: generate_kernel)", run_generate},
       Verb{"evaluate", "build, check and time one kernel file", run_evaluate},
+      Verb{"profile", "say what limits a kernel, with hardware counters and hot lines", run_profile},
       Verb{"problem", "make and check a problem folder for your own kernel", run_problem},
       Verb{"experiment", "run an experiment from its manifest, or list them", run_experiment},
       Verb{"selfcheck", "try known cheats and the shipped templates on this machine", run_selfcheck},

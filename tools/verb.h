@@ -19,6 +19,7 @@ struct Verb {
 
 int run_generate(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
+int run_profile(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
 int run_experiment(const Arguments& arguments);
 int run_selfcheck(const Arguments& arguments);

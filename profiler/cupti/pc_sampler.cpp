@@ -40,23 +40,12 @@ class SampleBuffer {
     data_.collectNumPcs = kMostPcs;
     data_.pPcData = pcs_.data();
   }
-  ~SampleBuffer() { clear(); }
-  SampleBuffer(const SampleBuffer&) = delete;
-  SampleBuffer& operator=(const SampleBuffer&) = delete;
-
   [[nodiscard]] CUpti_PCSamplingData* data() { return &data_; }
   [[nodiscard]] std::span<const CUpti_PCSamplingPCData> pcs() const {
     return {pcs_.data(), data_.totalNumPcs};
   }
-  /// Names belong to the caller, and records of one function share one.
-  void clear() {
-    std::vector<char*> names;
-    for (std::size_t i = 0; i < data_.totalNumPcs; ++i) names.push_back(pcs_[i].functionName);
-    std::ranges::sort(names);
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    for (char* name : names) std::free(name);
-    data_.totalNumPcs = 0;
-  }
+  /// The functions' names are left alone: CUPTI hands the same text out again, and freeing it aborted later.
+  void clear() { data_.totalNumPcs = 0; }
 
  private:
   std::vector<CUpti_PCSamplingPCData> pcs_;
@@ -214,15 +203,16 @@ std::uint64_t add(const SampleBuffer& buffer, const std::map<std::uint32_t, std:
 void PcSampler::sample(const runtime::ProfiledCall& call, Profile& profile) {
   const Sampling sampling(api_, context_);
   const auto reasons = sampling.reasons();
-  SampleBuffer buffer(reasons.size());
-  sampling.configure(buffer);
+  SampleBuffer kept(reasons.size()), buffer(reasons.size());
+  sampling.configure(kept);
+  call.load();  // only of programs that are loaded from now on CUPTI knows the functions
   LineMap line_map(api_, call.image);
   LinesOfKernels found;
   std::uint64_t samples = 0;
   for (int round = 0; round < kMostRounds && samples < kEnoughSamples; ++round) {
     call.prepare();
     sampling.start();
-    call.run(nullptr);
+    call.run();
     sampling.stop();
     do {
       buffer.clear();

@@ -54,8 +54,10 @@ std::vector<std::uint8_t> availability_of(const CuptiApi& api, CUcontext context
   return image;
 }
 
+}  // namespace
+
 /// The counters of a context, held while it lives.
-class Session {
+class RangeProfiler::Session {
  public:
   Session(const CuptiApi& api, CUcontext context) : api_(api) {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, params);
@@ -97,8 +99,8 @@ class Session {
     params.pConfig = configuration.data();
     params.counterDataImageSize = counters.size();
     params.pCounterDataImage = counters.data();
-    params.range = CUPTI_UserRange;
-    params.replayMode = CUPTI_UserReplay;
+    params.range = CUPTI_AutoRange;
+    params.replayMode = CUPTI_KernelReplay;
     params.maxRangesPerPass = ranges;
     params.numNestingLevels = params.minNestingLevel = params.targetNestingLevel = 1;  // ranges do not nest
     check(api_, api_.cuptiRangeProfilerSetConfig(&params), "setting the counters up");
@@ -107,25 +109,12 @@ class Session {
   void start() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, params);
     params.pRangeProfilerObject = object_;
-    check(api_, api_.cuptiRangeProfilerStart(&params), "starting a pass");
+    check(api_, api_.cuptiRangeProfilerStart(&params), "starting to count");
   }
-  /// True when there is no further pass.
-  [[nodiscard]] bool stop() const {
+  void stop() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, params);
     params.pRangeProfilerObject = object_;
-    check(api_, api_.cuptiRangeProfilerStop(&params), "ending a pass");
-    return params.isAllPassSubmitted != 0;
-  }
-  void push(const std::string& name) const {
-    AK_CUPTI_PARAMS(CUpti_RangeProfiler_PushRange_Params, params);
-    params.pRangeProfilerObject = object_;
-    params.pRangeName = name.c_str();
-    check(api_, api_.cuptiRangeProfilerPushRange(&params), "beginning a range");
-  }
-  void pop() const {
-    AK_CUPTI_PARAMS(CUpti_RangeProfiler_PopRange_Params, params);
-    params.pRangeProfilerObject = object_;
-    check(api_, api_.cuptiRangeProfilerPopRange(&params), "ending a range");
+    check(api_, api_.cuptiRangeProfilerStop(&params), "ending to count");
   }
   void decode() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, params);
@@ -139,23 +128,14 @@ class Session {
     check(api_, api_.cuptiRangeProfilerGetCounterDataInfo(&params), "counting ranges");
     return params.numTotalRanges;
   }
-  /// Number of the launch that a range was around.
-  [[nodiscard]] std::size_t launch_of(const std::vector<std::uint8_t>& counters, std::size_t range) const {
-    AK_CUPTI_PARAMS(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, params);
-    params.pCounterDataImage = counters.data();
-    params.counterDataImageSize = counters.size();
-    params.rangeIndex = range;
-    params.rangeDelimiter = "/";
-    check(api_, api_.cuptiRangeProfilerCounterDataGetRangeInfo(&params), "naming a range");
-    return std::stoul(params.rangeName);
-  }
 
  private:
   const CuptiApi& api_;
   CUpti_RangeProfiler_Object* object_ = nullptr;
 };
 
-}  // namespace
+RangeProfiler::~RangeProfiler() = default;
+void RangeProfiler::release() { session_.reset(); }
 
 RangeProfiler::RangeProfiler(const CuptiApi& api, CUcontext context, int ordinal)
     : api_(api), context_(context) {
@@ -179,30 +159,37 @@ void RangeProfiler::measure(const std::vector<std::string>& metrics, const runti
   if (!prepared.missing.empty())
     profile.degradation.push_back(fmt::format("this chip has no {}", fmt::join(prepared.missing, ", ")));
   if (prepared.metrics.empty()) return;
-  const std::size_t launches = call.kernels.size();
-  const Session session(api_, context_);
-  std::vector<std::uint8_t> counters = session.make_counters(prepared.metrics, launches);
-  session.configure(prepared.configuration, counters, launches);
-  profile.setup_ms += milliseconds_since(begin);
-  const auto collecting = steady_clock::now();
-  for (bool done = false; !done; ++profile.passes) {
-    call.prepare();
-    session.start();
-    call.run([&](std::size_t index, const std::function<CUresult()>& launch) {
-      session.push(std::to_string(index));
-      const CUresult result = launch();
-      session.pop();
-      return result;
-    });
-    done = session.stop();
+  profile.passes = host_->passes(prepared.configuration);
+  try {
+    if (!session_) session_ = std::make_unique<Session>(api_, context_);
+    counters_ = session_->make_counters(prepared.metrics, call.kernels.size());
+    session_->configure(prepared.configuration, counters_, call.kernels.size());
+    profile.setup_ms += milliseconds_since(begin);
+    collect(prepared, call, profile);
+  } catch (...) {
+    release();  // it may be in the midst of counting
+    throw;
   }
-  session.decode();
-  for (std::size_t range = 0; range < session.ranges_in(counters); ++range) {
-    const std::size_t launch = session.launch_of(counters, range);
-    AK_ASSERT(launch < launches, "a range has the number of its launch");
-    profile.launches[launch].metrics = host_->evaluate(counters, range, prepared.metrics);
+}
+
+void RangeProfiler::collect(const Prepared& prepared, const runtime::ProfiledCall& call, Profile& profile) {
+  call.prepare();
+  const auto begin = steady_clock::now();
+  session_->start();
+  const double started_ms = milliseconds_since(begin);
+  call.run();
+  session_->stop();
+  session_->decode();
+  const std::size_t launches = call.kernels.size(), found = session_->ranges_in(counters_);
+  if (found != launches) {
+    profile.degradation.push_back(fmt::format("no counters: {} launches were seen, not {}", found, launches));
+    return;
   }
-  profile.collect_ms += milliseconds_since(collecting);
+  for (std::size_t i = 0; i < launches; ++i)
+    profile.launches[i].metrics = host_->evaluate(counters_, i, prepared.metrics);
+  // Starting takes hold of the hardware the first time.
+  profile.setup_ms += started_ms;
+  profile.collect_ms += milliseconds_since(begin) - started_ms;
 }
 
 }  // namespace ak::profiler

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "profiler/cupti/metric_host.h"
@@ -8,30 +9,41 @@
 
 namespace ak::profiler {
 
-/// Hardware counters of the launches of a sequence, each a range of its own. The sequence is run again for
-/// every pass, on memory that the caller restores and with cold caches: replaying single kernels, as CUPTI
-/// can, would save and restore memory for each and leave caches as the restoring left them. Counters are held
-/// only while a profile is taken, so times measured before and after are not touched. One thread.
+/// Hardware counters of every launch of a sequence, which is run once: CUPTI repeats each launch for as many
+/// passes as its counters need, and restores what it wrote in between (a range a kernel, kernel replay).
+/// Ranges of our own around launches took twice the kernel's time on an H200, at less than its clocks; these
+/// take its time. Counters are held from the first measure() to release(), since taking hold of them costs
+/// several passes' time. One thread.
 class RangeProfiler {
  public:
   /// Throws CuptiError: no rights, another profiler, a device that cannot.
   RangeProfiler(const CuptiApi& api, CUcontext context, int ordinal);
+  ~RangeProfiler();
+  RangeProfiler(const RangeProfiler&) = delete;
+  RangeProfiler& operator=(const RangeProfiler&) = delete;
 
   /// Fills the launches' metrics, passes, times, and what the chip does not have. Throws CuptiError;
   /// CudaError of the call.
   void measure(const std::vector<std::string>& metrics, const runtime::ProfiledCall& call, Profile& profile);
 
+  /// Gives the counters back until the next measure().
+  void release();
+
  private:
+  class Session;
   struct Prepared {
     std::vector<std::string> wanted, metrics, missing;
     std::vector<std::uint8_t> configuration;
   };
   const Prepared& prepare(const std::vector<std::string>& wanted);
+  void collect(const Prepared& prepared, const runtime::ProfiledCall& call, Profile& profile);
 
   const CuptiApi& api_;
   CUcontext context_;
   std::optional<MetricHost> host_;
-  std::optional<Prepared> prepared_;  ///< of the metrics asked for last
+  std::vector<std::uint8_t> counters_;  ///< values, which the session writes to
+  std::unique_ptr<Session> session_;    ///< while the counters are held
+  std::optional<Prepared> prepared_;    ///< of the metrics asked for last
 };
 
 }  // namespace ak::profiler

@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "core/candidate.h"
 #include "core/error.h"
-#include "core/file.h"
 #include "core/hash.h"
 #include "core/say.h"
 #include "db/database.h"
 #include "tools/assembler.h"
 #include "tools/command_line.h"
 #include "tools/counts_table.h"
+#include "tools/kernel_choice.h"
 #include "tools/problem_audits.h"
 #include "tools/run_files.h"
 
 namespace ak::tools {
 namespace {
-
-/// The kernel file among the arguments: the only one ending in .cu.
-std::string kernel_argument(const Arguments& arguments) {
-  for (const std::string& argument : arguments) {
-    if (argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-') return argument;
-  }
-  return "";
-}
-
-Params params_of(const LaunchPlan& plan) {
-  Params params;
-  if (!plan.params.is_object()) return params;
-  for (const auto& [name, value] : plan.params.items()) {
-    if (value.is_string()) params[name] = value.get<std::string>();
-    if (value.is_number_integer()) params[name] = value.get<std::int64_t>();
-    if (value.is_boolean()) params[name] = static_cast<std::int64_t>(value.get<bool>());
-  }
-  return params;
-}
 
 /// Built, checked and timed once; committed as a session of its own.
 EvaluationResult evaluate_once(const std::shared_ptr<const ProblemInstance>& problem,
@@ -95,27 +75,21 @@ int run_evaluate(const Arguments& arguments) {
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON");
 
-  std::optional<Candidate> candidate;
-  std::string made_for;
   const std::string path = kernel_argument(arguments);
-  if (!path.empty()) {
-    Result<Candidate> parsed = parse_candidate(path, read_file(path));
-    if (!parsed) fail(ExitCode::bad_input, "{}:{}: {}", path, parsed.error().line, parsed.error().message);
-    candidate = std::move(parsed).value();
-    made_for = candidate->plan.problem;
-  }
-  const ProblemFlags problem_flags(app, arguments, made_for);
+  std::optional<KernelChoice> kernel;
+  if (!path.empty()) kernel = kernel_of_file(path);
+  const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (!candidate) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
+  if (!kernel) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
   const Config config = load_config();
-  const auto problem = problem_flags.instance(params_of(candidate->plan));
+  const auto problem = problem_flags.instance(kernel->params);
   const Target target =
       choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.notice.empty()) say("note: {}\n", target.notice);
   const std::filesystem::path db_file = database_file(database, config);
   const bool audited = require_audit(*problem, unaudited, config, db_file);
   const EvaluationResult result =
-      evaluate_once(problem, *candidate, target, config, db_file,
+      evaluate_once(problem, kernel->candidate, target, config, db_file,
                     fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")), audited);
   if (json) {
     fmt::print("{}\n", evaluation_json(result).dump());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/launch_profiler.h"
+#include "profiler/cupti_profiler.h"
 #include "runtime/worker_main.h"
 
 #include "tools/verb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/launch_profiler.h"
+#include "profiler/cupti_profiler.h"
 
 #include "profiler/cupti/pc_sampler.h"
 #include "profiler/cupti/range_profiler.h"
@@ -21,7 +21,6 @@ class CuptiProfiler final : public runtime::LaunchProfiler {
       profile.degradation.push_back(loaded.error().message);
       return profile;
     }
-    // One after the other: the two cannot be on at the same time.
     const CuptiApi& api = **loaded;
     if (!wish.metrics.empty()) {
       attempt("no counters", profile, [&] {
@@ -29,9 +28,15 @@ class CuptiProfiler final : public runtime::LaunchProfiler {
         ranges_->measure(wish.metrics, call, profile);
       });
     }
-    if (wish.sample_lines)
+    if (wish.sample_lines) {
+      release();  // the two cannot be on at the same time
       attempt("no samples", profile, [&] { PcSampler(api, context_).sample(call, profile); });
+    }
     return profile;
+  }
+
+  void release() override {
+    if (ranges_) ranges_->release();
   }
 
  private:

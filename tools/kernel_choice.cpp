@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/kernel_choice.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "db/stored_candidate.h"
+
+namespace ak::tools {
+namespace {
+
+Params params_of(const Json& json) {
+  Params params;
+  if (!json.is_object()) return params;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_string()) params[name] = value.get<std::string>();
+    if (value.is_number_integer()) params[name] = value.get<std::int64_t>();
+    if (value.is_boolean()) params[name] = static_cast<std::int64_t>(value.get<bool>());
+  }
+  return params;
+}
+
+}  // namespace
+
+KernelChoice kernel_of_file(const std::string& path) {
+  Result<Candidate> parsed = parse_candidate(path, read_file(path));
+  if (!parsed) fail(ExitCode::bad_input, "{}:{}: {}", path, parsed.error().line, parsed.error().message);
+  const LaunchPlan& plan = parsed->plan;
+  return {.candidate = *parsed, .problem = plan.problem, .params = params_of(plan.params)};
+}
+
+KernelChoice kernel_of_variant(const std::filesystem::path& database, const std::string& variant) {
+  const auto stored = db::find_candidate(database, std::stoll(variant));
+  if (!stored)
+    fail(ExitCode::usage,
+         "there is no variant {} in {} (alphakernel query \"SELECT id, name FROM variants\")", variant,
+         database.string());
+  Result<Candidate> parsed = parse_candidate(stored->name, stored->source);
+  if (!parsed) fail(ExitCode::bad_input, "variant {}: {}", variant, parsed.error().message);
+  Candidate candidate = std::move(parsed).value();
+  candidate.tunables = stored->tunables.get<TunableValues>();
+  return {.candidate = std::move(candidate), .problem = stored->problem, .params = params_of(stored->params)};
+}
+
+bool is_variant(const std::string& word) {
+  constexpr std::size_t kMostDigits = 18;  // of a row number
+  return !word.empty() && word.size() <= kMostDigits &&
+         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string kernel_argument(const Arguments& arguments) {
+  const auto found = std::ranges::find_if(arguments, [](const std::string& argument) {
+    return argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-';
+  });
+  return found == arguments.end() ? "" : *found;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/profiling.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/floor.h"
+#include "core/hash.h"
+#include "profiler/roofline.h"
+#include "runtime/candidate_plan.h"
+
+namespace ak::tools {
+namespace {
+
+const Workload& chosen_workload(const ProblemInstance& problem, const std::string& name, DeviceKind device) {
+  const auto plausible = runtime::select_workloads(
+      problem, name.empty() ? std::vector<std::string>{} : std::vector{name}, device);
+  if (!name.empty()) return *plausible.front();
+  const Workload* chosen = nullptr;
+  for (const Workload* workload : plausible) {
+    if (!workload->has(WorkloadRole::time)) continue;
+    if (chosen == nullptr || workload->weight > chosen->weight) chosen = workload;
+  }
+  return chosen != nullptr ? *chosen : *plausible.back();  // the largest, as where costs are counted
+}
+
+/// One evaluation after another, committed to one session.
+class ProfileRun {
+ public:
+  ProfileRun(const ProfileOrder& order, const Target& target, const Config& config, VariantStore& store)
+      : order_(order), target_(target), store_(store), evaluator_(make_evaluator(target, config)) {
+    session_ = store.begin_session({.command = order.command,
+                                    .proposer = "user",
+                                    .strategy = "none",
+                                    .seed = seed_,
+                                    .budgets = Json::object(),
+                                    .version = AK_VERSION,
+                                    .audited = order.audited},
+                                   *order.problem, target.device.value_or(DeviceFacts{}), target.arch);
+  }
+
+  EvaluationResult evaluate() {
+    EvaluationRequest request = this->request();
+    request.depth = target_.executes() ? Depth::time : Depth::build;
+    request.changing_inputs = true;
+    Completed done = complete(std::move(request));
+    commit(done, "");
+    return std::move(done.result);
+  }
+
+  /// The outcome says why when there is no profile.
+  EvaluationResult profile(const std::string& workload) {
+    EvaluationRequest request = this->request();
+    request.workloads = {workload};
+    request.profile = ProfileWish{.metrics = {}, .sample_lines = order_.sample_lines};
+    for (const profiler::MetricInfo* metric : order_.metrics)
+      request.profile->metrics.emplace_back(metric->cupti);
+    Completed done = complete(std::move(request));
+    for (Profile& profile : done.result.profiles) profile = profiler::named(std::move(profile));
+    commit(done, "profile");
+    return std::move(done.result);
+  }
+
+  void end(bool passed) {
+    store_.end_session(session_, "finished", "one evaluation", passed ? variant_ : std::nullopt);
+  }
+  [[nodiscard]] DeviceFacts device() const { return evaluator_->capabilities().device; }
+
+ private:
+  [[nodiscard]] EvaluationRequest request() const {
+    EvaluationRequest request;
+    request.problem = order_.problem;
+    request.candidate = order_.candidate;
+    request.arch = target_.arch;
+    request.seed = seed_;
+    return request;
+  }
+
+  Completed complete(EvaluationRequest request) {
+    evaluator_->submit(std::move(request));
+    auto done = evaluator_->wait_any(std::chrono::steady_clock::time_point::max());
+    AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
+    return std::move(*done);
+  }
+
+  void commit(const Completed& done, std::string arm) {
+    variant_ = store_
+                   .commit({.session = session_,
+                            .iteration = iteration_++,
+                            .proposer = "user",
+                            .arm = std::move(arm),
+                            .parents = {},
+                            .request = &done.request,
+                            .result = &done.result})
+                   .variant;
+  }
+
+  const ProfileOrder& order_;
+  const Target& target_;
+  VariantStore& store_;
+  std::unique_ptr<Evaluator> evaluator_;
+  const std::uint64_t seed_ = random_seed() >> 1;
+  RowId session_ = 0;
+  int iteration_ = 0;
+  std::optional<RowId> variant_;
+};
+
+const Measurement* measurement_of(const EvaluationResult& result, const std::string& workload) {
+  const auto found = std::ranges::find_if(result.measurements, [&](const Measurement& m) {
+    return m.role == MeasurementRole::candidate && m.workload == workload && m.cold;
+  });
+  return found == result.measurements.end() ? nullptr : &*found;
+}
+
+/// The CPU device's counts of a whole call as if it were one launch.
+Profile counted_profile(const Measurement& measurement, const ResolvedPlan& plan) {
+  Profile profile;
+  profile.workload = measurement.workload;
+  profile.method = measurement.method;
+  LaunchProfile launch{.kernel = plan.launches.front().kernel, .metrics = {}, .lines = {}};
+  for (const auto& [name, count] : measurement.counts) {
+    launch.metrics[name] = static_cast<double>(count);
+    profile.units[name] = unit_of_count(name);
+  }
+  profile.launches.push_back(std::move(launch));
+  return profile;
+}
+
+bool any_float64(const Definition& definition) {
+  return std::ranges::any_of(definition.inputs,
+                             [](const TensorSpec& tensor) { return tensor.dtype == DType::float64; });
+}
+
+/// What the launches of a profile are judged by.
+std::vector<profiler::ProfiledLaunch> judge(const ProfiledKernel& kernel, const ProblemInstance& problem,
+                                            const Workload& workload, const ResolvedPlan& plan,
+                                            const DeviceFacts& device, const Arch& arch) {
+  std::vector<profiler::ProfiledLaunch> judged;
+  const auto limits_of_target = limits(arch);
+  const Measurement* measured = measurement_of(kernel.result, workload.name);
+  for (std::size_t i = 0; i < kernel.profile.launches.size(); ++i) {
+    const ResolvedLaunch& launch = plan.launches.at(i);
+    profiler::AnalysisInput input;
+    input.launch = kernel.profile.launches[i];
+    input.method = kernel.profile.method;
+    const auto& kernels = kernel.result.build->kernels;
+    const auto facts = std::ranges::find(kernels, launch.kernel, &KernelFacts::expression);
+    if (facts != kernels.end()) input.kernel = *facts;
+    std::ranges::copy(launch.grid, input.grid.begin());
+    std::ranges::copy(launch.block, input.block.begin());
+    const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+    if (limits_of_target && facts != kernels.end())
+      input.occupancy = occupancy(*limits_of_target, *facts, threads, static_cast<int>(launch.shared_bytes));
+    input.device = device;
+    if (measured != nullptr && measured->method != kEmulatedMethod) input.time_ns = measured->median_ns;
+    input.work = profiler::work_of(problem, workload);
+    input.floor = floor_of(problem, workload, device);
+    input.launches = static_cast<int>(plan.launches.size());
+    input.matrix_type = profiler::matrix_type_of(problem);
+    input.float64 = any_float64(problem.definition);
+    judged.push_back({.input = input, .analysis = profiler::analyze(input)});
+  }
+  return judged;
+}
+
+}  // namespace
+
+ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, const Config& config,
+                              VariantStore& store) {
+  ProfileRun run(order, target, config, store);
+  const DeviceFacts device = run.device();
+  const Workload& workload = chosen_workload(*order.problem, order.workload, target.kind);
+  ProfiledKernel kernel;
+  kernel.result = run.evaluate();
+  const bool passed = kernel.result.outcome.status == Status::ok;
+  if (passed) {
+    const auto plans = runtime::resolve_plans(*order.problem, order.candidate, {&workload},
+                                              device_environment(device, target.arch));
+    AK_ASSERT(plans, "what was evaluated resolves");
+    const ResolvedPlan& plan = plans->front().plan;
+    if (target.kind == DeviceKind::cuda) {
+      EvaluationResult profiled = run.profile(workload.name);
+      if (profiled.profiles.empty()) kernel.profile.degradation.push_back(profiled.outcome.message);
+      if (!profiled.profiles.empty()) kernel.profile = std::move(profiled.profiles.front());
+    } else if (const Measurement* counted = measurement_of(kernel.result, workload.name)) {
+      kernel.profile = counted_profile(*counted, plan);
+    }
+    kernel.profile.workload = workload.name;
+    kernel.launches = judge(kernel, *order.problem, workload, plan, device, target.arch);
+  }
+  run.end(passed);
+  return kernel;
+}
+
+}  // namespace ak::tools

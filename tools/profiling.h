@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "core/store.h"
+#include "profiler/metric_catalog.h"
+#include "profiler/profile_json.h"
+#include "tools/assembler.h"
+
+namespace ak::tools {
+
+/// A kernel that was checked, timed, and profiled on one workload.
+struct ProfiledKernel {
+  EvaluationResult result;  ///< of the checks and times
+  Profile profile;          ///< metrics by the catalogue's names
+  std::vector<profiler::ProfiledLaunch> launches;
+};
+
+struct ProfileOrder {
+  std::shared_ptr<const ProblemInstance> problem;
+  Candidate candidate;
+  std::string workload;  ///< empty: the timed workload of the greatest weight
+  std::vector<const profiler::MetricInfo*> metrics;
+  bool sample_lines = true;
+  std::string command;
+  bool audited = false;
+};
+
+/// Evaluates the candidate, profiles it where it passed and the device runs it, analyses every launch, and
+/// commits all of it as a session of its own. On the CPU device its exact counts are the profile. Throws
+/// Error(usage) when the problem times no such workload.
+[[nodiscard]] ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target,
+                                            const Config& config, VariantStore& store);
+
+}  // namespace ak::tools

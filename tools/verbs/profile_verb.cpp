@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/say.h"
+#include "db/database.h"
+#include "profiler/profile_page.h"
+#include "tools/command_line.h"
+#include "tools/kernel_choice.h"
+#include "tools/problem_audits.h"
+#include "tools/profiling.h"
+#include "tools/run_files.h"
+
+namespace ak::tools {
+namespace {
+
+/// What a flag is given before the command line as a whole is parsed; empty when it is not there.
+std::string early_value(const Arguments& arguments, const std::string& flag) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == flag && i + 1 < arguments.size()) return arguments[i + 1];
+    if (arguments[i].starts_with(flag + "=")) return arguments[i].substr(flag.size() + 1);
+  }
+  return "";
+}
+
+KernelChoice choose(const std::string& word, const std::filesystem::path& database) {
+  if (is_variant(word)) return kernel_of_variant(database, word);
+  if (!word.ends_with(".cu"))
+    fail(ExitCode::usage, "expected a kernel file ending in .cu or the number of a variant, got '{}'", word);
+  return kernel_of_file(word);
+}
+
+Json kernel_json(const ProfiledKernel& kernel) {
+  Json json = {{"evaluation", evaluation_json(kernel.result)}};
+  if (kernel.launches.empty()) {
+    json["degradation"] = kernel.profile.degradation;
+    return json;
+  }
+  json["profile"] = profiler::profile_json(kernel.profile, kernel.launches);
+  json["profile"]["passes"] = kernel.profile.passes;
+  json["profile"]["setup_ms"] = kernel.profile.setup_ms;
+  json["profile"]["collect_ms"] = kernel.profile.collect_ms;
+  json["analysis"] = profiler::analysis_json(kernel.launches);
+  return json;
+}
+
+void print(const ProfiledKernel& kernel, const KernelChoice& choice, const ProblemInstance& problem) {
+  fmt::print("{}: {}{}\n{}", choice.candidate.name, to_string(kernel.result.outcome.status),
+             kernel.result.outcome.message.empty() ? "" : ": " + kernel.result.outcome.message,
+             evaluation_text(problem, kernel.result));
+  if (kernel.launches.empty()) {
+    for (const std::string& loss : kernel.profile.degradation) fmt::print("not profiled: {}\n", loss);
+    return;
+  }
+  fmt::print("\n{}", profiler::render_profile(kernel.profile, kernel.launches, choice.candidate.source));
+}
+
+}  // namespace
+
+int run_profile(const Arguments& arguments) {
+  CLI::App app{
+      "Say what limits a kernel and what could be done: hardware counters and where its warps wait, on a "
+      "GPU; "
+      "exact counts on the CPU device. The kernel is checked and timed first.",
+      "alphakernel profile"};
+  set_style(
+      app,
+      "Examples:\n  alphakernel profile softmax.cu\n  alphakernel profile 1234 --compare 1200\n"
+      "  alphakernel profile mine.cu --algorithm gemm --shape M=4096,N=4096,K=4096 --metrics full\n"
+      "  alphakernel profile mine.cu --algorithm softmax --metrics dram/bytes_read,l2/hit_rate --json\n");
+  std::string kernel, other, arch, device, database, metrics = "standard", workload;
+  bool json = false, unaudited = false, no_lines = false;
+  app.add_option("kernel", kernel, "a .cu file, or the number of a variant in the database")->required();
+  app.add_option("--compare", other, "a second kernel for the same problem: what changed from it");
+  app.add_option("--workload", workload,
+                 "which shape to profile (default: the timed one of the greatest weight)");
+  app.add_option("--metrics", metrics, "quick (one pass), standard, full, or names between commas");
+  app.add_flag("--no-lines", no_lines, "do not sample where on the source's lines warps wait");
+  app.add_option("--arch,--target", arch, "what to compile for (default: native)");
+  app.add_option("--device", device, "where to run it: auto, cuda, cuda:N, emulator");
+  app.add_option("--db", database, "performance database");
+  add_unaudited_flag(app, unaudited);
+  app.add_flag("--json", json, "print JSON");
+
+  const Config config = load_config();
+  const std::filesystem::path db_file = database_file(early_value(arguments, "--db"), config);
+  const bool named = !arguments.empty() && (is_variant(arguments[0]) || arguments[0].ends_with(".cu"));
+  std::optional<KernelChoice> choice;
+  if (named) choice = choose(arguments[0], db_file);
+  const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
+  if (!parse(app, arguments)) return 0;
+  if (!choice) choice = choose(kernel, db_file);
+  const auto wanted = profiler::parse_metrics(metrics);
+  if (!wanted) fail(ExitCode::usage, "--metrics: {}", wanted.error().message);
+  const auto problem = problem_flags.instance(choice->params);
+  const Target target =
+      choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  if (!target.executes())
+    fail(ExitCode::usage, "a profile needs a device that runs kernels: {}", target.notice);
+  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  ProfileOrder order{.problem = problem,
+                     .candidate = choice->candidate,
+                     .workload = workload,
+                     .metrics = wanted.value(),
+                     .sample_lines = !no_lines,
+                     .command = fmt::format("alphakernel profile {}", fmt::join(arguments, " ")),
+                     .audited = require_audit(*problem, unaudited, config, db_file)};
+  const auto store = db::open_store(db_file);
+  const ProfiledKernel profiled = profile_kernel(order, target, config, *store);
+  std::optional<ProfiledKernel> before;
+  if (!other.empty()) {
+    order.candidate = choose(other, db_file).candidate;
+    before = profile_kernel(order, target, config, *store);
+  }
+  if (json) {
+    Json out = kernel_json(profiled);
+    if (before) out["compared_with"] = kernel_json(*before);
+    fmt::print("{}\n", out.dump());
+  } else {
+    print(profiled, *choice, *problem);
+    if (before && !before->launches.empty() && !profiled.launches.empty())
+      fmt::print("\nFrom {} to {}\n{}", other, kernel,
+                 profiler::render_comparison(before->launches, profiled.launches));
+  }
+  const bool good = !profiled.launches.empty() && (!before || !before->launches.empty());
+  return static_cast<int>(good ? ExitCode::ok : ExitCode::no_kernel);
+}
+
+}  // namespace ak::tools
