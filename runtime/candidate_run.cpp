@@ -102,10 +102,10 @@ double CandidateRun::limit_ms() const {
   return std::max(2'000.0, 20 * data_->reference_ms);
 }
 
-void CandidateRun::report_run() const {
+void CandidateRun::report_run(int calls) const {
   bench_->report({.doing = "candidate",
                   .what = fmt::format("{} on workload {}", name(), data_->workload->name),
-                  .limit_ms = limit_ms()});
+                  .limit_ms = calls * limit_ms()});
 }
 
 std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {

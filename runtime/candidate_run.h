@@ -40,8 +40,8 @@ class CandidateRun {
   [[nodiscard]] std::optional<Outcome> enqueue() const {
     return library_ ? library_->enqueue(addresses_, bench_->stream) : plan_->enqueue(bench_->stream);
   }
-  /// Tells the parent that the candidate runs now, and how long that may take.
-  void report_run() const;
+  /// Tells the parent that the candidate runs now, so many times, and how long that may take.
+  void report_run(int calls = 1) const;
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
   /// thrown. On the CPU device every access is checked, and a fault's diagnostics name its lines.
   [[nodiscard]] std::optional<Outcome> run(StageId stage, const RunMode& mode = {}) const;

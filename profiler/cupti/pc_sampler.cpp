@@ -3,18 +3,23 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace ak::profiler {
 namespace {
 
-// 2^9 cycles between two samples of a scheduler: a kernel of 30 us gets some ten thousand samples on a whole
-// GPU.
-constexpr std::uint32_t kPeriodExponent = 9;
-// Instructions of a kernel that can have samples; templates have a few thousand at most (chosen).
-constexpr std::size_t kMostPcs = 16'384;
+// Samples that one scheduler should take in a call: a hundred thousand on a whole GPU tell lines apart, and
+// millions take seconds to decode (chosen). The hardware's periods are powers of two from 2^5 cycles on.
+constexpr double kSamplesOfScheduler = 200, kCyclesPerNs = 2;
+constexpr int kShortestPeriod = 5, kLongestPeriod = 31;
+// Instructions that have samples, of a call's kernels; templates have a few thousand (chosen). More are read
+// in several goes.
+constexpr std::size_t kMostPcs = 1u << 17;
 // A round is one call; what is too short for enough samples is called again (chosen).
 constexpr int kMostRounds = 64;
 constexpr std::uint64_t kEnoughSamples = 20'000;
@@ -94,10 +99,10 @@ class Sampling {
     return found;
   }
 
-  void configure(SampleBuffer& buffer) const {
+  void configure(SampleBuffer& buffer, std::uint32_t period_exponent) const {
     std::array<CUpti_PCSamplingConfigurationInfo, 4> attributes{};
     attributes[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
-    attributes[0].attributeData.samplingPeriodData.samplingPeriod = kPeriodExponent;
+    attributes[0].attributeData.samplingPeriodData.samplingPeriod = period_exponent;
     attributes[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
     attributes[1].attributeData.collectionModeData.collectionMode =
         CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
@@ -198,13 +203,28 @@ std::uint64_t add(const SampleBuffer& buffer, const std::map<std::uint32_t, std:
   return added;
 }
 
+/// Exponent of the cycles between two samples, by the time that a call takes without any.
+std::uint32_t period_for(const runtime::ProfiledCall& call) {
+  call.prepare();
+  const auto begin = std::chrono::steady_clock::now();
+  call.run();
+  const double ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+  const int exponent = static_cast<int>(std::log2(std::max(ns * kCyclesPerNs / kSamplesOfScheduler, 1.0)));
+  return static_cast<std::uint32_t>(std::clamp(exponent, kShortestPeriod, kLongestPeriod));
+}
+
 }  // namespace
 
 void PcSampler::sample(const runtime::ProfiledCall& call, Profile& profile) {
+  const std::uint32_t period = period_for(call);
+  // CUPTI writes to them until sampling is off.
+  std::optional<SampleBuffer> kept, buffer;
   const Sampling sampling(api_, context_);
   const auto reasons = sampling.reasons();
-  SampleBuffer kept(reasons.size()), buffer(reasons.size());
-  sampling.configure(kept);
+  kept.emplace(reasons.size());
+  buffer.emplace(reasons.size());
+  sampling.configure(*kept, period);
   call.load();  // only of programs that are loaded from now on CUPTI knows the functions
   LineMap line_map(api_, call.image);
   LinesOfKernels found;
@@ -215,10 +235,10 @@ void PcSampler::sample(const runtime::ProfiledCall& call, Profile& profile) {
     call.run();
     sampling.stop();
     do {
-      buffer.clear();
-      sampling.read(buffer);
-      samples += add(buffer, reasons, call.image, line_map, found);
-    } while (buffer.data()->remainingNumPcs > 0);
+      buffer->clear();
+      sampling.read(*buffer);
+      samples += add(*buffer, reasons, call.image, line_map, found);
+    } while (buffer->data()->remainingNumPcs > 0);
   }
   for (LaunchProfile& launch : profile.launches) {
     for (const auto& [line, of_line] : found[launch.kernel]) launch.lines.push_back(of_line);

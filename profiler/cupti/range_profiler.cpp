@@ -56,82 +56,92 @@ std::vector<std::uint8_t> availability_of(const CuptiApi& api, CUcontext context
 
 }  // namespace
 
-/// The counters of a context, held while it lives.
+/// The counters of a context, held while it lives, and set up for one configuration: another one in the same
+/// session crashed CUPTI 13.0.
 class RangeProfiler::Session {
  public:
-  Session(const CuptiApi& api, CUcontext context) : api_(api) {
+  Session(const CuptiApi& api, CUcontext context, const Prepared& prepared, std::size_t launches)
+      : api_(api), launches_(launches) {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, params);
     params.ctx = context;
     check(api_, api_.cuptiRangeProfilerEnable(&params), "taking hold of the counters");
-    object_ = params.pRangeProfilerObject;
-  }
-  ~Session() {
-    AK_CUPTI_PARAMS(CUpti_RangeProfiler_Disable_Params, params);
-    params.pRangeProfilerObject = object_;
-    static_cast<void>(api_.cuptiRangeProfilerDisable(&params));
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
-  std::vector<std::uint8_t> make_counters(const std::vector<std::string>& metrics, std::size_t ranges) const {
-    auto names = c_strings(metrics);
-    AK_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, size);
-    size.pRangeProfilerObject = object_;
-    size.pMetricNames = names.data();
-    size.numMetrics = names.size();
-    size.maxNumOfRanges = ranges;
-    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(ranges);
-    check(api_, api_.cuptiRangeProfilerGetCounterDataSize(&size), "sizing the counters' values");
-    std::vector<std::uint8_t> counters(size.counterDataSize);
-    AK_CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, begin);
-    begin.pRangeProfilerObject = object_;
-    begin.counterDataSize = counters.size();
-    begin.pCounterData = counters.data();
-    check(api_, api_.cuptiRangeProfilerCounterDataImageInitialize(&begin), "clearing the counters' values");
-    return counters;
+    object_ = {params.pRangeProfilerObject, Disable{&api_}};
+    counters_.resize(counters_size(prepared));
   }
 
-  void configure(const std::vector<std::uint8_t>& configuration, std::vector<std::uint8_t>& counters,
-                 std::size_t ranges) const {
+  [[nodiscard]] std::size_t launches() const noexcept { return launches_; }
+  /// As of the last call that was counted.
+  [[nodiscard]] const std::vector<std::uint8_t>& counters() const noexcept { return counters_; }
+
+  /// Ready to count one call.
+  void configure(const Prepared& prepared) {
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, clear);
+    clear.pRangeProfilerObject = object_.get();
+    clear.counterDataSize = counters_.size();
+    clear.pCounterData = counters_.data();
+    check(api_, api_.cuptiRangeProfilerCounterDataImageInitialize(&clear), "clearing the counters' values");
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, params);
-    params.pRangeProfilerObject = object_;
-    params.configSize = configuration.size();
-    params.pConfig = configuration.data();
-    params.counterDataImageSize = counters.size();
-    params.pCounterDataImage = counters.data();
+    params.pRangeProfilerObject = object_.get();
+    params.configSize = prepared.configuration.size();
+    params.pConfig = prepared.configuration.data();
+    params.counterDataImageSize = counters_.size();
+    params.pCounterDataImage = counters_.data();
     params.range = CUPTI_AutoRange;
     params.replayMode = CUPTI_KernelReplay;
-    params.maxRangesPerPass = ranges;
+    params.maxRangesPerPass = launches_;
     params.numNestingLevels = params.minNestingLevel = params.targetNestingLevel = 1;  // ranges do not nest
     check(api_, api_.cuptiRangeProfilerSetConfig(&params), "setting the counters up");
   }
 
   void start() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, params);
-    params.pRangeProfilerObject = object_;
+    params.pRangeProfilerObject = object_.get();
     check(api_, api_.cuptiRangeProfilerStart(&params), "starting to count");
   }
   void stop() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, params);
-    params.pRangeProfilerObject = object_;
+    params.pRangeProfilerObject = object_.get();
     check(api_, api_.cuptiRangeProfilerStop(&params), "ending to count");
   }
   void decode() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, params);
-    params.pRangeProfilerObject = object_;
+    params.pRangeProfilerObject = object_.get();
     check(api_, api_.cuptiRangeProfilerDecodeData(&params), "decoding counters");
   }
-  [[nodiscard]] std::size_t ranges_in(const std::vector<std::uint8_t>& counters) const {
+  [[nodiscard]] std::size_t ranges() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, params);
-    params.pCounterDataImage = counters.data();
-    params.counterDataImageSize = counters.size();
+    params.pCounterDataImage = counters_.data();
+    params.counterDataImageSize = counters_.size();
     check(api_, api_.cuptiRangeProfilerGetCounterDataInfo(&params), "counting ranges");
     return params.numTotalRanges;
   }
 
  private:
+  struct Disable {
+    const CuptiApi* api;
+    void operator()(CUpti_RangeProfiler_Object* object) const noexcept {
+      AK_CUPTI_PARAMS(CUpti_RangeProfiler_Disable_Params, params);
+      params.pRangeProfilerObject = object;
+      static_cast<void>(api->cuptiRangeProfilerDisable(&params));
+    }
+  };
+
+  [[nodiscard]] std::size_t counters_size(const Prepared& prepared) const {
+    auto names = c_strings(prepared.metrics);
+    AK_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, params);
+    params.pRangeProfilerObject = object_.get();
+    params.pMetricNames = names.data();
+    params.numMetrics = names.size();
+    params.maxNumOfRanges = launches_;
+    params.maxNumRangeTreeNodes = static_cast<std::uint32_t>(launches_);
+    check(api_, api_.cuptiRangeProfilerGetCounterDataSize(&params), "sizing the counters' values");
+    return params.counterDataSize;
+  }
+
   const CuptiApi& api_;
-  CUpti_RangeProfiler_Object* object_ = nullptr;
+  std::size_t launches_;
+  std::vector<std::uint8_t> counters_;  ///< CUPTI writes to it until the object is gone
+  std::unique_ptr<CUpti_RangeProfiler_Object, Disable> object_{nullptr, Disable{nullptr}};
 };
 
 RangeProfiler::~RangeProfiler() = default;
@@ -145,6 +155,7 @@ RangeProfiler::RangeProfiler(const CuptiApi& api, CUcontext context, int ordinal
 
 const RangeProfiler::Prepared& RangeProfiler::prepare(const std::vector<std::string>& wanted) {
   if (prepared_ && prepared_->wanted == wanted) return *prepared_;
+  release();
   Prepared next{.wanted = wanted, .metrics = {}, .missing = {}, .configuration = {}};
   for (const std::string& metric : wanted)
     (host_->has(metric) ? next.metrics : next.missing).push_back(metric);
@@ -161,11 +172,14 @@ void RangeProfiler::measure(const std::vector<std::string>& metrics, const runti
   if (prepared.metrics.empty()) return;
   profile.passes = host_->passes(prepared.configuration);
   try {
-    if (!session_) session_ = std::make_unique<Session>(api_, context_);
-    counters_ = session_->make_counters(prepared.metrics, call.kernels.size());
-    session_->configure(prepared.configuration, counters_, call.kernels.size());
+    const std::size_t launches = call.kernels.size();
+    if (session_ && session_->launches() != launches) release();
+    if (!session_) session_ = std::make_unique<Session>(api_, context_, prepared, launches);
+    session_->configure(prepared);
     profile.setup_ms += milliseconds_since(begin);
     collect(prepared, call, profile);
+    // A session that counted in several passes crashed CUPTI 13.0 when it was set up again.
+    if (profile.passes > 1) release();
   } catch (...) {
     release();  // it may be in the midst of counting
     throw;
@@ -180,13 +194,13 @@ void RangeProfiler::collect(const Prepared& prepared, const runtime::ProfiledCal
   call.run();
   session_->stop();
   session_->decode();
-  const std::size_t launches = call.kernels.size(), found = session_->ranges_in(counters_);
+  const std::size_t launches = call.kernels.size(), found = session_->ranges();
   if (found != launches) {
     profile.degradation.push_back(fmt::format("no counters: {} launches were seen, not {}", found, launches));
     return;
   }
   for (std::size_t i = 0; i < launches; ++i)
-    profile.launches[i].metrics = host_->evaluate(counters_, i, prepared.metrics);
+    profile.launches[i].metrics = host_->evaluate(session_->counters(), i, prepared.metrics);
   // Starting takes hold of the hardware the first time.
   profile.setup_ms += started_ms;
   profile.collect_ms += milliseconds_since(begin) - started_ms;

@@ -12,8 +12,8 @@ namespace ak::profiler {
 /// Hardware counters of every launch of a sequence, which is run once: CUPTI repeats each launch for as many
 /// passes as its counters need, and restores what it wrote in between (a range a kernel, kernel replay).
 /// Ranges of our own around launches took twice the kernel's time on an H200, at less than its clocks; these
-/// take its time. Counters are held from the first measure() to release(), since taking hold of them costs
-/// several passes' time. One thread.
+/// take its time. Counters are held from the first measure() in one pass to release(), since taking hold of
+/// them costs ten passes' time. One thread.
 class RangeProfiler {
  public:
   /// Throws CuptiError: no rights, another profiler, a device that cannot.
@@ -41,9 +41,8 @@ class RangeProfiler {
   const CuptiApi& api_;
   CUcontext context_;
   std::optional<MetricHost> host_;
-  std::vector<std::uint8_t> counters_;  ///< values, which the session writes to
-  std::unique_ptr<Session> session_;    ///< while the counters are held
-  std::optional<Prepared> prepared_;    ///< of the metrics asked for last
+  std::unique_ptr<Session> session_;  ///< while the counters are held, for prepared_
+  std::optional<Prepared> prepared_;  ///< of the metrics asked for last
 };
 
 }  // namespace ak::profiler
