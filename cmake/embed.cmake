@@ -1,4 +1,5 @@
-# Writes OUTPUT.h and OUTPUT.cpp holding the files named in LIST (one path a line) as bytes.
+# Writes OUTPUT.h and OUTPUT.cpp holding the files named in LIST (one path a line) as bytes. The table is made
+# at the first call, so that the initialisers of other files' variables may use it.
 file(STRINGS ${LIST} files)
 set(definitions "")
 set(rows "")
@@ -13,4 +14,4 @@ foreach(file IN LISTS files)
 endforeach()
 get_filename_component(header ${OUTPUT}.h NAME)
 file(WRITE ${OUTPUT}.h "#pragma once\n#include \"core/embedded_file.h\"\nnamespace ak {\nstd::span<const EmbeddedFile> ${FUNCTION}();\n}\n")
-file(WRITE ${OUTPUT}.cpp "#include \"${header}\"\nnamespace ak {\nnamespace {\n${definitions}const EmbeddedFile files[] = {\n${rows}};\n}  // namespace\nstd::span<const EmbeddedFile> ${FUNCTION}() { return files; }\n}  // namespace ak\n")
+file(WRITE ${OUTPUT}.cpp "#include \"${header}\"\nnamespace ak {\nnamespace {\n${definitions}}  // namespace\nstd::span<const EmbeddedFile> ${FUNCTION}() {\n  static const EmbeddedFile files[] = {\n${rows}};\n  return files;\n}\n}  // namespace ak\n")

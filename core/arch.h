@@ -22,16 +22,23 @@ struct Arch {
 };
 
 /// Accepts sm_NN[a|f], compute_NN, NN, families (ampere, ada, hopper, blackwell) and products (a100, h200,
-/// rtx4090, b200, rtx_pro_6000, thor, ...; product names give the most specific target). `native` is resolved
-/// by the caller. Errors suggest the nearest known name.
+/// rtx4090, b200, rtx_pro_6000, thor, ...; product names give the most specific target) by their names in the
+/// shipped device catalogue. `native` is resolved by the caller. Errors suggest the nearest known name.
 [[nodiscard]] Result<Arch> parse_arch(std::string_view text);
+
+/// "90a", with or without "sm_" or "compute_" before it; nothing when it is none. Whether there is such a
+/// target is not asked.
+[[nodiscard]] std::optional<Arch> parse_sm(std::string_view text);
+
+/// Lower case, without the separators that people write in different ways ("RTX 4090", "rtx-4090",
+/// "rtx4090").
+[[nodiscard]] std::string plain_name(std::string_view text);
 
 /// True when a device of compute capability `device` can load a cubin built for `target`: same major, minor
 /// not older, and exactly equal for an 'a' target (CUDA C++ Programming Guide, binary compatibility).
 [[nodiscard]] bool can_load(const Arch& device, const Arch& target);
 
-/// Per-SM limits that occupancy and resource checks need, per compute capability (CUDA C++ Programming Guide,
-/// "Technical Specifications per Compute Capability").
+/// Per-SM limits that occupancy and resource checks need, per compute capability, from the device catalogue.
 struct ArchLimits {
   int number;  ///< 80, 90, ...
   int max_threads_per_sm;

@@ -4,52 +4,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
+#include <string_view>
+
+#include "core/device_catalog.h"
+#include "core/work.h"
 
 namespace ak {
 namespace {
 
 constexpr double kAllowance = 0.98;  // for clocks read as rounded numbers and timer resolution
 
-struct Rates {
-  int first_arch, last_arch;
-  int float64, tf32, half, byte;  ///< operations a clock and SM; half: 16-bit types, byte: fp8 and int8
-};
+constexpr std::string_view kDouble[] = {"pipe/fp64", "tensor/fp64"};
+constexpr std::string_view kSingle[] = {"tensor/tf32"};
+constexpr std::string_view kHalf[] = {"tensor/fp16", "tensor/fp16_acc16", "tensor/bf16"};
+constexpr std::string_view kByte[] = {"tensor/fp8", "tensor/fp8_acc16", "tensor/int8"};
 
-// Peak rates of NVIDIA's data sheets over SMs and boost clock, rounded up to a power of two: A100 312 TFLOP/s
-// in 16 bits of 108 SMs at 1.41 GHz; A40 150 of 84 at 1.74; L40S 362 of 142 at 2.52; H100 SXM 989 of 132
-// at 1.83; B200 2250 of 148 at 1.97 (sm_103 and sm_110 alike); RTX 5090 419 of 170 at 2.41. float64 of sm_80,
-// 90, 100 is the matrix units'.
-constexpr std::array<Rates, 6> kRates{{
-    {80, 80, 128, 1024, 2048, 4096},
-    {86, 88, 4, 512, 1024, 2048},
-    {89, 89, 4, 512, 1024, 2048},
-    {90, 90, 256, 2048, 4096, 8192},
-    {100, 119, 128, 4096, 8192, 16384},
-    {120, 129, 4, 512, 1024, 2048},
-}};
-
-int rate_of(const Rates& rates, DType dtype) {
+/// The figures of the units that may serve a type; none for those that no data sheet gives.
+std::span<const std::string_view> rates_for(DType dtype) {
   switch (dtype) {
     case DType::float64:
-      return rates.float64;
+      return kDouble;
     case DType::float32:
-      return rates.tf32;
+      return kSingle;
     case DType::float16:
     case DType::bfloat16:
-      return rates.half;
+      return kHalf;
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
     case DType::int8:
-      return rates.byte;
+      return kByte;
     default:
-      return 0;  // no table of data sheets gives them
+      return {};
   }
-}
-
-double value_of(const Expression& formula, const Environment& environment) {
-  const auto value = formula.evaluate_integer(environment);
-  return value ? static_cast<double>(*value) : 0;
 }
 
 // The types that can be multiplied are the inputs'; the fastest of them bounds all.
@@ -62,29 +49,32 @@ int fastest_operations(const ProblemInstance& problem, const Arch& arch) {
 
 }  // namespace
 
+// An architecture's rates are those of its fastest product: a product's own would bind the limit to a name.
 int peak_operations_per_clock(const Arch& arch, DType dtype) {
-  const auto found = std::ranges::find_if(kRates, [&](const Rates& rates) {
-    return arch.number() >= rates.first_arch && arch.number() <= rates.last_arch;
-  });
-  return found == kRates.end() ? 0 : rate_of(*found, dtype);
+  const DeviceEntry* entry = DeviceCatalog::shipped().architecture(arch);
+  double most = 0;
+  for (const std::string_view rate : rates_for(dtype)) {
+    if (entry != nullptr) most = std::max(most, entry->value(rate).value_or(0));
+  }
+  return static_cast<int>(most);
 }
 
 Floor floor_of(const ProblemInstance& problem, const Workload& workload, const DeviceFacts& device) {
-  const Environment environment = problem.environment(workload.axes);
-  const double written = value_of(problem.bytes_written, environment);
-  const double bytes = value_of(problem.bytes_read, environment) +
-                       std::max(0.0, written - static_cast<double>(device.l2_bytes));
+  const Result<Work> work = work_of(problem, workload);
+  if (!work) return {};
+  const double kept = std::min(work->bytes_written, static_cast<double>(device.l2_bytes));
+  const double bytes = work->bytes - kept;
   const double gbps = device.peak_bandwidth_gbps();  // bytes a nanosecond
   Floor floor;
   if (gbps > 0) {
     floor = {.time_ns = kAllowance * bytes / gbps,
              .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", bytes / 1e6, gbps)};
   }
-  const double operations = value_of(problem.flops, environment);
   const double per_ns = 1e-3 * fastest_operations(problem, device.arch) * device.sm_count * device.clock_mhz;
-  if (per_ns > 0 && kAllowance * operations / per_ns > floor.time_ns) {
-    floor = {.time_ns = kAllowance * operations / per_ns,
-             .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", operations / 1e9, per_ns / 1e3)};
+  if (per_ns > 0 && kAllowance * work->flops / per_ns > floor.time_ns) {
+    floor = {
+        .time_ns = kAllowance * work->flops / per_ns,
+        .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", work->flops / 1e9, per_ns / 1e3)};
   }
   return floor;
 }

@@ -5,27 +5,13 @@
 #include "core/stats.h"
 
 namespace ak::profiler {
-namespace {
-
-double evaluate(const Expression& formula, const Environment& environment) {
-  const Result<std::int64_t> value = formula.evaluate_integer(environment);
-  if (!value) fail(ExitCode::bad_input, "formula '{}': {}", formula.text(), value.error().message);
-  return static_cast<double>(*value);
-}
-
-}  // namespace
-
-Work work_of(const ProblemInstance& problem, const Workload& workload) {
-  const Environment environment = problem.environment(workload.axes);
-  return {.flops = evaluate(problem.flops, environment),
-          .bytes = evaluate(problem.bytes_read, environment) + evaluate(problem.bytes_written, environment)};
-}
-
 double weighted_time_ns(const ProblemInstance& problem, const std::function<double(const Work&)>& time_ns) {
   std::vector<double> times, weights;
   for (const Workload& workload : problem.workloads) {
     if (!workload.has(WorkloadRole::time)) continue;
-    times.push_back(time_ns(work_of(problem, workload)));
+    const Result<Work> work = work_of(problem, workload);
+    if (!work) fail(ExitCode::bad_input, "{}", work.error().message);
+    times.push_back(time_ns(*work));
     weights.push_back(workload.weight);
   }
   if (times.empty()) fail(ExitCode::usage, "{} has no timed workload", problem.definition.name);

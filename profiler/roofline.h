@@ -6,19 +6,13 @@
 
 #include "core/device_facts.h"
 #include "core/problem.h"
+#include "core/work.h"
 
 namespace ak::profiler {
 
-/// Least work of one call on one workload, from the problem's formulas.
-struct Work {
-  double flops = 0;
-  double bytes = 0;  ///< read and written
-};
-/// Throws Error(bad_input) naming the formula when one cannot be evaluated.
-[[nodiscard]] Work work_of(const ProblemInstance& problem, const Workload& workload);
-
 /// Weighted geometric mean over the timed workloads of what `time_ns` says for each, nanoseconds.
-/// Throws Error(usage) when the problem times nothing.
+/// Throws Error(usage) when the problem times nothing, Error(bad_input) naming a formula that cannot be
+/// evaluated.
 [[nodiscard]] double weighted_time_ns(const ProblemInstance& problem,
                                       const std::function<double(const Work&)>& time_ns);
 

@@ -2,6 +2,9 @@
 #include "runtime/candidate_plan.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "core/device_catalog.h"
 
 namespace ak::runtime {
 namespace {
@@ -13,18 +16,6 @@ Outcome fault(Gate gate, Status status, std::string message) {
           .diagnostics = {},
           .gate = gate};
 }
-
-// SMs and L2 of one product per compute capability, from NVIDIA's architecture white papers and data sheets.
-struct Nominal {
-  int number;
-  std::string_view product;
-  int sm_count;
-  int l2_mib;
-};
-constexpr Nominal kNominal[] = {
-    {75, "T4", 40, 4},     {80, "A100", 108, 40},           {86, "RTX 3090", 82, 6}, {87, "Orin", 16, 4},
-    {89, "L40S", 142, 96}, {90, "H200", 132, 50},           {100, "B200", 148, 126}, {103, "B300", 148, 126},
-    {110, "Thor", 20, 32}, {120, "RTX PRO 6000", 188, 128}, {121, "GB10", 48, 24}};
 
 // Reserved, not committed; far beyond what is worth emulating.
 constexpr std::int64_t kEmulatedMemoryBytes = std::int64_t{8} << 30;
@@ -125,10 +116,9 @@ DeviceFacts nominal_device(const Arch& target) {
   facts.kind = DeviceKind::none;
   facts.name = target.sm();
   facts.arch = target;
-  for (const Nominal& entry : kNominal) {
-    if (entry.number > target.number()) break;
-    facts.sm_count = entry.sm_count;
-    facts.l2_bytes = std::int64_t{entry.l2_mib} << 20;
+  if (const DeviceEntry* product = DeviceCatalog::shipped().nominal(target)) {
+    facts.sm_count = static_cast<int>(product->value("sm_count").value_or(0));
+    facts.l2_bytes = std::llround(product->value("l2_mib").value_or(0) * (1 << 20));
   }
   if (const auto known = limits(target)) {
     facts.max_threads_per_sm = known->max_threads_per_sm;

@@ -3,21 +3,15 @@
 
 #include <algorithm>
 
-#include "runtime/candidate_plan.h"
+#include "core/device_catalog.h"
 
 namespace ak::runtime {
 namespace {
 
-// Boost clock, memory bandwidth and dense 16-bit tensor rate of the products that nominal_device takes, from
-// NVIDIA's data sheets and white papers; the tensor rate as FLOPs of one multiprocessor in one cycle.
+/// Of the product that stands for the target; the tensor rate as FLOPs of one multiprocessor in one cycle, of
+/// 16-bit types.
 struct Rates {
-  int number;
-  double clock_ghz, memory_gbps, tensor_flops;
-};
-constexpr Rates kRates[] = {
-    {75, 1.59, 320, 1024},  {80, 1.41, 2039, 2048},  {86, 1.70, 936, 1024},   {87, 1.30, 205, 1024},
-    {89, 2.52, 864, 1024},  {90, 1.98, 4800, 4096},  {100, 1.97, 8000, 8192}, {103, 1.97, 8000, 8192},
-    {110, 1.57, 273, 8192}, {120, 2.62, 1792, 2048}, {121, 2.42, 273, 2048},
+  double sm_count, clock_ghz, memory_gbps, tensor_flops;
 };
 
 // Launch of a kernel behind another one on the same stream takes about 2 us; a multiprocessor's share of a
@@ -31,12 +25,19 @@ constexpr double kRequestsInFlight = 4;   // of one warp: what the compiler over
 constexpr double kSectorBytes = 32;
 constexpr std::uint64_t kReservedSharedBytes = 1024;  // of every block, by the driver
 
-const Rates& rates_of(const Arch& target) {
-  const Rates* found = &kRates[0];
-  for (const Rates& entry : kRates) {
-    if (entry.number <= target.number()) found = &entry;
-  }
-  return *found;
+// The architecture's rate where the product's is not known: what stands for its work is an estimate anyway.
+Rates rates_of(const Arch& target) {
+  const DeviceCatalog& catalog = DeviceCatalog::shipped();
+  const DeviceEntry* product = catalog.nominal(target);
+  if (product == nullptr) product = catalog.nominal(catalog.entries().front().arch);
+  const DeviceEntry* common = catalog.architecture(product->arch);
+  const auto figure = [&](std::string_view name) {
+    return product->value(name).value_or(common->value(name).value_or(1));
+  };
+  return {.sm_count = figure("sm_count"),
+          .clock_ghz = figure("boost_clock_mhz") / 1e3,
+          .memory_gbps = figure("memory_bandwidth_gbps"),
+          .tensor_flops = figure("tensor/fp16")};
 }
 
 double resident_warps(const LaunchShape& shape, const Arch& target) {
@@ -85,9 +86,9 @@ double memory_ns(const ptx::CounterSummary& counts, double warps, double share_g
 }  // namespace
 
 double emulated_cost_ns(const ptx::CounterSummary& counts, const LaunchShape& shape, const Arch& target) {
-  const Rates& rates = rates_of(target);
+  const Rates rates = rates_of(target);
   const double warps = resident_warps(shape, target);
-  const double share_gbps = rates.memory_gbps / std::max(1, nominal_device(target).sm_count);
+  const double share_gbps = rates.memory_gbps / rates.sm_count;
   const double cycles = std::max({issue_cycles(counts, warps), special_cycles(counts),
                                   tensor_cycles(counts, rates), shared_cycles(counts)});
   return kLaunchOverheadNs + std::max(cycles / rates.clock_ghz, memory_ns(counts, warps, share_gbps));

@@ -95,6 +95,10 @@ Config load_config() {
   return config;
 }
 
+DeviceCatalog load_device_catalog() {
+  return DeviceCatalog::with_folder(config_path().parent_path() / "devices");
+}
+
 std::filesystem::path database_file(const std::string& flag, const Config& config) {
   if (!flag.empty()) return flag;
   return config.database.empty() ? db::default_database() : std::filesystem::path(config.database);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/loop.h"
+#include "core/device_catalog.h"
 
 namespace ak::tools {
 
@@ -20,6 +21,10 @@ struct Config {
 [[nodiscard]] std::filesystem::path config_path();
 /// Defaults when there is no file. Throws Error(bad_input) naming file, key and what was expected.
 [[nodiscard]] Config load_config();
+
+/// The shipped device catalogue and above it the user's files in the folder devices/ beside the configuration
+/// file. Throws Error(bad_input) naming file and key.
+[[nodiscard]] DeviceCatalog load_device_catalog();
 
 /// The performance database: the flag's where given, else the configured one, else the user's default.
 [[nodiscard]] std::filesystem::path database_file(const std::string& flag, const Config& config);

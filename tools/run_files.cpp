@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "profiler/roofline.h"
+#include "core/work.h"
 #include "tools/progress_line.h"
 
 namespace ak::tools {
@@ -81,7 +81,9 @@ std::string checks_line(const EvaluationResult& result, int passed) {
 
 double bytes_moved(const ProblemInstance& problem, const std::string& workload_name) {
   for (const Workload& workload : problem.workloads) {
-    if (workload.name == workload_name) return profiler::work_of(problem, workload).bytes;
+    if (workload.name != workload_name) continue;
+    const Result<Work> work = work_of(problem, workload);
+    return work ? work->bytes : 0;
   }
   return 0;
 }

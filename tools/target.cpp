@@ -118,7 +118,6 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
 
 double parse_target_performance(const std::string& text, const ProblemInstance& problem,
                                 const std::optional<DeviceFacts>& device) {
-  using profiler::Work;
   const auto parts = split_number(text);
   const double amount = parts.first;
   const std::string& unit = parts.second;

@@ -68,7 +68,7 @@ TEST_CASE("a device of which nothing is known has no floor, an unknown architect
   const ProblemInstance heavy = problem(DType::bfloat16, "N ** 3", "4 * N", "0");
   CHECK(floor_of(heavy, kShape, {}).time_ns == 0);
   DeviceFacts unknown = h200();
-  unknown.arch = {7, 5, 0};
+  unknown.arch = {7, 0, 0};
   CHECK(floor_of(problem(DType::bfloat16, "N ** 2", "4 * N", "0"), kShape, unknown).time_ns ==
         Approx(0.98 * 4.0 * (1 << 28) / 4814.3).epsilon(1e-3));
 }
@@ -82,7 +82,8 @@ TEST_CASE("every architecture that candidates are built for has peak rates, and 
     CHECK(half > 0);
     CHECK(peak_operations_per_clock(target, DType::float32) < half);
     CHECK(peak_operations_per_clock(target, DType::int8) > half);
-    CHECK(peak_operations_per_clock(target, DType::float64) > 0);
+    if (name != std::string("sm_103a") && name != std::string("sm_110a"))  // no figure is published
+      CHECK(peak_operations_per_clock(target, DType::float64) > 0);
   }
 }
 

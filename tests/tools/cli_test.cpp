@@ -203,6 +203,25 @@ TEST_CASE("--help teaches: every verb has a usage, examples and its flags") {
   CHECK(box.run({"generate", "--help", "--algorithm", "softmax"}).out.find("--dtype") != std::string::npos);
 }
 
+TEST_CASE("devices shows what is known of a device, with the user's figures above the shipped ones") {
+  Sandbox box;
+  CHECK(box.run({"devices", "--catalog"}).out.find("NVIDIA H200") != std::string::npos);
+  const ProgramResult shown = box.run({"devices", "show", "h200"});
+  INFO(shown.out << shown.err);
+  CHECK(shown.out.find("tensor_clock_mhz             1830 MHz") != std::string::npos);
+  CHECK(shown.out.find("[NVIDIA H200 Tensor Core GPU data sheet]") != std::string::npos);
+  CHECK(box.run({"devices", "show", "rtx5O90"}).err.find("did you mean 'rtx5090'?") != std::string::npos);
+  std::filesystem::create_directories(box.folder / "devices");
+  write_file_atomically(box.folder / "devices/mine.json",
+                        R"({"name": "h200", "figures": {"power_limit_w": [450, "our racks"]}})");
+  const Json json = Json::parse(box.run({"devices", "show", "h200", "--json"}).out);
+  CHECK(json["figures"]["power_limit_w"] == Json({450.0, "our racks"}));
+  write_file_atomically(box.folder / "devices/mine.json", R"({"name": "h200", "figures": {"power": []}})");
+  const ProgramResult bad = box.run({"devices", "show", "h200"});
+  CHECK(bad.exit_code == code(ExitCode::bad_input));
+  CHECK(bad.err.find("devices/mine.json: figures.power: no such figure") != std::string::npos);
+}
+
 TEST_CASE("doctor names every part and how to get what is missing") {
   Sandbox box;
   const ProgramResult result = box.run({"doctor"});

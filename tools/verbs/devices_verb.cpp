@@ -2,25 +2,24 @@
 #include <fmt/format.h>
 
 #include "core/arch.h"
+#include "core/device_catalog.h"
+#include "core/error.h"
+#include "core/suggest.h"
 #include "runtime/local_evaluator.h"
 #include "tools/command_line.h"
+#include "tools/config.h"
 
 namespace ak::tools {
+namespace {
 
-int run_devices(const Arguments& arguments) {
-  CLI::App app{"List the GPUs that candidates can run on, and the names --arch accepts.",
-               "alphakernel devices"};
-  set_style(app, "Examples:\n  alphakernel devices\n  alphakernel devices --json\n");
-  bool json = false;
-  app.add_flag("--json", json, "print JSON");
-  if (!parse(app, arguments)) return 0;
+void list_devices(bool json) {
   std::string why;
   const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
   if (json) {
     Json list = Json::array();
     for (const DeviceFacts& device : devices) list.push_back(to_json(device));
     fmt::print("{}\n", Json{{"devices", list}, {"reason", why}, {"targets", arch_names()}}.dump(2));
-    return 0;
+    return;
   }
   for (const DeviceFacts& d : devices) {
     fmt::print("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", d.ordinal, d.name,
@@ -32,6 +31,83 @@ int run_devices(const Arguments& arguments) {
       "emulator  the CPU in place of any target: results are checked, costs are estimates, not GPU times\n");
   fmt::print("\n--arch accepts sm_NN (alphakernel doctor lists those this NVRTC builds) and: {}\n",
              fmt::join(arch_names(), ", "));
+}
+
+std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "-"; }
+
+void list_catalog(bool json) {
+  const DeviceCatalog catalog = load_device_catalog();
+  Json list = Json::array();
+  if (!json)
+    fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", "device", "target", "SMs", "MHz", "GB", "GB/s");
+  for (const DeviceEntry& entry : catalog.entries()) {
+    list.push_back(to_json(entry));
+    if (json || !entry.is_product()) continue;
+    fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", entry.name, entry.arch.sm(),
+               number(entry.value("sm_count")), number(entry.value("boost_clock_mhz")),
+               number(entry.value("memory_gb")), number(entry.value("memory_bandwidth_gbps")));
+  }
+  if (json)
+    fmt::print("{}\n", list.dump(2));
+  else
+    fmt::print(
+        "\nalphakernel devices show NAME prints all figures of one of them, or of an sm_NN, with sources\n");
+}
+
+std::string value_text(const FigureInfo& info, const Figure& figure) {
+  if (!figure.value) return "unknown";
+  if (info.unit == "yes/no") return *figure.value != 0 ? "yes" : "no";
+  return fmt::format("{:.6g} {}", *figure.value, info.unit);
+}
+
+void show(const std::string& name, bool json) {
+  const DeviceCatalog catalog = load_device_catalog();
+  const DeviceEntry* entry = catalog.find(name);
+  if (entry == nullptr) {
+    std::vector<std::string> names;
+    for (const DeviceEntry& each : catalog.entries()) {
+      names.push_back(each.name);
+      names.insert(names.end(), each.aliases.begin(), each.aliases.end());
+    }
+    fail(ExitCode::usage, "no device '{}' in the catalogue{}; alphakernel devices --catalog lists them", name,
+         did_you_mean(name, names));
+  }
+  if (json) return fmt::print("{}\n", to_json(*entry).dump(2));
+  fmt::print("{}  {}  {}\n", entry->name, entry->arch.sm(), fmt::join(entry->aliases, ", "));
+  for (const FigureInfo& info : device_figures()) {
+    const auto found = entry->figures.find(info.name);
+    if (found == entry->figures.end()) continue;
+    fmt::print("  {:<28} {:<20} {} [{}]\n", info.name, value_text(info, found->second), info.meaning,
+               found->second.source);
+  }
+}
+
+}  // namespace
+
+int run_devices(const Arguments& arguments) {
+  CLI::App app{
+      "List the GPUs that candidates can run on, and the names --arch accepts; or what is known of "
+      "devices that are not here.",
+      "alphakernel devices"};
+  set_style(app,
+            "Examples:\n  alphakernel devices\n  alphakernel devices --catalog\n"
+            "  alphakernel devices show h200\n  alphakernel devices show \"RTX 4090\" --json\n"
+            "Figures, and how to add your own: docs/devices.md\n");
+  bool json = false, catalog = false;
+  std::string name;
+  app.add_flag("--json", json, "print JSON");
+  app.add_flag("--catalog", catalog, "list the devices of the catalogue instead");
+  CLI::App* shown =
+      app.add_subcommand("show", "all figures of one device of the catalogue, with their sources");
+  shown->add_option("name", name, "a product or an architecture, e.g. h200 or sm_90")->required();
+  shown->add_flag("--json", json, "print JSON");
+  if (!parse(app, arguments)) return 0;
+  if (shown->parsed())
+    show(name, json);
+  else if (catalog)
+    list_catalog(json);
+  else
+    list_devices(json);
   return 0;
 }
 
