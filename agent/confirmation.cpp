@@ -149,7 +149,7 @@ bool Confirmation::measured(FinalMeasurement& report) {
     return true;
   }
   EvaluationRequest request = champion_.best()->request;
-  request.fresh_process = true;
+  request.fresh_process = request.energy = true;
   request.seed = derive_seed(random_seed(), 0);
   request.incumbent_ns.reset();
   auto completed = evaluate(evaluator_, std::move(request));

@@ -29,6 +29,7 @@ struct RunSummary {
   std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
+  std::string energy;     ///< what a call of the champion takes; empty when there is nothing to say
   std::string held_out;   ///< what the check on held-out shapes found; empty when there is nothing to say
 };
 

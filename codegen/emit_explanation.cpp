@@ -6,6 +6,7 @@
 
 #include "codegen/emit.h"
 #include "core/suggest.h"
+#include "core/work.h"
 
 namespace ak::codegen {
 namespace {
@@ -69,11 +70,6 @@ struct ExplanationWriter {
   [[nodiscard]] const Workload* workload(const std::string& name) const {
     const auto found = std::ranges::find(problem.workloads, name, &Workload::name);
     return found == problem.workloads.end() ? nullptr : &*found;
-  }
-
-  [[nodiscard]] double formula(const Expression& expression, const AxisValues& axes) const {
-    const Result<std::int64_t> value = expression.evaluate_integer(problem.environment(axes));
-    return value ? static_cast<double>(*value) : 0;
   }
 
   [[nodiscard]] std::string summary() const {
@@ -196,8 +192,9 @@ struct ExplanationWriter {
   }
 
   [[nodiscard]] std::string time_row(const Measurement& m, const Workload& shape) const {
-    const double bytes = formula(problem.bytes_read, shape.axes) + formula(problem.bytes_written, shape.axes);
-    const double gbps = bytes / m.median_ns, tflops = formula(problem.flops, shape.axes) / m.median_ns / 1e3;
+    const Result<Work> known = work_of(problem, shape);
+    const Work work = known ? *known : Work{};
+    const double gbps = work.bytes / m.median_ns, tflops = work.flops / m.median_ns / 1e3;
     const std::string peak = run.peak_bandwidth_gbps > 0
                                  ? fmt::format("{:.1f} %", 100 * gbps / run.peak_bandwidth_gbps)
                                  : "unknown";
@@ -211,8 +208,8 @@ struct ExplanationWriter {
     if (baseline.empty()) baseline = "-";
     return fmt::format("| {}{} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n",
                        cell(m.workload), m.cold ? "" : ", warm L2", time_text(m.median_ns),
-                       time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(), bytes / 1e6,
-                       gbps, peak, tflops, baseline);
+                       time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(),
+                       work.bytes / 1e6, gbps, peak, tflops, baseline);
   }
 
   [[nodiscard]] std::string emulated_costs() const {
@@ -249,6 +246,7 @@ struct ExplanationWriter {
         "TFLOP/s | baselines "
         "|\n|---|---|---|---|---|---|---|---|---|\n{}\n{}",
         formulas, rows, notes);
+    if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", cell(run.energy));
     if (run.peak_bandwidth_gbps > 0)
       text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
                           run.peak_bandwidth_gbps);

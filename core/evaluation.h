@@ -38,6 +38,9 @@ struct EvaluationRequest {
   bool fresh_process = false;  ///< that too, in a device process that has run no other candidate
   /// Nothing is checked or timed: its timed workloads are profiled. It has passed the checks before.
   std::optional<ProfileWish> profile = {};
+  /// On a GPU, when everything has been timed, the energy of the timed workload of the greatest weight, of
+  /// several the largest.
+  bool energy = false;
   std::chrono::milliseconds deadline{60'000};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
@@ -71,6 +74,15 @@ using Counts = std::map<std::string, std::uint64_t>;
 /// "bytes", "sectors", ...: what such a count is a number of.
 [[nodiscard]] std::string_view unit_of_count(std::string_view name);
 
+/// Energy of calls of a launch sequence back to back, by the device's own counter: the whole device's.
+struct Energy {
+  double joule = 0;         ///< of one call; 0: not measured
+  double power_w = 0;       ///< average
+  double call_ns = 0;       ///< wall time of one call, caches as the call before left them
+  std::uint64_t calls = 0;  ///< measured over
+  std::string absence;      ///< why it was not measured; empty when it was
+};
+
 /// Timing of one workload. `samples_ns` holds every sample in run order.
 struct Measurement {
   std::string workload;
@@ -90,6 +102,7 @@ struct Measurement {
   std::string throttle_reasons;
   Counts counts = {};                      ///< of method "emulator"; else empty
   std::map<int, Counts> line_counts = {};  ///< the same by line of the candidate's file
+  std::optional<Energy> energy = {};       ///< of the one workload that was asked for, else nothing
 };
 
 /// Where the time of one evaluation went, milliseconds.

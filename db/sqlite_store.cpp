@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/energy_figures.h"
 #include "core/hash.h"
 #include "core/say.h"
 #include "db/database.h"
@@ -515,6 +516,10 @@ void SqliteStore::metric_rows(RowId evaluation, const EvaluationRecord& record, 
       metric_row(
           evaluation, workload,
           {.kernel = "", .name = name, .unit = unit_of_count(name), .value = static_cast<double>(value)});
+    if (!m.energy) continue;
+    for (const EnergyFigure& figure : energy_figures(*record.request->problem, m))
+      metric_row(evaluation, workload,
+                 {.kernel = "", .name = figure.name, .unit = figure.unit, .value = figure.value});
   }
   for (const Profile& profile : record.result->profiles) {
     const RowId workload = workload_of(profile.workload, record, session);

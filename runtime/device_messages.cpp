@@ -135,6 +135,7 @@ Json task_json(const WorkloadTask& task) {
             {"distributions", task.distributions},
             {"time", task.time},
             {"batch", task.batch},
+            {"energy", task.energy},
             {"separate_outputs", task.separate_outputs}};
   if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
   if (task.rival_plan) json["rival_plan"] = ak::to_json(*task.rival_plan);
@@ -147,6 +148,7 @@ WorkloadTask task_from(const Json& json) {
                     .distributions = json.at("distributions").get<std::vector<std::string>>(),
                     .time = json.at("time"),
                     .batch = json.at("batch"),
+                    .energy = json.at("energy"),
                     .incumbent_ns = {},
                     .separate_outputs = json.at("separate_outputs")};
   if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
@@ -210,6 +212,24 @@ std::map<int, Counts> line_counts_from(const Json& json) {
   return lines;
 }
 
+Json energy_json(const std::optional<Energy>& energy) {
+  if (!energy) return nullptr;
+  return {{"joule", energy->joule},
+          {"power_w", energy->power_w},
+          {"call_ns", energy->call_ns},
+          {"calls", energy->calls},
+          {"absence", energy->absence}};
+}
+
+std::optional<Energy> energy_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return Energy{.joule = json.at("joule"),
+                .power_w = json.at("power_w"),
+                .call_ns = json.at("call_ns"),
+                .calls = json.at("calls"),
+                .absence = json.at("absence")};
+}
+
 Json measurement_json(const Measurement& measurement) {
   return {{"workload", measurement.workload},
           {"role", static_cast<int>(measurement.role)},
@@ -229,7 +249,8 @@ Json measurement_json(const Measurement& measurement) {
           {"throttle_reasons", measurement.throttle_reasons},
           {"throttled", measurement.throttled},
           {"counts", measurement.counts},
-          {"line_counts", line_counts_json(measurement.line_counts)}};
+          {"line_counts", line_counts_json(measurement.line_counts)},
+          {"energy", energy_json(measurement.energy)}};
 }
 
 Measurement measurement_from(const Json& json) {
@@ -251,7 +272,8 @@ Measurement measurement_from(const Json& json) {
           .power_w = json.at("power_w"),
           .throttle_reasons = json.at("throttle_reasons"),
           .counts = json.at("counts").get<Counts>(),
-          .line_counts = line_counts_from(json.at("line_counts"))};
+          .line_counts = line_counts_from(json.at("line_counts")),
+          .energy = energy_from(json.at("energy"))};
 }
 
 template <class T, class ToJson>
@@ -325,6 +347,7 @@ Json to_json(const DeviceTask& task) {
           {"seed", task.seed},
           {"workloads", array_json(task.workloads, task_json)},
           {"budget", budget_json(task.budget)},
+          {"limit_ms", task.limit_ms},
           {"dump_dir", task.dump_dir},
           {"lesion", task.lesion}};
 }
@@ -338,6 +361,7 @@ DeviceTask device_task_from_json(const Json& json) {
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
           .budget = budget_from(json.at("budget")),
+          .limit_ms = json.at("limit_ms"),
           .dump_dir = json.at("dump_dir"),
           .lesion = json.at("lesion")};
 }

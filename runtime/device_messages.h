@@ -69,6 +69,7 @@ struct WorkloadTask {
   std::vector<std::string> distributions;  ///< to check with; empty: no check
   bool time = false;
   bool batch = false;                           ///< too short for an event pair of its own
+  bool energy = false;                          ///< measured when everything has been timed
   std::optional<double> incumbent_ns;           ///< of this workload
   std::optional<ResolvedPlan> rival_plan = {};  ///< set where the task has a rival
   /// Outputs that alias inputs get memory of their own: a reference need not work in place.
@@ -83,6 +84,7 @@ struct DeviceTask {
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;
+  double limit_ms = 0;  ///< time that the parent gives it; 0: not known
   std::string dump_dir =
       {};                   ///< not empty: inputs and references are written there, and nothing else happens
   std::string lesion = {};  ///< of kAutomaticLesions: not empty: its results are compared, and nothing else

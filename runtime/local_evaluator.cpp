@@ -163,6 +163,7 @@ class LocalEvaluator final : public Evaluator {
   void start_on(DeviceLine& line, Job& job);
   void start_baseline(DeviceLine& line, Job& job);
   [[nodiscard]] DeviceTask device_task(const Job& job);
+  static void ask_for_energy(const Job& job, DeviceTask& task);
   [[nodiscard]] std::optional<double> incumbent_ns(const Job& job, const std::string& workload);
   void on_device_finished(DeviceLine& line, DeviceFinish finish);
   static void take_baseline(DeviceLine& line, DeviceAnswer answer);
@@ -506,7 +507,22 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
     if (request.rival) one.rival_plan = job.rival_plans[i].plan;
     task.workloads.push_back(std::move(one));
   }
+  if (request.energy) ask_for_energy(job, task);
+  task.limit_ms = static_cast<double>(time_limit(job).count());
   return task;
+}
+
+// One is enough: a second of running is more than all its samples take.
+void LocalEvaluator::ask_for_energy(const Job& job, DeviceTask& task) {
+  WorkloadTask* chosen = nullptr;
+  double most = 0;
+  for (std::size_t i = 0; i < task.workloads.size(); ++i) {  // small ones first
+    const double weight = job.plans[i].workload->weight;
+    if (!task.workloads[i].time || (chosen != nullptr && weight < most)) continue;
+    chosen = &task.workloads[i];
+    most = weight;
+  }
+  if (chosen != nullptr) chosen->energy = true;
 }
 
 // The incumbent is known by its score. With several timed workloads its share of each is taken from the best

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nvml_probe.h"
 
-#include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,39 +10,10 @@
 namespace ak::runtime {
 namespace {
 
-// The few functions used, as NVML's reference manual declares them; nvml.h is not part of every toolkit.
-struct Nvml {
-  int (*init)() = nullptr;
-  int (*by_uuid)(const char* uuid, void** device) = nullptr;
-  int (*clock)(void* device, unsigned type, unsigned* mhz) = nullptr;
-  int (*temperature)(void* device, unsigned sensor, unsigned* celsius) = nullptr;
-  int (*power)(void* device, unsigned* milliwatts) = nullptr;
-  int (*throttle)(void* device, unsigned long long* reasons) = nullptr;
-};
-
-template <class Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-}
-
-const Nvml& nvml() {
-  static const Nvml loaded = [] {
-    Nvml table;
-    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return table;
-    find(library, "nvmlDeviceGetHandleByUUID", table.by_uuid);
-    find(library, "nvmlDeviceGetClockInfo", table.clock);
-    find(library, "nvmlDeviceGetTemperature", table.temperature);
-    find(library, "nvmlDeviceGetPowerUsage", table.power);
-    find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.throttle);
-    find(library, "nvmlInit_v2", table.init);
-    if (table.init == nullptr || table.init() != 0) return Nvml{};
-    return table;
-  }();
-  return loaded;
-}
-
 constexpr unsigned kSmClock = 1, kMemoryClock = 2;  // nvmlClockType_t
+constexpr unsigned kGpuSensor = 0;                  // nvmlTemperatureSensors_t
+constexpr double kMilli = 1e-3;
+
 struct Reason {
   unsigned long long bit;
   std::string_view name;
@@ -54,58 +25,94 @@ constexpr Reason kReasons[] = {{kPowerCap, "power cap"},
                                {0x40, "hardware thermal"},
                                {0x80, "power brake"}};
 
-int clock_mhz(void* device, unsigned type) {
-  unsigned mhz = 0;
-  if (nvml().clock == nullptr || nvml().clock(device, type, &mhz) != 0) return 0;
-  return static_cast<int>(mhz);
+template <class Figure, class Raw>
+Reading<Figure> scaled(const Reading<Raw>& raw, double unit) {
+  if (!raw) return raw.error();
+  return static_cast<Figure>(static_cast<double>(*raw) * unit);
 }
 
-unsigned long long reason_bits(void* device) {
-  unsigned long long bits = 0;
-  if (nvml().throttle == nullptr || nvml().throttle(device, &bits) != 0) return 0;
-  return bits;
+template <class Figure>
+Figure or_nothing(const Reading<Figure>& reading) {
+  return reading ? *reading : Figure{};
 }
 
-double power_w(void* device) {
-  unsigned milliwatts = 0;
-  if (nvml().power == nullptr || nvml().power(device, &milliwatts) != 0) return 0;
-  return milliwatts / 1e3;
+}  // namespace
+
+NvmlProbe::NvmlProbe(const std::string& uuid, const NvmlLibrary& library)
+    : functions_(library.functions), absence_(library.absence) {
+  if (!absence_.empty()) return;
+  if (functions_.by_uuid == nullptr) {
+    absence_ = "this NVML finds no device by its UUID";
+  } else if (const int result = functions_.by_uuid(uuid.c_str(), &device_); result != 0) {
+    device_ = nullptr;
+    absence_ = fmt::format("NVML does not know the device: {}", words(result));
+  }
 }
 
-std::string reasons_of(void* device) {
-  const unsigned long long bits = reason_bits(device);
+std::string NvmlProbe::words(int result) const {
+  const char* text = functions_.error_string == nullptr ? nullptr : functions_.error_string(result);
+  return text == nullptr ? fmt::format("error {}", result) : text;
+}
+
+template <class Raw, class Function, class... Arguments>
+Reading<Raw> NvmlProbe::get(Function* function, const char* what, Arguments... arguments) const {
+  if (device_ == nullptr) return Absent{absence_};
+  if (function == nullptr) return Absent{fmt::format("this NVML does not read the {}", what)};
+  Raw value = 0;
+  if (const int result = function(device_, arguments..., &value); result != 0)
+    return Absent{fmt::format("NVML did not read the {}: {}", what, words(result))};
+  return value;
+}
+
+Reading<int> NvmlProbe::sm_clock_mhz() const {
+  return scaled<int>(get<unsigned>(functions_.clock, "clock of the SMs", kSmClock), 1);
+}
+
+Reading<int> NvmlProbe::memory_clock_mhz() const {
+  return scaled<int>(get<unsigned>(functions_.clock, "clock of the memory", kMemoryClock), 1);
+}
+
+Reading<int> NvmlProbe::temperature_c() const {
+  return scaled<int>(get<unsigned>(functions_.temperature, "temperature", kGpuSensor), 1);
+}
+
+Reading<double> NvmlProbe::power_w() const {
+  return scaled<double>(get<unsigned>(functions_.power, "power"), kMilli);
+}
+
+Reading<double> NvmlProbe::power_limit_w() const {
+  return scaled<double>(get<unsigned>(functions_.power_limit, "enforced power limit"), kMilli);
+}
+
+Reading<double> NvmlProbe::energy_j() const {
+  return scaled<double>(get<unsigned long long>(functions_.energy, "energy counter"), kMilli);
+}
+
+Reading<std::string> NvmlProbe::throttle_reasons() const {
+  const auto bits = get<unsigned long long>(functions_.throttle, "throttle reasons");
+  if (!bits) return bits.error();
   std::string names;
   for (const Reason& reason : kReasons) {
-    if ((bits & reason.bit) == 0) continue;
+    if ((*bits & reason.bit) == 0) continue;
     if (!names.empty()) names += ", ";
     names += reason.name;
   }
   return names;
 }
 
-}  // namespace
-
-NvmlProbe::NvmlProbe(const std::string& uuid) {
-  if (nvml().by_uuid == nullptr || nvml().by_uuid(uuid.c_str(), &device_) != 0) device_ = nullptr;
-}
-
 DeviceCondition NvmlProbe::read() const {
-  if (device_ == nullptr) return {};
-  unsigned celsius = 0;
-  if (nvml().temperature == nullptr || nvml().temperature(device_, 0, &celsius) != 0) celsius = 0;
-  return {.sm_clock_mhz = clock_mhz(device_, kSmClock),
-          .memory_clock_mhz = clock_mhz(device_, kMemoryClock),
-          .temperature_c = static_cast<int>(celsius),
-          .power_w = power_w(device_),
-          .throttle_reasons = reasons_of(device_)};
+  return {.sm_clock_mhz = or_nothing(sm_clock_mhz()),
+          .memory_clock_mhz = or_nothing(memory_clock_mhz()),
+          .temperature_c = or_nothing(temperature_c()),
+          .power_w = or_nothing(power_w()),
+          .throttle_reasons = or_nothing(throttle_reasons())};
 }
 
 bool NvmlProbe::held_down() const {
-  if (device_ == nullptr) return false;
-  const unsigned long long bits = reason_bits(device_);
-  return std::any_of(std::begin(kReasons), std::end(kReasons), [&](const Reason& reason) {
-    return reason.bit != kPowerCap && (bits & reason.bit) != 0;
-  });
+  const auto bits = get<unsigned long long>(functions_.throttle, "throttle reasons");
+  return bits && std::any_of(std::begin(kReasons), std::end(kReasons), [&](const Reason& reason) {
+           return reason.bit != kPowerCap && (*bits & reason.bit) != 0;
+         });
 }
 
 }  // namespace ak::runtime

@@ -101,6 +101,7 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
       const auto timing_start = steady_clock::now();
       task.rival.image.empty() ? time_all(task, program, answer) : time_pairs(task, answer);
       answer.time_ms = milliseconds_since(timing_start);
+      if (answer.outcome.status == Status::ok) measure_energies(task, program, answer, start);
     }
   } catch (const CudaError& error) {
     answer.outcome = judged(bench_.critic, cuda_outcome(error, stage));
@@ -224,6 +225,27 @@ void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish
       return;
     }
     answer.profiles.push_back(std::move(profile).value());
+  }
+}
+
+void ProblemSession::measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
+                                      steady_clock::time_point start) {
+  std::optional<steady_clock::time_point> deadline;
+  if (task.limit_ms > 0)
+    deadline = start + std::chrono::milliseconds(static_cast<std::int64_t>(task.limit_ms));
+  for (const WorkloadTask& one : task.workloads) {
+    const auto measured = std::ranges::find_if(answer.measurements, [&](const Measurement& m) {
+      return m.workload == one.workload && m.role == MeasurementRole::candidate && m.cold;
+    });
+    if (!one.energy || !timer_ || measured == answer.measurements.end()) continue;
+    const TimingTarget ran =
+        target(problem_.workload(one.workload), one.plan, program.load(), MeasurementRole::candidate);
+    auto energy = timer_->energy_of(ran, one.batch, task.seed, measured->median_ns, deadline);
+    if (!energy) {
+      answer.outcome = energy.error();
+      return;
+    }
+    measured->energy = std::move(energy).value();
   }
 }
 

@@ -29,6 +29,8 @@ class ProblemSession {
   void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
   void profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer);
+  void measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
+                        std::chrono::steady_clock::time_point start);
   [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
                                     const LoadedImage& image, MeasurementRole role);
   void time_libraries(const DeviceTask& task, DeviceAnswer& answer);

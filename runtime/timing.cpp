@@ -37,6 +37,10 @@ constexpr double kClearlySlower = 1.02;
 constexpr std::uint64_t kHostNsPerLaunch = 5'000;
 constexpr std::uint64_t kHostNsWithoutFlush = 30'000;  // events, poisoning; the flush takes longer than that
 constexpr std::chrono::milliseconds kReportInterval{250};
+// Between two looks at the energy counter, which moves every 20 to 100 ms; and as many calls at most, of
+// which the driver's queue holds about a thousand.
+constexpr double kEnergyRoundNs = 20e6;
+constexpr double kMostCallsOfRound = 4096;
 
 // Over twice the L2, as half of it may stay resident under a replacement policy that is not plain LRU.
 std::size_t flush_bytes(const DeviceFacts& facts) {
@@ -257,6 +261,34 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
   Measurement measurement = conclude(target, *series, mode.batch, inputs.calls());
   measurement.cold = mode.contents != Contents::repeated;
   return measurement;
+}
+
+Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch, std::uint64_t seed,
+                                         double call_ns, std::optional<steady_clock::time_point> deadline) {
+  const TimingTarget* const targets[] = {&target};
+  auto created =
+      TimedInputs::create(bench_, store_, targets, Contents::repeated, calls_of_sample(batch), seed);
+  if (!created) return created.error();
+  TimedInputs inputs = std::move(created).value();
+  if (auto failed = inputs.next(false)) return *failed;
+  const double turn_ns = std::max(1.0, call_ns) * static_cast<double>(inputs.calls());
+  const auto turns = static_cast<std::uint64_t>(std::clamp(kEnergyRoundNs / turn_ns, 1.0, kMostCallsOfRound));
+  const CandidateRun* last = nullptr;
+  static_cast<void>(inputs.for_calls(0, [&](const CandidateRun& run) -> std::optional<Outcome> {
+    run.reset();
+    last = &run;
+    return std::nullopt;
+  }));
+  const auto round = [&]() -> std::optional<Outcome> {
+    report_now_and_then(*last);
+    for (std::uint64_t i = 0; i < turns; ++i) {
+      if (auto failed = inputs.for_calls(0, [](const CandidateRun& run) { return run.enqueue(); }))
+        return failed;
+    }
+    const CUresult result = driver().cuStreamSynchronize(bench_.stream);
+    return result == CUDA_SUCCESS ? std::nullopt : std::optional(timing_fault(result, *last));
+  };
+  return measure_energy(nvml_, {.run = round, .calls = turns * inputs.calls()}, SystemClock(), deadline);
 }
 
 Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(

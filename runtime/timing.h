@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/evaluation.h"
-#include "runtime/nvml_probe.h"
+#include "runtime/energy.h"
 #include "runtime/timed_inputs.h"
 
 namespace ak::runtime {
@@ -54,6 +54,13 @@ class Timer {
 
   /// Enqueues what displaces everything in L2, lines marked as persisting too.
   void flush_l2() const;
+
+  /// Energy of calls back to back, always on the same inputs (of a batch: on its inputs by turns), so with
+  /// the caches that leaves. Results are not looked at. Errors: whatever a run can end in.
+  /// @param call_ns about what a call takes
+  [[nodiscard]] Result<Energy, Outcome> energy_of(
+      const TimingTarget& target, bool batch, std::uint64_t seed, double call_ns,
+      std::optional<std::chrono::steady_clock::time_point> deadline);
 
  private:
   [[nodiscard]] std::size_t calls_of_sample(bool batch);

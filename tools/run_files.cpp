@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/energy_figures.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/work.h"
@@ -60,6 +61,19 @@ Json measurement_json(const Measurement& m) {
   for (const auto& [line, counts] : m.line_counts)
     json["lines"].push_back({{"line", line}, {"counts", counts}});
   return json;
+}
+
+/// Null when nobody asked; without figures, but with the reason, when it could not be measured.
+Json energy_json(const ProblemInstance& problem, const EvaluationResult& result) {
+  for (const Measurement& m : result.measurements) {
+    if (!m.energy) continue;
+    Json json{{"workload", m.workload}, {"calls", m.energy->calls}, {"absence", m.energy->absence}};
+    for (const EnergyFigure& figure : energy_figures(problem, m))
+      json[std::string(figure.name.substr(figure.name.find('/') + 1))] = {{"value", figure.value},
+                                                                          {"unit", figure.unit}};
+    return json;
+  }
+  return nullptr;
 }
 
 Json tunables_json(const TunableValues& tunables) {
@@ -209,6 +223,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
   if (!loop.best) return json;
   const Candidate& candidate = loop.best->request.candidate;
   json["best"] = evaluation_json(loop.best->result);
+  json["best"]["energy"] = energy_json(problem, loop.best->result);
   json["best"]["variant"] = loop.best_variant ? Json(*loop.best_variant) : Json();
   json["best"]["template"] = candidate.name;
   json["best"]["tunables"] = tunables_json(candidate.tunables);

@@ -10,6 +10,7 @@
 #include "agent/proposals.h"
 #include "agent/search/strategy.h"
 #include "agent/seeds.h"
+#include "core/energy_figures.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
@@ -256,6 +257,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   summary.held_out = held_out_text(outcome.loop.held_out);
   summary.examination = examination_text(outcome.loop.examinations);
   if (!summary.emulated && summary.executed) summary.final_measurement = final_text(outcome.loop);
+  if (outcome.loop.best) summary.energy = energy_text(*run.problem, outcome.loop.best->result);
   if (outcome.loop.best) {
     write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
   } else if (written) {

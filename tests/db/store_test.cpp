@@ -300,6 +300,26 @@ TEST_CASE("samples taken while clocks were held down, and power, are kept") {
   CHECK(is_null(folder.file(), "SELECT throttled FROM measurements WHERE role = 'baseline'"));
 }
 
+TEST_CASE("the energy of a call is kept, with the problem's work for a joule") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  EvaluationResult result = Run::result(Status::ok, 500'000);
+  result.measurements[0].energy =
+      Energy{.joule = 0.25, .power_w = 500, .call_ns = 500'000, .calls = 2'000, .absence = ""};
+  run.commit(run.request(128), result);
+  const auto metric = [&](const std::string& name) {
+    return real(folder.file(), "SELECT value FROM metrics WHERE name = 'energy/" + name + "'");
+  };
+  CHECK(metric("joule") == 0.25);
+  CHECK(metric("power") == 500);
+  CHECK(metric("call") == 500'000);
+  CHECK(metric("bytes_per_joule") > 0);
+  result.measurements[0].energy = Energy{.absence = "no counter"};
+  run.commit(run.request(256), result);
+  CHECK(integer(folder.file(), "SELECT count(DISTINCT evaluation_id) FROM metrics") == 1);
+}
+
 TEST_CASE("benchmark_results gives throughput, bandwidth, errors and speed-ups of a timed variant") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

@@ -35,6 +35,8 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   measurement.median_ns = 12.5;
   measurement.counts = {{"inst/warp", 7}};
   measurement.line_counts = {{12, {{"flop/f32", 3}}}};
+  measurement.energy =
+      Energy{.joule = 0.012, .power_w = 512, .call_ns = 23'437, .calls = 45'000, .absence = ""};
   answer.measurements.push_back(measurement);
   answer.lost = true;
   answer.rival_failed = true;
@@ -51,6 +53,8 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   CHECK(read.measurements[0].samples_ns == measurement.samples_ns);
   CHECK(read.measurements[0].counts == measurement.counts);
   CHECK(read.measurements[0].line_counts == measurement.line_counts);
+  CHECK(read.measurements[0].energy.value().joule == 0.012);
+  CHECK(read.measurements[0].energy.value().calls == 45'000);
   REQUIRE(read.outcome.diagnostics.size() == 2);
   CHECK(read.outcome.diagnostics[0].details == answer.outcome.diagnostics[0].details);
   CHECK(read.outcome.diagnostics[1].details.empty());

@@ -137,5 +137,36 @@ TEST_CASE("less time than the hardware can need is below_floor") {
   CHECK_THAT(result.outcome.message, Catch::Contains("less than the hardware can need"));
 }
 
+TEST_CASE("the final measurement says what a call takes of energy, on one workload and after its times") {
+  TinyProblem tiny = timed(kLarge);
+  tiny.time_sizes = {kLarge, 2 * kLarge};
+  GpuBench bench(tiny);
+  EvaluationRequest final = bench.request(kernel(kHonest));
+  final.fresh_process = final.energy = true;
+  const auto result = bench.run(std::move(final));
+  INFO(describe(result));
+  REQUIRE(result.outcome.status == Status::ok);
+  int asked = 0;
+  for (const Measurement& m : result.measurements) {
+    if (!m.energy) continue;
+    ++asked;
+    INFO(m.workload << ": " << m.energy->joule << " J, " << m.energy->power_w << " W, " << m.energy->call_ns
+                    << " ns over " << m.energy->calls << " calls; " << m.energy->absence);
+    CHECK((m.role == MeasurementRole::candidate && m.cold));
+    if (!m.energy->absence.empty()) {
+      WARN(m.energy->absence);
+      continue;
+    }
+    CHECK(m.energy->power_w > 20);
+    CHECK(m.energy->power_w < 2'000);
+    CHECK(m.energy->joule == Approx(m.energy->power_w * m.energy->call_ns * 1e-9));
+    CHECK(static_cast<double>(m.energy->calls) * m.energy->call_ns >= 0.99e9);
+    // No flush of the L2 in between, but far more data than it holds.
+    CHECK(m.energy->call_ns == Approx(m.median_ns).epsilon(0.3));
+    WARN(m.energy->joule * 1e3 << " mJ a call, " << m.energy->power_w << " W");
+  }
+  CHECK(asked == 1);
+}
+
 }  // namespace
 }  // namespace ak::test

@@ -143,6 +143,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
   if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
+  if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
