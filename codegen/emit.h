@@ -31,6 +31,7 @@ struct RunSummary {
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
   std::string energy;     ///< what a call of the champion takes; empty when there is nothing to say
   std::string held_out;   ///< what the check on held-out shapes found; empty when there is nothing to say
+  std::string tools;      ///< commands for profilers and checkers on the stand-alone test; empty: none
 };
 
 /// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times
@@ -44,5 +45,11 @@ struct RunSummary {
 /// times with cold L2, prints one line a workload and exits 1 on a mismatch.
 [[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
                                                 const Arch& arch, const std::string& kernel_file);
+
+/// The command that builds that test, and those that run it under Nsight Compute and compute-sanitizer, a
+/// line each. They are in the test's head, too.
+[[nodiscard]] std::string stand_alone_test_commands(const ProblemInstance& problem,
+                                                    const Candidate& candidate, const Arch& arch,
+                                                    const std::string& kernel_file);
 
 }  // namespace ak::codegen

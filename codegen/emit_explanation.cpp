@@ -208,8 +208,8 @@ struct ExplanationWriter {
     if (baseline.empty()) baseline = "-";
     return fmt::format("| {}{} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n",
                        cell(m.workload), m.cold ? "" : ", warm L2", time_text(m.median_ns),
-                       time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(),
-                       work.bytes / 1e6, gbps, peak, tflops, baseline);
+                       time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(), work.bytes / 1e6,
+                       gbps, peak, tflops, baseline);
   }
 
   [[nodiscard]] std::string emulated_costs() const {
@@ -336,6 +336,11 @@ struct ExplanationWriter {
         "its first lines "
         "give the command.\n",
         run.version, run.proposer, run.strategy);
+    if (!run.tools.empty())
+      text += fmt::format(
+          "\nNsight Compute shows on it where the time goes, line by line, and compute-sanitizer what memory "
+          "accesses and barriers do:\n\n```\n{}```\n",
+          run.tools);
     if (!problem.sources_cited.empty()) text += "\nThe problem follows:\n\n";
     for (const std::string& source : problem.sources_cited) text += fmt::format("- {}\n", cell(source));
     return text;

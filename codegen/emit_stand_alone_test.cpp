@@ -3,15 +3,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <regex>
 #include <set>
+#include <sstream>
+#include <tuple>
 
 #include "codegen/emit.h"
 #include "codegen/frozen_constants.h"
 #include "codegen/include_scan.h"
+#include "codegen/stand_alone_commands.h"
 #include "codegen/stand_alone_launches.h"
+#include "core/device_catalog.h"
 #include "core/error.h"
+#include "core/work.h"
 #include "stand_alone_files.h"
 
 namespace ak::codegen {
@@ -19,23 +25,22 @@ namespace {
 
 /// Device facts that plans are resolved with: the test is written where there may be no device. Grids that
 /// follow SM_COUNT are then sized for these devices; results do not depend on it.
-struct TypicalDevice {
-  std::int64_t arch, sm_count, l2_bytes, shared_bytes_per_block;
-};
-// Data sheets of H200, B200, RTX PRO 6000 and A100; a plan may hold for some architectures only.
-constexpr std::array kTypicalDevices{
-    TypicalDevice{90, 132, 50 << 20, 232448}, TypicalDevice{100, 148, 126 << 20, 232448},
-    TypicalDevice{120, 188, 128 << 20, 101376}, TypicalDevice{80, 108, 40 << 20, 166912}};
+/// A plan may hold for some architectures only: the first that it holds for.
+constexpr std::array kTypicalDevices{"h200", "b200", "rtx_pro_6000_max_q", "a100"};
+
+std::int64_t figure(const char* device, std::string_view name) {
+  return std::llround(DeviceCatalog::shipped().find(device)->value(name).value());
+}
 
 std::optional<ResolvedPlan> resolve_for_test(const ProblemInstance& problem, const Candidate& candidate,
                                              const Workload& workload) {
-  for (const TypicalDevice& device : kTypicalDevices) {
+  for (const char* device : kTypicalDevices) {
     Environment environment = problem.environment(workload.axes);
     for (const auto& [name, value] : candidate.tunables) environment[name] = value;
-    environment["ARCH"] = device.arch;
-    environment["SM_COUNT"] = device.sm_count;
-    environment["L2_BYTES"] = device.l2_bytes;
-    environment["SHARED_BYTES_PER_BLOCK"] = device.shared_bytes_per_block;
+    environment["ARCH"] = std::int64_t{DeviceCatalog::shipped().find(device)->arch.number()};
+    environment["SM_COUNT"] = figure(device, "sm_count");
+    environment["L2_BYTES"] = figure(device, "l2_mib") << 20;
+    environment["SHARED_BYTES_PER_BLOCK"] = figure(device, "shared_bytes_per_block");
     if (Result<ResolvedPlan> plan = resolve(candidate.plan, environment)) return std::move(plan).value();
   }
   return std::nullopt;
@@ -118,17 +123,66 @@ class TestWriter {
            references() + candidate_launches() + tables() + main_function();
   }
 
+  [[nodiscard]] std::string tool_commands() const {
+    if (tested_.empty()) return "";
+    const TestedWorkload& profiled = most_telling();
+    return stand_alone_commands(
+        stem(),
+        {.name = profiled.workload->name, .kernel = &profiled.candidate, .reference = &profiled.reference},
+        small().workload->name);
+  }
+
+  [[nodiscard]] std::string all_commands() const { return build_command() + "\n" + tool_commands(); }
+
  private:
-  [[nodiscard]] std::string heading() const {
-    std::string flags = "-O3 -std=c++20";
+  [[nodiscard]] std::string stem() const { return kernel_file_.substr(0, kernel_file_.rfind('.')); }
+
+  // Line numbers for profilers and checkers change nothing in the code.
+  [[nodiscard]] std::string build_command() const {
+    std::string flags = "-O3 -std=c++20 -lineinfo";
     for (const std::string& option : candidate_.plan.options) flags += " " + nvcc_flag(option);
-    const std::string stem = kernel_file_.substr(0, kernel_file_.rfind('.'));
+    return fmt::format("nvcc {0} {1} {2}.test.cu -o {2}_test", flags, target_flag(), stem());
+  }
+
+  [[nodiscard]] std::string heading() const {
     return fmt::format(
-        "// Stand-alone test of {0}, a kernel for {1}.\n"
-        "//   nvcc {2} {5} {3}.test.cu -o {3}_test && ./{3}_test\n"
-        "// {0} must lie in the same folder. ./{3}_test --help says what is printed.\n"
-        "// Grids that follow the number of SMs are sized for {4} of them; results do not depend on it.\n",
-        kernel_file_, problem_.definition.name, flags, stem, kTypicalDevices.front().sm_count, target_flag());
+               "// Stand-alone test of {0}, a kernel for {1}.\n"
+               "//   {2} && ./{3}_test\n"
+               "// {0} must lie in the same folder. ./{3}_test --help says what is printed.\n"
+               "// Grids that follow the number of SMs are sized for {4} of them; results do not depend on "
+               "it.\n",
+               kernel_file_, problem_.definition.name, build_command(), stem(),
+               figure(kTypicalDevices.front(), "sm_count")) +
+           tool_comment();
+  }
+
+  [[nodiscard]] std::string tool_comment() const {
+    std::string text = "// Where its time goes, and what its memory accesses and barriers do:\n";
+    std::istringstream lines(tool_commands());
+    for (std::string line; std::getline(lines, line);) text += "//   " + line + "\n";
+    return tested_.empty() ? "" : text;
+  }
+
+  [[nodiscard]] double bytes_of(const TestedWorkload& tested) const {
+    const Result<Work> work = work_of(problem_, *tested.workload);
+    return work ? work->bytes : 0;
+  }
+
+  /// The timed workload of the greatest weight and, of several, of the most bytes.
+  [[nodiscard]] const TestedWorkload& most_telling() const {
+    return *std::ranges::max_element(tested_, {}, [&](const TestedWorkload& tested) {
+      return std::tuple(tested.workload->tier != WorkloadTier::deep, tested.workload->has(WorkloadRole::time),
+                        tested.workload->weight, bytes_of(tested));
+    });
+  }
+
+  /// For tools that take hundreds of times as long: the largest that is meant for the CPU device, else the
+  /// smallest of all.
+  [[nodiscard]] const TestedWorkload& small() const {
+    return *std::ranges::max_element(tested_, {}, [&](const TestedWorkload& tested) {
+      const bool meant = tested.workload->tier == WorkloadTier::emulator;
+      return std::pair(meant, meant ? bytes_of(tested) : -bytes_of(tested));
+    });
   }
 
   // nvcc's `native` and `-arch=sm_90a` also compile for plain compute_90, which lacks the instructions of
@@ -220,11 +274,6 @@ class TestWriter {
                        input ? fill : "nullptr", input ? "nullptr" : compare);
   }
 
-  [[nodiscard]] double formula(const Expression& expression, const Workload& workload) const {
-    const Result<std::int64_t> value = expression.evaluate_integer(problem_.environment(workload.axes));
-    return value ? static_cast<double>(*value) : 0;
-  }
-
   [[nodiscard]] std::string workload_row(std::size_t index) const {
     const TestedWorkload& tested = tested_[index];
     const Workload& workload = *tested.workload;
@@ -233,15 +282,16 @@ class TestWriter {
       for (const TensorSpec& tensor : *tensors)
         counts.push_back(element_count(problem_.definition, tensor, workload.axes));
     }
-    const double bytes = formula(problem_.bytes_read, workload) + formula(problem_.bytes_written, workload);
+    const Result<Work> known = work_of(problem_, workload);
+    const Work work = known ? *known : Work{};
     const auto sequence = [&](std::string_view space, const ResolvedPlan& plan) {
       return sequence_row(fmt::format("{}::launch_{}", space, index), plan);
     };
     return fmt::format("    {{{}, {{{}}}, {:.1f}, {:.1f}, {}, {},\n     {},\n     {},\n     {}}},\n",
-                       c_string(workload.name), fmt::join(counts, ", "), bytes,
-                       formula(problem_.flops, workload), workload.has(WorkloadRole::time),
-                       workload.tier == WorkloadTier::deep, sequence("ak_candidate", tested.candidate),
-                       sequence("ak_exact", tested.reference), sequence("ak_twin", tested.reference));
+                       c_string(workload.name), fmt::join(counts, ", "), work.bytes, work.flops,
+                       workload.has(WorkloadRole::time), workload.tier == WorkloadTier::deep,
+                       sequence("ak_candidate", tested.candidate), sequence("ak_exact", tested.reference),
+                       sequence("ak_twin", tested.reference));
   }
 
   [[nodiscard]] std::string tables() const {
@@ -288,6 +338,11 @@ class TestWriter {
 std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
                                   const Arch& arch, const std::string& kernel_file) {
   return TestWriter(problem, candidate, arch, kernel_file).write();
+}
+
+std::string stand_alone_test_commands(const ProblemInstance& problem, const Candidate& candidate,
+                                      const Arch& arch, const std::string& kernel_file) {
+  return TestWriter(problem, candidate, arch, kernel_file).all_commands();
 }
 
 }  // namespace ak::codegen

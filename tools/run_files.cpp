@@ -122,7 +122,11 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
                         const codegen::RunSummary& run) {
   const Candidate& candidate = best.request.candidate;
   write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
-  write_file_atomically(paths.explanation, codegen::emit_explanation(problem, candidate, best.result, run));
+  codegen::RunSummary summary = run;
+  summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch,
+                                                     paths.kernel.filename().string());
+  write_file_atomically(paths.explanation,
+                        codegen::emit_explanation(problem, candidate, best.result, summary));
   write_file_atomically(paths.test, codegen::emit_stand_alone_test(problem, candidate, best.request.arch,
                                                                    paths.kernel.filename().string()));
 }

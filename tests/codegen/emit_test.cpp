@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <regex>
@@ -267,6 +268,54 @@ __global__ void plain(const float*, long long) {}
         std::string::npos);
   CHECK(text.find("launch.cluster(2, 1, 1);") != std::string::npos);
   if (!nvcc_is_missing()) require_nvcc_accepts(*problem, candidate, kHopper);
+}
+
+TEST_CASE("the stand-alone test says how to run it under Nsight Compute and compute-sanitizer") {
+  const auto problem = problem_of("reduce_sum", "float32");
+  const Candidate candidate = tuned(*problem, "reduce_sum_two_pass.cu", {});
+  const std::string text = codegen::emit_stand_alone_test(*problem, candidate, kHopper, "k.cu");
+  CHECK(text.find("nvcc -O3 -std=c++20 -lineinfo ") != std::string::npos);
+  const auto profiled = [&](const std::string& from) {
+    const std::size_t start = text.find(from);
+    REQUIRE(start != std::string::npos);
+    return text.substr(start, text.find('\n', start) - start);
+  };
+  const std::string ncu = profiled("ncu --set full");
+  INFO(ncu);
+  CHECK(ncu.find(" --kernel-name 'regex:^(") != std::string::npos);
+  CHECK(ncu.find(" --launch-count 2 ") != std::string::npos);  // both passes of one call
+  CHECK(ncu.find("--launch-skip") == std::string::npos);
+  CHECK(ncu.find(" ./k_test --no-time --workload 'n") != std::string::npos);
+  for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"})
+    CHECK(
+        profiled(std::string("compute-sanitizer --tool ") + tool).find(" ./k_test --no-time --workload 'n") !=
+        std::string::npos);
+  const std::string checked = profiled("compute-sanitizer --tool memcheck");
+  const std::string name =
+      checked.substr(checked.find('\'') + 1, checked.rfind('\'') - checked.find('\'') - 1);
+  const auto small = std::ranges::find(problem->workloads, name, &Workload::name);
+  REQUIRE(small != problem->workloads.end());
+  CHECK(small->tier == WorkloadTier::emulator);
+  const std::string commands = codegen::stand_alone_test_commands(*problem, candidate, kHopper, "k.cu");
+  CHECK(commands.find(ncu) != std::string::npos);
+  codegen::RunSummary run = run_on_h200();
+  run.tools = commands;
+  CHECK(codegen::emit_explanation(*problem, candidate, measured_result(), run).find(commands) !=
+        std::string::npos);
+}
+
+TEST_CASE("Nsight Compute skips the launches of references that have the kernel's name") {
+  const auto problem = problem_of("vector_add", "float32");
+  const Candidate candidate = parse_candidate("k.cu", R"(/* alphakernel
+{"launches": [{"kernel": "mine::vector_add_reference<float>", "grid": [1], "block": [64], "args": ["a", "b", "c", {"i64": "N"}]}]}
+*/
+namespace mine { template <class T> __global__ void vector_add_reference(const T*, const T*, T*, long long) {} }
+)")
+                                  .value();
+  const std::string commands = codegen::stand_alone_test_commands(*problem, candidate, kHopper, "k.cu");
+  INFO(commands);
+  CHECK(commands.find("--kernel-name 'regex:^(vector_add_reference)$' --launch-skip 2 --launch-count 1 ") !=
+        std::string::npos);
 }
 
 TEST_CASE("the explanation of a measured kernel gives times, bandwidth, checks and how to reproduce it") {
