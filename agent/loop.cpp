@@ -14,6 +14,7 @@
 #include "agent/evaluate_one.h"
 #include "agent/paired_comparison.h"
 #include "agent/proposals.h"
+#include "agent/pruning.h"
 #include "agent/seeds.h"
 #include "core/error.h"
 
@@ -48,19 +49,22 @@ class Run {
 
  private:
   struct Flight {
-    Proposal proposal;
+    ForetoldProposal item;
     int iteration = 0;
   };
 
   [[nodiscard]] bool should_stop();
   void note_interrupt();
   void fill();
-  void submit(Proposal proposal);
+  void submit(ForetoldProposal item);
+  void prune(ForetoldProposal item, std::string why);
+  [[nodiscard]] EvaluationRequest request_for(const Proposal& proposal) const;
   [[nodiscard]] steady_clock::time_point wait_deadline() const;
   [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
   void absorb(Completed& completed, const Flight& flight);
   StoredEvaluation commit(const Completed& completed, int iteration, std::string arm,
-                          const DeviceFacts* device = nullptr);
+                          const DeviceFacts* device = nullptr,
+                          const std::optional<PredictedScore>& foretold = std::nullopt);
   void learn(const Completed& completed, const Flight& flight);
   void start_comparison();
   [[nodiscard]] bool take_comparison(Completed& completed);
@@ -77,6 +81,7 @@ class Run {
   const Depth depth_;
   const std::uint64_t input_seed_;
   Proposals proposals_;
+  Pruning pruning_;
   Champion champion_;
   Spent spent_;
   LoopResult result_;
@@ -96,6 +101,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       depth_(capabilities_.executes ? options.depth : Depth::build),
       input_seed_(derive_seed(options.seed, 0)),
       proposals_(options, capabilities_.device),
+      pruning_(options, proposals_),
       champion_(depth_, capabilities_.device.kind == DeviceKind::cuda),
       start_(clock.now()) {
   result_.progress.space_points = proposals_.space_points();
@@ -139,13 +145,16 @@ void Run::fill() {
   const int useful = std::clamp(capabilities_.useful_in_flight, 1, options_.max_in_flight);
   const std::int64_t slots = std::min<std::int64_t>(useful, room_in_flight(options_.budgets, spent_));
   while (std::ssize(in_flight_) < slots) {
-    auto proposal = proposals_.next();
-    if (!proposal) return;
-    submit(std::move(*proposal));
+    auto next = pruning_.next(champion_.score_ns());
+    if (!next) return;
+    if (next->why_pruned.empty())
+      submit(std::move(next->item));
+    else
+      prune(std::move(next->item), std::move(next->why_pruned));
   }
 }
 
-void Run::submit(Proposal proposal) {
+EvaluationRequest Run::request_for(const Proposal& proposal) const {
   EvaluationRequest request;
   request.problem = options_.problem;
   request.candidate = options_.templates[proposal.template_index];
@@ -154,8 +163,24 @@ void Run::submit(Proposal proposal) {
   request.seed = input_seed_;
   request.incumbent_ns = champion_.score_ns();
   request.candidate.tunables = proposal.point;
-  const Ticket ticket = evaluator_.submit(std::move(request));
-  in_flight_.emplace(ticket, Flight{std::move(proposal), iterations_++});
+  return request;
+}
+
+void Run::submit(ForetoldProposal item) {
+  const Ticket ticket = evaluator_.submit(request_for(item.proposal));
+  in_flight_.emplace(ticket, Flight{std::move(item), iterations_++});
+}
+
+/// Kept with its reason and the prediction, but no evaluation: it counts towards no budget.
+void Run::prune(ForetoldProposal item, std::string why) {
+  Completed never;
+  never.request = request_for(item.proposal);
+  never.result.outcome.status = Status::pruned;
+  never.result.outcome.stage = StageId::predict;
+  never.result.outcome.message = std::move(why);
+  commit(never, iterations_++, options_.strategy, nullptr, item.foretold);
+  proposals_.tell(item.proposal, std::nullopt);
+  ++result_.progress.pruned;
 }
 
 steady_clock::time_point Run::wait_deadline() const {
@@ -172,17 +197,18 @@ std::optional<Run::Flight> Run::take_flight(Ticket ticket) {
 /// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
 void Run::absorb(Completed& completed, const Flight& flight) {
   const StoredEvaluation stored =
-      commit(completed, flight.iteration, flight.proposal.is_start ? "start" : options_.strategy);
+      commit(completed, flight.iteration, flight.item.proposal.is_start ? "start" : options_.strategy,
+             nullptr, flight.item.foretold);
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
-  if (flight.proposal.is_start && flight.proposal.template_index == 0) result_.start = completed;
+  if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
 }
 
 StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm,
-                             const DeviceFacts* device) {
+                             const DeviceFacts* device, const std::optional<PredictedScore>& foretold) {
   return store_.commit({.session = result_.session,
                         .iteration = iteration,
                         .proposer = options_.session.proposer,
@@ -190,16 +216,19 @@ StoredEvaluation Run::commit(const Completed& completed, int iteration, std::str
                         .parents = {},
                         .request = &completed.request,
                         .result = &completed.result,
+                        .foretold = foretold ? &*foretold : nullptr,
                         .device = device});
 }
 
 void Run::learn(const Completed& completed, const Flight& flight) {
-  if (inconclusive(completed.result) && !flight.proposal.is_retry) {
-    proposals_.retry(flight.proposal);
+  if (inconclusive(completed.result) && !flight.item.proposal.is_retry) {
+    proposals_.retry(flight.item.proposal);
     return;
   }
   const bool useful = passed(completed.result, depth_);
-  proposals_.tell(flight.proposal, useful ? completed.result.score_ns : std::nullopt);
+  proposals_.tell(flight.item.proposal, useful ? completed.result.score_ns : std::nullopt);
+  if (useful && flight.item.foretold && completed.result.score_ns)
+    pruning_.learn(*flight.item.foretold, *completed.result.score_ns);
 }
 
 void Run::report(const Completed& completed, bool new_best) {

@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/evaluation.h"
+#include "core/interfaces.h"
 #include "core/store.h"
 
 namespace ak::agent {
@@ -27,6 +28,7 @@ struct Budgets {
 
 struct Progress {
   int evaluated = 0, verified = 0, failed = 0, in_flight = 0;
+  int pruned = 0;  ///< foretold to be too slow, and not evaluated
   std::int64_t space_points = 0;
   std::optional<double> best_ns, first_verified_s;
   double elapsed_s = 0;
@@ -51,6 +53,8 @@ struct LoopOptions {
     std::function<std::unique_ptr<Evaluator>()> make;
   };
   std::vector<Examiner> examiners;
+  /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
+  const Predictor* predictor = nullptr;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation

@@ -8,6 +8,7 @@
 
 #include "core/candidate.h"
 #include "core/evaluation.h"
+#include "core/prediction.h"
 
 namespace ak {
 
@@ -31,13 +32,13 @@ class LlmClient {
   virtual LlmReply ask(const LlmRequest& request, std::chrono::milliseconds timeout) = 0;
 };
 
-/// Predicts a candidate's time on a device it need not be run on.
+/// Foretells a candidate's times on a device, before anything is compiled or run. Used by one thread.
 class Predictor {
  public:
   virtual ~Predictor() = default;
-  /// Nanoseconds for one workload, or nothing where the model has no basis.
-  [[nodiscard]] virtual std::optional<double> predict_ns(const BuildResult& build, const ResolvedPlan& plan,
-                                                         const DeviceFacts& device) const = 0;
+  /// The score over the timed workloads, or nothing where the model has no basis.
+  [[nodiscard]] virtual std::optional<PredictedScore> predict(const ProblemInstance& problem,
+                                                              const Candidate& candidate) const = 0;
 };
 
 /// Lessons from earlier work, retrieved for a prompt.

@@ -9,6 +9,7 @@
 
 #include "core/audit.h"
 #include "core/evaluation.h"
+#include "core/prediction.h"
 
 namespace ak {
 
@@ -32,7 +33,8 @@ struct EvaluationRecord {
   std::vector<RowId> parents;                  ///< variant ids
   const EvaluationRequest* request = nullptr;  ///< not owned; valid for the call
   const EvaluationResult* result = nullptr;
-  const DeviceFacts* device = nullptr;  ///< where it ran, if not on the session's device; not owned
+  const PredictedScore* foretold = nullptr;  ///< not owned; null: nothing was foretold
+  const DeviceFacts* device = nullptr;       ///< where it ran, if not on the session's device; not owned
 };
 
 struct StoredEvaluation {

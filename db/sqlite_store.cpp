@@ -552,6 +552,29 @@ void SqliteStore::metric_row(RowId evaluation, RowId workload, const MetricRow& 
       .run();
 }
 
+void SqliteStore::prediction_rows(const StoredEvaluation& stored, const EvaluationRecord& record,
+                                  const OpenSession& session) {
+  if (!record.foretold) return;
+  for (const PredictedTime& time : record.foretold->times) {
+    const Uid uid = random_uid();
+    connection_
+        .prepare(
+            "INSERT INTO predictions (uid, variant_id, workload_id, device_id, model, predicted_ns, "
+            "evaluation_id, low_ns, high_ns, limiter) VALUES (?,?,?,?,?,?,?,?,?,?)")
+        .bind(1, Blob(uid))
+        .bind(2, stored.variant)
+        .bind(3, workload_of(time.workload, record, session))
+        .bind(4, session.device)
+        .bind(5, record.foretold->model)
+        .bind(6, time.time_ns)
+        .bind(7, stored.evaluation)
+        .bind(8, time.low_ns)
+        .bind(9, time.high_ns)
+        .bind(10, time.limiter)
+        .run();
+  }
+}
+
 StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   AK_ASSERT(record.request && record.result, "an evaluation record refers to its request and result");
   const auto session = sessions_.find(record.session);
@@ -565,6 +588,7 @@ StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   check_rows(stored.evaluation, record, session->second);
   measurement_rows(stored.evaluation, record, session->second);
   metric_rows(stored.evaluation, record, session->second);
+  prediction_rows(stored, record, session->second);
   transaction.commit();
   return stored;
 }

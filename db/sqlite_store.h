@@ -53,6 +53,8 @@ class SqliteStore final : public VariantStore, public AuditStore {
   };
   void metric_row(RowId evaluation, RowId workload, const MetricRow& row);
   void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
+  void prediction_rows(const StoredEvaluation& stored, const EvaluationRecord& record,
+                       const OpenSession& session);
   void finding_row(RowId audit, const AuditFinding& finding);
   /// Ends the sessions whose process did not: "interrupted".
   void close_dead_sessions();

@@ -24,6 +24,7 @@ struct Key {
 };
 
 bool is_text(const Json& value) { return value.is_string(); }
+bool is_flag(const Json& value) { return value.is_boolean(); }
 bool is_count(const Json& value) { return value.is_number_integer() && value.get<std::int64_t>() >= 0; }
 bool is_amount(const Json& value) { return value.is_number() && value.get<double>() > 0; }
 
@@ -37,6 +38,7 @@ const std::map<std::string, Key>& keys() {
        {"auto, cuda, cuda:N, emulator or none", is_text, [](Config& c, const Json& v) { c.device = v; }}},
       {"model", {"provider:model", is_text, [](Config& c, const Json& v) { c.model = v; }}},
       {"workers", {"a number of compile workers", is_count, [](Config& c, const Json& v) { c.workers = v; }}},
+      {"predict", {"true or false", is_flag, [](Config& c, const Json& v) { c.predict = v; }}},
       {"max_evaluations",
        {"a number >= 0", is_count,
         [](Config& c, const Json& v) { c.budgets.max_evaluations = v.get<std::int64_t>(); }}},

@@ -15,6 +15,7 @@ namespace ak::tools {
 struct Config {
   std::string database, cache, arch, device, model;
   int workers = 0;
+  bool predict = true;  ///< a search prunes by predicted times where a model was fitted
   agent::Budgets budgets;
 };
 

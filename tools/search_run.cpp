@@ -19,6 +19,7 @@
 #include "core/suggest.h"
 #include "tools/assembler.h"
 #include "tools/progress_line.h"
+#include "tools/time_prediction.h"
 
 namespace ak::tools {
 namespace {
@@ -233,6 +234,10 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   options.stop_requested = &stop;
   if (run.target.kind == DeviceKind::cuda)
     options.examiners = examiners(run.target, config, evaluator->capabilities().device);
+  const auto predictor = run.predict && run.target.kind == DeviceKind::cuda
+                             ? make_predictor(run.target.arch, *run.target.device, config)
+                             : nullptr;
+  options.predictor = predictor.get();
   ProgressLine progress(run.quiet, summary.emulated);
   options.on_progress = [&](const agent::Progress& p) {
     summary.evaluations = p.evaluated;

@@ -25,10 +25,11 @@ struct SearchRun {
   std::string command;      ///< stored with the session
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
-      false;            ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
-  bool quiet = false;   ///< no progress
-  bool audited = true;  ///< see require_audit()
-  OutputPaths paths;    ///< the best kernel so far is kept here
+      false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
+  bool predict = false;  ///< prune by predicted times where a model of the target was fitted
+  bool quiet = false;    ///< no progress
+  bool audited = true;   ///< see require_audit()
+  OutputPaths paths;     ///< the best kernel so far is kept here
 };
 
 struct SearchOutcome {

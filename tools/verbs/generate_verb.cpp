@@ -29,7 +29,7 @@ struct GenerateFlags {
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0;
-  bool json = false, quiet = false, unaudited = false;
+  bool json = false, quiet = false, unaudited = false, no_predict = false;
 };
 
 constexpr const char* kExamples =
@@ -64,6 +64,8 @@ void add_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--proposer", flags.proposer, "who proposes candidates: auto, search (default: auto)");
   app.add_option("--strategy", flags.strategy, strategy_help());
   app.add_option("--model", flags.model, "language model as provider:model (no provider is built in yet)");
+  app.add_flag("--no-predict", flags.no_predict,
+               "measure every point, also where a fitted model foretells that it is too slow");
   app.add_option("--seed", flags.seed, "seed of the search and of the inputs (default: random, stored)");
   app.add_option("--db", flags.database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
@@ -137,6 +139,9 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   std::string chosen;
   for (const auto& [name, value] : loop.best->request.candidate.tunables)
     chosen += fmt::format(" {}={}", name, value);
+  if (loop.progress.pruned > 0)
+    fmt::print("{} points were not measured: a model foretold that they are too slow\n",
+               loop.progress.pruned);
   fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
              chosen);
   fmt::print("{}", evaluation_text(problem, loop.best->result));
@@ -206,6 +211,7 @@ int run_generate(const Arguments& arguments) {
       .budgets = budgets(flags, config.budgets),
       .command = fmt::format("generate_kernel {}", fmt::join(arguments, " ")),
       .own_kernel = !flags.start.empty(),
+      .predict = config.predict && !flags.no_predict,
       .quiet = flags.quiet || flags.json,
       .paths = paths};
   if (!flags.target.empty())

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pruning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ak::agent {
+namespace {
+
+constexpr double kLowQuantile = 0.05;  // of the run's errors, as in the model's own interval
+
+// Starting points and second attempts go first, then what cannot be foretold: both as they were proposed.
+std::pair<int, double> urgency(const ForetoldProposal& item) {
+  if (item.proposal.is_start || item.proposal.is_retry || !item.foretold) return {0, 0};
+  return {1, item.foretold->score_ns};
+}
+
+}  // namespace
+
+void Pruning::look_ahead() {
+  while (waiting_.size() < (options_.predictor ? kWindow : 1)) {
+    auto proposal = proposals_.next();
+    if (!proposal) return;
+    ForetoldProposal item{.proposal = std::move(*proposal), .foretold = {}};
+    if (options_.predictor) {
+      Candidate candidate = options_.templates[item.proposal.template_index];
+      candidate.tunables = item.proposal.point;
+      item.foretold = options_.predictor->predict(*options_.problem, candidate);
+    }
+    waiting_.push_back(std::move(item));
+  }
+}
+
+std::optional<Pruning::Next> Pruning::next(std::optional<double> best_ns) {
+  look_ahead();
+  if (waiting_.empty()) return std::nullopt;
+  const bool honest = ++taken_ % kHonestEvery == 0;
+  const auto chosen = honest ? waiting_.begin() : std::ranges::min_element(waiting_, {}, urgency);
+  Next next{.item = std::move(*chosen), .why_pruned = {}};
+  waiting_.erase(chosen);
+  const bool exempt = honest || urgency(next.item).first == 0;
+  if (!exempt) next.why_pruned = why_pruned(*next.item.foretold, best_ns);
+  return next;
+}
+
+void Pruning::learn(const PredictedScore& foretold, double measured_ns) {
+  const double error = std::log(measured_ns / foretold.score_ns);
+  errors_.insert(std::ranges::upper_bound(errors_, error), error);
+}
+
+/// Hopeless is what would be slower than the champion even at the lower end of both intervals: the model's,
+/// and that of the errors in this run, which also holds what the model gets wrong about this problem as a
+/// whole.
+std::string Pruning::why_pruned(const PredictedScore& foretold, std::optional<double> best_ns) const {
+  if (!best_ns || errors_.size() < kMeasuredFirst) return "";
+  const auto at = static_cast<std::size_t>(kLowQuantile * static_cast<double>(errors_.size()));
+  const double low_ns = std::min(foretold.low_ns, foretold.score_ns * std::exp(errors_[at]));
+  if (low_ns <= *best_ns) return "";
+  return fmt::format(
+      "not measured: {:.4g} us foretold ({:.4g} us at least, by {} and {} candidates measured in this run), "
+      "and the best takes {:.4g} us",
+      foretold.score_ns / 1e3, low_ns / 1e3, foretold.model, errors_.size(), *best_ns / 1e3);
+}
+
+}  // namespace ak::agent

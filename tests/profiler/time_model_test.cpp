@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/time_model.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "profiler/model_file.h"
+
+namespace ak::profiler {
+namespace {
+
+DeviceFacts h200() {
+  DeviceFacts device;
+  device.kind = DeviceKind::cuda;
+  device.name = "NVIDIA H200";
+  device.arch = {.major = 9, .minor = 0, .feature = 'a'};
+  device.sm_count = 132;
+  device.max_threads_per_sm = 2048;
+  device.l2_bytes = 60 << 20;
+  device.clock_mhz = 1980;
+  device.memory_clock_mhz = 3201;
+  device.memory_bus_bits = 6016;
+  return device;
+}
+
+/// A copy of `bytes` by blocks of `threads`, a thread for every 16 bytes.
+CallFacts copy(double bytes, double threads, const std::string& space = "copy") {
+  CallFacts facts;
+  facts.knowledge = Knowledge::build;
+  facts.space = space;
+  facts.kernels = "copy";
+  facts.dtype = "float32";
+  facts.work = {.flops = 0, .bytes_read = bytes / 2, .bytes_written = bytes / 2};
+  const double blocks = std::ceil(bytes / 32 / threads);
+  const Residency fit{.blocks_per_sm = 2048 / threads, .occupancy = 1};
+  facts.launches.push_back(
+      {.blocks = blocks, .threads = threads, .registers = 32, .planned = fit, .built = fit});
+  facts.tunables = {{"BLOCK", static_cast<std::int64_t>(threads)}};
+  return facts;
+}
+
+/// What the copies "take": the analytic time, more for large blocks, and twice that of "slow".
+double truth(const CallFacts& facts) {
+  const double slower = 1 + facts.launches.front().threads / 2048;
+  return analytic_time(facts, h200()).total_ns * 1.3 * slower * (facts.space == "slow" ? 2 : 1);
+}
+
+std::vector<MeasuredCall> measured() {
+  std::vector<MeasuredCall> calls;
+  for (const char* space : {"copy", "slow"}) {
+    for (int size = 20; size < 34; ++size) {
+      for (const int threads : {64, 128, 192, 256, 384, 512, 768, 1024}) {
+        MeasuredCall call;
+        call.facts = copy(std::pow(2.0, size), threads, space);
+        call.algorithm = call.definition = call.candidate = space;
+        call.variant = std::to_string(threads);
+        call.workload = std::to_string(size);
+        call.device = h200();
+        call.measured_ns = truth(call.facts);
+        calls.push_back(std::move(call));
+      }
+    }
+  }
+  return calls;
+}
+
+/// A file that is gone afterwards.
+struct ModelFile {
+  ~ModelFile() { std::filesystem::remove(path); }
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("ak_model_" + std::to_string(::getpid()) + ".json");
+};
+
+std::string complaint(const std::string& content) {
+  const ModelFile file;
+  std::ofstream(file.path) << content;
+  try {
+    static_cast<void>(read_models(file.path));
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), Catch::Contains(file.path.string()));
+    CHECK(error.code() == ExitCode::bad_input);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("the analytic time never falls when there is more to do") {
+  double before = 0;
+  for (int size = 10; size < 36; ++size) {
+    const double time = analytic_time(copy(std::pow(2.0, size), 256), h200()).total_ns;
+    CHECK(time >= before);
+    before = time;
+  }
+  CallFacts counted = copy(1 << 24, 256);
+  counted.knowledge = Knowledge::count;
+  for (const char* name : {"global/sectors", "shared/wavefronts", "inst/warp", "inst/thread/special_function",
+                           "inst/thread/fp32", "flop/tensor/float16", "atomic/conflicts"}) {
+    CAPTURE(name);
+    const double without = analytic_time(counted, h200()).total_ns;
+    counted.counts[name] = std::uint64_t{1} << 32;
+    CHECK(analytic_time(counted, h200()).total_ns > without);
+  }
+}
+
+TEST_CASE("the analytic time names what limits a call") {
+  CHECK(analytic_time(copy(1 << 12, 256), h200()).limiter() == "launch");
+  CHECK(analytic_time(copy(std::pow(2.0, 31), 256), h200()).limiter() == "dram");
+  CallFacts product = copy(1 << 24, 256);
+  product.dtype = "bfloat16";
+  product.matrix_unit = MatrixUnit::warp_group;
+  product.work.flops = 1e13;
+  CHECK(analytic_time(product, h200()).limiter() == "tensor");
+  product.matrix_unit = MatrixUnit::none;
+  CHECK(analytic_time(product, h200()).limiter() == "fp32");
+}
+
+TEST_CASE("a large copy takes what its bytes take at the memory's speed") {
+  const double bytes = std::pow(2.0, 31);
+  const double floor_ns = bytes / h200().peak_bandwidth_gbps();
+  const double time = analytic_time(copy(bytes, 256), h200()).total_ns;
+  CHECK(time > floor_ns);
+  CHECK(time < 1.3 * floor_ns);
+}
+
+TEST_CASE("one block more than a wave fills costs the SMs another round") {
+  const auto imbalance = [](double blocks) {
+    CallFacts facts = copy(1 << 20, 256);
+    facts.launches.front().blocks = blocks;
+    return analytic_time(facts, h200()).imbalance;
+  };
+  CHECK(imbalance(132) == Approx(1));
+  CHECK(imbalance(133) == Approx(2 * 132 / 133.0));
+  CHECK(imbalance(66) == Approx(2));
+}
+
+TEST_CASE("a model recovers what times differ by from the analytic ones") {
+  const std::vector<MeasuredCall> calls = measured();
+  std::vector<const MeasuredCall*> all;
+  for (const MeasuredCall& call : calls) all.push_back(&call);
+  const TimeModel model = TimeModel::fit(all, Knowledge::build);
+  for (const MeasuredCall& call : calls) {
+    const Prediction prediction = model.predict(call.facts, call.device);
+    CHECK(prediction.known_space);
+    CHECK(prediction.time_ns == Approx(call.measured_ns).epsilon(0.08));
+  }
+}
+
+TEST_CASE("held-out variants are predicted, ranked, and their intervals hold nine of ten") {
+  const std::vector<MeasuredCall> calls = measured();
+  const HeldOutTimes times = leave_variants_out(calls, Knowledge::build);
+  const Accuracy accuracy = accuracy_of(calls, times);
+  CHECK(accuracy.mean_error < 0.1);
+  CHECK(accuracy.calls == calls.size());
+  CHECK(accuracy.spaces == 2);
+  std::size_t inside = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const double error = std::log(calls[i].measured_ns / times[i]);
+    inside += error >= accuracy.errors.low - 1e-9 && error <= accuracy.errors.high + 1e-9 ? 1 : 0;
+  }
+  CHECK(static_cast<double>(inside) >= 0.88 * static_cast<double>(calls.size()));
+}
+
+TEST_CASE("an algorithm that was left out is predicted worse than one that is known") {
+  const std::vector<MeasuredCall> calls = measured();
+  const double fresh = accuracy_of(calls, leave_one_algorithm_out(calls, Knowledge::build)).mean_error;
+  CHECK(fresh > 0.3);  // nothing tells the slow one from the other
+}
+
+TEST_CASE("pruning by perfect predictions regrets nothing, by reversed ones much") {
+  const std::vector<MeasuredCall> calls = measured();
+  HeldOutTimes perfect, reversed;
+  for (const MeasuredCall& call : calls) {
+    perfect.push_back(call.measured_ns);
+    reversed.push_back(1e12 / call.measured_ns);
+  }
+  CHECK(pruning_regret(calls, perfect).worst == 0);
+  CHECK(pruning_regret(calls, reversed).worst > 0.1);
+}
+
+TEST_CASE("ranks agree, disagree, and share ties") {
+  CHECK(rank_correlation({1, 2, 3}, {10, 20, 30}) == Approx(1));
+  CHECK(rank_correlation({1, 2, 3}, {3, 2, 1}) == Approx(-1));
+  CHECK(rank_correlation({1, 1, 2}, {1, 1, 5}) == Approx(1));
+  CHECK(rank_correlation({1, 1, 1}, {1, 2, 3}) == 0);
+}
+
+TEST_CASE("a model is the same after it was written and read, and says what it rests on") {
+  const std::vector<MeasuredCall> calls = measured();
+  const FittedModels models = fit_models(calls, "sm_90a");
+  const ModelFile file;
+  write_models(file.path, models);
+  const FittedModels read = read_models(file.path);
+  CHECK(read.arch == "sm_90a");
+  CHECK(read.device.sm_count == 132);
+  CHECK(read.training.at("calls") == calls.size());
+  CHECK(read.training.at("variants_by_algorithm").at("slow") == 8);
+  for (const Knowledge knowledge : {Knowledge::plan, Knowledge::build}) {
+    const CallFacts facts = calls[5].facts.limited_to(knowledge);
+    const Prediction before = models.models.at(knowledge).predict(facts, h200());
+    const Prediction after = read.models.at(knowledge).predict(facts, h200());
+    CHECK(after.time_ns == before.time_ns);
+    CHECK(after.low_ns == before.low_ns);
+    CHECK(after.low_ns < after.time_ns);
+    CHECK(after.high_ns > after.time_ns);
+  }
+  CHECK(read.model_for(calls[5].facts.limited_to(Knowledge::plan)).knowledge() == Knowledge::plan);
+  // whose held-out error is least, of those that what is known suffices for
+  FittedModels better = read;
+  better.accuracy[Knowledge::plan]["known_space"]["mean_error"] = 0.3;
+  better.accuracy[Knowledge::build]["known_space"]["mean_error"] = 0.2;
+  CHECK(better.model_for(calls[5].facts).knowledge() == Knowledge::build);
+  better.accuracy[Knowledge::plan]["known_space"]["mean_error"] = 0.1;
+  CHECK(better.model_for(calls[5].facts).knowledge() == Knowledge::plan);
+}
+
+TEST_CASE("the interval of a plan that was never measured is that of algorithms left out") {
+  const FittedModels models = fit_models(measured(), "sm_90a");
+  const Prediction known = models.models.at(Knowledge::build).predict(copy(1 << 24, 256, "copy"), h200());
+  const Prediction fresh = models.models.at(Knowledge::build).predict(copy(1 << 24, 256, "other"), h200());
+  CHECK_FALSE(fresh.known_space);
+  CHECK(fresh.high_ns / fresh.low_ns > known.high_ns / known.low_ns);
+}
+
+TEST_CASE("what is no model is refused with the reason") {
+  CHECK_THAT(complaint("no json"), Catch::Contains("parse"));
+  CHECK_THAT(complaint("[1]"), Catch::Contains("alphakernel model fit"));
+  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 99})"),
+             Catch::Contains("fit it again"));
+  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 1})"), Catch::Contains("arch"));
+}
+
+TEST_CASE("who knows only the plan does not see what ptxas said") {
+  CallFacts facts = copy(1 << 24, 256);
+  facts.launches.front().built.blocks_per_sm = 1;
+  facts.launches.front().spill_bytes = 64;
+  facts.counts["inst/warp"] = 7;
+  const CallFacts plan = facts.limited_to(Knowledge::plan);
+  CHECK(plan.knowledge == Knowledge::plan);
+  CHECK(plan.launches.front().built.blocks_per_sm == 8);
+  CHECK(plan.launches.front().spill_bytes == 0);
+  CHECK(plan.launches.front().registers == 0);
+  CHECK(plan.counts.empty());
+}
+
+}  // namespace
+}  // namespace ak::profiler

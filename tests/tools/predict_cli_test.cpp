@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicting times as a user meets it: real kernels through the CPU device.
+#include <catch2/catch.hpp>
+
+#include "core/json.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+/// A vector_add whose threads read elements `stride` apart: 1 is as good as it gets.
+std::string vector_add(int stride) {
+  return R"cu(/* alphakernel
+{"params": {"dtype": "float32"},
+ "launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256],
+               "args": ["a", "b", "c", {"i64": "N"}]}]}
+*/
+extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
+  const long long first = blockIdx.x * 256ll;
+  const long long i = n % 256 ? first + threadIdx.x : first + threadIdx.x * )cu" +
+         std::to_string(stride) + R"cu( % 256 + threadIdx.x * )cu" + std::to_string(stride) + R"cu( / 256;
+  if (i < n) c[i] = a[i] + b[i];
+}
+)cu";
+}
+
+Json predict(Sandbox& box, const std::string& file, const std::string& shape,
+             const std::vector<std::string>& extra = {}) {
+  std::vector<std::string> arguments{"predict", file,  "--algorithm", "vector_add",
+                                     "--shape", shape, "--json"};
+  arguments.insert(arguments.end(), extra.begin(), extra.end());
+  const ProgramResult result = box.run(arguments);
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  return Json::parse(result.out).at("predictions").at(0);
+}
+
+}  // namespace
+
+TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and grows with work and waste") {
+  Sandbox box;
+  const std::string good = box.write("good.cu", vector_add(1));
+  const Json small = predict(box, good, "N=16777216"), large = predict(box, good, "N=67108864");
+  CHECK(large.at("knowledge") == "count");
+  CHECK(large.at("limiter") == "dram");
+  CHECK(large.at("count_check_error").get<double>() < 0.01);
+  CHECK(large.at("predicted_ns").get<double>() > 3 * small.at("predicted_ns").get<double>());
+  // every sector once: 12 bytes an element at 32 bytes a clock of 132 SMs; the clock is the data sheet's
+  CHECK(large.at("terms_ns").at("l2").get<double>() ==
+        Approx(12.0 * 67108864 / (32 * 132 * 1.98)).epsilon(0.01));
+  const Json bad = predict(box, box.write("bad.cu", vector_add(16)), "N=67108864");
+  CHECK(bad.at("terms_ns").at("l2").get<double>() > 2 * large.at("terms_ns").at("l2").get<double>());
+  CHECK(bad.at("predicted_ns").get<double>() > large.at("predicted_ns").get<double>());
+}
+
+TEST_CASE("without counts and without a model a prediction says what it rests on") {
+  Sandbox box;
+  const std::string file = box.write("good.cu", vector_add(1));
+  const Json line = predict(box, file, "N=67108864", {"--no-counts"});
+  CHECK(line.at("knowledge") == "build");
+  CHECK(line.at("fitted") == false);
+  CHECK(line.at("low_ns").is_null());
+  const ProgramResult page = box.run({"predict", file, "--algorithm", "vector_add", "--shape", "N=67108864",
+                                      "--no-counts", "--arch", "h200"});
+  CHECK(page.out.find("no model is fitted for sm_90a") != std::string::npos);
+  CHECK(page.out.find("limited by dram") != std::string::npos);
+}
+
+TEST_CASE("a candidate that is wrong is predicted from its build, with a note") {
+  Sandbox box;
+  std::string wrong = vector_add(1);
+  wrong.replace(wrong.find("a[i] + b[i]"), 11, "a[i] - b[i]");
+  const ProgramResult result = box.run({"predict", box.write("wrong.cu", wrong), "--algorithm", "vector_add",
+                                        "--shape", "N=1048576", "--json"});
+  const Json json = Json::parse(result.out);
+  CHECK(json.at("predictions").at(0).at("knowledge") == "build");
+  CHECK(json.at("note").get<std::string>().find("incorrect") != std::string::npos);
+}
+
+TEST_CASE("a model needs measurements of a GPU, and a broken one is refused by name") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);  // nothing was executed
+  const ProgramResult none = box.run({"model", "fit", "--db", (box.folder / "ak.db").string()});
+  CHECK(none.exit_code == code(ExitCode::bad_input));
+  CHECK(none.err.find("no measurement of a GPU for sm_90a") != std::string::npos);
+  CHECK(box.run({"model", "predict"}).exit_code == code(ExitCode::usage));
+  box.write("prediction_sm_90a.json", "{}");
+  const ProgramResult broken =
+      box.run({"predict", box.write("k2.cu", vector_add(1)), "--algorithm", "vector_add", "--no-counts"});
+  CHECK(broken.exit_code == code(ExitCode::bad_input));
+  CHECK(broken.err.find("prediction_sm_90a.json") != std::string::npos);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/say.h"
+#include "profiler/model_file.h"
+#include "tools/command_line.h"
+#include "tools/config.h"
+#include "tools/count_variants.h"
+#include "tools/measured_calls.h"
+#include "tools/time_prediction.h"
+
+namespace ak::tools {
+namespace {
+
+using profiler::Accuracy;
+using profiler::Knowledge;
+using profiler::ModelReport;
+using profiler::PruningRegret;
+
+struct Flags {
+  std::vector<std::string> databases;
+  std::string arch = "sm_90a", output;
+  bool json = false;
+};
+
+void add_flags(CLI::App& app, Flags& flags) {
+  app.add_option("--db", flags.databases,
+                 "performance database with times of a GPU; may be repeated (default: the user's)");
+  app.add_option("--arch,--target", flags.arch, "of the measured kernels (default: sm_90a)");
+  app.add_flag("--json", flags.json, "print JSON");
+}
+
+std::vector<std::filesystem::path> databases(const Flags& flags, const Config& config) {
+  if (flags.databases.empty()) return {database_file("", config)};
+  return {flags.databases.begin(), flags.databases.end()};
+}
+
+std::string target_name(const Flags& flags) {
+  const Result<Arch> arch = parse_arch(flags.arch);
+  if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
+  return arch->sm();
+}
+
+MeasuredCalls read_calls(const Flags& flags, const Config& config) {
+  MeasuredCalls found = measured_calls(databases(flags, config), target_name(flags));
+  if (found.left_out > 0)
+    say("note: {} calls are left out: their plans cannot be resolved any more\n", found.left_out);
+  return found;
+}
+
+std::string accuracy_row(std::string_view what, const Accuracy& accuracy) {
+  return fmt::format("  {:<34}{:>6.1f} %{:>9.1f} %{:>10.3f}{:>10.3f}\n", what, 100 * accuracy.mean_error,
+                     100 * accuracy.median_error, accuracy.rank_correlation,
+                     accuracy.median_rank_correlation);
+}
+
+std::string regret_row(std::string_view what, const PruningRegret& regret) {
+  return fmt::format("  {:<34}{:>6.2f} %{:>9.2f} %{:>8.2f} %{:>8.2f} %\n", what, 100 * regret.median,
+                     100 * regret.mean, 100 * regret.p95, 100 * regret.worst);
+}
+
+std::string report_text(Knowledge knowledge, const ModelReport& report) {
+  std::string text = fmt::format(
+      "Knowledge '{}': {} calls within 10 x the best of their workload, {} spaces\n\n"
+      "  error of held-out calls               mean    median      rank    median rank\n",
+      to_string(knowledge), report.analytic.calls, report.analytic.spaces);
+  text += accuracy_row("analytic alone", report.analytic);
+  text += accuracy_row("one algorithm left out", report.new_algorithm);
+  text += accuracy_row("a fifth of the variants left out", report.known_space);
+  text += fmt::format("\n  regret of pruning the worse half    median      mean       95 %     worst\n");
+  text += regret_row("one algorithm left out", report.regret_new_algorithm);
+  text += regret_row("a fifth of the variants left out", report.regret_known_space);
+  text += "\n  mean error by algorithm       analytic   left out   variants left out\n";
+  for (const auto& [name, error] : report.analytic.error_by_algorithm)
+    text += fmt::format("  {:<28}{:>8.1f} %{:>9.1f} %{:>18.1f} %\n", name, 100 * error,
+                        100 * report.new_algorithm.error_by_algorithm.at(name),
+                        100 * report.known_space.error_by_algorithm.at(name));
+  return text + "\n";
+}
+
+int fit_model(const Arguments& arguments) {
+  CLI::App app{"Fit the model that predicts times to the measurements of a database.",
+               "alphakernel model fit"};
+  set_style(app, "Example:\n  alphakernel model fit --db h200.db --arch sm_90a\n");
+  Flags flags;
+  add_flags(app, flags);
+  app.add_option("--output", flags.output, "where to write it (default: beside the user's database)");
+  if (!parse(app, arguments)) return 0;
+  const Config config = load_config();
+  const MeasuredCalls found = read_calls(flags, config);
+  const std::string arch = target_name(flags);
+  const profiler::FittedModels models = profiler::fit_models(found.calls, arch);
+  const std::filesystem::path file =
+      flags.output.empty() ? model_file(arch, config) : std::filesystem::path(flags.output);
+  profiler::write_models(file, models);
+  if (flags.json) {
+    Json json{{"file", file.string()}, {"training", models.training}, {"accuracy", Json::object()}};
+    for (const auto& [knowledge, accuracy] : models.accuracy)
+      json["accuracy"][to_string(knowledge)] = accuracy;
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("wrote {}: fitted to {} calls of {} variants ({})\n", file.string(),
+               models.training.at("calls").dump(), models.training.at("variants").dump(),
+               models.training.at("devices").dump());
+  }
+  return 0;
+}
+
+int evaluate_models(const Arguments& arguments) {
+  CLI::App app{"Say how well times are predicted that a model has not seen, and what pruning by them loses.",
+               "alphakernel model evaluate"};
+  set_style(app, "Example:\n  alphakernel model evaluate --db h200.db --json\n");
+  Flags flags;
+  add_flags(app, flags);
+  if (!parse(app, arguments)) return 0;
+  const MeasuredCalls found = read_calls(flags, load_config());
+  Json json = Json::object();
+  for (const Knowledge knowledge : profiler::kKnowledge) {
+    const auto known = profiler::calls_with(found.calls, knowledge);
+    if (known.empty()) continue;
+    const ModelReport report = profiler::evaluate_model(known, knowledge);
+    if (flags.json)
+      json[to_string(knowledge)] = to_json(report);
+    else
+      fmt::print("{}", report_text(knowledge, report));
+  }
+  if (flags.json) fmt::print("{}\n", json.dump());
+  return 0;
+}
+
+int count_model(const Arguments& arguments) {
+  CLI::App app{
+      "Count on the CPU device what the measured variants of a database do, for models that use exact "
+      "counts.",
+      "alphakernel model count"};
+  set_style(app, "Example:\n  alphakernel model count --db h200.db --per-space 20\n");
+  Flags flags;
+  int per_space = 0;
+  add_flags(app, flags);
+  app.add_option("--per-space", per_space,
+                 "at most so many variants of each definition and file (default: all)");
+  if (!parse(app, arguments)) return 0;
+  const Config config = load_config();
+  CountingResult all;
+  for (const std::filesystem::path& file : databases(flags, config)) {
+    const CountingResult here = count_variants(file, target_name(flags), per_space, config);
+    all.counted += here.counted;
+    all.failed += here.failed;
+  }
+  if (flags.json)
+    fmt::print("{}\n", Json{{"counted", all.counted}, {"failed", all.failed}}.dump());
+  else
+    fmt::print("{} variants counted, {} failed\n", all.counted, all.failed);
+  return 0;
+}
+
+}  // namespace
+
+int run_model(const Arguments& arguments) {
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (word == "fit") return fit_model(rest);
+  if (word == "evaluate") return evaluate_models(rest);
+  if (word == "count") return count_model(rest);
+  if (word == "--help" || word == "-h") {
+    fmt::print(
+        "Usage: alphakernel model fit [--db FILE]...\n       alphakernel model evaluate [--db FILE]...\n"
+        "       alphakernel model count [--db FILE]...\n\n"
+        "The model predicts times before anything runs (docs/prediction.md).\n");
+    return 0;
+  }
+  fail(ExitCode::usage, "expected 'model fit', 'model evaluate' or 'model count', got '{}'", word);
+}
+
+}  // namespace ak::tools
