@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/floor.h"
 #include "core/hash.h"
-#include "profiler/roofline.h"
+#include "core/work.h"
 #include "runtime/candidate_plan.h"
 
 namespace ak::tools {
@@ -153,7 +153,7 @@ std::vector<profiler::ProfiledLaunch> judge(const ProfiledKernel& kernel, const 
       input.occupancy = occupancy(*limits_of_target, *facts, threads, static_cast<int>(launch.shared_bytes));
     input.device = device;
     if (measured != nullptr && measured->method != kEmulatedMethod) input.time_ns = measured->median_ns;
-    input.work = profiler::work_of(problem, workload);
+    if (const auto work = work_of(problem, workload)) input.work = *work;
     input.floor = floor_of(problem, workload, device);
     input.launches = static_cast<int>(plan.launches.size());
     input.matrix_type = profiler::matrix_type_of(problem);
