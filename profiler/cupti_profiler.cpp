@@ -35,6 +35,19 @@ class CuptiProfiler final : public runtime::LaunchProfiler {
     return profile;
   }
 
+  std::string obstacle() override {
+    const auto loaded = load_cupti();
+    if (!loaded) return loaded.error().message;
+    try {
+      if (!ranges_) ranges_.emplace(**loaded, context_, ordinal_);
+      ranges_->take_hold();
+      release();
+    } catch (const CuptiError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
   void release() override {
     if (ranges_) ranges_->release();
   }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "runtime/compile_worker.h"
+#include "runtime/counter_probe.h"
 #include "runtime/device_worker.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_probe.h"
@@ -29,6 +30,7 @@ constexpr std::array kRoles{
          }},
     Role{"watched_device", [](WorkerChannel& channel,
                               MakeLaunchProfiler) { return serve_device(channel, {.confined = false}); }},
+    Role{"counters", serve_counter_probe},
     Role{"sandbox", [](WorkerChannel& channel, MakeLaunchProfiler) { return serve_sandbox_probe(channel); }},
 };
 
@@ -52,7 +54,8 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
   const Role* role = find_role(arguments);
   if (role == nullptr) {
     std::fputs(
-        "usage: alphakernel worker --role compile|device|watched_device|sandbox (started by AlphaKernel "
+        "usage: alphakernel worker --role compile|device|watched_device|counters|sandbox (started by "
+        "AlphaKernel "
         "itself)\n",
         stderr);
     return static_cast<int>(ExitCode::usage);

@@ -186,6 +186,14 @@ void RangeProfiler::measure(const std::vector<std::string>& metrics, const runti
   }
 }
 
+void RangeProfiler::take_hold() {
+  const Prepared& prepared = prepare({"sm__inst_executed.sum"});
+  session_ = std::make_unique<Session>(api_, context_, prepared, 1);
+  session_->configure(prepared);
+  session_->start();
+  session_->stop();
+}
+
 void RangeProfiler::collect(const Prepared& prepared, const runtime::ProfiledCall& call, Profile& profile) {
   call.prepare();
   const auto begin = steady_clock::now();

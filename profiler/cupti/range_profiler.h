@@ -26,6 +26,8 @@ class RangeProfiler {
   /// CudaError of the call.
   void measure(const std::vector<std::string>& metrics, const runtime::ProfiledCall& call, Profile& profile);
 
+  /// As for a measurement of the least there is. Throws CuptiError.
+  void take_hold();
   /// Gives the counters back until the next measure().
   void release();
 

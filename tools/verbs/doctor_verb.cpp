@@ -4,8 +4,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "codegen/assemble.h"
 #include "codegen/problem_catalog.h"
 #include "core/error.h"
@@ -129,32 +127,22 @@ Finding look_for_headers() {
   return finding;
 }
 
-/// The driver's parameter that keeps hardware counters to administrators.
-bool counters_restricted() {
-  std::ifstream params("/proc/driver/nvidia/params");
-  for (std::string line; std::getline(params, line);) {
-    if (line.rfind("RmProfilingAdminOnly:", 0) == 0)
-      return line.find('1') != std::string::npos && geteuid() != 0;
-  }
-  return false;
-}
-
+/// A worker takes hold of the counters as a profile does.
 Finding look_for_cupti() {
-  const auto toolkit = runtime::find_cuda_toolkit();
-  const std::string beside = toolkit ? (toolkit->nvrtc_library.parent_path() / "libcupti.so").string() : "";
-  const bool present = loads("libcupti.so.13") || (!beside.empty() && loads(beside.c_str()));
-  if (present && counters_restricted()) {
-    return {.part = "CUPTI",
-            .present = false,
-            .detail = "found, but the driver keeps hardware counters to administrators",
-            .cost = "no hardware counters",
-            .remedy = "set the module option NVreg_RestrictProfilingToAdminUsers=0 for nvidia and reload it"};
-  }
-  return {.part = "CUPTI",
-          .present = present,
-          .detail = present ? "found" : "libcupti.so.13 was not found",
-          .cost = present ? "" : "no hardware counters",
-          .remedy = present ? "" : "install cuda-cupti of the toolkit"};
+  const Result<Json> hello = ask_worker("counters");
+  const std::string obstacle = hello ? hello->at("obstacle").get<std::string>() : hello.error().message;
+  return {
+      .part = "CUPTI",
+      .present = obstacle.empty(),
+      .detail = obstacle.empty() ? "hardware counters can be read" : obstacle,
+      .cost = obstacle.empty()
+                  ? ""
+                  : "no hardware counters: profiles rest on the compiler's facts and the CPU device",
+      .remedy = obstacle.empty()
+                    ? ""
+                    : "a GPU, cuda-cupti of the toolkit, no other profiler at the same time, and where the "
+                      "driver keeps counters to administrators its module option "
+                      "NVreg_RestrictProfilingToAdminUsers=0"};
 }
 
 Finding look_for_nvml() {
