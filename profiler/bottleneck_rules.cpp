@@ -76,11 +76,7 @@ double bound_of_warps(Q q) {
              : most;
 }
 
-// What passes through L2 goes on to device memory. L2 counts a sector it fetches twice (the fill and the
-// request), so that a stream has 1.5 to 2 times the bytes of device memory there.
-bool streams(Q q) {
-  return q["l2/throughput"] >= kNearlyBusiest * q.busiest() && 32 * q["l2/sectors"] < 2 * q["dram/bytes"];
-}
+bool l2_streams(Q q) { return q["l2/throughput"] >= kNearlyBusiest * q.busiest() && q.streams(); }
 
 double without_unit(Q q, std::string_view unit) { return q.speedup({{unit, 0.0}}); }
 
@@ -284,14 +280,15 @@ constexpr Rule kRules[] = {
    "global/bytes_per_thread global/sectors_per_request",
    [](Q q) {
      if (scattered_loads(q)) return false;
-     const bool many = q["inst/memory_share"] >= 10 && !(q["inst/narrow_share"] < 60);
-     const bool words = q["inst/word_share"] >= 80 && q["inst/memory_share"] >= 20 && std::max(q["pipe/lsu"], q["issue/active"]) >= kWaiting;
+     const double waits = q.waiting({"long_scoreboard", "lg_throttle", "drain"});  // few bytes are under way
+     const bool many = (q["global/instruction_share"] >= 10 || waits >= kMuch) && !(q["inst/narrow_share"] < 60);
+     const bool words = q["inst/word_share"] >= 80 && q["global/instruction_share"] >= 20 && std::max(q["pipe/lsu"], q["issue/active"]) >= kWaiting;
      return ((many && q["global/bytes_per_thread"] <= 2.5) || words) && !(q["dram/throughput"] >= kSaturated && q.has("stall/all"));
    },
    [](Q q) {
      const double kept = std::min(1.0, q["global/bytes_per_thread"] / 16);
-     const double memory_share = q["inst/memory_share"] / 100;
-     return q.speedup({{"load_store", kept}, {"issue", 1 - memory_share * (1 - kept)}, {"integer", kept}, {"l1", std::min(1.0, kept * 4)}, {"l2", std::min(1.0, kept * 4)}},
+     const double global_share = std::max(0.0, q["global/instruction_share"]) / 100;
+     return q.speedup({{"load_store", kept}, {"issue", 1 - global_share * (1 - kept)}, {"integer", kept}, {"l1", std::min(1.0, kept * 4)}, {"l2", std::min(1.0, kept * 4)}},
                       {"long_scoreboard", "lg_throttle", "drain"}, 1 - kept);
    },
    "a thread moves {global/bytes_per_thread} bytes an instruction, {global/sectors_per_request} sectors a warp, where 16 bytes and 16 sectors are possible",
@@ -399,7 +396,7 @@ constexpr Rule kRules[] = {
 
   {"dram_bound", "device memory, or the way to it through L2: at its limit",
    "dram/throughput",
-   [](Q q) { return is_busiest(q, "dram/throughput", kSaturated) || (streams(q) && q["dram/throughput"] >= 55); },
+   [](Q q) { return is_busiest(q, "dram/throughput", kSaturated) || (l2_streams(q) && q["dram/throughput"] >= 55); },
    [](Q q) { return q.speedup({}); },
    "device memory moves {dram/gbps} GB/s, {dram/throughput} % of its peak; L2 is used for {l2/throughput} %; {dram/excess} times the bytes that the problem needs are moved",
    {{{"move fewer bytes: fuse with the kernel before or after, or a narrower type"},
@@ -408,7 +405,7 @@ constexpr Rule kRules[] = {
 
   {"l2_bound", "the L2 cache: at its limit",
    "l2/throughput",
-   [](Q q) { return is_busiest(q, "l2/throughput", 70) && !streams(q); },
+   [](Q q) { return is_busiest(q, "l2/throughput", 70) && !l2_streams(q); },
    [](Q q) { return without_unit(q, "l2"); },
    "the L2 cache is used for {l2/throughput} % of the time; device memory for {dram/throughput} %",
    {{{"keep in shared memory what several warps of a block read: larger tiles"},

@@ -13,7 +13,7 @@
 
 namespace ak::profiler {
 
-/// How much is measured: one pass over the kernel, some ten, or everything the catalogue lists.
+/// How much is measured: one pass over the kernel, eight, or everything the catalogue lists.
 enum class MetricSet : std::uint8_t { quick, standard, full };
 [[nodiscard]] std::string_view to_string(MetricSet set);
 

@@ -19,8 +19,9 @@ struct Row {
 };
 constexpr Row kMemory[] = {
     {"device memory", "{dram/bytes} bytes, {dram/excess} times what the problem needs"},
-    {"L2", "{l2/sectors} sectors, hit rate {l2/hit_rate} %"},
-    {"L1", "hit rate {l1/hit_rate} %"},
+    {"L2", "{l2/sectors} sectors"},
+    {"L2 hit rate", "{l2/hit_rate} %"},
+    {"L1 hit rate", "{l1/hit_rate} %"},
     {"global loads", "{global/load_sectors_per_request} sectors a request, {global/load_sector_use} % used"},
     {"global stores",
      "{global/store_sectors_per_request} sectors a request, {global/store_sector_use} % used"},

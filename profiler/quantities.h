@@ -62,6 +62,8 @@ class Quantities {
   /// Used share of the busiest unit, percent; those named are left out.
   [[nodiscard]] double busiest(std::initializer_list<std::string_view> but = {}) const;
   [[nodiscard]] const Unit* busiest_unit() const;
+  /// What passes through L2 goes on to device memory.
+  [[nodiscard]] bool streams() const;
 
   struct Less {
     std::string_view unit;
@@ -76,6 +78,7 @@ class Quantities {
 
  private:
   [[nodiscard]] double or_zero(std::string_view name) const;
+  [[nodiscard]] double estimated_l2() const;
   void add(const std::string& name, double value);
   void add_launch(const AnalysisInput& input);
   void add_memory();
