@@ -7,8 +7,8 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with 64 reads of shared memory a thread beside it, none of which meet at a bank.
-constexpr int kFloats = 1024 + 64 * 32;
+// Rectifies, with 128 reads of shared memory a thread beside it, none of which meet at a bank.
+constexpr int kFloats = 1024 + 128 * 32;
 
 __global__ void __launch_bounds__(1024) k(const float* x, float* y, long long n) {
   __shared__ float tile[kFloats];
@@ -18,6 +18,6 @@ __global__ void __launch_bounds__(1024) k(const float* x, float* y, long long n)
   __syncthreads();
   float sum = 0;
 #pragma unroll
-  for (int j = 0; j < 64; ++j) sum += tile[threadIdx.x + j * 32];
+  for (int j = 0; j < 128; ++j) sum += tile[threadIdx.x + j * 32];
   if (i < n) y[i] = sum < 0 ? 0 : fmaxf(value, 0.0f);  // never below
 }
