@@ -11,9 +11,9 @@ namespace {
 using enum MetricSet;
 
 // CUPTI's names as its host library lists them for the chip GH100 (CUDA 13.0). Chosen so that the quick set
-// needs one pass there and the standard one eight, of which one reads counters outside the SMs: on an H200
-// such a pass takes some 20 ms, one of the SMs' counters 4 and sm__sass together one more. `l2/throughput`
-// takes 100.
+// needs one pass there, without counters of L2, and the standard one eight: one with counters of L2 and
+// device memory (each such pass takes 13 to 20 ms on an H200), one of all sm__sass, and six of the SMs'
+// others (4 ms). `l2/throughput` alone takes four passes and 100 ms, `l2/hit_rate` 40.
 // clang-format off
 constexpr MetricInfo kCatalog[] = {
     {"time/duration", "gpu__time_duration.sum", "ns", "from the kernel's start to its end", quick},
