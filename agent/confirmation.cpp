@@ -61,7 +61,7 @@ std::optional<Completed> Confirmation::evaluate(Evaluator& evaluator, Evaluation
 
 void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   const auto begin_reports = [&](const std::string& note) {
-    result.held_out.note = result.final_measurement.note = note;
+    result.held_out.note = result.final_measurement.note = result.profile.note = note;
     result.examinations.clear();
     for (const auto& examiner : options_.examiners)
       result.examinations.push_back({.examiner = examiner.name, .passed = false, .note = note});
@@ -79,7 +79,10 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     stands = stands && examined(result.examinations);
     next_step();
     stands = stands && measured(result.final_measurement);
-    if (stands) return;
+    if (stands) {
+      next_step();
+      return profile(result.profile);
+    }
     ++result.held_out.disqualified;
     result.held_out.passed = false;
     champion_.disqualify();
@@ -166,6 +169,25 @@ bool Confirmation::measured(FinalMeasurement& report) {
   report.search_ns = champion_.score_ns();
   champion_.replace_result(std::move(completed->result));
   return true;
+}
+
+// For whoever wants to know why the leader takes as long as it does; no verdict.
+void Confirmation::profile(ProfileReport& report) {
+  if (!options_.profile || !on_gpu_ || depth_ != Depth::time) {
+    report.note = "not asked for";
+    return;
+  }
+  EvaluationRequest request = champion_.best()->request;
+  request.profile = options_.profile;
+  request.incumbent_ns.reset();
+  auto completed = evaluate(evaluator_, std::move(request));
+  if (!completed) {
+    report.note = unfinished();
+    return;
+  }
+  commit_(*completed, nullptr, "profile");
+  report.profiles = std::move(completed->result.profiles);
+  if (report.profiles.empty()) report.note = words(completed->result.outcome);
 }
 
 }  // namespace ak::agent

@@ -34,6 +34,7 @@ class Confirmation {
   [[nodiscard]] bool examined(std::vector<ExaminationReport>& reports);
   [[nodiscard]] bool examined(std::size_t examiner, ExaminationReport& report);
   [[nodiscard]] bool measured(FinalMeasurement& report);
+  void profile(ProfileReport& report);
 
   [[nodiscard]] std::string obstacle() const;
   [[nodiscard]] bool stopped() const;

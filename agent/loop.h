@@ -55,6 +55,8 @@ struct LoopOptions {
   std::vector<Examiner> examiners;
   /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
   const Predictor* predictor = nullptr;
+  /// What to see of the leader of a GPU when it has been measured again; none: it is not profiled.
+  std::optional<ProfileWish> profile;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
@@ -87,6 +89,12 @@ struct FinalMeasurement {
   std::string note;                 ///< why it was not measured again; empty when it was
 };
 
+/// Hardware counters of the leader.
+struct ProfileReport {
+  std::vector<Profile> profiles;  ///< one a timed workload
+  std::string note;               ///< why there are none; empty when there are
+};
+
 struct LoopResult {
   std::optional<Completed> best;  ///< champion; with depth build: the best ranked build
   std::optional<Completed>
@@ -96,6 +104,7 @@ struct LoopResult {
   HeldOutReport held_out;
   std::vector<ExaminationReport> examinations;  ///< one of each examiner
   FinalMeasurement final_measurement;           ///< whose results `best` has where there are some
+  ProfileReport profile;
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;

@@ -29,9 +29,10 @@ struct RunSummary {
   std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
-  std::string energy;     ///< what a call of the champion takes; empty when there is nothing to say
-  std::string held_out;   ///< what the check on held-out shapes found; empty when there is nothing to say
-  std::string tools;      ///< commands for profilers and checkers on the stand-alone test; empty: none
+  std::vector<std::string> bottlenecks;  ///< what limits the champion, a sentence a profiled workload
+  std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
+  std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
+  std::string tools;     ///< commands for profilers and checkers on the stand-alone test; empty: none
 };
 
 /// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times

@@ -247,6 +247,8 @@ struct ExplanationWriter {
         "|\n|---|---|---|---|---|---|---|---|---|\n{}\n{}",
         formulas, rows, notes);
     if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", cell(run.energy));
+    for (const std::string& bottleneck : run.bottlenecks)
+      text += fmt::format("What limits it: {}.\n", cell(bottleneck));
     if (run.peak_bandwidth_gbps > 0)
       text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
                           run.peak_bandwidth_gbps);

@@ -548,7 +548,10 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   DeviceAnswer& answer = finished.answer;
   job.result.checks = std::move(answer.checks);
   job.result.measurements = std::move(answer.measurements);
-  job.result.profiles = std::move(answer.profiles);
+  for (Profile& profile : answer.profiles) {
+    job.result.profiles.push_back(options_.name_metrics ? options_.name_metrics(std::move(profile))
+                                                        : std::move(profile));
+  }
   job.result.rival_failed = answer.rival_failed;
   job.result.stage_times.check_ms = answer.check_ms;
   job.result.stage_times.time_ms = answer.time_ms;

@@ -34,6 +34,8 @@ struct EvaluatorOptions {
   std::vector<std::string> launcher;  ///< prefix for the device worker, e.g. {"srun", "--gpus=1"}
   bool watched = false;  ///< the launcher watches the device worker's kernels (compute_sanitizer.h)
   std::chrono::milliseconds compile_deadline{30'000};
+  /// Gives metrics of profiles, which have the hardware's names, those of the caller; none: they stay.
+  std::function<Profile(Profile)> name_metrics = {};
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 

@@ -2,6 +2,7 @@
 #include "tools/assembler.h"
 
 #include "codegen/assemble.h"
+#include "profiler/metric_catalog.h"
 #include "runtime/compute_sanitizer.h"
 #include "tools/command_line.h"
 
@@ -36,6 +37,7 @@ runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& 
   options.compile_workers = config.workers;
   options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
   options.worker_command = worker_command();
+  options.name_metrics = profiler::named;
   return options;
 }
 

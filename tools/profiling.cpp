@@ -56,7 +56,6 @@ class ProfileRun {
     for (const profiler::MetricInfo* metric : order_.metrics)
       request.profile->metrics.emplace_back(metric->cupti);
     Completed done = complete(std::move(request));
-    for (Profile& profile : done.result.profiles) profile = profiler::named(std::move(profile));
     commit(done, "profile");
     return std::move(done.result);
   }
@@ -131,39 +130,74 @@ bool any_float64(const Definition& definition) {
                              [](const TensorSpec& tensor) { return tensor.dtype == DType::float64; });
 }
 
-/// What the launches of a profile are judged by.
-std::vector<profiler::ProfiledLaunch> judge(const ProfiledKernel& kernel, const ProblemInstance& problem,
-                                            const Workload& workload, const ResolvedPlan& plan,
-                                            const DeviceFacts& device, const Arch& arch) {
-  std::vector<profiler::ProfiledLaunch> judged;
-  const auto limits_of_target = limits(arch);
-  const Measurement* measured = measurement_of(kernel.result, workload.name);
-  for (std::size_t i = 0; i < kernel.profile.launches.size(); ++i) {
-    const ResolvedLaunch& launch = plan.launches.at(i);
-    profiler::AnalysisInput input;
-    input.launch = kernel.profile.launches[i];
-    input.method = kernel.profile.method;
-    const auto& kernels = kernel.result.build->kernels;
-    const auto facts = std::ranges::find(kernels, launch.kernel, &KernelFacts::expression);
-    if (facts != kernels.end()) input.kernel = *facts;
+/// What launch number `index` of a plan is judged by.
+class Judge {
+ public:
+  Judge(const EvaluationResult& result, const ProblemInstance& problem, const Workload& workload,
+        const DeviceFacts& device, const Arch& arch)
+      : result_(result), limits_(limits(arch)) {
+    common_.device = device;
+    const Measurement* measured = measurement_of(result, workload.name);
+    if (measured != nullptr && measured->method != kEmulatedMethod) common_.time_ns = measured->median_ns;
+    if (const auto work = work_of(problem, workload)) common_.work = *work;
+    common_.floor = floor_of(problem, workload, device);
+    common_.matrix_type = profiler::matrix_type_of(problem);
+    common_.float64 = any_float64(problem.definition);
+  }
+
+  [[nodiscard]] profiler::ProfiledLaunch operator()(const Profile& profile, const ResolvedPlan& plan,
+                                                    std::size_t index) const {
+    const ResolvedLaunch& launch = plan.launches.at(index);
+    profiler::AnalysisInput input = common_;
+    input.launch = profile.launches[index];
+    input.method = profile.method;
+    input.launches = static_cast<int>(plan.launches.size());
     std::ranges::copy(launch.grid, input.grid.begin());
     std::ranges::copy(launch.block, input.block.begin());
-    const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
-    if (limits_of_target && facts != kernels.end())
-      input.occupancy = occupancy(*limits_of_target, *facts, threads, static_cast<int>(launch.shared_bytes));
-    input.device = device;
-    if (measured != nullptr && measured->method != kEmulatedMethod) input.time_ns = measured->median_ns;
-    if (const auto work = work_of(problem, workload)) input.work = *work;
-    input.floor = floor_of(problem, workload, device);
-    input.launches = static_cast<int>(plan.launches.size());
-    input.matrix_type = profiler::matrix_type_of(problem);
-    input.float64 = any_float64(problem.definition);
-    judged.push_back({.input = input, .analysis = profiler::analyze(input)});
+    const auto& kernels = result_.build->kernels;
+    const auto facts = std::ranges::find(kernels, launch.kernel, &KernelFacts::expression);
+    if (facts != kernels.end()) {
+      input.kernel = *facts;
+      const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+      if (limits_)
+        input.occupancy = occupancy(*limits_, *facts, threads, static_cast<int>(launch.shared_bytes));
+    }
+    return {.input = input, .analysis = profiler::analyze(input)};
   }
-  return judged;
+
+ private:
+  const EvaluationResult& result_;
+  std::optional<ArchLimits> limits_;
+  profiler::AnalysisInput common_;
+};
+
+const Workload& workload_of(const ProblemInstance& problem, const std::string& name) {
+  const auto found = std::ranges::find(problem.workloads, name, &Workload::name);
+  AK_ASSERT(found != problem.workloads.end(), "a profile is of a workload of its problem");
+  return *found;
+}
+
+ResolvedPlan resolved_plan(const ProblemInstance& problem, const Candidate& candidate,
+                           const Workload& workload, const DeviceFacts& device, const Arch& arch) {
+  const auto plans =
+      runtime::resolve_plans(problem, candidate, {&workload}, device_environment(device, arch));
+  AK_ASSERT(plans, "what was evaluated resolves");
+  return plans->front().plan;
 }
 
 }  // namespace
+
+std::vector<profiler::ProfiledLaunch> judge_profile(const Profile& profile, const ProblemInstance& problem,
+                                                    const Candidate& candidate,
+                                                    const EvaluationResult& result, const DeviceFacts& device,
+                                                    const Arch& arch) {
+  const Workload& workload = workload_of(problem, profile.workload);
+  const ResolvedPlan plan = resolved_plan(problem, candidate, workload, device, arch);
+  const Judge judge(result, problem, workload, device, arch);
+  std::vector<profiler::ProfiledLaunch> judged;
+  for (std::size_t i = 0; i < profile.launches.size(); ++i) judged.push_back(judge(profile, plan, i));
+  return judged;
+}
 
 ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, const Config& config,
                               VariantStore& store) {
@@ -174,22 +208,31 @@ ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, c
   kernel.result = run.evaluate();
   const bool passed = kernel.result.outcome.status == Status::ok;
   if (passed) {
-    const auto plans = runtime::resolve_plans(*order.problem, order.candidate, {&workload},
-                                              device_environment(device, target.arch));
-    AK_ASSERT(plans, "what was evaluated resolves");
-    const ResolvedPlan& plan = plans->front().plan;
     if (target.kind == DeviceKind::cuda) {
       EvaluationResult profiled = run.profile(workload.name);
       if (profiled.profiles.empty()) kernel.profile.degradation.push_back(profiled.outcome.message);
       if (!profiled.profiles.empty()) kernel.profile = std::move(profiled.profiles.front());
     } else if (const Measurement* counted = measurement_of(kernel.result, workload.name)) {
-      kernel.profile = counted_profile(*counted, plan);
+      kernel.profile = counted_profile(
+          *counted, resolved_plan(*order.problem, order.candidate, workload, device, target.arch));
     }
     kernel.profile.workload = workload.name;
-    kernel.launches = judge(kernel, *order.problem, workload, plan, device, target.arch);
+    kernel.launches =
+        judge_profile(kernel.profile, *order.problem, order.candidate, kernel.result, device, target.arch);
   }
   run.end(passed);
   return kernel;
+}
+
+std::string bottleneck_text(const std::string& workload, std::span<const profiler::ProfiledLaunch> launches) {
+  const profiler::ProfiledLaunch* most = profiler::longest(launches);
+  if (most == nullptr) return "";
+  const profiler::Finding& found = most->analysis.bottleneck;
+  std::string text = fmt::format("{} on {}: {}", found.name, workload, found.evidence);
+  if (!found.remedies.empty())
+    text += fmt::format("; to try: {} (at most {:.2f} times faster)", found.remedies.front().text,
+                        found.remedies.front().at_most);
+  return text;
 }
 
 }  // namespace ak::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,16 @@ struct ProfiledKernel {
   Profile profile;          ///< metrics by the catalogue's names
   std::vector<profiler::ProfiledLaunch> launches;
 };
+
+/// What limits each launch of a profile. @param result of the candidate's checks and times
+[[nodiscard]] std::vector<profiler::ProfiledLaunch> judge_profile(
+    const Profile& profile, const ProblemInstance& problem, const Candidate& candidate,
+    const EvaluationResult& result, const DeviceFacts& device, const Arch& arch);
+
+/// The bottleneck of the launch that takes longest, its evidence and the first remedy, in a sentence; empty
+/// when nothing was seen.
+[[nodiscard]] std::string bottleneck_text(const std::string& workload,
+                                          std::span<const profiler::ProfiledLaunch> launches);
 
 struct ProfileOrder {
   std::shared_ptr<const ProblemInstance> problem;

@@ -18,6 +18,7 @@
 #include "core/stats.h"
 #include "core/suggest.h"
 #include "tools/assembler.h"
+#include "tools/profiling.h"
 #include "tools/progress_line.h"
 #include "tools/time_prediction.h"
 
@@ -224,16 +225,35 @@ void check_strategy(const std::string& name) {
        fmt::join(names, ", "));
 }
 
+/// What limits the leader, workload by workload.
+void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome& outcome) {
+  if (!outcome.loop.best) return;
+  const Completed& best = *outcome.loop.best;
+  for (const Profile& profile : outcome.loop.profile.profiles) {
+    const auto launches =
+        judge_profile(profile, *run.problem, best.request.candidate, best.result, device, best.request.arch);
+    const std::string text = bottleneck_text(profile.workload, launches);
+    if (!text.empty()) outcome.summary.bottlenecks.push_back(text);
+    outcome.profiles.push_back({{"profile", profiler::profile_json(profile, launches)},
+                                {"analysis", profiler::analysis_json(launches)}});
+  }
+}
+
 SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
                          const std::atomic<bool>& stop) {
   const auto evaluator = make_evaluator(run.target, config);
   if (!run.target.notice.empty()) say("note: {}\n", run.target.notice);
-  SearchOutcome outcome{.loop = {}, .summary = summarise(run), .loop_start = {}};
+  SearchOutcome outcome{.loop = {}, .summary = summarise(run), .profiles = {}, .loop_start = {}};
   codegen::RunSummary& summary = outcome.summary;
   agent::LoopOptions options = loop_options(run);
   options.stop_requested = &stop;
-  if (run.target.kind == DeviceKind::cuda)
-    options.examiners = examiners(run.target, config, evaluator->capabilities().device);
+  const DeviceFacts device = evaluator->capabilities().device;
+  if (run.target.kind == DeviceKind::cuda) {
+    options.examiners = examiners(run.target, config, device);
+    options.profile = ProfileWish{.metrics = {}, .sample_lines = true};
+    for (const auto* metric : profiler::metrics_of(profiler::MetricSet::standard))
+      options.profile->metrics.emplace_back(metric->cupti);
+  }
   const auto predictor = run.predict && run.target.kind == DeviceKind::cuda
                              ? make_predictor(run.target.arch, *run.target.device, config)
                              : nullptr;
@@ -263,6 +283,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   summary.examination = examination_text(outcome.loop.examinations);
   if (!summary.emulated && summary.executed) summary.final_measurement = final_text(outcome.loop);
   if (outcome.loop.best) summary.energy = energy_text(*run.problem, outcome.loop.best->result);
+  judge_leader(run, device, outcome);
   if (outcome.loop.best) {
     write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
   } else if (written) {

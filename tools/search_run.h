@@ -35,6 +35,7 @@ struct SearchRun {
 struct SearchOutcome {
   agent::LoopResult loop;
   codegen::RunSummary summary;
+  std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;
 };
 

@@ -651,6 +651,28 @@ TEST_CASE("every examiner sees the leader, on the small shapes alone, and one fi
   CHECK(result.examinations[1].examiner == "another");
 }
 
+TEST_CASE("the leader of a GPU is profiled when all else is done, and what fails there costs it nothing") {
+  for (const bool works : {true, false}) {
+    GpuWorld world([=](const EvaluationRequest& request) {
+      if (!request.profile) return on_noisy_surface(request);
+      EvaluationResult result = works ? timed(1) : failed(Status::hang);
+      result.score_ns.reset();
+      if (works) result.profiles.emplace_back().workload = request.profile->metrics.front();
+      return result;
+    });
+    world.options.profile = ProfileWish{.metrics = {"wanted"}, .sample_lines = true};
+    const LoopResult result = world.run();
+    REQUIRE(result.best);
+    CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+    CHECK(result.held_out.disqualified == 0);
+    CHECK(world.rows("profile") == 1);
+    CHECK(world.device.requests.back().profile);
+    REQUIRE(result.profile.profiles.size() == (works ? 1 : 0));
+    if (works) CHECK(result.profile.profiles.front().workload == "wanted");
+    CHECK(result.profile.note.empty() == works);
+  }
+}
+
 TEST_CASE("without a GPU nothing is timed in pairs or measured again") {
   World world(on_surface);
   const LoopResult result = world.run();

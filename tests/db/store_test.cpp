@@ -377,6 +377,34 @@ TEST_CASE("leaderboard, progress and failures tell who leads, how it went and wh
   CHECK(text(folder.file(), "SELECT status FROM failures") == "launch_error");
 }
 
+TEST_CASE("a profile is kept with its units, and counts as no result of the search") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(128);
+  EvaluationResult result = Run::result(Status::ok, 1'000'000);
+  result.measurements.clear();
+  result.score_ns.reset();
+  Profile& profile = result.profiles.emplace_back();
+  profile.workload = "large";
+  profile.launches.push_back({.kernel = "k",
+                              .metrics = {{"time/duration", 900'000},
+                                          {"time/cycles", 1'000},
+                                          {"time/active_cycles", 750},
+                                          {"dram/throughput", 88}},
+                              .lines = {}});
+  profile.units = {{"time/duration", "ns"}, {"dram/throughput", "percent"}};
+  run.commit(run.request(128), result, "profile");
+  CHECK(text(folder.file(),
+             "SELECT kernel || ' ' || workload || ' ' || duration_us || ' ' || dram_pct FROM profiles") ==
+        "k large 900.0 88.0");
+  CHECK(text(folder.file(), "SELECT unit FROM metrics WHERE name = 'time/duration'") == "ns");
+  CHECK(integer(folder.file(), "SELECT count(*) FROM progress") == 1);
+  CHECK(integer(folder.file(), "SELECT evaluations FROM experiments") == 1);
+  CHECK(real(folder.file(), "SELECT sm_efficiency FROM benchmark_results WHERE workload = 'large'") == 0.75);
+  CHECK(integer(folder.file(), "SELECT count(DISTINCT evaluation) FROM benchmark_results") == 1);
+}
+
 TEST_CASE("an emulator's costs and counts are kept, and no view calls them times") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

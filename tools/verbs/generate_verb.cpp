@@ -149,6 +149,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
+  for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
@@ -224,6 +225,8 @@ int run_generate(const Arguments& arguments) {
   const codegen::RunSummary& run = outcome.summary;
   const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
   Json json = result_json(*problem, loop, run, paths);
+  json["profiles"] = outcome.profiles;
+  json["profile_note"] = loop.profile.note;
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(paths.result, json.dump(2) + "\n");
   if (flags.json) {
