@@ -66,9 +66,10 @@ std::size_t printable_length(std::string_view text) {
 
 std::string did_you_mean(std::string_view given, std::span<const std::string> known) {
   const std::string* nearest = nullptr;
-  std::size_t least = given.size() / 3 + 1;
+  // Of equally near names one of the same length: a wrong letter is likelier than one too many.
+  std::pair<std::size_t, bool> least{given.size() / 3 + 1, false};
   for (const std::string& name : known) {
-    const std::size_t distance = edit_distance(given, name);
+    const std::pair<std::size_t, bool> distance{edit_distance(given, name), name.size() != given.size()};
     if (distance < least) {
       least = distance;
       nearest = &name;
