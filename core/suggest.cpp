@@ -66,10 +66,11 @@ std::size_t printable_length(std::string_view text) {
 
 std::string did_you_mean(std::string_view given, std::span<const std::string> known) {
   const std::string* nearest = nullptr;
-  // Of equally near names one of the same length: a wrong letter is likelier than one too many.
+  // Of equally near names the first that is not shorter: a letter is sooner wrong or left out than one too
+  // many.
   std::pair<std::size_t, bool> least{given.size() / 3 + 1, false};
   for (const std::string& name : known) {
-    const std::pair<std::size_t, bool> distance{edit_distance(given, name), name.size() != given.size()};
+    const std::pair<std::size_t, bool> distance{edit_distance(given, name), name.size() < given.size()};
     if (distance < least) {
       least = distance;
       nearest = &name;
