@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/floor.h"
+#include "profiler/operand_traffic.h"
 
 namespace ak::profiler {
 namespace {
@@ -30,16 +31,32 @@ constexpr std::array<Nominal, 11> kNominal{{{75, 1.59, 320, 64},
                                             {120, 2.62, 1792, 128},
                                             {121, 2.42, 273, 128}}};
 
-constexpr double kDramShare = 0.92;      // of the data sheet's bandwidth that the best copies reach (H200)
-constexpr double kL2BytesPerClock = 32;  // of an SM: half of the 64 its port takes, as microbenchmarks find
-constexpr double kFirstLaunchNs = 2500, kNextLaunchNs = 1200;  // between events, of kernels that do nothing
-constexpr double kMemoryLatencyNs = 650;  // load that misses L2, H100 and H200 under load
-constexpr double kBytesInFlight = 64;     // of one thread: four 16-byte loads, what compilers overlap
+// Of parts of the hardware, from microbenchmarks and the fastest kernels on an H200 unless a comment says
+// otherwise; none is of one algorithm.
+constexpr double kDramShare = 0.92;  // of the data sheet's bandwidth that the best copies reach
+constexpr double kMissBytesPerClock = 20, kHitBytesPerClock = 56;  // of an SM, from DRAM and from L2
+constexpr double kFirstLaunchNs = 2500, kNextLaunchNs = 2500;      // the next with its ramp and its tail
+constexpr double kMemoryLatencyNs = 800;                           // of a load that misses L2, under load
+// Bytes of a thread on the way: registers beyond those of addresses and counters hold what was asked for.
+constexpr double kOtherRegisters = 13, kRegistersNotKnown = 20, kFewestInFlight = 8, kMostInFlight = 32;
+constexpr double kRingShare = 0.5;       // of the shared memory of a block that waits for data at a time
+constexpr double kLeastStageDepth = 16;  // terms of the sums that a block fetches at once, at least
+// A wave of blocks: start, first bytes, and the drain; what waits for others; operands before the first
+// product, and a tile of results after the last.
+constexpr double kWaveNs = 1200, kBarriersNs = 300, kTileNs = 1500;
 constexpr double kIssueSlots = 4, kDependentIssueCycles = 4;
+// Instructions where nothing counted them: load, convert, index, store for an element; what an operation of
+// a formula takes (an exponential is one), up to so many of an element: more are sums of products.
+constexpr double kLanes = 128, kElementInstructions = 12, kOperationInstructions = 4, kMostOperations = 16;
 constexpr double kSpecialLanes = 16;
-constexpr double kSectorBytes = 32;
-// mma.sync reaches about 62 % of what warp-group instructions do on Hopper, all of it elsewhere.
-constexpr double kWarpMatrixShareOnHopper = 0.62;
+constexpr double kSectorBytes = 32, kWavefrontBytes = 128;
+// What kernels reach of the rate of lanes and matrix units: power, and operands' way into registers.
+constexpr double kLaneShare = 0.55, kMatrixShare = 0.85;
+// mma.sync on Hopper, of what warp-group instructions could do: the best kernels reach 0.38 of the peak.
+constexpr double kWarpMatrixShareOnHopper = 0.36;
+// Terms overlap as far as there is somebody else to work: blocks where threads wait for each other, warps
+// where they do not, and copies that nobody waits for.
+constexpr double kOverlapOfBlock = 0.5, kOverlapOfWarp = 0.25, kOverlapOfCopies = 0.6, kMostOverlap = 3;
 
 const Nominal& nominal_of(const Arch& arch) {
   const Nominal* found = kNominal.data();
@@ -53,8 +70,10 @@ double busiest_over_mean(const LaunchFacts& launch, double sm_count) {
   return std::ceil(launch.blocks / sm_count) * sm_count / launch.blocks;
 }
 
+double least_bytes(const CallFacts& facts) { return facts.work.bytes_read + facts.work.bytes_written; }
+
 double dram_bytes(const CallFacts& facts, const DeviceRates& rates) {
-  return facts.work.bytes_read + std::max(0.0, facts.work.bytes_written - 0.5 * rates.l2_bytes);
+  return least_bytes(facts) + std::max(0.0, 2 * facts.workspace_bytes - rates.l2_bytes);
 }
 
 double tensor_flops_per_ns(const CallFacts& facts, const DeviceFacts& device, const DeviceRates& rates) {
@@ -62,25 +81,49 @@ double tensor_flops_per_ns(const CallFacts& facts, const DeviceFacts& device, co
   const int peak = dtype ? peak_operations_per_clock(device.arch, *dtype) : 0;
   const bool slower = facts.matrix_unit == MatrixUnit::warp && device.arch.number() == 90;
   // float64 and unknown types: the rate of 16-bit types stands in
-  return (peak > 0 ? peak : 2048) * (slower ? kWarpMatrixShareOnHopper : 1) * rates.sm_count *
+  return (peak > 0 ? peak : 2048) * (slower ? kWarpMatrixShareOnHopper : kMatrixShare) * rates.sm_count *
          rates.clock_ghz;
 }
 
-/// What resident threads keep on the way from memory, and how long the bytes take at that.
-double latency_ns(const CallFacts& facts, const DeviceRates& rates) {
+/// Blocks that are on a busy SM at a time.
+double resident_blocks(const LaunchFacts& launch, const DeviceRates& rates) {
+  return std::min(launch.built.blocks_per_sm, std::ceil(launch.blocks / rates.sm_count));
+}
+
+/// Bytes that an SM has on the way from memory: in registers of its threads or in stages in shared memory.
+double bytes_in_flight(const CallFacts& facts, const OperandTraffic& traffic, const DeviceRates& rates) {
   const LaunchFacts& main = facts.main_launch();
-  const double threads = main.blocks * main.threads;
-  const double resident = std::min(threads, rates.sm_count * main.built.blocks_per_sm * main.threads);
-  const double bytes = facts.work.bytes_read + facts.work.bytes_written;
-  const double each = std::min(kBytesInFlight, std::max(1.0, bytes / threads));
-  const double trips = std::max(1.0, bytes / (resident * each));
-  return trips * kMemoryLatencyNs;
+  const double registers = main.registers > 0 ? main.registers : kRegistersNotKnown;
+  const double held = std::clamp(4 * (registers - kOtherRegisters), kFewestInFlight, kMostInFlight);
+  const double needed = std::max(1.0, facts.work.bytes_read / (main.blocks * main.threads));
+  double block = std::max(main.threads * std::min(held, needed), kRingShare * main.shared_bytes);
+  if (traffic.reused)
+    block = std::max(block, 2 * std::sqrt(traffic.tile_outputs) * kLeastStageDepth * facts.element_bytes);
+  return resident_blocks(main, rates) * block;
+}
+
+/// Little's law on the busiest SM.
+double latency_ns(const CallFacts& facts, const OperandTraffic& traffic, const DeviceRates& rates,
+                  double imbalance) {
+  const double bytes = traffic.reused ? traffic.bytes : facts.work.bytes_read;
+  return bytes * imbalance / rates.sm_count / bytes_in_flight(facts, traffic, rates) * kMemoryLatencyNs;
+}
+
+double waves_ns(const LaunchFacts& main, const OperandTraffic& traffic, const DeviceRates& rates) {
+  const double waves = std::ceil(main.blocks / (rates.sm_count * main.built.blocks_per_sm));
+  return waves * (kWaveNs + (main.shared_bytes > 0 ? kBarriersNs : 0) + (traffic.reused ? kTileNs : 0));
 }
 
 double special_threads(const CallFacts& facts) { return facts.count("inst/thread/special_function"); }
 
 double issue_cycles(const CallFacts& facts) {
   const LaunchFacts& main = facts.main_launch();
+  if (facts.knowledge != Knowledge::count) {
+    const double elements = least_bytes(facts) / facts.element_bytes;
+    const double operations =
+        facts.matrix_unit == MatrixUnit::none ? std::min(facts.work.flops, kMostOperations * elements) : 0;
+    return (kElementInstructions * elements + kOperationInstructions * operations) / kLanes;
+  }
   const double warps = main.built.blocks_per_sm * main.threads / 32;
   return facts.count("inst/warp") / std::min(kIssueSlots, std::max(1.0, warps) / kDependentIssueCycles);
 }
@@ -99,9 +142,29 @@ double tensor_operations(const CallFacts& facts) {
   return flops;
 }
 
-double l2_bytes(const CallFacts& facts) {
+double wavefronts(const CallFacts& facts, const OperandTraffic& traffic) {
+  const double counted = facts.count("shared/wavefronts") + facts.count("atomic/conflicts");
+  // operands of warp groups are no instruction's wavefronts
+  const bool hidden = facts.knowledge != Knowledge::count || facts.matrix_unit == MatrixUnit::warp_group;
+  return counted + (hidden ? traffic.shared_bytes / kWavefrontBytes : 0);
+}
+
+OperandTraffic counted_traffic(const CallFacts& facts) {
+  OperandTraffic traffic = operand_traffic(facts);
   const double sectors = facts.count("global/sectors") + facts.count("local/sectors");
-  return std::max(kSectorBytes * sectors, facts.work.bytes_read + facts.work.bytes_written);
+  traffic.bytes = std::max(traffic.bytes, kSectorBytes * sectors);
+  return traffic;
+}
+
+/// Exponent of the norm that adds the terms: 1 where nothing overlaps.
+double overlap(const CallFacts& facts) {
+  const LaunchFacts& main = facts.main_launch();
+  const double blocks = main.built.blocks_per_sm;  // that fit: how many there are must not matter, or more
+                                                   // work could take less time
+  const double others =
+      main.shared_bytes > 0 ? kOverlapOfBlock * blocks : kOverlapOfWarp * blocks * main.threads / 32;
+  const bool copies = facts.async_copies || facts.tensor_maps;
+  return 1 + std::min(kMostOverlap, others + (copies ? kOverlapOfCopies : 0));
 }
 
 }  // namespace
@@ -113,7 +176,6 @@ DeviceRates device_rates(const DeviceFacts& device) {
   rates.sm_count = std::max(1, device.sm_count);
   rates.clock_ghz = device.clock_mhz > 0 ? device.clock_mhz * 1e-3 : nominal.clock_ghz;
   rates.dram_gbps = kDramShare * (gbps > 0 ? gbps : nominal.dram_gbps);
-  rates.l2_gbps = kL2BytesPerClock * rates.sm_count * rates.clock_ghz;
   rates.fp32_lanes = nominal.fp32_lanes;
   rates.l2_bytes = static_cast<double>(device.l2_bytes);
   return rates;
@@ -125,21 +187,24 @@ AnalyticTime analytic_time(const CallFacts& facts, const DeviceFacts& device) {
   time.imbalance = busiest_over_mean(facts.main_launch(), rates.sm_count);
   // of all SMs working evenly, cycles of one SM to nanoseconds
   const double per_cycle = time.imbalance / (rates.sm_count * rates.clock_ghz);
-  const double wavefronts = facts.count("shared/wavefronts") + facts.count("atomic/conflicts");
+  const OperandTraffic traffic = counted_traffic(facts);
+  const double least = least_bytes(facts);
   time.terms = {
       {"dram", dram_bytes(facts, rates) / rates.dram_gbps},
-      {"l2", l2_bytes(facts) / rates.l2_gbps},
-      {"latency", latency_ns(facts, rates)},
-      {"shared", wavefronts * per_cycle},
+      {"l2", (least / kMissBytesPerClock + (traffic.bytes - least) / kHitBytesPerClock) * per_cycle},
+      {"latency", latency_ns(facts, traffic, rates, time.imbalance)},
+      {"shared", wavefronts(facts, traffic) * per_cycle},
       {"issue", issue_cycles(facts) * per_cycle},
-      {"fp32", fp32_operations(facts) / (2 * rates.fp32_lanes) * per_cycle},
+      {"fp32", fp32_operations(facts) / (2 * kLaneShare * rates.fp32_lanes) * per_cycle},
       {"special", special_threads(facts) / kSpecialLanes * per_cycle},
       {"tensor", tensor_operations(facts) / tensor_flops_per_ns(facts, device, rates) * time.imbalance},
+      {"waves", waves_ns(facts.main_launch(), traffic, rates)},
   };
   time.launch_ns = kFirstLaunchNs + kNextLaunchNs * static_cast<double>(facts.launches.size() - 1);
-  double fourth_powers = 0;
-  for (const TimeTerm& term : time.terms) fourth_powers += std::pow(term.time_ns, 4);
-  time.total_ns = time.launch_ns + std::pow(fourth_powers, 0.25);
+  const double exponent = overlap(facts);
+  double powers = 0;
+  for (const TimeTerm& term : time.terms) powers += std::pow(term.time_ns, exponent);
+  time.total_ns = time.launch_ns + std::pow(powers, 1 / exponent);
   return time;
 }
 

@@ -11,12 +11,13 @@ namespace ak::profiler {
 
 /// How long one part of the hardware is busy with a call when nothing else limits it.
 struct TimeTerm {
-  std::string_view name;  ///< "dram", "l2", "latency", "shared", "issue", "fp32", "special", "tensor"
+  std::string_view
+      name;  ///< "dram", "l2", "latency", "shared", "issue", "fp32", "special", "tensor", "waves"
   double time_ns = 0;
 };
 
-/// A time from rates alone: launches plus the terms, whose largest dominates (4-norm: two limits that are
-/// close disturb each other). Never falls when work grows.
+/// A time from rates alone: launches plus a norm of the terms, from nearly their sum where one block has an
+/// SM for itself to nearly the largest where many overlap. Never falls when work of the same kind grows.
 struct AnalyticTime {
   double total_ns = 0, launch_ns = 0;
   std::vector<TimeTerm> terms;  ///< always all of them in the same order; 0: nothing known of that part
@@ -31,7 +32,7 @@ struct AnalyticTime {
 
 /// The rates used, of the whole device.
 struct DeviceRates {
-  double sm_count = 1, clock_ghz = 1, dram_gbps = 1, l2_gbps = 1;
+  double sm_count = 1, clock_ghz = 1, dram_gbps = 1;
   double fp32_lanes = 128;  ///< of an SM
   double l2_bytes = 0;
 };

@@ -2,6 +2,7 @@
 #include "profiler/call_facts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ak::profiler {
 namespace {
@@ -87,8 +88,11 @@ LeastWork least_work(const ProblemInstance& problem, const Workload& workload) {
 
 const LaunchFacts& CallFacts::main_launch() const {
   AK_ASSERT(!launches.empty(), "a plan launches something");
-  return *std::ranges::max_element(launches, {},
-                                   [](const LaunchFacts& launch) { return launch.blocks * launch.threads; });
+  // what only adds up partial results has threads too, but stages no operands
+  const bool staged = matrix_unit != MatrixUnit::none;
+  return *std::ranges::max_element(launches, {}, [&](const LaunchFacts& launch) {
+    return std::pair(staged ? launch.planned_shared_bytes : 0, launch.blocks * launch.threads);
+  });
 }
 
 double CallFacts::count(std::string_view name) const {

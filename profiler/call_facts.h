@@ -62,7 +62,8 @@ struct CallFacts {
       {};  ///< problem, kernels and tunables of the plan: what tunables mean is the same in it
   TunableValues tunables = {};
 
-  /// The launch with the most threads.
+  /// The launch that does the work: the one with the most threads; where matrix units multiply, the one
+  /// with the most shared memory a block.
   [[nodiscard]] const LaunchFacts& main_launch() const;
   [[nodiscard]] double count(std::string_view name) const;
   /// The same call as it looks to somebody who knows no more than `most`.

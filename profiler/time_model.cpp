@@ -72,7 +72,8 @@ TimeModel TimeModel::fit(const std::vector<const MeasuredCall*>& calls, Knowledg
     model.spaces_.insert(call->facts.space);
   }
   for (const Features& features : physical) set.features.push_back(&features);
-  model.general_ = BoostedTrees::fit(set, {.rounds = 250, .depth = 4});
+  // few and shallow: what is learned of the algorithms that are there must hold for others too
+  model.general_ = BoostedTrees::fit(set, {.rounds = 60, .depth = 3, .smallest_leaf = 60, .shrinkage = 40});
   for (std::size_t i = 0; i < all.size(); ++i) {
     set.targets[i] -= model.general_.predict(physical[i]);
     set.features[i] = &all[i];

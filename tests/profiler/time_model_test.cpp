@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -10,6 +11,7 @@
 
 #include "core/error.h"
 #include "profiler/model_file.h"
+#include "profiler/operand_traffic.h"
 
 namespace ak::profiler {
 namespace {
@@ -41,6 +43,25 @@ CallFacts copy(double bytes, double threads, const std::string& space = "copy") 
   facts.launches.push_back(
       {.blocks = blocks, .threads = threads, .registers = 32, .planned = fit, .built = fit});
   facts.tunables = {{"BLOCK", static_cast<std::int64_t>(threads)}};
+  return facts;
+}
+
+/// A product of square matrices by blocks of `registers` a thread that each own `tile` x `tile` results.
+CallFacts product(double size, double tile, double registers, double shared_bytes = 96 << 10) {
+  CallFacts facts = copy(1 << 20, 256, "product");
+  facts.dtype = "bfloat16";
+  facts.element_bytes = 2;
+  facts.matrix_unit = MatrixUnit::warp_group;
+  facts.work = {
+      .flops = 2 * size * size * size, .bytes_read = 4 * size * size, .bytes_written = 2 * size * size};
+  const Residency fit{.blocks_per_sm = 1, .occupancy = 0.125};
+  facts.launches = {{.blocks = size * size / (tile * tile),
+                     .threads = 384,
+                     .planned_shared_bytes = shared_bytes,
+                     .shared_bytes = shared_bytes,
+                     .registers = registers,
+                     .planned = fit,
+                     .built = fit}};
   return facts;
 }
 
@@ -110,13 +131,11 @@ TEST_CASE("the analytic time never falls when there is more to do") {
 TEST_CASE("the analytic time names what limits a call") {
   CHECK(analytic_time(copy(1 << 12, 256), h200()).limiter() == "launch");
   CHECK(analytic_time(copy(std::pow(2.0, 31), 256), h200()).limiter() == "dram");
-  CallFacts product = copy(1 << 24, 256);
-  product.dtype = "bfloat16";
-  product.matrix_unit = MatrixUnit::warp_group;
-  product.work.flops = 1e13;
-  CHECK(analytic_time(product, h200()).limiter() == "tensor");
-  product.matrix_unit = MatrixUnit::none;
-  CHECK(analytic_time(product, h200()).limiter() == "fp32");
+  CallFacts large = product(8192, 160, 168, 200 << 10);
+  CHECK(analytic_time(large, h200()).limiter() == "tensor");
+  large.matrix_unit = MatrixUnit::none;
+  CHECK(analytic_time(large, h200()).limiter() == "fp32");
+  CHECK(analytic_time(product(8192, 32, 67, 16 << 10), h200()).limiter() == "latency");
 }
 
 TEST_CASE("a large copy takes what its bytes take at the memory's speed") {
@@ -136,6 +155,35 @@ TEST_CASE("one block more than a wave fills costs the SMs another round") {
   CHECK(imbalance(132) == Approx(1));
   CHECK(imbalance(133) == Approx(2 * 132 / 133.0));
   CHECK(imbalance(66) == Approx(2));
+}
+
+TEST_CASE("larger tiles read operands less often, as far as registers hold them") {
+  const double small = operand_traffic(product(4096, 64, 168)).bytes;
+  CHECK(operand_traffic(product(4096, 128, 168)).bytes == Approx(small / 2));
+  CHECK(operand_traffic(product(4096, 128, 51)).bytes == Approx(small));  // 16 accumulators of 256 threads
+  CHECK_FALSE(operand_traffic(copy(1 << 24, 256)).reused);
+  CHECK(operand_traffic(copy(1 << 24, 256)).bytes == 1 << 24);
+}
+
+TEST_CASE("more bytes on the way hide the latency of memory") {
+  const auto latency = [](const CallFacts& facts) {
+    const AnalyticTime time = analytic_time(facts, h200());
+    return std::ranges::find(time.terms, "latency", &TimeTerm::name)->time_ns;
+  };
+  CHECK(latency(product(4096, 64, 51, 192 << 10)) == Approx(latency(product(4096, 64, 51)) / 2));
+  CallFacts few = copy(1 << 28, 256);
+  few.launches.front().blocks = 132;  // every thread makes many trips
+  CallFacts fewer_registers = few;
+  fewer_registers.launches.front().registers = 16;
+  CHECK(latency(few) < 0.5 * latency(fewer_registers));
+}
+
+TEST_CASE("the launch that stages operands is the main one, not the larger one that adds partial results") {
+  CallFacts split = product(4096, 128, 168);
+  split.launches.push_back({.blocks = 65536, .threads = 256});
+  CHECK(&split.main_launch() == &split.launches.front());
+  split.matrix_unit = MatrixUnit::none;
+  CHECK(&split.main_launch() == &split.launches.back());
 }
 
 TEST_CASE("a model recovers what times differ by from the analytic ones") {
@@ -231,7 +279,7 @@ TEST_CASE("what is no model is refused with the reason") {
   CHECK_THAT(complaint("[1]"), Catch::Contains("alphakernel model fit"));
   CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 99})"),
              Catch::Contains("fit it again"));
-  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 1})"), Catch::Contains("arch"));
+  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 2})"), Catch::Contains("arch"));
 }
 
 TEST_CASE("who knows only the plan does not see what ptxas said") {
