@@ -51,7 +51,8 @@ double shared_reads(const CallFacts& facts, double tile_outputs) {
 }  // namespace
 
 double outputs_of(const CallFacts& facts) {
-  return std::max({1.0, facts.work.bytes_written / facts.element_bytes, facts.workspace_bytes / kPartialBytes});
+  return std::max(
+      {1.0, facts.work.bytes_written / facts.element_bytes, facts.workspace_bytes / kPartialBytes});
 }
 
 OperandTraffic operand_traffic(const CallFacts& facts) {

@@ -11,6 +11,9 @@ namespace {
 
 // Slow variants are many and matter little: their weight falls with their distance from the best.
 constexpr double kFarFromBest = 10, kWeightFarAway = 0.2;
+// Share of the general correction that an algorithm gets which is unlike all that it was learned from: half
+// of the way between two estimates whose errors are as large and not the same.
+constexpr double kTrustInNewPlans = 0.5;
 
 Features together(Features features, const Features& more) {
   features.insert(more.begin(), more.end());
@@ -93,7 +96,10 @@ Prediction TimeModel::predict(const CallFacts& facts, const DeviceFacts& device)
   if (fitted_) {
     const Features physical = physical_features(known, prediction.analytic, device_rates(device));
     correction = general_.predict(physical);
-    if (prediction.known_space) correction += special_.predict(together(physical, tunable_features(known)));
+    if (prediction.known_space)
+      correction += special_.predict(together(physical, tunable_features(known)));
+    else
+      correction *= kTrustInNewPlans;
   }
   const Errors& errors = prediction.known_space ? known_ : new_;
   prediction.time_ns = prediction.analytic.total_ns * std::exp(correction);
