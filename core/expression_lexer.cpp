@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "core/expression_node.h"
 
@@ -27,7 +28,7 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; 
 }  // namespace
 
 Token ExpressionLexer::take(TokenKind kind, std::size_t length) {
-  const Token token{kind, text_.substr(position_, length), 0, column()};
+  const Token token{.kind = kind, .text = text_.substr(position_, length), .column = column()};
   position_ += length;
   return token;
 }
@@ -36,10 +37,41 @@ Token ExpressionLexer::next() {
   while (position_ < text_.size() && is_space(text_[position_])) ++position_;
   if (position_ == text_.size()) return take(TokenKind::end, 0);
   const char c = text_[position_];
+  if (const std::size_t length = real_length(); length > 0) return real(length);
   if (is_digit(c)) return integer();
   if (is_word_start(c)) return word();
   if (c == '\'' || c == '"') return string();
   return symbol();
+}
+
+/// Characters of the real that begins here: digits with a point, an exponent or both; 0 where none does.
+std::size_t ExpressionLexer::real_length() const {
+  if (!reals_) return 0;
+  const std::string_view rest = text_.substr(position_);
+  const auto at = [&](std::size_t i) { return i < rest.size() ? rest[i] : ' '; };
+  std::size_t length = 0;
+  while (is_digit(at(length))) ++length;
+  const std::size_t whole = length;
+  if (at(length) == '.') {
+    ++length;
+    while (is_digit(at(length))) ++length;
+    if (whole == 0 && length == 1) return 0;
+  }
+  if (length > 0 && (at(length) == 'e' || at(length) == 'E')) {
+    std::size_t exponent = length + 1;
+    if (at(exponent) == '+' || at(exponent) == '-') ++exponent;
+    if (is_digit(at(exponent))) length = exponent;
+    while (is_digit(at(length))) ++length;
+  }
+  return length > whole && !is_word(at(length)) ? length : 0;
+}
+
+Token ExpressionLexer::real(std::size_t length) {
+  Token token = take(TokenKind::real, length);
+  const auto [end, error] =
+      std::from_chars(token.text.data(), token.text.data() + token.text.size(), token.number);
+  if (error != std::errc()) throw ExpressionFault{token.column, "the number does not fit in a double"};
+  return token;
 }
 
 Token ExpressionLexer::integer() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ struct FunctionInfo;
 /// and not its length.
 struct Expression::Node {
   enum class Kind : std::uint8_t {
-    literal,      ///< `literal`
+    literal,      ///< `real` where there is one, else `literal`
     name,         ///< `name`
     plus,         ///< one child: unary +
     minus,        ///< one child: unary -
@@ -55,6 +56,7 @@ struct Expression::Node {
   Kind kind = Kind::literal;
   int column = 1;  ///< 1-based, in bytes
   Value literal{};
+  std::optional<double> real{};  ///< only where reals were asked for
   std::string name{};
   const FunctionInfo* function = nullptr;
   std::vector<Operator> operators{};
@@ -83,8 +85,10 @@ struct FunctionInfo {
 [[nodiscard]] std::int64_t apply_arithmetic(Operator op, std::int64_t left, std::int64_t right, int column);
 [[nodiscard]] std::int64_t checked_negate(std::int64_t value, int column);
 
-/// @throws ExpressionFault where the text is no expression. Adds the names it refers to to `names`.
+/// @throws ExpressionFault where the text is no expression. Adds the names it refers to to `names`. `reals`:
+/// literals with a fraction or an exponent are accepted; Expression itself knows integers only.
 [[nodiscard]] std::shared_ptr<const Expression::Node> parse_expression_tree(std::string_view text,
-                                                                            std::set<std::string>& names);
+                                                                            std::set<std::string>& names,
+                                                                            bool reals = false);
 
 }  // namespace ak

@@ -38,7 +38,10 @@ constexpr OperatorName kComparisons[] = {{"==", Operator::equal},  {"!=", Operat
 /// Recursive descent, one function a level of precedence.
 class Parser {
  public:
-  Parser(std::string_view text, std::set<std::string>& names) : lexer_(text), names_(names) { advance(); }
+  Parser(std::string_view text, std::set<std::string>& names, bool reals)
+      : lexer_(text, reals), names_(names) {
+    advance();
+  }
 
   NodePointer whole_text() {
     NodePointer root = expression();
@@ -218,6 +221,8 @@ class Parser {
     switch (token_.kind) {
       case TokenKind::integer:
         return integer();
+      case TokenKind::real:
+        return real();
       case TokenKind::string:
         return literal(std::string(token_.text));
       case TokenKind::name:
@@ -242,6 +247,13 @@ class Parser {
   NodePointer integer() {
     if (token_.magnitude == kLowestMagnitude) fault("the integer does not fit in 64 bits");
     return literal(static_cast<std::int64_t>(token_.magnitude));
+  }
+
+  NodePointer real() {
+    Node node = start(Kind::literal);
+    node.real = token_.number;
+    advance();
+    return finish(std::move(node));
   }
 
   NodePointer name_or_call() {
@@ -290,12 +302,12 @@ class Parser {
 }  // namespace
 
 std::shared_ptr<const Expression::Node> parse_expression_tree(std::string_view text,
-                                                              std::set<std::string>& names) {
+                                                              std::set<std::string>& names, bool reals) {
   if (text.size() > kMaxCharacters) {
     throw ExpressionFault{static_cast<int>(kMaxCharacters) + 1,
                           fmt::format("the expression is longer than {} characters", kMaxCharacters)};
   }
-  return Parser(text, names).whole_text();
+  return Parser(text, names, reals).whole_text();
 }
 
 }  // namespace ak
