@@ -18,6 +18,15 @@ add_library(ak_sodium INTERFACE)
 target_include_directories(ak_sodium SYSTEM INTERFACE ${SODIUM_INCLUDE_DIRS})
 target_link_libraries(ak_sodium INTERFACE ${AK_SODIUM_ARCHIVE} Threads::Threads)
 
+# zlib and liblzma read packed results of other tuners; linked statically as well.
+find_path(AK_ZLIB_INCLUDE_DIR zlib.h REQUIRED)
+find_path(AK_LZMA_INCLUDE_DIR lzma.h REQUIRED)
+find_library(AK_ZLIB_ARCHIVE NAMES libz.a REQUIRED)
+find_library(AK_LZMA_ARCHIVE NAMES liblzma.a REQUIRED)
+add_library(ak_unpacking INTERFACE)
+target_include_directories(ak_unpacking SYSTEM INTERFACE ${AK_ZLIB_INCLUDE_DIR} ${AK_LZMA_INCLUDE_DIR})
+target_link_libraries(ak_unpacking INTERFACE ${AK_LZMA_ARCHIVE} ${AK_ZLIB_ARCHIVE} Threads::Threads)
+
 # Only headers: the driver, NVRTC and CUPTI are loaded at run time with dlopen.
 find_path(AK_CUDA_INCLUDE_DIR cuda.h
   HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include

@@ -104,8 +104,8 @@ TEST_CASE("the number of a point and the point of a number are inverse, and no o
   CHECK_FALSE(space.index_of(TuningPoint{0, 0, 0, 0}));
   CHECK_FALSE(space.index_of(TuningPoint{9, 0, 0, 0}));
   CHECK_FALSE(space.index_of(TuningPoint{0, 0}));
-  CHECK(space.find(std::vector<TuningValue>{std::int64_t{64}, std::int64_t{2}, std::int64_t{3},
-                                            std::int64_t{0}}));
+  CHECK(space.find(
+      std::vector<TuningValue>{std::int64_t{64}, std::int64_t{2}, std::int64_t{3}, std::int64_t{0}}));
   CHECK_FALSE(space.find(
       std::vector<TuningValue>{std::int64_t{1}, std::int64_t{1}, std::int64_t{3}, std::int64_t{0}}));
 }
@@ -141,8 +141,9 @@ TEST_CASE("neighbours differ in one parameter; adjacent ones are the nearest tha
 }
 
 TEST_CASE("texts and real numbers are values, with Python's division") {
-  const TunableSpace space = built({{"type", "['float', 'double', '']"}, {"f", "[0.5, 1.5, 2]"}, {"n", "[1, 2, 3]"}},
-                                   {"type == 'float' or n / 2 < f", "type", "f in (0.5, 2) or type != 'double'"});
+  const TunableSpace space =
+      built({{"type", "['float', 'double', '']"}, {"f", "[0.5, 1.5, 2]"}, {"n", "[1, 2, 3]"}},
+            {"type == 'float' or n / 2 < f", "type", "f in (0.5, 2) or type != 'double'"});
   std::set<std::string> points;
   for (std::uint64_t i = 0; i < space.size(); ++i) {
     const auto values = space.values(space.point(i));
@@ -223,8 +224,9 @@ TEST_CASE("lists of values are read as Python would") {
 
 TEST_CASE("no text makes the reader of value lists fail otherwise than by a complaint") {
   std::mt19937_64 engine(11);
-  static constexpr std::string_view kPieces[] = {"[", "]", "(", ")", ",", "+", " for ", " in ", " if ", "range(",
-                                                 "list(", "i", "1", "2**", "'", "\"", ".5", "-", "%", "//", "e9"};
+  static constexpr std::string_view kPieces[] = {"[",    "]",    "(",      ")",     ",", "+",  " for ",
+                                                 " in ", " if ", "range(", "list(", "i", "1",  "2**",
+                                                 "'",    "\"",   ".5",     "-",     "%", "//", "e9"};
   for (int round = 0; round < 20'000; ++round) {
     std::string text;
     for (std::size_t i = 0; i < engine() % 12; ++i) text += kPieces[engine() % std::size(kPieces)];
