@@ -15,6 +15,8 @@ std::span<const Verb> verbs() {
       Verb{"selfcheck", "try known cheats and the shipped templates on this machine", run_selfcheck},
       Verb{"predict", "predict how long a kernel takes on a GPU that is not here", run_predict},
       Verb{"model", "fit the model that predicts times to measurements, or say how good it is", run_model},
+      Verb{"simulate", "compare search strategies over spaces measured before", run_simulate},
+      Verb{"space", "show a space of tunables and what was measured in it, or export that", run_space},
       Verb{"query", "run a SELECT on the performance database", run_query},
       Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},
       Verb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices},

@@ -25,6 +25,8 @@ int run_experiment(const Arguments& arguments);
 int run_selfcheck(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_model(const Arguments& arguments);
+int run_simulate(const Arguments& arguments);
+int run_space(const Arguments& arguments);
 int run_query(const Arguments& arguments);
 int run_algorithms(const Arguments& arguments);
 int run_audit(const Arguments& arguments);  ///< `alphakernel algorithms audit ...`

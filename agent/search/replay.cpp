@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/search/replay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "core/error.h"
+
+namespace ak::agent {
+namespace {
+
+// A strategy that proposes nothing new this many times in a row has nothing left.
+constexpr int kMostRepeats = 1000;
+
+Tunable to_tunable(const TuningParameter& parameter) {
+  Tunable tunable{.name = parameter.name, .values = {}};
+  const bool integers = std::ranges::all_of(
+      parameter.values, [](const TuningValue& value) { return std::holds_alternative<std::int64_t>(value); });
+  for (std::size_t i = 0; i < parameter.values.size(); ++i)
+    tunable.values.push_back(integers ? std::get<std::int64_t>(parameter.values[i])
+                                      : static_cast<std::int64_t>(i));
+  tunable.default_value = tunable.values.front();
+  return tunable;
+}
+
+/// Adds the host time a call takes to `total_ns`.
+template <class Call>
+auto timed(double& total_ns, Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  struct Stop {
+    double& total_ns;
+    std::chrono::steady_clock::time_point start;
+    ~Stop() {
+      total_ns += std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    }
+  } const stop{total_ns, start};
+  return call();
+}
+
+}  // namespace
+
+ReplaySpace::ReplaySpace(const MeasuredSpace& measured) {
+  const std::optional<double> best = measured.best_ns();
+  AK_ASSERT(best.has_value(), "a space in which every point failed cannot be searched");
+  best_ns_ = *best;
+  for (const TuningParameter& parameter : measured.parameters)
+    space_.tunables.push_back(to_tunable(parameter));
+  std::vector<const MeasuredPoint*> row_major;
+  for (const MeasuredPoint& point : measured.points) row_major.push_back(&point);
+  std::ranges::sort(row_major, {}, [](const MeasuredPoint* point) { return point->point; });
+  for (const MeasuredPoint* point : row_major) {
+    TunableValues values;
+    for (std::size_t i = 0; i < space_.tunables.size(); ++i)
+      values[space_.tunables[i].name] = space_.tunables[i].values[point->point[i]];
+    times_.emplace(values, point->time_ns);
+    space_.points.push_back(std::move(values));
+  }
+}
+
+std::optional<double> ReplaySpace::time_ns(const TunableValues& point) const {
+  const auto found = times_.find(point);
+  return found == times_.end() ? std::nullopt : found->second;
+}
+
+Replay replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_t seed, std::size_t budget,
+              double target) {
+  Replay run;
+  const auto strategy = entry.make(space.search_space(), seed);
+  std::set<TunableValues> seen;
+  std::optional<double> best;
+  for (int repeats = 0; run.fractions.size() < budget && repeats < kMostRepeats;) {
+    const auto point = timed(run.strategy_ns, [&] { return strategy->ask(); });
+    if (!point) break;
+    ++run.asks;
+    const std::optional<double> time_ns = space.time_ns(*point);
+    timed(run.strategy_ns, [&] { strategy->tell(*point, time_ns); });
+    if (!seen.insert(*point).second) {
+      ++repeats;
+      continue;
+    }
+    repeats = 0;
+    if (time_ns && (!best || *time_ns < *best)) best = time_ns;
+    run.fractions.push_back(best ? space.best_ns() / *best : 0);
+    if (!run.reached && run.fractions.back() >= target) run.reached = run.fractions.size();
+  }
+  run.fractions.resize(budget, run.fractions.empty() ? 0 : run.fractions.back());
+  return run;
+}
+
+}  // namespace ak::agent

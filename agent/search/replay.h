@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "agent/search/strategy.h"
+#include "core/tuning/measured_space.h"
+
+namespace ak::agent {
+
+/// A brute-forced space in the form in which strategies search it. Values that are no integers are replaced
+/// by their places in the parameter's list. Immutable; several threads may replay over it.
+class ReplaySpace {
+ public:
+  /// `measured` has at least one point with a time.
+  explicit ReplaySpace(const MeasuredSpace& measured);
+
+  [[nodiscard]] const SearchSpace& search_space() const { return space_; }
+  [[nodiscard]] double best_ns() const { return best_ns_; }
+  /// Time of a point, or nothing: it failed, or was never measured.
+  [[nodiscard]] std::optional<double> time_ns(const TunableValues& point) const;
+
+ private:
+  SearchSpace space_;
+  std::map<TunableValues, std::optional<double>> times_;
+  double best_ns_ = 0;
+};
+
+struct Replay {
+  /// After 1, 2, ... evaluations: the best time of the space over the best found, 0 while all have failed. A
+  /// run that ends early keeps its last value.
+  std::vector<double> fractions;
+  std::optional<std::size_t> reached;  ///< evaluations until `target` of the optimum was reached
+  std::size_t asks = 0;
+  double strategy_ns = 0;  ///< host time in the strategy, all asks and tells
+};
+
+/// Searches with recorded times: every new point costs one evaluation, also one that fails; one that was
+/// proposed before costs nothing and is answered again.
+[[nodiscard]] Replay replay(const ReplaySpace& space, const StrategyEntry& strategy, std::uint64_t seed,
+                            std::size_t budget, double target);
+
+}  // namespace ak::agent

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/simulation/simulation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "agent/seeds.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr double kNormal95 = 1.959964;  // two-sided quantile of the normal distribution
+
+/// Calls `work(i)` for i below `count` on all cores; the first exception is thrown again.
+template <class Work>
+void in_parallel(std::size_t count, Work work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr first;
+  std::mutex mutex;
+  const auto loop = [&] {
+    try {
+      for (std::size_t i; (i = next++) < count;) work(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+      next = count;
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min<std::size_t>(count, std::thread::hardware_concurrency()); ++i)
+      threads.emplace_back(loop);
+    loop();
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+SimulationRow summarize(const std::vector<agent::Replay>& runs, std::size_t budget) {
+  SimulationRow row;
+  const auto count = static_cast<double>(runs.size());
+  for (std::size_t at = 0; at < budget; ++at) {
+    double sum = 0, squares = 0;
+    for (const agent::Replay& run : runs) sum += run.fractions[at];
+    const double mean = sum / count;
+    for (const agent::Replay& run : runs) squares += (run.fractions[at] - mean) * (run.fractions[at] - mean);
+    row.mean.push_back(mean);
+    row.half_band.push_back(runs.size() < 2 ? 0 : kNormal95 * std::sqrt(squares / (count - 1) / count));
+  }
+  double spent = 0, successes = 0, asks = 0;
+  for (const agent::Replay& run : runs) {
+    spent += static_cast<double>(run.reached.value_or(budget));
+    successes += run.reached ? 1 : 0;
+    asks += static_cast<double>(run.asks);
+    row.strategy_us += run.strategy_ns / 1e3;
+  }
+  row.strategy_us /= std::max(asks, 1.0);
+  row.success = successes / count;
+  if (successes > 0) row.expected_evaluations = spent / successes;
+  return row;
+}
+
+/// Mean over spaces, each counting the same. The expected evaluations of a strategy that fails on one space
+/// are unbounded.
+SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
+  SimulationRow all{.space = "all", .strategy = rows.front().strategy};
+  const auto count = static_cast<double>(rows.size());
+  all.mean.assign(rows.front().mean.size(), 0);
+  all.half_band = all.mean;
+  all.expected_evaluations = 0;
+  for (const SimulationRow& row : rows) {
+    for (std::size_t at = 0; at < all.mean.size(); ++at) {
+      all.mean[at] += row.mean[at] / count;
+      all.half_band[at] = std::hypot(all.half_band[at], row.half_band[at] / count);
+    }
+    all.success += row.success / count;
+    all.strategy_us += row.strategy_us / count;
+    if (!row.expected_evaluations) all.expected_evaluations.reset();
+    if (all.expected_evaluations) *all.expected_evaluations += *row.expected_evaluations / count;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const SimulationPlan& plan) {
+  const std::size_t runs_a_strategy = spaces.size() * plan.repeats;
+  std::vector<agent::Replay> runs(plan.strategies.size() * runs_a_strategy);
+  in_parallel(runs.size(), [&](std::size_t i) {
+    const std::size_t space = i % runs_a_strategy / plan.repeats, repeat = i % plan.repeats;
+    const std::uint64_t seed = agent::derive_seed(agent::derive_seed(plan.seed, space), repeat);
+    runs[i] = agent::replay(spaces[space].space, *plan.strategies[i / runs_a_strategy], seed, plan.budget,
+                            kTargetFraction);
+  });
+  std::vector<SimulationRow> rows;
+  auto next = runs.begin();
+  for (const agent::StrategyEntry* strategy : plan.strategies) {
+    std::vector<SimulationRow> of_strategy;
+    for (const NamedSpace& space : spaces) {
+      const auto end = next + static_cast<std::ptrdiff_t>(plan.repeats);
+      SimulationRow row = summarize(std::vector<agent::Replay>(next, end), plan.budget);
+      row.space = space.name;
+      row.strategy = strategy->name;
+      of_strategy.push_back(std::move(row));
+      next = end;
+    }
+    if (spaces.size() > 1) of_strategy.push_back(aggregate(of_strategy));
+    rows.insert(rows.end(), of_strategy.begin(), of_strategy.end());
+  }
+  return rows;
+}
+
+}  // namespace ak::tools

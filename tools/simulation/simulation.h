@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/search/replay.h"
+
+namespace ak::tools {
+
+/// Share of the optimum a run has to reach to count as successful.
+inline constexpr double kTargetFraction = 0.95;
+
+struct SimulationPlan {
+  std::vector<const agent::StrategyEntry*> strategies;
+  std::size_t repeats = 100, budget = 220;
+  std::uint64_t seed = 1;
+};
+
+struct NamedSpace {
+  std::string name;
+  agent::ReplaySpace space;
+};
+
+/// What the runs of one strategy gave, over one space or over all.
+struct SimulationRow {
+  std::string space{};  ///< "all" for the mean over spaces
+  std::string strategy;
+  std::vector<double> mean{};       ///< of the fraction of the optimum, after 1, 2, ... evaluations
+  std::vector<double> half_band{};  ///< half width of the 95 % interval of that mean
+  double success = 0;               ///< share of runs that reached kTargetFraction
+  /// Evaluations of all runs up to their success or the budget, over the successful runs; none: no success.
+  std::optional<double> expected_evaluations{};
+  double strategy_us = 0;  ///< host time a proposal
+};
+
+/// Rows by strategy: one a space, then, with several spaces, one for all. Runs are spread over the cores; all
+/// but `strategy_us` follows from the seed. Run number r of a space has the same seed under every strategy.
+[[nodiscard]] std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces,
+                                                  const SimulationPlan& plan);
+
+}  // namespace ak::tools

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/say.h"
+#include "core/suggest.h"
+#include "tools/command_line.h"
+#include "tools/simulation/curve_picture.h"
+#include "tools/simulation/simulation.h"
+#include "tools/simulation/space_files.h"
+
+namespace ak::tools {
+namespace {
+
+struct Outputs {
+  std::string csv, picture;
+  bool json = false;
+};
+
+std::vector<std::size_t> checkpoints(std::size_t budget) {
+  std::set<std::size_t> shown{budget};
+  for (const std::size_t at : {25, 50, 100, 200, 220})
+    if (at < budget) shown.insert(at);
+  return {shown.begin(), shown.end()};
+}
+
+std::vector<const agent::StrategyEntry*> strategies_named(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const agent::StrategyEntry& entry : agent::strategies()) known.emplace_back(entry.name);
+  std::vector<const agent::StrategyEntry*> chosen;
+  for (const std::string& name : names) {
+    const agent::StrategyEntry* entry = agent::find_strategy(name);
+    if (entry == nullptr)
+      fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", name, did_you_mean(name, known),
+           fmt::join(known, ", "));
+    chosen.push_back(entry);
+  }
+  return chosen;
+}
+
+std::vector<NamedSpace> load_spaces(const std::vector<std::string>& paths) {
+  std::vector<NamedSpace> spaces;
+  for (const std::filesystem::path& file : space_files(paths)) {
+    const MeasuredSpace measured = load_space(file);
+    for (const std::string& note : measured.notes) say("note: {}: {}\n", file.string(), note);
+    if (!measured.best_ns())
+      fail(ExitCode::bad_input, "{}: every point failed; there is nothing to find", file.string());
+    spaces.push_back({space_name(file), agent::ReplaySpace(measured)});
+  }
+  return spaces;
+}
+
+void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
+  const auto shown = checkpoints(plan.budget);
+  std::size_t width = 5;
+  for (const SimulationRow& row : rows) width = std::max(width, row.space.size());
+  fmt::print(
+      "Mean fraction of the optimum after so many evaluations, with its 95 % interval ({} runs a space)\n",
+      plan.repeats);
+  fmt::print("{:<{}}  {:<24}", "space", width, "strategy");
+  for (const std::size_t at : shown) fmt::print("{:>14}", at);
+  fmt::print("{:>12}{:>14}{:>12}\n", "within 5 %", "evals to 95 %", "us a point");
+  for (const SimulationRow& row : rows) {
+    fmt::print("{:<{}}  {:<24}", row.space, width, row.strategy);
+    for (const std::size_t at : shown)
+      fmt::print("{:>14}", fmt::format("{:.3f} +-{:.3f}", row.mean[at - 1], row.half_band[at - 1]));
+    fmt::print("{:>10.0f} %{:>14}{:>12.1f}\n", 100 * row.success,
+               row.expected_evaluations ? fmt::format("{:.0f}", *row.expected_evaluations) : "never",
+               row.strategy_us);
+  }
+}
+
+Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
+  Json list = Json::array();
+  for (const SimulationRow& row : rows) {
+    Json fractions = Json::object(), bands = Json::object();
+    for (const std::size_t at : checkpoints(plan.budget)) {
+      fractions[std::to_string(at)] = row.mean[at - 1];
+      bands[std::to_string(at)] = row.half_band[at - 1];
+    }
+    list.push_back(
+        {{"space", row.space},
+         {"strategy", row.strategy},
+         {"mean_fraction", fractions},
+         {"half_band_95", bands},
+         {"success_share", row.success},
+         {"expected_evaluations", row.expected_evaluations ? Json(*row.expected_evaluations) : Json()},
+         {"strategy_us", row.strategy_us}});
+  }
+  return {{"repeats", plan.repeats},
+          {"budget", plan.budget},
+          {"seed", plan.seed},
+          {"target_fraction", kTargetFraction},
+          {"rows", std::move(list)}};
+}
+
+std::string as_csv(const std::vector<SimulationRow>& rows) {
+  std::string csv = "space,strategy,evaluations,mean_fraction,half_band_95\r\n";
+  for (const SimulationRow& row : rows)
+    for (std::size_t i = 0; i < row.mean.size(); ++i)
+      csv += fmt::format("\"{}\",{},{},{:.6f},{:.6f}\r\n", row.space, row.strategy, i + 1, row.mean[i],
+                         row.half_band[i]);
+  return csv;
+}
+
+/// The curves over all spaces, or over the only one.
+std::string picture_of(const std::vector<SimulationRow>& rows, std::size_t spaces,
+                       const SimulationPlan& plan) {
+  std::vector<Curve> curves;
+  for (const SimulationRow& row : rows)
+    if (spaces == 1 || row.space == "all") curves.push_back({row.strategy, row.mean, row.half_band});
+  const std::string over = spaces == 1 ? rows.front().space : fmt::format("{} spaces", spaces);
+  return draw_curves(fmt::format("Search over {}, {} runs each, seed {}", over, plan.repeats, plan.seed),
+                     "evaluations (count)", "best found, fraction of the optimum (ratio)", curves);
+}
+
+void write(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan,
+           const Outputs& outputs) {
+  if (!outputs.csv.empty()) write_file_atomically(outputs.csv, as_csv(rows));
+  if (!outputs.picture.empty()) write_file_atomically(outputs.picture, picture_of(rows, spaces, plan));
+  outputs.json ? fmt::print("{}\n", as_json(rows, plan).dump(2)) : print_table(rows, plan);
+}
+
+}  // namespace
+
+int run_simulate(const Arguments& arguments) {
+  CLI::App app{"Compare search strategies over spaces in which every point was measured before.",
+               "alphakernel simulate"};
+  set_style(app,
+            "Examples:\n"
+            "  alphakernel simulate results.json.gz --strategy random --repeats 100 --seed 1\n"
+            "  alphakernel simulate folder --strategy random,exhaustive --picture curves.svg\n"
+            "Formats and what the figures mean: docs/search.md\n");
+  SimulationPlan plan;
+  Outputs outputs;
+  std::vector<std::string> paths, names{"random"};
+  app.add_option("space", paths, "results, a database, or folders of results")->required();
+  app.add_option("--strategy", names, "strategies, separated by commas (default random)")->delimiter(',');
+  app.add_option("--repeats", plan.repeats, "runs a space and strategy (default 100)");
+  app.add_option("--seed", plan.seed, "the same seed gives the same runs (default 1)");
+  app.add_option("--budget", plan.budget, "evaluations a run (default 220)");
+  app.add_flag("--json", outputs.json, "print JSON");
+  app.add_option("--csv", outputs.csv, "write the curves to this file");
+  app.add_option("--picture", outputs.picture, "draw the curves into this SVG file");
+  if (!parse(app, arguments)) return 0;
+  if (plan.repeats < 1 || plan.repeats > 100'000) fail(ExitCode::usage, "--repeats: expected 1 to 100000");
+  if (plan.budget < 1 || plan.budget > 100'000) fail(ExitCode::usage, "--budget: expected 1 to 100000");
+  plan.strategies = strategies_named(names);
+  const std::vector<NamedSpace> spaces = load_spaces(paths);
+  write(simulate(spaces, plan), spaces.size(), plan, outputs);
+  return 0;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/say.h"
+#include "tools/command_line.h"
+#include "tools/simulation/space_files.h"
+
+namespace ak::tools {
+namespace {
+
+void show_definition(const SpaceDefinition& definition, const std::string& file) {
+  const auto start = std::chrono::steady_clock::now();
+  const TunableSpace space = build_space(definition, file);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  fmt::print("{}: {} parameters, {} constraints\n", definition.kernel, definition.parameters.size(),
+             definition.constraints.size());
+  fmt::print("{} points of {:.0f} without constraints, found in {:.4f} s\n", space.size(), space.raw_size(),
+             took.count());
+}
+
+void show_results(const MeasuredSpace& space) {
+  fmt::print("{} on {}: {} points, {} failed\n", space.kernel.empty() ? "a kernel" : space.kernel,
+             space.device.empty() ? "a device without name" : space.device, space.points.size(),
+             space.failures());
+  if (const auto best = space.best_ns()) fmt::print("best {:.3f} us\n", *best / 1e3);
+  for (const TuningParameter& parameter : space.parameters)
+    fmt::print("  {:<28}{} values\n", parameter.name, parameter.values.size());
+  for (const std::string& note : space.notes) say("note: {}\n", note);
+}
+
+Json exported(const MeasuredSpace& space, const std::string& format) {
+  if (format == "t4") return to_t4(space);
+  if (format == "kernel-tuner") return to_kernel_tuner_cache(space);
+  fail(ExitCode::usage, "unknown format '{}'; expected t4 or kernel-tuner", format);
+}
+
+}  // namespace
+
+int run_space(const Arguments& arguments) {
+  CLI::App app{"Show a space of tunables: its definition, or what was measured in it; or export the latter.",
+               "alphakernel space"};
+  set_style(app,
+            "Examples:\n"
+            "  alphakernel space definition.json\n"
+            "  alphakernel space results.json.gz --definition definition.json\n"
+            "  alphakernel space alphakernel.db --session 3 --export session3.json --format kernel-tuner\n"
+            "Reads T1, T4, Kernel Tuner caches, KTT results and our database: docs/search.md\n");
+  std::string file, definition_file, output, format = "t4";
+  std::optional<std::int64_t> session;
+  app.add_option("file", file, "definition (T1), results, or our database")->required();
+  app.add_option("--session", session, "of a database: this session (default: the latest with times)");
+  app.add_option("--definition", definition_file, "T1 file that the results must fit");
+  app.add_option("--export", output, "write the results to this file");
+  app.add_option("--format", format, "of --export: t4 or kernel-tuner (default t4)");
+  if (!parse(app, arguments)) return 0;
+  if (!std::filesystem::is_regular_file(file)) fail(ExitCode::bad_input, "there is no file {}", file);
+  if (const auto definition = load_definition(file)) {
+    show_definition(*definition, file);
+    return 0;
+  }
+  const MeasuredSpace space = load_space(file, session);
+  if (!definition_file.empty()) {
+    const auto definition = load_definition(definition_file);
+    if (!definition) fail(ExitCode::bad_input, "{} is no definition (T1)", definition_file);
+    if (const auto complaint = misfit(space, build_space(*definition, definition_file)))
+      fail(ExitCode::bad_input, "{}: {}", file, complaint->message);
+  }
+  show_results(space);
+  if (!output.empty()) write_file_atomically(output, exported(space, format).dump(1) + "\n");
+  return 0;
+}
+
+}  // namespace ak::tools
