@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <random>
 #include <utility>
 
 #include "agent/search/builtin.h"
+#include "agent/search/draw.h"
 
 namespace ak::agent {
 namespace {
-
-/// Uniform in [0, bound). std::uniform_int_distribution may differ between standard libraries, and a seed
-/// must mean the same order everywhere; std::mt19937_64 itself is fixed by the standard.
-std::uint64_t draw_below(std::mt19937_64& engine, std::uint64_t bound) {
-  const std::uint64_t excess =
-      (0 - bound) % bound;  // 2^64 mod bound: values below it would favour small results
-  std::uint64_t value = engine();
-  while (value < excess) value = engine();
-  return value % bound;
-}
 
 /// Draws without replacement: a Fisher-Yates shuffle done one step an ask.
 class RandomSearch final : public SearchStrategy {
@@ -33,7 +23,7 @@ class RandomSearch final : public SearchStrategy {
 
  private:
   std::vector<TunableValues> points_;
-  std::mt19937_64 engine_;
+  Engine engine_;
 };
 
 }  // namespace

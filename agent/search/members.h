@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "agent/search/member.h"
+
+namespace ak::agent {
+
+// The members there are; each is a file of its name.
+/// @param from_best whether it starts again beside the best point; otherwise anywhere
+[[nodiscard]] std::unique_ptr<Member> local_search(bool from_best);
+[[nodiscard]] std::unique_ptr<Member> annealing();
+[[nodiscard]] std::unique_ptr<Member> genetic();
+[[nodiscard]] std::unique_ptr<Member> differential_evolution();
+[[nodiscard]] std::unique_ptr<Member> particle_swarm();
+[[nodiscard]] std::unique_ptr<Member> tabu();
+
+}  // namespace ak::agent
