@@ -7,8 +7,8 @@
 namespace ak::agent {
 namespace {
 
-// A step to a point 1.2 times as slow is taken with 1/e at the start; after 40 answers the temperature is half
-// of that, so that it suits a budget of some hundreds (both chosen).
+// A step to a point 1.2 times as slow is taken with 1/e at the start; after 40 answers the temperature is
+// half of that, so that it suits a budget of some hundreds (both chosen).
 constexpr double kFirstTemperature = 0.2, kHalvedAfter = 40;
 
 /// Simulated annealing on log times.

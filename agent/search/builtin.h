@@ -19,5 +19,6 @@ namespace ak::agent {
                                                                           std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_particle_swarm(SearchSpace space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_tabu(SearchSpace space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<SearchStrategy> make_bayesian(SearchSpace space, std::uint64_t seed);
 
 }  // namespace ak::agent

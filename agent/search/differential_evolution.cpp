@@ -10,7 +10,7 @@
 namespace ak::agent {
 namespace {
 
-constexpr std::size_t kAgents = 16;                    // chosen for budgets of some hundreds
+constexpr std::size_t kAgents = 16;                      // chosen for budgets of some hundreds
 constexpr double kDifferential = 0.7, kCrossover = 0.8;  // of the usual ranges 0.5-0.9 and 0.7-0.9
 
 /// Differential evolution on ordinals: a trial is the agent, where crossover says so replaced by

@@ -24,7 +24,8 @@ class Genetic final : public Member {
     std::u16string child(mother);
     for (std::size_t axis = 0; axis < points.axes(); ++axis) {
       if (draw_below(engine, 2) == 0) child[axis] = father[axis];
-      if (draw_below(engine, points.axes()) == 0) child[axis] = mutated(child[axis], points.extent(axis), engine);
+      if (draw_below(engine, points.axes()) == 0)
+        child[axis] = mutated(child[axis], points.extent(axis), engine);
     }
     return history.snap(engine, child);
   }

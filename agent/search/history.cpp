@@ -51,8 +51,8 @@ std::size_t History::snap(Engine& engine, Ordinals ordinals) const {
   std::size_t closest = unseen_[first];
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < compared; ++i) {
-    const std::size_t point = compared < unseen_.size() ? draw_unseen(engine)
-                                                         : unseen_[(first + i) % unseen_.size()];
+    const std::size_t point =
+        compared < unseen_.size() ? draw_unseen(engine) : unseen_[(first + i) % unseen_.size()];
     const double distance = points_.distance(ordinals, points_.ordinals(point));
     if (distance < least) least = distance, closest = point;
   }

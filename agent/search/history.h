@@ -40,8 +40,8 @@ class History {
   [[nodiscard]] std::size_t draw_unseen(Engine& engine) const;
   /// Up to `count` unseen points, drawn without replacement, in a random order.
   [[nodiscard]] std::vector<std::size_t> sample_unseen(Engine& engine, std::size_t count) const;
-  /// The unseen point closest to these coordinates, themselves valid or not; ties by chance. In a large space,
-  /// the closest of a sample.
+  /// The unseen point closest to these coordinates, themselves valid or not; ties by chance. In a large
+  /// space, the closest of a sample.
   [[nodiscard]] std::size_t snap(Engine& engine, Ordinals ordinals) const;
 
   void propose(std::size_t point);
@@ -54,7 +54,7 @@ class History {
 
   Points points_;
   std::vector<std::uint32_t> unseen_;
-  std::vector<std::uint32_t> place_;  ///< of a point in unseen_, or kSeen
+  std::vector<std::uint32_t> place_;   ///< of a point in unseen_, or kSeen
   std::vector<std::uint32_t> answer_;  ///< of a point in told_, or kSeen
   std::vector<std::size_t> pending_;
   std::vector<Observation> told_;

@@ -15,5 +15,6 @@ namespace ak::agent {
 [[nodiscard]] std::unique_ptr<Member> differential_evolution();
 [[nodiscard]] std::unique_ptr<Member> particle_swarm();
 [[nodiscard]] std::unique_ptr<Member> tabu();
+[[nodiscard]] std::unique_ptr<Member> bayesian();
 
 }  // namespace ak::agent

@@ -18,6 +18,7 @@ constexpr std::array kStrategies{
     StrategyEntry{"differential-evolution", "differential evolution", make_differential_evolution},
     StrategyEntry{"particle-swarm", "particle swarm", make_particle_swarm},
     StrategyEntry{"tabu", "tabu search", make_tabu},
+    StrategyEntry{"bayesian", "Bayesian optimisation with a Gaussian process", make_bayesian},
 };
 
 }  // namespace
