@@ -19,7 +19,7 @@ struct SearchRun {
   std::shared_ptr<const ProblemInstance> problem;
   std::vector<Candidate> templates;
   Target target;
-  std::string strategy = "random";
+  std::string strategy = "portfolio";
   std::uint64_t seed = 0;
   agent::Budgets budgets;
   std::string command;      ///< stored with the session

@@ -8,6 +8,7 @@
 #include "agent/search/builtin.h"
 #include "agent/search/first_points.h"
 #include "agent/search/gaussian_process.h"
+#include "agent/search/improvement.h"
 #include "agent/search/members.h"
 
 namespace ak::agent {
@@ -19,9 +20,6 @@ constexpr std::size_t kCentres = 6;     // fastest points whose neighbours are s
 constexpr std::size_t kMostRows = 250;  // the model's size: its time grows with the square
 constexpr double kRefitGrowth = 1.15;   // weights are fitted when there are so many times the rows
 constexpr int kFirstSteps = 15, kSteps = 4;
-
-double normal_density(double z) { return 0.3989422804014327 * std::exp(-z * z / 2); }
-double normal_below(double z) { return 0.5 * std::erfc(-z * 0.7071067811865476); }
 
 /// Bayesian optimisation: the point with the largest expected improvement of the log time, times the chance
 /// that it does not fail. Points on their way are believed to come as predicted.
@@ -35,7 +33,8 @@ class Bayesian final : public Member {
     for (Candidate& candidate : pool_) {
       model_->project(candidate.projection);
       const auto prediction = model_->predict(candidate.projection);
-      const double score = improvement(prediction) * chance_to_work(candidate);
+      const double score =
+          expected_improvement(best_, prediction.mean, prediction.variance) * chance_to_work(candidate);
       if (score <= most) continue;
       most = score;
       expected = prediction.mean;
@@ -121,7 +120,8 @@ class Bayesian final : public Member {
   }
 
   void refill(const History& history, Engine& engine) {
-    std::erase_if(pool_, [&](const Candidate& candidate) { return !history.unseen(candidate.projection.point); });
+    std::erase_if(pool_,
+                  [&](const Candidate& candidate) { return !history.unseen(candidate.projection.point); });
     if (pool_.empty()) {
       in_pool_.clear();
       for (const std::size_t point : history.sample_unseen(engine, kPool)) offer(history, point);
@@ -131,15 +131,12 @@ class Bayesian final : public Member {
   }
 
   void offer(const History& history, std::size_t point) {
-    if (history.unseen(point) && in_pool_.insert(point).second) pool_.push_back({.projection = {point, {}, 1}});
+    if (history.unseen(point) && in_pool_.insert(point).second)
+      pool_.push_back({.projection = {point, {}, 1}});
   }
 
-  [[nodiscard]] double improvement(GaussianProcess::Prediction prediction) const {
-    const double deviation = std::sqrt(prediction.variance), z = (best_ - prediction.mean) / deviation;
-    return deviation * (z * normal_below(z) + normal_density(z));
-  }
-
-  /// Share of those that worked among the known points, by the kernel squared: failing is more local than being fast.
+  /// Share of those that worked among the known points, by the kernel squared: failing is more local than
+  /// being fast.
   [[nodiscard]] double chance_to_work(Candidate& candidate) const {
     if (!any_failed_) return 1;
     for (; candidate.weighed < answers_.size(); ++candidate.weighed) {
@@ -153,7 +150,8 @@ class Bayesian final : public Member {
 
   std::optional<GaussianProcess> model_;
   std::vector<Candidate> pool_;
-  std::vector<std::pair<std::size_t, bool>> answers_;  ///< points of the model that were told; whether they worked
+  std::vector<std::pair<std::size_t, bool>>
+      answers_;  ///< points of the model that were told; whether they worked
   bool any_failed_ = false;
   std::unordered_set<std::size_t> in_pool_, in_model_;
   std::size_t added_ = 0, fitted_rows_ = 0;

@@ -20,5 +20,7 @@ namespace ak::agent {
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_particle_swarm(SearchSpace space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_tabu(SearchSpace space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_bayesian(SearchSpace space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<SearchStrategy> make_tree_search(SearchSpace space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<SearchStrategy> make_portfolio(SearchSpace space, std::uint64_t seed);
 
 }  // namespace ak::agent

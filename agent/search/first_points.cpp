@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <limits>
 
-
 namespace ak::agent {
 namespace {
 

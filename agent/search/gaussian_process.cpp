@@ -9,8 +9,8 @@
 namespace ak::agent {
 namespace {
 
-// Priors of the log weights (chosen): a rank decides over its whole range, equality and divisibility less; the
-// likelihood moves them by factors of e^1.5 easily.
+// Priors of the log weights (chosen): a rank decides over its whole range, equality and divisibility less;
+// the likelihood moves them by factors of e^1.5 easily.
 constexpr double kRankWeight = 0.0, kEqualWeight = -1.5, kDivisibleWeight = -0.7, kPriorDeviation = 1.5;
 // Noise is small: times are medians. The jitter keeps the factorisation positive.
 constexpr double kLogNoise = -5, kNoiseDeviation = 1.5, kJitter = 1e-6;
@@ -67,7 +67,8 @@ std::vector<DistanceTerm> distance_terms(const Points& points) {
     const auto& values = points.values(axis);
     const std::size_t extent = values.size();
     if (extent < 2) continue;
-    terms.push_back(numeric_term(axis, extent, kRankWeight, [](std::size_t i) { return static_cast<double>(i); }));
+    terms.push_back(
+        numeric_term(axis, extent, kRankWeight, [](std::size_t i) { return static_cast<double>(i); }));
     if (extent < 3) continue;
     DistanceTerm equal{axis, kEqualWeight, std::vector<float>(extent * extent, 1.0F)};
     for (std::size_t i = 0; i < extent; ++i) equal.squared[i * extent + i] = 0;

@@ -12,15 +12,15 @@ namespace ak::agent {
 /// A distance between the values of one axis, squared and scaled to at most 1.
 struct DistanceTerm {
   std::size_t axis = 0;
-  double prior_log_weight = 0;      ///< where the fit of its weight starts and is drawn to
-  std::vector<float> squared;       ///< extent x extent
+  double prior_log_weight = 0;  ///< where the fit of its weight starts and is drawn to
+  std::vector<float> squared;   ///< extent x extent
 };
 /// Of each axis with more than one value: by rank; from three values on, also equal or not, and by the power
 /// of two that divides the value (what warps, vectors and banks care for). The fit decides which count.
 [[nodiscard]] std::vector<DistanceTerm> distance_terms(const Points& points);
 
-/// Gaussian process with a Matern-5/2 kernel of a weighted sum of distance terms. Rows are points in the order
-/// in which they were added; their values may change without a new factorisation. Used by one thread.
+/// Gaussian process with a Matern-5/2 kernel of a weighted sum of distance terms. Rows are points in the
+/// order in which they were added; their values may change without a new factorisation. Used by one thread.
 class GaussianProcess {
  public:
   explicit GaussianProcess(const Points& points);

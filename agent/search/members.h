@@ -16,5 +16,6 @@ namespace ak::agent {
 [[nodiscard]] std::unique_ptr<Member> particle_swarm();
 [[nodiscard]] std::unique_ptr<Member> tabu();
 [[nodiscard]] std::unique_ptr<Member> bayesian();
+[[nodiscard]] std::unique_ptr<Member> tree_search();
 
 }  // namespace ak::agent

@@ -19,6 +19,8 @@ constexpr std::array kStrategies{
     StrategyEntry{"particle-swarm", "particle swarm", make_particle_swarm},
     StrategyEntry{"tabu", "tabu search", make_tabu},
     StrategyEntry{"bayesian", "Bayesian optimisation with a Gaussian process", make_bayesian},
+    StrategyEntry{"forest", "expected improvement under randomised trees", make_tree_search},
+    StrategyEntry{"portfolio", "bayesian, forest and local-search, by their success", make_portfolio},
 };
 
 }  // namespace

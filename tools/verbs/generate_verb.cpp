@@ -22,7 +22,7 @@ namespace ak::tools {
 namespace {
 
 struct GenerateFlags {
-  std::string arch, device, output, start, only, proposer = "auto", strategy = "random", model, database,
+  std::string arch, device, output, start, only, proposer = "auto", strategy = "portfolio", model, database,
                                                  cache, target;
   std::vector<std::string> fixed;
   std::optional<std::uint64_t> seed;

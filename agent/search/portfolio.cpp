@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "agent/search/builtin.h"
+#include "agent/search/members.h"
+
+namespace ak::agent {
+namespace {
+
+// Shares of the turns while nothing is known of the members (chosen). The first leads almost everywhere; the
+// others help where it is stuck, so they come in as answers without an improvement go by, in full from kStuck
+// on.
+constexpr std::array kFirstShares{0.7, 0.25, 0.05};
+constexpr double kNotStuck = 10, kStuck = 50;
+// Credit fades with every answer; kPatience answers' worth of the first shares counts beside it.
+constexpr double kFading = 0.97, kPatience = 4;
+
+/// Several members over one history. Each answer is heard by all; the one that asked for it is credited when
+/// it is among the fastest tenth, and gets more of the turns. The Gaussian process leads until it is stuck.
+class Portfolio final : public Member {
+ public:
+  Portfolio() : members_{bayesian(), tree_search(), local_search(true)} {}
+
+  std::size_t pick(const History& history, Engine& engine) override {
+    const std::size_t turn = choose(engine);
+    const std::size_t point = members_[turn]->pick(history, engine);
+    asked_[point] = turn;
+    return point;
+  }
+
+  void learn(const History& history, const Observation& answer, Engine& engine) override {
+    for (const auto& member : members_) member->learn(history, answer, engine);
+    since_improvement_ = history.best() && history.best()->point == answer.point ? 0 : since_improvement_ + 1;
+    const auto asked = asked_.find(answer.point);
+    if (asked == asked_.end()) return;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      credit_[i] *= kFading;
+      turns_[i] *= kFading;
+    }
+    turns_[asked->second] += 1;
+    if (answer.log_time && rank(history, *answer.log_time) * 10 <= history.told().size())
+      credit_[asked->second] += 1;
+    asked_.erase(asked);
+  }
+
+ private:
+  /// How many were faster.
+  static std::size_t rank(const History& history, double log_time) {
+    return static_cast<std::size_t>(std::ranges::count_if(history.told(), [&](const Observation& other) {
+      return other.log_time && *other.log_time < log_time;
+    }));
+  }
+
+  [[nodiscard]] std::size_t choose(Engine& engine) const {
+    const double stuck = std::clamp((since_improvement_ - kNotStuck) / (kStuck - kNotStuck), 0.0, 1.0);
+    std::array<double, kFirstShares.size()> shares{};
+    double sum = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const double success = (credit_[i] + kPatience / 2) / (turns_[i] + kPatience);
+      shares[i] = kFirstShares[i] * success * (i == 0 ? 1 : stuck);
+      sum += shares[i];
+    }
+    double left = draw_unit(engine) * sum;
+    for (std::size_t i = 0; i + 1 < shares.size(); ++i) {
+      left -= shares[i];
+      if (left < 0) return i;
+    }
+    return shares.size() - 1;
+  }
+
+  std::array<std::unique_ptr<Member>, kFirstShares.size()> members_;
+  std::array<double, kFirstShares.size()> credit_{}, turns_{};
+  double since_improvement_ = 0;                        ///< answers
+  std::unordered_map<std::size_t, std::size_t> asked_;  ///< by whom, of points on their way
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> make_portfolio(SearchSpace space, std::uint64_t seed) {
+  return stand_alone(space, seed, std::make_unique<Portfolio>());
+}
+
+}  // namespace ak::agent

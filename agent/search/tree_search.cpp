@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "agent/search/builtin.h"
+#include "agent/search/first_points.h"
+#include "agent/search/forest.h"
+#include "agent/search/improvement.h"
+#include "agent/search/members.h"
+
+namespace ak::agent {
+namespace {
+
+constexpr std::size_t kFirst = 12;       // spread points before the model is asked (chosen)
+constexpr std::size_t kPool = 400;       // random points that are scored, beside neighbours (chosen: time)
+constexpr std::size_t kCentres = 6;      // fastest points whose neighbours are scored
+constexpr std::size_t kMostRows = 300;   // the fastest and the last of them are learned from
+constexpr double kRefitGrowth = 1.02;    // trees are grown anew when there are so many times the answers
+constexpr double kLeastVariance = 1e-4;  // trees that agree are not that sure; of (log time)^2
+
+/// The point with the largest expected improvement under a forest of random trees. Failures and points on
+/// their way count as slow as the slowest quarter, so that it goes elsewhere.
+class TreeSearch final : public Member {
+ public:
+  std::size_t pick(const History& history, Engine& engine) override {
+    if (history.told().size() < kFirst || !history.best()) return spread_point(history, engine);
+    if (!forest_) forest_.emplace(history.points());
+    if (static_cast<double>(history.told().size()) > kRefitGrowth * static_cast<double>(fitted_at_)) {
+      learn_all(history, engine);
+      fitted_at_ = history.told().size();
+    }
+    std::vector<std::size_t> pool = history.sample_unseen(engine, kPool);
+    for (const Observation& centre : history.fastest(kCentres))
+      for (const std::size_t point : history.points().neighbours(centre.point))
+        if (history.unseen(point)) pool.push_back(point);
+    return *std::ranges::max_element(pool, {}, [&](std::size_t point) {
+      const auto prediction = forest_->predict(point);
+      return expected_improvement(*history.best()->log_time, prediction.mean,
+                                  prediction.variance + kLeastVariance);
+    });
+  }
+
+ private:
+  void learn_all(const History& history, Engine& engine) {
+    const auto fastest = history.fastest(history.told().size());
+    const double slow = *fastest[fastest.size() * 3 / 4].log_time;
+    std::vector<std::size_t> rows;
+    std::vector<double> values;
+    const auto learn = [&](std::size_t point, double log_time) {
+      rows.push_back(point);
+      values.push_back(log_time);
+    };
+    for (std::size_t i = 0; i < std::min(fastest.size(), kMostRows / 2); ++i)
+      learn(fastest[i].point, *fastest[i].log_time);
+    const double known = fastest.size() <= kMostRows / 2 ? 0 : *fastest[kMostRows / 2].log_time;
+    const auto& told = history.told();
+    for (std::size_t i = told.size() - std::min(told.size(), kMostRows); i < told.size(); ++i) {
+      const double log_time = told[i].log_time.value_or(slow);
+      if (!told[i].log_time || (fastest.size() > kMostRows / 2 && log_time >= known))
+        learn(told[i].point, log_time);
+    }
+    for (const std::size_t point : history.pending()) learn(point, slow);
+    forest_->fit(rows, values, engine);
+  }
+
+  std::optional<Forest> forest_;
+  std::size_t fitted_at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Member> tree_search() { return std::make_unique<TreeSearch>(); }
+
+std::unique_ptr<SearchStrategy> make_tree_search(SearchSpace space, std::uint64_t seed) {
+  return stand_alone(space, seed, tree_search());
+}
+
+}  // namespace ak::agent
