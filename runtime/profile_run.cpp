@@ -4,8 +4,8 @@
 namespace ak::runtime {
 namespace {
 
-// A profiler repeats a launch for every pass (19 for all metrics of the catalogue on an H200), restores
-// memory in between, and reads counters of every unit.
+// What a call under a profiler may take, in calls without one: it reads counters of every unit, or stops
+// warps to see where they are.
 constexpr int kCallsAtMost = 40;
 
 /// A candidate that a profiler calls: its program, loaded as often as wanted, and what it was bound to.

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the metrics of `alphakernel profile` with those of Nsight Compute on the same kernels and shapes: ten points
-# of templates, each profiled by the program and, as emitted stand-alone test, by ncu (caches flushed before every pass,
-# clocks as they are, the second launch of the candidate's longest kernel). Needs a GPU, nvcc and ncu; some 90 seconds.
-# Writes side_by_side.csv (tools/compare_with_ncu.py says how metrics are compared) and prints a summary.
+# of templates, each profiled by the program and, as emitted stand-alone test, by ncu (clocks as they are, the second
+# launch of the candidate's longest kernel). Needs a GPU, nvcc and ncu; some 90 seconds. Writes side_by_side.csv
+# (tools/compare_with_ncu.py says how metrics are compared) and prints a summary.
 #   tools/compare_with_ncu.sh OUTPUT_FOLDER         AK: the program; METRICS: set or names (default: standard)
+# CACHES=all: ncu empties all caches before every pass, of instructions too; none (default): it leaves them as the pass
+# before and the restored memory did, which is what a profile of ours sees.
 set -uo pipefail
 out=${1:?usage: tools/compare_with_ncu.sh OUTPUT_FOLDER}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -37,8 +39,8 @@ build() {  # NAME SHAPE PROBLEM TEMPLATE
   # shellcheck disable=SC2086  # the flags are words
   ALPHAKERNEL_DB=$scratch/$1.db "$ak" generate -q $3 $4 --shape "$2" --max-evaluations 1 --arch native \
     --output "$scratch/$1.cu" || return
-  nvcc -std=c++17 -O2 -gencode "arch=compute_$capability,code=sm_$capability" "$scratch/$1.test.cu" -o "$scratch/$1" \
-    -lcuda
+  nvcc -std=c++20 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "$scratch/$1.test.cu" \
+    -o "$scratch/$1" -lcuda
 }
 
 compare() { python3 "$root/tools/compare_with_ncu.py" "$@"; }
@@ -49,7 +51,7 @@ measure() {  # NAME SHAPE PROBLEM
   ALPHAKERNEL_DB=$scratch/$1.db "$ak" profile "$scratch/$1.cu" $3 --shape "$2" --metrics "${METRICS:-standard}" \
     --no-lines --json >"$out/$1.json" 2>"$out/$1.err" || { tail -n 3 "$out/$1.err"; return; }
   kernel=$(compare kernel "$out/$1.json") && metrics=$(compare metrics "$out/$1.json") || return
-  ncu --csv --page raw --print-units base --cache-control all --clock-control none --metrics "$metrics" \
+  ncu --csv --page raw --print-units base --cache-control "${CACHES:-none}" --clock-control none --metrics "$metrics" \
     --kernel-name "regex:^$kernel\$" --launch-skip 1 --launch-count 1 "$scratch/$1" --workload "$2" \
     >"$out/$1.ncu.csv" 2>>"$out/$1.err"
 }

@@ -87,7 +87,7 @@ class RangeProfiler::Session {
     params.counterDataImageSize = counters_.size();
     params.pCounterDataImage = counters_.data();
     params.range = CUPTI_AutoRange;
-    params.replayMode = CUPTI_KernelReplay;
+    params.replayMode = CUPTI_UserReplay;
     params.maxRangesPerPass = launches_;
     params.numNestingLevels = params.minNestingLevel = params.targetNestingLevel = 1;  // ranges do not nest
     check(api_, api_.cuptiRangeProfilerSetConfig(&params), "setting the counters up");
@@ -98,10 +98,12 @@ class RangeProfiler::Session {
     params.pRangeProfilerObject = object_.get();
     check(api_, api_.cuptiRangeProfilerStart(&params), "starting to count");
   }
-  void stop() const {
+  /// @return whether that was the last pass
+  bool stop() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, params);
     params.pRangeProfilerObject = object_.get();
     check(api_, api_.cuptiRangeProfilerStop(&params), "ending to count");
+    return params.isAllPassSubmitted != 0;
   }
   void decode() const {
     AK_CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, params);
@@ -200,7 +202,12 @@ void RangeProfiler::collect(const Prepared& prepared, const runtime::ProfiledCal
   session_->start();
   const double started_ms = milliseconds_since(begin);
   call.run();
-  session_->stop();
+  for (int pass = 1; !session_->stop(); ++pass) {
+    if (pass == profile.passes) throw CuptiError(CUPTI_ERROR_UNKNOWN, "CUPTI wants ever more passes");
+    call.prepare();
+    session_->start();
+    call.run();
+  }
   session_->decode();
   const std::size_t launches = call.kernels.size(), found = session_->ranges();
   if (found != launches) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/duration_witness.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ak;
+using namespace ak::profiler;
+
+namespace {
+
+Profile profile_of(std::initializer_list<double> durations_ns) {
+  Profile profile;
+  profile.workload = "N=64";
+  for (const double duration_ns : durations_ns)
+    profile.launches.push_back({.kernel = "k", .metrics = {{"time/duration", duration_ns}}, .lines = {}});
+  return profile;
+}
+
+Measurement timed(double median_ns) {
+  Measurement measurement;
+  measurement.median_ns = median_ns;
+  return measurement;
+}
+
+}  // namespace
+
+TEST_CASE("durations near the event time bear it out, summed over the launches of a call") {
+  const auto witness = duration_witness(profile_of({20e3, 15e3}), timed(34.5e3));
+  REQUIRE(witness);
+  CHECK(witness->counted_ns == 35e3);
+  CHECK(witness->agrees);
+  CHECK(witness_text("N=64", *witness) ==
+        "on N=64 counters give its launches 35.00 us, events the call 34.50 us");
+}
+
+TEST_CASE("a call timed at much less than its launches take is not believed") {
+  const auto witness = duration_witness(profile_of({20e3, 15e3}), timed(20e3));
+  REQUIRE(witness);
+  CHECK_FALSE(witness->agrees);
+  CHECK(witness_text("N=64", *witness).find("do not trust it") != std::string::npos);
+}
+
+TEST_CASE("a call timed at more than its launches take is believed: gaps between launches are time too") {
+  CHECK(duration_witness(profile_of({2e3, 1e3}), timed(9e3))->agrees);
+}
+
+TEST_CASE("without a duration of every launch there is no witness") {
+  Profile profile = profile_of({20e3, 15e3});
+  profile.launches.back().metrics.clear();
+  CHECK_FALSE(duration_witness(profile, timed(34e3)));
+  CHECK_FALSE(duration_witness(profile_of({}), timed(34e3)));
+  CHECK_FALSE(duration_witness(profile_of({20e3}), timed(0)));
+}
