@@ -30,6 +30,7 @@ struct RunSummary {
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
   std::vector<std::string> bottlenecks;  ///< what limits the champion, a sentence a profiled workload
+  std::vector<std::string> witnesses;    ///< its times as hardware counters saw them, the same
   std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
   std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
   std::string tools;     ///< commands for profilers and checkers on the stand-alone test; empty: none

@@ -249,6 +249,8 @@ struct ExplanationWriter {
     if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", cell(run.energy));
     for (const std::string& bottleneck : run.bottlenecks)
       text += fmt::format("What limits it: {}.\n", cell(bottleneck));
+    for (const std::string& witness : run.witnesses)
+      text += fmt::format("Second witness of the time: {}.\n", cell(witness));
     if (run.peak_bandwidth_gbps > 0)
       text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
                           run.peak_bandwidth_gbps);

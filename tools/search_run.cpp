@@ -17,6 +17,7 @@
 #include "core/say.h"
 #include "core/stats.h"
 #include "core/suggest.h"
+#include "profiler/duration_witness.h"
 #include "tools/assembler.h"
 #include "tools/profiling.h"
 #include "tools/progress_line.h"
@@ -225,7 +226,14 @@ void check_strategy(const std::string& name) {
        fmt::join(names, ", "));
 }
 
-/// What limits the leader, workload by workload.
+std::optional<profiler::DurationWitness> witness_of(const Profile& profile, const EvaluationResult& result) {
+  for (const Measurement& measured : result.measurements)
+    if (measured.workload == profile.workload && measured.role == MeasurementRole::candidate)
+      return profiler::duration_witness(profile, measured);
+  return std::nullopt;
+}
+
+/// What limits the leader, workload by workload, and whether counters bear its times out.
 void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome& outcome) {
   if (!outcome.loop.best) return;
   const Completed& best = *outcome.loop.best;
@@ -234,8 +242,14 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
         judge_profile(profile, *run.problem, best.request.candidate, best.result, device, best.request.arch);
     const std::string text = bottleneck_text(profile.workload, launches);
     if (!text.empty()) outcome.summary.bottlenecks.push_back(text);
-    outcome.profiles.push_back({{"profile", profiler::profile_json(profile, launches)},
-                                {"analysis", profiler::analysis_json(launches)}});
+    Json shown = {{"profile", profiler::profile_json(profile, launches)},
+                  {"analysis", profiler::analysis_json(launches)}};
+    if (const auto witness = witness_of(profile, best.result)) {
+      outcome.summary.witnesses.push_back(profiler::witness_text(profile.workload, *witness));
+      shown["witness"] = Json{
+          {"event_ns", witness->event_ns}, {"counted_ns", witness->counted_ns}, {"agrees", witness->agrees}};
+    }
+    outcome.profiles.push_back(std::move(shown));
   }
 }
 

@@ -150,6 +150,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
   for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
+  for (const std::string& witness : run.witnesses) fmt::print("  second witness: {}\n", witness);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
