@@ -6,9 +6,9 @@
 namespace ak::profiler {
 namespace {
 
-// On an H200 durations were 0.98 to 1.05 of event times (ten kernels of 15 to 205 us): a profile runs at other
-// clocks and leaves other lines in L2. Programmatic launches may overlap besides. A call that is timed at less
-// than three quarters of its launches was not all timed.
+// On an H200 durations were 0.98 to 1.05 of event times (ten kernels of 15 to 205 us): a profile runs at
+// other clocks and leaves other lines in L2. Programmatic launches may overlap besides. A call that is timed
+// at less than three quarters of its launches was not all timed.
 constexpr double kLeastShareOfDurations = 0.75;
 
 }  // namespace
@@ -26,8 +26,9 @@ std::optional<DurationWitness> duration_witness(const Profile& profile, const Me
 }
 
 std::string witness_text(const std::string& workload, const DurationWitness& witness) {
-  const std::string times = fmt::format("on {} counters give its launches {:.2f} us, events the call {:.2f} us",
-                                        workload, witness.counted_ns / 1e3, witness.event_ns / 1e3);
+  const std::string times =
+      fmt::format("on {} counters give its launches {:.2f} us, events the call {:.2f} us", workload,
+                  witness.counted_ns / 1e3, witness.event_ns / 1e3);
   return witness.agrees ? times : times + ": the event time cannot be right, do not trust it";
 }
 

@@ -12,8 +12,8 @@ namespace ak::profiler {
 struct DurationWitness {
   double event_ns = 0;    ///< median of the timing
   double counted_ns = 0;  ///< sum over the call's launches
-  /// False: the launches alone take longer than the whole call was timed at, by more than clocks, the state of
-  /// the caches and launches that overlap explain.
+  /// False: the launches alone take longer than the whole call was timed at, by more than clocks, the state
+  /// of the caches and launches that overlap explain.
   bool agrees = true;
 };
 

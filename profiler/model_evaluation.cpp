@@ -22,7 +22,7 @@ using Group = std::function<std::string(const MeasuredCall&)>;
 
 /// Every group predicted by a model fitted to the others.
 HeldOutTimes leave_out(const std::vector<MeasuredCall>& calls, const std::vector<std::string>& groups,
-                       Knowledge knowledge) {
+                       Knowledge knowledge, TimeModel::Scope scope) {
   HeldOutTimes times(calls.size());
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < calls.size(); ++i) members[groups[i]].push_back(i);
@@ -31,7 +31,7 @@ HeldOutTimes leave_out(const std::vector<MeasuredCall>& calls, const std::vector
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (groups[i] != group) rest.push_back(&calls[i]);
     }
-    const TimeModel model = rest.empty() ? TimeModel() : TimeModel::fit(rest, knowledge);
+    const TimeModel model = rest.empty() ? TimeModel() : TimeModel::fit(rest, knowledge, scope);
     for (const std::size_t i : held_out) times[i] = model.predict(calls[i].facts, calls[i].device).time_ns;
   }
   return times;
@@ -155,7 +155,7 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 HeldOutTimes leave_one_algorithm_out(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
   std::vector<std::string> groups;
   for (const MeasuredCall& call : calls) groups.push_back(call.algorithm);
-  return leave_out(calls, groups, knowledge);
+  return leave_out(calls, groups, knowledge, TimeModel::Scope::new_plans);
 }
 
 HeldOutTimes leave_variants_out(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
@@ -166,7 +166,7 @@ HeldOutTimes leave_variants_out(const std::vector<MeasuredCall>& calls, Knowledg
     const std::size_t number = known.try_emplace(call.variant, known.size()).first->second;
     groups.push_back(std::to_string(number % kFolds));
   }
-  return leave_out(calls, groups, knowledge);
+  return leave_out(calls, groups, knowledge, TimeModel::Scope::all_plans);
 }
 
 HeldOutTimes analytic_only(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {

@@ -11,7 +11,7 @@ namespace ak::profiler {
 namespace {
 
 constexpr std::string_view kFormat = "alphakernel time model";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::size_t kFewCalls = 200;  // a handful of spaces (chosen)
 
 Json training_json(const std::vector<MeasuredCall>& calls) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "profiler/kriging.h"
 #include "profiler/prediction_features.h"
 
 namespace ak::profiler {
@@ -34,15 +35,18 @@ struct Prediction {
   bool known_space = false;  ///< variants of the same file are in the training set
 };
 
-/// Analytic time x exp(correction). The correction has two parts, both boosted trees: one over physical
-/// features, learned from all algorithms together, then one that sees the tunables too, for points of files
-/// that were measured. Intervals come from the errors on calls that were held out of the fit.
+/// Analytic time x exp(correction). The correction has two parts: boosted trees over physical features,
+/// learned from all algorithms together; then, for points of files that were measured, trees that see the
+/// tunables too, and kriging between the points of the file. Intervals come from the errors on calls that
+/// were held out of the fit.
 class TimeModel {
  public:
   /// Analytic alone.
   TimeModel() = default;
+  enum class Scope { all_plans, new_plans };  ///< new_plans: knows no plan, and is fitted sooner
   /// Without intervals; `calls` of one architecture and of at least `knowledge`.
-  [[nodiscard]] static TimeModel fit(const std::vector<const MeasuredCall*>& calls, Knowledge knowledge);
+  [[nodiscard]] static TimeModel fit(const std::vector<const MeasuredCall*>& calls, Knowledge knowledge,
+                                     Scope scope = Scope::all_plans);
 
   [[nodiscard]] Prediction predict(const CallFacts& facts, const DeviceFacts& device) const;
   /// Quantiles of ln(measured / predicted), 5 % and 95 %.
@@ -52,7 +56,7 @@ class TimeModel {
   void set_errors(Errors known_space, Errors new_algorithm);
   [[nodiscard]] Knowledge knowledge() const { return knowledge_; }
   /// Variants of the same plan are in the training set.
-  [[nodiscard]] bool knows(const CallFacts& facts) const { return spaces_.contains(facts.space); }
+  [[nodiscard]] bool knows(const CallFacts& facts) const { return kriging_.contains(facts.space); }
 
   [[nodiscard]] Json to_json() const;
   [[nodiscard]] static TimeModel from_json(const Json& json);  ///< throws Error(bad_input)
@@ -61,7 +65,7 @@ class TimeModel {
   bool fitted_ = false;
   Knowledge knowledge_ = Knowledge::plan;
   BoostedTrees general_, special_;
-  std::set<std::string> spaces_;  ///< in the training set
+  std::map<std::string, Kriging> kriging_;  ///< by space, of those in the training set
   Errors known_, new_;
 };
 

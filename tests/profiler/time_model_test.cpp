@@ -279,7 +279,7 @@ TEST_CASE("what is no model is refused with the reason") {
   CHECK_THAT(complaint("[1]"), Catch::Contains("alphakernel model fit"));
   CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 99})"),
              Catch::Contains("fit it again"));
-  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 2})"), Catch::Contains("arch"));
+  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 3})"), Catch::Contains("arch"));
 }
 
 TEST_CASE("who knows only the plan does not see what ptxas said") {
