@@ -63,9 +63,10 @@ class Run {
   [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
   void absorb(Completed& completed, const Flight& flight);
   StoredEvaluation commit(const Completed& completed, int iteration, std::string arm,
-                          const DeviceFacts* device = nullptr,
-                          const std::optional<PredictedScore>& foretold = std::nullopt);
-  void learn(const Completed& completed, const Flight& flight);
+                          const DeviceFacts* device = nullptr, const ForetoldProposal* item = nullptr);
+  void learn(const Completed& completed, const Flight& flight, RowId evaluation);
+  void tell(const Proposal& proposal, std::optional<double> time_ns, RowId evaluation);
+  [[nodiscard]] double session_ms(steady_clock::time_point time) const;
   void start_comparison();
   [[nodiscard]] bool take_comparison(Completed& completed);
   [[nodiscard]] bool settle(const EvaluationResult& result, const std::optional<PairedVerdict>& verdict);
@@ -100,7 +101,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       capabilities_(evaluator.capabilities()),
       depth_(capabilities_.executes ? options.depth : Depth::build),
       input_seed_(derive_seed(options.seed, 0)),
-      proposals_(options, capabilities_.device),
+      proposals_(options, capabilities_.device, clock),
       pruning_(options, proposals_),
       champion_(depth_, capabilities_.device.kind == DeviceKind::cuda),
       start_(clock.now()) {
@@ -178,8 +179,8 @@ void Run::prune(ForetoldProposal item, std::string why) {
   never.result.outcome.status = Status::pruned;
   never.result.outcome.stage = StageId::predict;
   never.result.outcome.message = std::move(why);
-  commit(never, iterations_++, options_.strategy, nullptr, item.foretold);
-  proposals_.tell(item.proposal, std::nullopt);
+  const StoredEvaluation stored = commit(never, iterations_++, options_.strategy, nullptr, &item);
+  tell(item.proposal, std::nullopt, stored.evaluation);
   ++result_.progress.pruned;
 }
 
@@ -198,17 +199,22 @@ std::optional<Run::Flight> Run::take_flight(Ticket ticket) {
 void Run::absorb(Completed& completed, const Flight& flight) {
   const StoredEvaluation stored =
       commit(completed, flight.iteration, flight.item.proposal.is_start ? "start" : options_.strategy,
-             nullptr, flight.item.foretold);
+             nullptr, &flight.item);
   account(spent_, completed.result);
   stop_clock();
-  learn(completed, flight);
+  learn(completed, flight, stored.evaluation);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
 }
 
 StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm,
-                             const DeviceFacts* device, const std::optional<PredictedScore>& foretold) {
+                             const DeviceFacts* device, const ForetoldProposal* item) {
+  AskRecord asked;
+  if (item)
+    asked = {.member = item->proposal.member,
+             .asked_ms = session_ms(item->proposal.asked),
+             .ask_ns = item->proposal.ask_time.count()};
   return store_.commit({.session = result_.session,
                         .iteration = iteration,
                         .proposer = options_.session.proposer,
@@ -216,17 +222,30 @@ StoredEvaluation Run::commit(const Completed& completed, int iteration, std::str
                         .parents = {},
                         .request = &completed.request,
                         .result = &completed.result,
-                        .foretold = foretold ? &*foretold : nullptr,
-                        .device = device});
+                        .foretold = item && item->foretold ? &*item->foretold : nullptr,
+                        .device = device,
+                        .asked = item ? &asked : nullptr});
 }
 
-void Run::learn(const Completed& completed, const Flight& flight) {
+double Run::session_ms(steady_clock::time_point time) const {
+  return std::chrono::duration<double, std::milli>(time - start_).count();
+}
+
+void Run::tell(const Proposal& proposal, std::optional<double> time_ns, RowId evaluation) {
+  const auto begin = clock_.now();
+  proposals_.tell(proposal, time_ns);
+  const auto end = clock_.now();
+  store_.note_told(evaluation,
+                   {.told_ms = session_ms(end), .tell_ns = std::chrono::nanoseconds(end - begin).count()});
+}
+
+void Run::learn(const Completed& completed, const Flight& flight, RowId evaluation) {
   if (inconclusive(completed.result) && !flight.item.proposal.is_retry) {
     proposals_.retry(flight.item.proposal);
     return;
   }
   const bool useful = passed(completed.result, depth_);
-  proposals_.tell(flight.item.proposal, useful ? completed.result.score_ns : std::nullopt);
+  tell(flight.item.proposal, useful ? completed.result.score_ns : std::nullopt, evaluation);
   if (useful && flight.item.foretold && completed.result.score_ns)
     pruning_.learn(*flight.item.foretold, *completed.result.score_ns);
 }

@@ -12,7 +12,8 @@
 
 namespace ak::agent {
 
-Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device) {
+Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
+    : clock_(clock) {
   const StrategyEntry* entry = find_strategy(options.strategy);
   if (entry == nullptr) fail(ExitCode::usage, "unknown strategy '{}'", options.strategy);
   Environment environment = options.problem->environment({});
@@ -42,6 +43,16 @@ std::optional<Proposal> Proposals::next() {
     retries_.pop_front();
     return proposal;
   }
+  const auto begin = clock_.now();
+  auto proposal = first_or_next();
+  if (proposal) {
+    proposal->asked = begin;
+    proposal->ask_time = clock_.now() - begin;
+  }
+  return proposal;
+}
+
+std::optional<Proposal> Proposals::first_or_next() {
   while (starts_given_ < searches_.size()) {
     const std::size_t index = starts_given_++;
     if (!searches_[index].start_allowed) continue;
@@ -52,7 +63,9 @@ std::optional<Proposal> Proposals::next() {
     const std::size_t index = active_[turn_];
     if (auto point = ask(searches_[index])) {
       ++turn_;
-      return Proposal{.template_index = index, .point = std::move(*point)};
+      return Proposal{.template_index = index,
+                      .point = std::move(*point),
+                      .member = searches_[index].strategy->chooser()};
     }
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(turn_));
   }

@@ -18,6 +18,9 @@ struct Proposal {
   TunableValues point;
   bool is_start = false;  ///< the template's own point
   bool is_retry = false;
+  std::string_view member = {};  ///< of the strategy, that chose it
+  std::chrono::steady_clock::time_point asked = {};
+  std::chrono::nanoseconds ask_time = {};  ///< taken by the strategy
 };
 
 /// What to evaluate next over all templates: points to retry, then the start point of every template in
@@ -29,10 +32,10 @@ class Proposals {
   /// so this bounds a template at 50 MB; a night has time for fewer.
   static constexpr std::size_t kMaxPoints = 100'000;
 
-  /// Points are those that the constraints allow on `device`. `options` must outlive this. Throws
+  /// Points are those that the constraints allow on `device`. `options` and `clock` must outlive this. Throws
   /// Error(usage) when the strategy is not known, Error(no_kernel) when no template has a point, with the
   /// reasons.
-  Proposals(const LoopOptions& options, const DeviceFacts& device);
+  Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock);
 
   [[nodiscard]] std::optional<Proposal> next();
   void retry(Proposal proposal);
@@ -47,7 +50,10 @@ class Proposals {
     std::unique_ptr<SearchStrategy> strategy;
     bool start_allowed = false, start_in_space = false;
   };
+  [[nodiscard]] std::optional<Proposal> first_or_next();
   [[nodiscard]] std::optional<TunableValues> ask(TemplateSearch& search);
+
+  const Clock& clock_;
 
   std::vector<TemplateSearch> searches_;
   std::vector<std::size_t> active_;  ///< indices of templates whose strategy may have more

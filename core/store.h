@@ -21,8 +21,22 @@ struct SessionRecord {
   std::string strategy;  ///< "random", "exhaustive", ...
   std::uint64_t seed = 0;
   Json budgets;
-  std::string version;  ///< of AlphaKernel
-  bool audited = true;  ///< the problem had passed its audit; false: used with --unaudited
+  std::string version;   ///< of AlphaKernel
+  bool audited = true;   ///< the problem had passed its audit; false: used with --unaudited
+  bool resumed = false;  ///< the strategy is told what earlier sessions found for the same sources
+};
+
+/// How a search came to a proposal.
+struct AskRecord {
+  std::string_view member;  ///< of a strategy of several: which of them chose it; else empty
+  double asked_ms = 0;      ///< since the session began
+  std::int64_t ask_ns = 0;  ///< time the strategy took
+};
+
+/// When a strategy heard what came of its proposal.
+struct TellRecord {
+  double told_ms = 0;        ///< since the session began
+  std::int64_t tell_ns = 0;  ///< time the strategy took
 };
 
 /// Everything one evaluation leaves behind, committed in one transaction.
@@ -35,6 +49,7 @@ struct EvaluationRecord {
   const EvaluationResult* result = nullptr;
   const PredictedScore* foretold = nullptr;  ///< not owned; null: nothing was foretold
   const DeviceFacts* device = nullptr;       ///< where it ran, if not on the session's device; not owned
+  const AskRecord* asked = nullptr;          ///< not owned; null: no search asked for it
 };
 
 struct StoredEvaluation {
@@ -48,6 +63,8 @@ class VariantStore {
   virtual RowId begin_session(const SessionRecord& session, const ProblemInstance& problem,
                               const DeviceFacts& device, const Arch& arch) = 0;
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
+  /// The strategy was told of a committed evaluation. Stored with the next commit or the session's end.
+  virtual void note_told(RowId evaluation, const TellRecord& told) = 0;
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
   virtual void end_session(RowId session, std::string_view status, std::string_view reason,
                            std::optional<RowId> best_variant) = 0;

@@ -233,6 +233,17 @@ RowId SqliteStore::workload_of(const std::string& name, const EvaluationRecord& 
   return workload_row(session.definition, problem, *found);
 }
 
+/// Of all workloads: where it is the same, scores are of the same shapes with the same weights.
+std::string SqliteStore::workloads_hash(const OpenSession& session) {
+  std::string hashes;
+  for (const auto& [name, row] : session.workloads) {
+    Statement& query = connection_.prepare("SELECT content_hash FROM workloads WHERE id = ?").bind(1, row);
+    if (query.step()) hashes += query.text(0);
+    query.reset();
+  }
+  return sha256_hex(hashes);
+}
+
 RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInstance& problem,
                                  const DeviceFacts& device, const Arch& arch) {
   if (!locks_) locks_.emplace(file_);
@@ -246,8 +257,8 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
   connection_
       .prepare(
           "INSERT INTO sessions (uid, definition_id, device_id, environment_id, arch, command, proposer, "
-          "strategy, seed, budgets, status, reason, started_at, audited) "
-          "VALUES (?,?,?,?,?,?,?,?,?,?,'running','',?,?)")
+          "strategy, seed, budgets, status, reason, started_at, audited, resumed, workloads_hash) "
+          "VALUES (?,?,?,?,?,?,?,?,?,?,'running','',?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, open.definition)
       .bind(3, open.device)
@@ -260,6 +271,8 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
       .bind(10, dump(session.budgets))
       .bind(11, utc_now())
       .bind(12, session.audited)
+      .bind(13, session.resumed)
+      .bind(14, workloads_hash(open))
       .run();
   const RowId id = connection_.last_row_id();
   locks_->hold(id);  // before anyone sees the row
@@ -328,16 +341,20 @@ RowId SqliteStore::variant_row(RowId definition, const EvaluationRequest& reques
 
 RowId SqliteStore::proposal_row(const EvaluationRecord& record, RowId variant) {
   const Uid uid = random_uid();
+  const AskRecord* asked = record.asked;
   connection_
       .prepare(
-          "INSERT INTO proposals (uid, session_id, variant_id, iteration, proposer, arm) VALUES "
-          "(?,?,?,?,?,?)")
+          "INSERT INTO proposals (uid, session_id, variant_id, iteration, proposer, arm, member, asked_ms, "
+          "ask_ns) VALUES (?,?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, variant)
       .bind(4, record.iteration)
       .bind(5, record.proposer)
       .bind(6, record.arm)
+      .bind(7, asked && !asked->member.empty() ? std::optional(asked->member) : std::nullopt)
+      .bind(8, asked ? std::optional(asked->asked_ms) : std::nullopt)
+      .bind(9, asked ? std::optional(asked->ask_ns) : std::nullopt)
       .run();
   const RowId id = connection_.last_row_id();
   for (const RowId parent : record.parents) {
@@ -589,8 +606,28 @@ StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   measurement_rows(stored.evaluation, record, session->second);
   metric_rows(stored.evaluation, record, session->second);
   prediction_rows(stored, record, session->second);
+  store_told();
   transaction.commit();
+  told_.clear();
   return stored;
+}
+
+void SqliteStore::note_told(RowId evaluation, const TellRecord& told) {
+  told_.emplace_back(evaluation, told);
+}
+
+// With the next transaction: one of its own would cost another write to the disk.
+void SqliteStore::store_told() {
+  for (const auto& [evaluation, told] : told_) {
+    connection_
+        .prepare(
+            "UPDATE proposals SET told_ms = ?, tell_ns = ? WHERE id = (SELECT proposal_id FROM evaluations "
+            "WHERE id = ?)")
+        .bind(1, told.told_ms)
+        .bind(2, told.tell_ns)
+        .bind(3, evaluation)
+        .run();
+  }
 }
 
 void SqliteStore::end_session(RowId session, std::string_view status, std::string_view reason,
@@ -604,7 +641,9 @@ void SqliteStore::end_session(RowId session, std::string_view status, std::strin
       .bind(4, utc_now())
       .bind(5, session)
       .run();
+  store_told();
   transaction.commit();
+  told_.clear();
   sessions_.erase(session);
   locks_->release(session);
 }

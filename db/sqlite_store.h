@@ -21,6 +21,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
                       const Arch& arch) override;
   StoredEvaluation commit(const EvaluationRecord& record) override;
+  void note_told(RowId evaluation, const TellRecord& told) override;
   void end_session(RowId session, std::string_view status, std::string_view reason,
                    std::optional<RowId> best_variant) override;
   void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;
@@ -38,6 +39,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   RowId definition_row(const ProblemInstance& problem);
   RowId workload_row(RowId definition, const ProblemInstance& problem, const Workload& workload);
   RowId workload_of(const std::string& name, const EvaluationRecord& record, const OpenSession& session);
+  std::string workloads_hash(const OpenSession& session);
   RowId source_row(const Candidate& candidate);
   RowId variant_row(RowId definition, const EvaluationRequest& request);
   RowId proposal_row(const EvaluationRecord& record, RowId variant);
@@ -55,6 +57,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void prediction_rows(const StoredEvaluation& stored, const EvaluationRecord& record,
                        const OpenSession& session);
+  void store_told();
   void finding_row(RowId audit, const AuditFinding& finding);
   /// Ends the sessions whose process did not: "interrupted".
   void close_dead_sessions();
@@ -65,6 +68,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   Connection connection_;
   std::optional<SessionLocks> locks_;  ///< once a session began
   std::map<RowId, OpenSession> sessions_;
+  std::vector<std::pair<RowId, TellRecord>> told_;  ///< evaluations, not stored yet
 };
 
 }  // namespace ak::db

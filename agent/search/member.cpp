@@ -23,6 +23,8 @@ class StandAlone final : public SearchStrategy {
     if (point && history_.tell(*point, time_ns)) member_->learn(history_, history_.told().back(), engine_);
   }
 
+  [[nodiscard]] std::string_view chooser() const override { return member_->chooser(); }
+
  private:
   History history_;
   Engine engine_;

@@ -13,6 +13,7 @@ namespace {
 // others help where it is stuck, so they come in as answers without an improvement go by, in full from kStuck
 // on.
 constexpr std::array kFirstShares{0.7, 0.25, 0.05};
+constexpr std::array<std::string_view, kFirstShares.size()> kNames{"bayesian", "forest", "local-search"};
 constexpr double kNotStuck = 10, kStuck = 50;
 // Credit fades with every answer; kPatience answers' worth of the first shares counts beside it.
 constexpr double kFading = 0.97, kPatience = 4;
@@ -26,7 +27,7 @@ class Portfolio final : public Member {
   std::size_t pick(const History& history, Engine& engine) override {
     const std::size_t turn = choose(engine);
     const std::size_t point = members_[turn]->pick(history, engine);
-    asked_[point] = turn;
+    asked_[point] = last_ = turn;
     return point;
   }
 
@@ -44,6 +45,8 @@ class Portfolio final : public Member {
       credit_[asked->second] += 1;
     asked_.erase(asked);
   }
+
+  [[nodiscard]] std::string_view chooser() const override { return kNames[last_]; }
 
  private:
   /// How many were faster.
@@ -72,6 +75,7 @@ class Portfolio final : public Member {
 
   std::array<std::unique_ptr<Member>, kFirstShares.size()> members_;
   std::array<double, kFirstShares.size()> credit_{}, turns_{};
+  std::size_t last_ = 0;                                ///< that chose
   double since_improvement_ = 0;                        ///< answers
   std::unordered_map<std::size_t, std::size_t> asked_;  ///< by whom, of points on their way
 };

@@ -28,6 +28,8 @@ class SearchStrategy {
   virtual std::optional<TunableValues> ask() = 0;
   /// `time_ns` absent: the point failed.
   virtual void tell(const TunableValues& point, std::optional<double> time_ns) = 0;
+  /// Of a strategy of several members, the name of the one that chose the last point; else empty.
+  [[nodiscard]] virtual std::string_view chooser() const { return {}; }
 };
 
 struct StrategyEntry {

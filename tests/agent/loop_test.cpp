@@ -73,6 +73,18 @@ TEST_CASE("the template's own point comes first, is not repeated, and is kept as
   CHECK(world.device.submitted == 100);
 }
 
+TEST_CASE("every evaluation is told and noted once, and a portfolio says which member chose the point") {
+  World world(on_surface);
+  world.options.strategy = "portfolio";
+  (void)world.run();
+  CHECK(std::set<RowId>(world.store.told.begin(), world.store.told.end()).size() == 100);
+  CHECK(world.store.told.size() == 100);
+  std::set<std::string> members;
+  for (const auto& row : world.store.rows) members.insert(row.member);
+  CHECK(members == std::set<std::string>{"", "bayesian", "forest", "local-search"});
+  CHECK(world.store.rows.front().member.empty());  // the template's own point
+}
+
 TEST_CASE("a start outside the searched space is evaluated on top of it") {
   World world(on_surface);
   world.options.templates.front().tunables = {{"X", 77}, {"Y", 5}};

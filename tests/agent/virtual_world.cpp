@@ -53,8 +53,8 @@ RowId VectorStore::begin_session(const SessionRecord&, const ProblemInstance&, c
 
 StoredEvaluation VectorStore::commit(const EvaluationRecord& record) {
   if (throws_at_row == rows.size()) fail(ExitCode::database, "disk full");
-  rows.push_back(
-      {record.iteration, record.arm, record.request->candidate.tunables, record.result->outcome.status});
+  rows.push_back({record.iteration, record.arm, record.request->candidate.tunables,
+                  record.result->outcome.status, std::string(record.asked ? record.asked->member : "")});
   const RowId row = std::ssize(rows);
   return {.variant = 1000 + row, .evaluation = row};
 }

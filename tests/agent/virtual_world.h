@@ -71,13 +71,16 @@ class VectorStore final : public VariantStore {
     std::string arm;
     TunableValues point;
     Status status;
+    std::string member = {};
   };
   RowId begin_session(const SessionRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   StoredEvaluation commit(const EvaluationRecord& record) override;
+  void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   void end_session(RowId session, std::string_view status, std::string_view reason,
                    std::optional<RowId> best_variant) override;
 
   std::vector<Row> rows;
+  std::vector<RowId> told;
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

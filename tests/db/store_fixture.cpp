@@ -171,7 +171,7 @@ StoredEvaluation Run::commit(int block, Status status, double median_ns) {
 }
 
 StoredEvaluation Run::commit(const EvaluationRequest& request, const EvaluationResult& result,
-                             const std::string& arm) {
+                             const std::string& arm, const AskRecord* asked) {
   EvaluationRecord record;
   record.session = session;
   record.iteration = iteration++;
@@ -179,6 +179,7 @@ StoredEvaluation Run::commit(const EvaluationRequest& request, const EvaluationR
   record.arm = arm;
   record.request = &request;
   record.result = &result;
+  record.asked = asked;
   return store.commit(record);
 }
 

@@ -35,7 +35,7 @@ struct Run {
   /// ok, and with the naive baseline at 2,000,000 ns.
   StoredEvaluation commit(int block, Status status = Status::ok, double median_ns = 1'000'000);
   StoredEvaluation commit(const EvaluationRequest& request, const EvaluationResult& result,
-                          const std::string& arm = "random");
+                          const std::string& arm = "random", const AskRecord* asked = nullptr);
   [[nodiscard]] EvaluationRequest request(int block) const;
   [[nodiscard]] static EvaluationResult result(Status status, double median_ns);
 

@@ -73,6 +73,51 @@ TEST_CASE("the same candidate twice is one variant and two evaluations") {
   CHECK(integer(folder.file(), "SELECT count(*) FROM builds") == 2);
 }
 
+TEST_CASE("a proposal says when its strategy was asked and told, who chose it, and what both took") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const AskRecord asked{.member = "forest", .asked_ms = 12.5, .ask_ns = 700};
+  const RowId evaluation =
+      run.commit(run.request(128), Run::result(Status::ok, 100), "portfolio", &asked).evaluation;
+  store->note_told(evaluation, {.told_ms = 40, .tell_ns = 90});
+  run.commit(256);
+  store->end_session(run.session, "finished", "", std::nullopt);
+  const auto file = folder.file();
+  CHECK(text(file, "SELECT member FROM proposals WHERE iteration = 0") == "forest");
+  CHECK(real(file, "SELECT asked_ms + told_ms FROM proposals WHERE iteration = 0") == 52.5);
+  CHECK(integer(file, "SELECT ask_ns + tell_ns FROM proposals WHERE iteration = 0") == 790);
+  CHECK(is_null(file, "SELECT coalesce(member, asked_ms, told_ms) FROM proposals WHERE iteration = 1"));
+}
+
+TEST_CASE("the view strategies says how soon each session came near the best of all") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  const AskRecord asked{.member = "", .asked_ms = 1, .ask_ns = 3000};
+  Run slow(*store);
+  for (const double time : {200., 108., 104., 100.5}) {
+    const auto stored = slow.commit(slow.request(128), Run::result(Status::ok, time), "random", &asked);
+    store->note_told(stored.evaluation, {.told_ms = 1000. * slow.iteration, .tell_ns = 1000});
+  }
+  Run fast(*store);
+  fast.commit(128, Status::incorrect);
+  fast.commit(128, Status::ok, 100);
+  fast.commit(fast.request(128), Run::result(Status::ok, 90), "comparison");
+  const auto file = folder.file();
+  const auto of = [&](const Run& run, const std::string& column) {
+    return "SELECT " + column + " FROM strategies WHERE session = " + std::to_string(run.session);
+  };
+  CHECK(integer(file, of(slow, "evaluations")) == 4);
+  CHECK(integer(file, of(slow, "evaluations_to_5_percent")) == 3);
+  CHECK(integer(file, of(slow, "evaluations_to_1_percent")) == 4);
+  CHECK(real(file, of(slow, "seconds_to_5_percent")) == Approx(3));
+  CHECK(real(file, of(slow, "best_over_known")) == Approx(1.005));
+  CHECK(real(file, of(slow, "ask_us + tell_us")) == Approx(4));
+  CHECK(integer(file, of(fast, "evaluations")) == 2);
+  CHECK(integer(file, of(fast, "evaluations_to_1_percent")) == 2);
+  CHECK(is_null(file, of(fast, "ask_us")));
+}
+
 TEST_CASE("samples are little-endian 32-bit nanoseconds in run order") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
