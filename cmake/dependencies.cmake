@@ -27,6 +27,11 @@ add_library(ak_unpacking INTERFACE)
 target_include_directories(ak_unpacking SYSTEM INTERFACE ${AK_ZLIB_INCLUDE_DIR} ${AK_LZMA_INCLUDE_DIR})
 target_link_libraries(ak_unpacking INTERFACE ${AK_LZMA_ARCHIVE} ${AK_ZLIB_ARCHIVE} Threads::Threads)
 
+# Only headers: libcurl is loaded at run time with dlopen, so that everything but language models runs where it is absent.
+find_path(AK_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
+add_library(ak_curl_headers INTERFACE)
+target_include_directories(ak_curl_headers SYSTEM INTERFACE ${AK_CURL_INCLUDE_DIR})
+
 # Only headers: the driver, NVRTC and CUPTI are loaded at run time with dlopen.
 find_path(AK_CUDA_INCLUDE_DIR cuda.h
   HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,26 +10,6 @@
 #include "core/prediction.h"
 
 namespace ak {
-
-struct LlmRequest {
-  std::string model;  ///< "provider:model"
-  std::string system;
-  std::vector<std::pair<std::string, std::string>> messages;  ///< role ("user", "assistant") and text
-  int max_output_tokens = 0;
-};
-struct LlmReply {
-  std::string text;
-  std::int64_t input_tokens = 0, output_tokens = 0;
-  std::optional<double> cost_usd;  ///< absent when the model has no price entry
-  std::string stop_reason;
-};
-
-/// One question, one answer. Throws Error(environment) when the provider stays unreachable after retries.
-class LlmClient {
- public:
-  virtual ~LlmClient() = default;
-  virtual LlmReply ask(const LlmRequest& request, std::chrono::milliseconds timeout) = 0;
-};
 
 /// Foretells a candidate's times on a device, before anything is compiled or run. Used by one thread.
 class Predictor {

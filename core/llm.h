@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ak {
+
+struct LlmMessage {
+  std::string role;  ///< "user" or "assistant"
+  std::string text;
+};
+
+/// One question to a language model. What a model does not take (temperature, say) is left out when it is
+/// sent.
+struct LlmRequest {
+  std::string model;   ///< as the provider spells it
+  std::string system;  ///< the part that stays the same from request to request: providers keep it in a cache
+  std::vector<LlmMessage> messages;
+  int max_output_tokens = 0;
+  std::optional<double> temperature = {};
+  std::vector<std::string> stop = {};
+  std::string effort = {};  ///< how long a reasoning model thinks: "low", "high"; empty: its default
+};
+
+/// How an answer ended. Stored by name.
+enum class LlmStop : std::uint8_t { end, length, stop_sequence, other };
+[[nodiscard]] std::string_view to_string(LlmStop stop);
+[[nodiscard]] LlmStop parse_llm_stop(std::string_view name);  ///< `other` for what is no name
+
+/// Why there is no answer. Stored by name.
+enum class LlmFault : std::uint8_t {
+  rate_limited,
+  overloaded,
+  unreachable,
+  timeout,
+  cut_short,
+  malformed,
+  auth,
+  quota,
+  no_model,
+  too_long,
+  rejected,
+  refused,
+  cancelled,
+  exhausted,
+};
+struct LlmFaultInfo {
+  LlmFault fault;
+  std::string_view name, meaning;
+  bool retry;     ///< the same request may be answered when it is sent again
+  bool hopeless;  ///< no other request of the run will be answered either
+};
+[[nodiscard]] const LlmFaultInfo& info(LlmFault fault);
+[[nodiscard]] std::span<const LlmFaultInfo> llm_faults();
+[[nodiscard]] std::optional<LlmFault> parse_llm_fault(std::string_view name);
+
+struct LlmFailure {
+  LlmFault fault = LlmFault::malformed;
+  std::string message;  ///< one line, keys redacted
+};
+
+/// What was billed. Providers count differently; here `input_tokens` are all tokens of the request.
+struct LlmUsage {
+  std::int64_t input_tokens = 0;
+  std::int64_t cached_tokens = 0;         ///< of these, read from the provider's cache
+  std::int64_t cache_written_tokens = 0;  ///< of these, written to it
+  std::int64_t output_tokens = 0;         ///< thinking included
+  bool reported = false;                  ///< false: estimated from the texts
+
+  [[nodiscard]] std::int64_t total() const { return input_tokens + output_tokens; }
+};
+
+struct LlmReply {
+  std::string text;  ///< thinking left out
+  LlmStop stop = LlmStop::other;
+  LlmUsage usage = {};
+  std::optional<double> cost_usd = {};  ///< nothing when the model has no price
+  std::string request_id = {};          ///< the provider's
+  std::string raw = {};                 ///< bytes of the answer as received, keys redacted
+  std::string note = {};                ///< what the user should know though there is an answer
+  int attempts = 1;
+  std::optional<LlmFailure> failure = {};  ///< when set, `text` is what had come until then
+
+  [[nodiscard]] bool ok() const { return !failure; }
+};
+
+/// About how many tokens a text is: four bytes each (measured on English and on C++ by providers' own
+/// counters: 3 to 4.5).
+[[nodiscard]] constexpr std::int64_t estimated_tokens(std::string_view text) {
+  return static_cast<std::int64_t>((text.size() + 3) / 4);
+}
+[[nodiscard]] std::int64_t estimated_tokens(const LlmRequest& request);
+
+/// One question, one answer. Failures are values. May be called from any thread, by one at a time.
+class LlmClient {
+ public:
+  virtual ~LlmClient() = default;
+  /// Blocks until there is an answer or a failure, retrying what may pass.
+  /// @param cancelled may be null; ends the call as `cancelled` within a second of becoming true
+  [[nodiscard]] virtual LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) = 0;
+};
+
+}  // namespace ak

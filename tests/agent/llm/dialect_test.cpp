@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/dialect.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "llm_samples.h"
+
+namespace ak::agent {
+namespace {
+
+using namespace test;
+
+LlmReply read(const Dialect& dialect, bool stream, const std::vector<std::string>& pieces) {
+  AnswerReader reader(dialect, stream);
+  for (const std::string& piece : pieces) {
+    if (!reader.feed(piece)) break;
+  }
+  return reader.finish();
+}
+
+void check_sample(const LlmReply& reply) {
+  REQUIRE_FALSE(reply.failure);
+  CHECK(reply.text == kSampleText);
+  CHECK(reply.stop == LlmStop::end);
+  CHECK(reply.usage.reported);
+  CHECK(reply.usage.input_tokens == 130);
+  CHECK(reply.usage.cached_tokens == 100);
+  CHECK(reply.usage.output_tokens == 42);
+}
+
+TEST_CASE("every dialect's answer is read whole and as a stream, split at every byte") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.dialect->name);
+    check_sample(read(*sample.dialect, false, {sample.whole}));
+    check_sample(read(*sample.dialect, true, {sample.stream}));
+    for (std::size_t i = 0; i < sample.stream.size(); ++i) {
+      const LlmReply reply =
+          read(*sample.dialect, true, {sample.stream.substr(0, i), sample.stream.substr(i)});
+      REQUIRE(reply.text == kSampleText);
+      REQUIRE(reply.usage.output_tokens == 42);
+    }
+  }
+}
+
+TEST_CASE("a stream that breaks off anywhere before its end is cut short, never a shorter answer") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.dialect->name);
+    for (std::size_t i = 0; i < sample.text_end; ++i) {
+      const LlmReply reply = read(*sample.dialect, true, {sample.stream.substr(0, i)});
+      REQUIRE(reply.failure);
+      CHECK((reply.failure->fault == LlmFault::cut_short || reply.failure->fault == LlmFault::malformed));
+    }
+  }
+}
+
+TEST_CASE("any JSON at all as an answer is read without a crash") {
+  std::mt19937 random(2);
+  const std::vector<std::string> parts{"{", "}", "[", "]", ":", ",", "\"type\"", "\"choices\"", "\"content\"",
+                                       "\"error\"", "null", "1", "-1e9", "\"x\"", "\"usage\"", "\"delta\"",
+                                       "\"message_start\"", "\"message\"", "true", "\"output\""};
+  for (const Sample& sample : samples()) {
+    for (int round = 0; round < 300; ++round) {
+      std::string text;
+      for (int i = 0; i < 30; ++i) text += parts[random() % parts.size()];
+      static_cast<void>(read(*sample.dialect, false, {text}));
+      static_cast<void>(read(*sample.dialect, true, {"data: " + text + "\n\n"}));
+    }
+    // Valid JSON of the wrong types everywhere: every value of the sample replaced by others.
+    for (const char* wrong : {"null", "7", "[]", "{}", "\"s\"", "[null]"}) {
+      const Json whole = Json::parse(sample.whole).flatten();
+      for (const auto& [path, value] : whole.items()) {
+        Json changed = Json::parse(sample.whole);
+        changed[Json::json_pointer(path)] = Json::parse(wrong);
+        static_cast<void>(read(*sample.dialect, false, {changed.dump()}));
+        static_cast<void>(read(*sample.dialect, true, {"data: " + changed.dump() + "\n\n"}));
+      }
+    }
+  }
+}
+
+TEST_CASE("a request has what the model takes and nothing else") {
+  LlmRequest request{.model = "m", .system = "S", .messages = {{"user", "U"}}, .max_output_tokens = 10};
+  request.temperature = 0.5;
+  request.effort = "high";
+  ModelEntry plain{.provider = "p", .name = "m"};
+  ModelEntry able = plain;
+  able.temperature = able.stop = true;
+  able.efforts = {"high"};
+
+  Json body = anthropic_messages().body(request, plain, false);
+  CHECK(body["max_tokens"] == 10);
+  CHECK(body["system"][0]["cache_control"]["type"] == "ephemeral");
+  CHECK(body["system"][0]["text"] == "S");
+  CHECK(body["stream"] == true);
+  CHECK_FALSE(body.contains("temperature"));
+  CHECK_FALSE(body.contains("output_config"));
+  body = anthropic_messages().body(request, able, false);
+  CHECK(body["temperature"] == 0.5);
+  CHECK(body["output_config"]["effort"] == "high");
+
+  body = openai_chat().body(request, plain, false);
+  CHECK(body["max_completion_tokens"] == 10);
+  CHECK_FALSE(body.contains("max_tokens"));
+  CHECK_FALSE(body.contains("temperature"));
+  CHECK(body["messages"][0]["role"] == "system");
+  body = openai_chat().body(request, plain, true);
+  CHECK(body["max_tokens"] == 10);
+  CHECK_FALSE(body.contains("max_completion_tokens"));
+  CHECK(body["temperature"] == 0.5);
+
+  body = openai_responses().body(request, able, false);
+  CHECK(body["max_output_tokens"] == 16);
+  CHECK(body["store"] == false);
+  CHECK(body["instructions"] == "S");
+  CHECK(body["reasoning"]["effort"] == "high");
+}
+
+struct ErrorCase {
+  long status;
+  std::string body;
+  LlmFault fault;
+};
+
+TEST_CASE("errors of every provider are told apart, whatever their form") {
+  const std::vector<ErrorCase> cases{
+      {401, R"({"type":"error","error":{"type":"authentication_error","message":"bad"}})", LlmFault::auth},
+      {401, R"({"error":{"message":"bad","type":"invalid_request_error","code":"invalid_api_key"}})",
+       LlmFault::auth},
+      {429, R"({"error":{"type":"rate_limit_error","message":"slow","details":{"error_code":"enforced_spend_limit_reached"}}})",
+       LlmFault::quota},
+      {429, R"({"error":{"message":"q","type":"insufficient_quota","code":"credit_balance_exhausted"}})",
+       LlmFault::quota},
+      {429, R"({"error":{"message":"q","type":"requests","code":"rate_limit_exceeded"}})",
+       LlmFault::rate_limited},
+      {429, "<html>slow down</html>", LlmFault::rate_limited},
+      {529, R"({"error":{"type":"overloaded_error","message":"o"}})", LlmFault::overloaded},
+      {503, R"({"error":{"code":503,"message":"Loading model","type":"unavailable_error"}})",
+       LlmFault::overloaded},
+      {413, "<html>too large</html>", LlmFault::too_long},
+      {400, R"({"error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}})",
+       LlmFault::too_long},
+      {400, R"({"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}})",
+       LlmFault::quota},
+      {400, R"({"error":"model is required"})", LlmFault::rejected},
+      {422, R"({"detail":[{"msg":"field required"}]})", LlmFault::rejected},
+      {404, R"({"error":{"type":"not_found_error","message":"model: x"}})", LlmFault::no_model},
+      {302, "", LlmFault::no_model},
+      {200, R"({"type":"error","error":{"type":"overloaded_error","message":"o"}})", LlmFault::overloaded}};
+  for (const ErrorCase& one : cases) {
+    CAPTURE(one.status, one.body);
+    const LlmFailure failure = read_failure(one.status, Json::parse(one.body, nullptr, false), one.body);
+    CHECK(info(failure.fault).name == info(one.fault).name);
+    CHECK_FALSE(failure.message.empty());
+    CHECK(failure.message.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a refusal, a filter and an error inside a good answer are failures") {
+  const auto fault = [](const Dialect& dialect, bool stream, const std::string& text) {
+    const LlmReply reply = read(dialect, stream, {text});
+    REQUIRE(reply.failure);
+    return reply.failure->fault;
+  };
+  CHECK(fault(anthropic_messages(), false,
+              R"({"type":"message","content":[],"stop_reason":"refusal","stop_details":{"explanation":"no"}})") ==
+        LlmFault::refused);
+  CHECK(fault(anthropic_messages(), true,
+              "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"o\"}}\n\n") ==
+        LlmFault::overloaded);
+  CHECK(fault(openai_chat(), false,
+              R"({"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]})") ==
+        LlmFault::refused);
+  CHECK(fault(openai_chat(), true, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n") ==
+        LlmFault::overloaded);
+  CHECK(fault(openai_responses(), false,
+              R"({"status":"failed","error":{"code":"server_error","message":"x"},"output":[]})") ==
+        LlmFault::overloaded);
+  CHECK(fault(openai_responses(), false, "<html>") == LlmFault::malformed);
+  CHECK(fault(openai_chat(), false, "{}") == LlmFault::malformed);
+}
+
+TEST_CASE("an answer that hit the token limit says so") {
+  CHECK(read(anthropic_messages(), false,
+             {R"({"content":[{"type":"text","text":"a"}],"stop_reason":"max_tokens"})"})
+            .stop == LlmStop::length);
+  CHECK(read(openai_chat(), false, {R"({"choices":[{"message":{"content":null},"finish_reason":"length"}]})"})
+            .stop == LlmStop::length);
+  CHECK(read(openai_responses(), false,
+             {R"({"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]})"})
+            .stop == LlmStop::length);
+}
+
+}  // namespace
+}  // namespace ak::agent

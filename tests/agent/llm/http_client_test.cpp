@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client over real sockets, with a server that misbehaves byte by byte.
+#include "agent/llm/http_client.h"
+
+#include <catch2/catch.hpp>
+#include <future>
+
+#include "fake_server.h"
+#include "llm_samples.h"
+
+namespace ak::agent {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+
+const std::string kKey = "secret-key-0123456789";
+
+RetryPolicy quick(int attempts) {
+  return {.max_attempts = attempts, .first = 1ms, .longest = 2ms, .patience = 900'000ms};
+}
+
+/// A client of the server in the dialect of a sample.
+HttpLlmClient client_of(const FakeServer& server, const Dialect& dialect, int attempts = 1,
+                        HttpLimits limits = {}) {
+  Provider provider{.name = "test", .dialect = &dialect, .url = server.url()};
+  if (&dialect == &anthropic_messages()) provider.key_header = "x-api-key";
+  ModelEntry model{.provider = "test", .name = "m"};
+  model.price = ModelPrice{.input = 1, .output = 10, .cache_read = 0.1, .cache_write = 2};
+  return {provider, kKey, model, quick(attempts), limits};
+}
+
+LlmRequest request() {
+  return {.model = "m", .system = "be brief", .messages = {{"user", "hello"}}, .max_output_tokens = 100};
+}
+
+Script once(const std::string& bytes, Script::End end = Script::End::close) {
+  return {.pieces = {{bytes}}, .end = end};
+}
+
+LlmFault fault_of(const LlmReply& reply) {
+  INFO(reply.text);
+  REQUIRE(reply.failure);
+  return reply.failure->fault;
+}
+
+TEST_CASE("every dialect is asked and answers over HTTP, whole and as a stream that drips byte by byte") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.dialect->name);
+    Script drip{.pieces = {{stream_head()}}};
+    for (const char c : sample.stream) drip.pieces.push_back({std::string(1, c)});
+    FakeServer server({once(response(200, sample.whole, "x-request-id: req_42\r\n")), drip});
+    HttpLlmClient client = client_of(server, *sample.dialect);
+    for (int i = 0; i < 2; ++i) {
+      const LlmReply reply = client.ask(request(), nullptr);
+      REQUIRE(reply.ok());
+      CHECK(reply.text == kSampleText);
+      CHECK(reply.usage.output_tokens == 42);
+      CHECK(reply.request_id == "req_42");
+      REQUIRE(reply.cost_usd);
+      CHECK(*reply.cost_usd > 0);
+      CHECK_FALSE(reply.raw.empty());
+    }
+    const std::string sent = server.requests().front();
+    CHECK(sent.starts_with("POST " + std::string(sample.dialect->path) + " HTTP/1.1\r\n"));
+    CHECK(sent.find("hello") != std::string::npos);
+    CHECK(sent.find(kKey) != std::string::npos);
+    CHECK(body_of(sent).find(kKey) == std::string::npos);
+    CHECK(Json::parse(body_of(sent))["model"] == "m");
+  }
+}
+
+TEST_CASE("a stream that is complete needs no end of the connection") {
+  const Sample& sample = samples().front();
+  FakeServer server({once(stream_head() + sample.stream, Script::End::hold)});
+  CHECK(client_of(server, *sample.dialect).ask(request(), nullptr).text == kSampleText);
+}
+
+TEST_CASE("what may pass is tried again, and the number of attempts is told") {
+  const Sample& sample = samples().front();
+  const std::string overloaded = R"({"type":"error","error":{"type":"overloaded_error","message":"full"}})";
+  FakeServer server({once(response(529, overloaded)), once(response(429, "<html>", "retry-after: 0\r\n")),
+                     once("", Script::End::reset), once(""), once(response(200, sample.whole))});
+  const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
+  REQUIRE(reply.ok());
+  CHECK(reply.attempts == 5);
+  CHECK(server.requests().size() == 5);
+}
+
+TEST_CASE("what will not pass is not tried again") {
+  struct Case {
+    std::string bytes;
+    LlmFault fault;
+  };
+  const std::vector<Case> cases{
+      {response(401, R"({"error":{"type":"authentication_error","message":"invalid x-api-key"}})"),
+       LlmFault::auth},
+      {response(429, R"({"error":{"type":"insufficient_quota","message":"no money"}})"), LlmFault::quota},
+      {response(429, "{}", "retry-after: 100000\r\n"), LlmFault::rate_limited},
+      {response(503, "{}", "x-should-retry: false\r\n"), LlmFault::overloaded},
+      {response(400, R"({"error":{"type":"invalid_request_error","message":"prompt is too long"}})"),
+       LlmFault::too_long},
+      {response(404, "{}"), LlmFault::no_model},
+      {response(200, "<html><body>A proxy says hello</body></html>", "", "text/html"), LlmFault::malformed},
+      {response(200, ""), LlmFault::malformed}};
+  for (const Case& one : cases) {
+    CAPTURE(one.bytes);
+    FakeServer server({once(one.bytes)});
+    const LlmReply reply = client_of(server, anthropic_messages(), 8).ask(request(), nullptr);
+    CHECK(info(fault_of(reply)).name == info(one.fault).name);
+    CHECK(reply.attempts == 1);
+    CHECK(server.requests().size() == 1);
+  }
+}
+
+TEST_CASE("redirects are not followed: the key stays here") {
+  const Sample& sample = samples().front();
+  FakeServer other({once(response(200, sample.whole))});
+  FakeServer server({once(response(307, "", "location: " + other.url() + "/v1/messages\r\n"))});
+  const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
+  CHECK(fault_of(reply) == LlmFault::no_model);
+  CHECK(reply.failure->message.find("redirects are not followed") != std::string::npos);
+  CHECK(other.requests().empty());
+}
+
+TEST_CASE("an answer that breaks off is cut short, not repeated, and what it cost is estimated") {
+  const Sample& sample = samples().front();
+  const std::string half = sample.stream.substr(0, sample.stream.find("\\ud83d"));
+  std::string wrong_length = response(200, sample.whole);
+  wrong_length.resize(wrong_length.size() - 20);
+  for (const Script& script : {once(stream_head() + half), once(stream_head() + half, Script::End::reset),
+                               once(wrong_length)}) {
+    FakeServer server({script});
+    const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
+    CHECK(fault_of(reply) == LlmFault::cut_short);
+    CHECK(reply.attempts == 1);
+    CHECK(reply.usage.total() > 0);
+    CHECK(reply.cost_usd);
+  }
+}
+
+TEST_CASE("an endless answer and endless headers end") {
+  HttpLimits limits;
+  limits.max_bytes = 100'000;
+  const std::string chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"xxxxxxxxxxxxxxxx\"}}]}\n\n";
+  FakeServer server({{.pieces = {{stream_head()}, {chunk}}, .endless = true}});
+  CHECK(fault_of(client_of(server, openai_chat(), 8, limits).ask(request(), nullptr)) == LlmFault::cut_short);
+  FakeServer headers(
+      {{.pieces = {{"HTTP/1.1 200 OK\r\n"}, {"x-filler: " + std::string(1000, 'y') + "\r\n"}}, .endless = true}});
+  static_cast<void>(fault_of(client_of(headers, openai_chat(), 1, limits).ask(request(), nullptr)));
+  FakeServer error({{.pieces = {{"HTTP/1.1 500 No\r\n\r\n"}, {std::string(10'000, 'z')}}, .endless = true}});
+  CHECK(fault_of(client_of(error, openai_chat(), 1, limits).ask(request(), nullptr)) == LlmFault::overloaded);
+}
+
+TEST_CASE("a silent server is given up, before its answer as a timeout and within it as cut short") {
+  HttpLimits limits;
+  limits.idle = 50ms;
+  FakeServer silent({once("", Script::End::hold)});
+  CHECK(fault_of(client_of(silent, openai_chat(), 1, limits).ask(request(), nullptr)) == LlmFault::timeout);
+  FakeServer stalls({once(stream_head() + "data: {\"choices\":[]}\n\n", Script::End::hold)});
+  CHECK(fault_of(client_of(stalls, openai_chat(), 1, limits).ask(request(), nullptr)) == LlmFault::cut_short);
+  limits.idle = 60'000ms;
+  limits.total = 50ms;
+  CHECK(fault_of(client_of(silent, openai_chat(), 1, limits).ask(request(), nullptr)) == LlmFault::timeout);
+}
+
+TEST_CASE("a request and the wait for the next attempt are cancelled") {
+  FakeServer silent({once("", Script::End::hold)});
+  std::atomic<bool> cancelled{false};
+  HttpLlmClient client = client_of(silent, openai_chat(), 8);
+  auto asking = std::async(std::launch::async, [&] { return client.ask(request(), &cancelled); });
+  while (silent.requests().empty()) std::this_thread::sleep_for(1ms);
+  cancelled = true;
+  CHECK(fault_of(asking.get()) == LlmFault::cancelled);
+
+  FakeServer busy({once(response(429, "{}", "retry-after: 600\r\n"))});
+  cancelled = false;
+  HttpLlmClient patient = client_of(busy, openai_chat(), 8);
+  auto waiting = std::async(std::launch::async, [&] { return patient.ask(request(), &cancelled); });
+  while (busy.requests().empty()) std::this_thread::sleep_for(1ms);
+  cancelled = true;
+  CHECK(fault_of(waiting.get()) == LlmFault::cancelled);
+}
+
+TEST_CASE("an optional field that is rejected is left out, once") {
+  const Sample& sample = samples()[1];
+  const std::string no = R"({"error":{"message":"Unknown parameter: 'stream_options'","type":"invalid_request_error"}})";
+  FakeServer server({once(response(400, no)), once(response(200, sample.whole))});
+  const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
+  REQUIRE(reply.ok());
+  REQUIRE(server.requests().size() == 2);
+  CHECK(Json::parse(body_of(server.requests()[0])).contains("stream_options"));
+  CHECK_FALSE(Json::parse(body_of(server.requests()[1])).contains("stream_options"));
+  FakeServer stubborn({once(response(400, no))});
+  CHECK(fault_of(client_of(stubborn, *sample.dialect, 8).ask(request(), nullptr)) == LlmFault::rejected);
+  CHECK(stubborn.requests().size() == 2);
+}
+
+TEST_CASE("a key that the provider echoes is seen nowhere") {
+  for (const std::string& body :
+       {response(401, R"({"error":{"message":"Incorrect API key provided: )" + kKey + R"("}})"),
+        response(200, R"({"choices":[{"message":{"content":"your key is )" + kKey +
+                          R"("},"finish_reason":"stop"}]})")}) {
+    FakeServer server({once(body)});
+    const LlmReply reply = client_of(server, openai_chat()).ask(request(), nullptr);
+    const std::string all = reply.text + reply.raw + (reply.failure ? reply.failure->message : "");
+    CHECK(all.find(kKey) == std::string::npos);
+    CHECK(all.find("[redacted]") != std::string::npos);
+  }
+}
+
+TEST_CASE("a server that reads less than the prompt is found out") {
+  FakeServer server({once(response(
+      200,
+      R"({"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":2048,"completion_tokens":1}})"))});
+  LlmRequest large = request();
+  large.messages.front().text = std::string(40'000, 'a');
+  const LlmReply reply = client_of(server, openai_chat()).ask(large, nullptr);
+  REQUIRE(reply.ok());
+  CHECK(reply.note.find("2048 tokens") != std::string::npos);
+}
+
+TEST_CASE("nothing listens: unreachable, after the attempts") {
+  std::string url;
+  { url = FakeServer({once("")}).url(); }
+  HttpLlmClient client({.name = "gone", .dialect = &openai_chat(), .url = url}, "", {.provider = "p", .name = "m"},
+                       quick(3), {});
+  const LlmReply reply = client.ask(request(), nullptr);
+  CHECK(fault_of(reply) == LlmFault::unreachable);
+  CHECK(reply.attempts == 3);
+}
+
+TEST_CASE("plain http goes to this machine only, and no address may hide its host") {
+  for (const char* good : {"https://api.example.com", "http://localhost:8000/v1", "http://127.0.0.1",
+                           "http://[::1]:80/v1"})
+    CHECK(url_complaint(good) == "");
+  for (const char* bad :
+       {"http://example.com", "http://localhost.example.com", "http://127.0.0.1@example.com", "ftp://localhost",
+        "https://", "https://a b", "http://127.0.0.1.example.com", "file:///etc/passwd", "http://localhost\\@x"})
+    CHECK(url_complaint(bad) != "");
+}
+
+}  // namespace
+}  // namespace ak::agent
