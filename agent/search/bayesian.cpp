@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "agent/search/builtin.h"
 #include "agent/search/first_points.h"
@@ -28,28 +30,43 @@ class Bayesian final : public Member {
   std::size_t pick(const History& history, Engine& engine) override {
     if (history.told().size() < kFirst || !history.best()) return spread_point(history, engine);
     update(history, engine);
-    std::size_t chosen = pool_.front().projection.point;
-    double most = -1, expected = 0;
-    for (Candidate& candidate : pool_) {
-      model_->project(candidate.projection);
-      const auto prediction = model_->predict(candidate.projection);
-      const double score =
-          expected_improvement(best_, prediction.mean, prediction.variance) * chance_to_work(candidate);
-      if (score <= most) continue;
-      most = score;
-      expected = prediction.mean;
-      chosen = candidate.projection.point;
-    }
-    beliefs_[chosen] = mean_ + deviation_ * expected;
-    return chosen;
+    Candidate& chosen = best_candidate();
+    const std::size_t point = chosen.projection.point;
+    beliefs_[point] = mean_ + deviation_ * model_->predict(chosen.projection).mean;
+    return point;
   }
 
  private:
   struct Candidate {
     GaussianProcess::Projection projection;
-    std::size_t weighed = 0;     ///< answers in the two sums
-    double worked = 1, all = 1;  ///< one that works is believed in beforehand
+    double chance = 1;  ///< not to fail
+    double score = 0;   ///< at least what exact variances give
   };
+
+  /// Scores with a variance from above are cheap; exact ones are found out only as long as they may win.
+  Candidate& best_candidate() {
+    std::vector<Candidate*> order;
+    for (Candidate& candidate : pool_) {
+      model_->relate(candidate.projection);
+      candidate.chance = chance_to_work(candidate);
+      candidate.score = score(candidate);
+      order.push_back(&candidate);
+    }
+    std::ranges::stable_sort(order, std::greater(), &Candidate::score);
+    Candidate* best = nullptr;
+    for (Candidate* candidate : order) {
+      if (best != nullptr && candidate->score <= best->score) break;
+      model_->project(candidate->projection);
+      candidate->score = score(*candidate);
+      if (best == nullptr || candidate->score > best->score) best = candidate;
+    }
+    return *best;
+  }
+
+  [[nodiscard]] double score(const Candidate& candidate) const {
+    const auto prediction = model_->predict(candidate.projection);
+    return expected_improvement(best_, prediction.mean, prediction.variance) * candidate.chance;
+  }
 
   void update(const History& history, Engine& engine) {
     const auto due = static_cast<std::size_t>(kRefitGrowth * static_cast<double>(fitted_rows_));
@@ -81,7 +98,6 @@ class Bayesian final : public Member {
     shuffle(engine, rest);
     for (std::size_t i = 0; i < rest.size() && kept.size() < kMostRows; ++i) keep(rest[i]);
     model_->replace(std::move(kept));
-    std::erase_if(answers_, [&](const auto& answer) { return !known.contains(answer.first); });
     in_model_ = std::move(known);
   }
 
@@ -93,7 +109,6 @@ class Bayesian final : public Member {
       const Observation& answer = history.told()[added_];
       add(answer.point);
       beliefs_.erase(answer.point);
-      answers_.emplace_back(answer.point, answer.log_time.has_value());
       any_failed_ = any_failed_ || !answer.log_time;
     }
     for (const std::size_t point : history.pending()) add(point);
@@ -110,7 +125,10 @@ class Bayesian final : public Member {
     mean_ = sum / count;
     deviation_ = std::max(std::sqrt(std::max(squares / count - mean_ * mean_, 0.0)), 1e-6);
     std::vector<double> values;
+    worked_.clear(), failed_.clear();
     for (const std::size_t row : model_->rows()) {
+      worked_.push_back(history.log_time(row) ? 1 : 0);
+      failed_.push_back(history.answered(row) && !history.log_time(row) ? 1 : 0);
       const auto belief = beliefs_.find(row);
       const double otherwise = belief == beliefs_.end() ? mean_ : belief->second;  // failed, or on its way
       values.push_back((history.log_time(row).value_or(otherwise) - mean_) / deviation_);
@@ -132,26 +150,25 @@ class Bayesian final : public Member {
 
   void offer(const History& history, std::size_t point) {
     if (history.unseen(point) && in_pool_.insert(point).second)
-      pool_.push_back({.projection = {point, {}, 1}});
+      pool_.push_back({.projection = {point, {}, {}, 1}});
   }
 
   /// Share of those that worked among the known points, by the kernel squared: failing is more local than
-  /// being fast.
-  [[nodiscard]] double chance_to_work(Candidate& candidate) const {
+  /// being fast. One that works is believed in beforehand.
+  [[nodiscard]] double chance_to_work(const Candidate& candidate) const {
     if (!any_failed_) return 1;
-    for (; candidate.weighed < answers_.size(); ++candidate.weighed) {
-      const auto& [row, worked] = answers_[candidate.weighed];
-      const double kernel = model_->kernel(candidate.projection.point, row);
-      candidate.all += kernel * kernel;
-      if (worked) candidate.worked += kernel * kernel;
+    double worked = 1, failed = 0;
+    for (std::size_t row = 0; row < worked_.size(); ++row) {
+      const double square = candidate.projection.k[row] * candidate.projection.k[row];
+      worked += worked_[row] * square;
+      failed += failed_[row] * square;
     }
-    return candidate.worked / candidate.all;
+    return worked / (worked + failed);
   }
 
   std::optional<GaussianProcess> model_;
   std::vector<Candidate> pool_;
-  std::vector<std::pair<std::size_t, bool>>
-      answers_;  ///< points of the model that were told; whether they worked
+  std::vector<double> worked_, failed_;  ///< 1 or 0, by the model's rows: what is known of them
   bool any_failed_ = false;
   std::unordered_set<std::size_t> in_pool_, in_model_;
   std::size_t added_ = 0, fitted_rows_ = 0;

@@ -17,6 +17,8 @@ constexpr double kLogNoise = -5, kNoiseDeviation = 1.5, kJitter = 1e-6;
 // A signal's variance is known to this many values before any is seen.
 constexpr double kSignalWeight = 2;
 // Rprop (Riedmiller and Braun 1993) with its usual factors; steps in log weight.
+// The likelihood is taken of this many rows at most (chosen): a step's time grows with their cube.
+constexpr std::size_t kMostFitted = 120;
 constexpr double kFirstStep = 0.3, kLeastStep = 0.02, kMostStep = 0.8, kGrow = 1.2, kShrink = 0.5;
 
 double dot(const double* a, const double* b, std::size_t n) {
@@ -130,11 +132,17 @@ void GaussianProcess::factor() {
 }
 
 void GaussianProcess::solve() {
-  solved_.resize(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i)
+  const std::size_t n = rows_.size();
+  solved_.resize(n);
+  for (std::size_t i = 0; i < n; ++i)
     solved_[i] = (values_[i] - dot(factor_[i].data(), solved_.data(), i)) / factor_[i][i];
-  const double n = static_cast<double>(rows_.size());
-  signal_ = (kSignalWeight + dot(solved_.data(), solved_.data(), rows_.size())) / (kSignalWeight + n);
+  signal_ =
+      (kSignalWeight + dot(solved_.data(), solved_.data(), n)) / (kSignalWeight + static_cast<double>(n));
+  pull_ = solved_;
+  for (std::size_t i = n; i-- > 0;) {
+    pull_[i] /= factor_[i][i];
+    for (std::size_t j = 0; j < i; ++j) pull_[j] -= pull_[i] * factor_[i][j];
+  }
 }
 
 /// Of the log posterior with respect to the log weights; the signal's variance is at its optimum.
@@ -147,18 +155,16 @@ std::vector<double> GaussianProcess::gradient() const {
     for (std::size_t j = i + 1; j < n; ++j)
       inverse[i][j - i] = -dot(factor_[j].data() + i, inverse[i].data(), j - i) / factor_[j][j];
   }
-  std::vector<double> alpha(n);
-  for (std::size_t i = 0; i < n; ++i) alpha[i] = dot(inverse[i].data(), solved_.data() + i, n - i);
   std::vector<double> result(log_weights_.size());
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
       const double entry = dot(inverse[i].data(), inverse[j].data() + (i - j), n - i);
-      const double pull = alpha[i] * alpha[j] / signal_ - entry;
+      const double slope = pull_[i] * pull_[j] / signal_ - entry;
       if (i == j) {
-        result.back() += 0.5 * pull * (noise_ - kJitter);
+        result.back() += 0.5 * slope * (noise_ - kJitter);
         continue;
       }
-      const double common = pull * matern_slope(squared_distance(rows_[i], rows_[j]));
+      const double common = slope * matern_slope(squared_distance(rows_[i], rows_[j]));
       const Ordinals a = points_.ordinals(rows_[i]), b = points_.ordinals(rows_[j]);
       for (std::size_t t = 0; t < terms_.size(); ++t) {
         const std::size_t axis = terms_[t].axis;
@@ -174,37 +180,58 @@ std::vector<double> GaussianProcess::gradient() const {
   return result;
 }
 
+void GaussianProcess::step_weights() {
+  const auto now = gradient();
+  for (std::size_t t = 0; t < now.size(); ++t) {
+    const double agreement = now[t] * last_gradient_[t];
+    if (agreement != 0)
+      steps_[t] = std::clamp(steps_[t] * (agreement > 0 ? kGrow : kShrink), kLeastStep, kMostStep);
+    if (now[t] != 0) log_weights_[t] += now[t] > 0 ? steps_[t] : -steps_[t];
+  }
+  last_gradient_ = now;
+  weigh();
+}
+
 void GaussianProcess::fit(int steps) {
-  factor();
-  solve();
+  const auto rows = rows_;
+  const auto values = values_;
+  const std::size_t fitted = std::min(rows.size(), kMostFitted);
+  for (std::size_t i = 0; i < fitted; ++i) {  // evenly from the first to the last
+    rows_[i] = rows[i * rows.size() / fitted];
+    values_[i] = values[i * rows.size() / fitted];
+  }
+  rows_.resize(fitted);
+  values_.resize(fitted);
   for (int step = 0; step < steps; ++step) {
-    const auto now = gradient();
-    for (std::size_t t = 0; t < now.size(); ++t) {
-      const double agreement = now[t] * last_gradient_[t];
-      if (agreement != 0)
-        steps_[t] = std::clamp(steps_[t] * (agreement > 0 ? kGrow : kShrink), kLeastStep, kMostStep);
-      if (now[t] != 0) log_weights_[t] += now[t] > 0 ? steps_[t] : -steps_[t];
-    }
-    last_gradient_ = now;
-    weigh();
     factor();
     solve();
+    step_weights();
+  }
+  rows_ = rows;
+  values_ = values;
+  factor();
+  solve();
+}
+
+void GaussianProcess::relate(Projection& projection) const {
+  projection.k.reserve(rows_.size());
+  for (std::size_t row = projection.k.size(); row < rows_.size(); ++row) {
+    const double k = kernel(projection.point, rows_[row]);
+    projection.k.push_back(k);
+    projection.left = std::min(projection.left, 1 - k * k / (1 + noise_));  // known from this row alone
   }
 }
 
 void GaussianProcess::project(Projection& projection) const {
   auto& v = projection.v;
   v.reserve(rows_.size());
-  for (std::size_t row = v.size(); row < rows_.size(); ++row) {
-    const double k = kernel(projection.point, rows_[row]);
-    v.push_back((k - dot(v.data(), factor_[row].data(), row)) / factor_[row][row]);
-    projection.left -= v.back() * v.back();
-  }
+  for (std::size_t row = v.size(); row < rows_.size(); ++row)
+    v.push_back((projection.k[row] - dot(v.data(), factor_[row].data(), row)) / factor_[row][row]);
+  projection.left = std::min(projection.left, 1 - dot(v.data(), v.data(), v.size()));
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(const Projection& projection) const {
-  return {dot(projection.v.data(), solved_.data(), solved_.size()),
-          signal_ * std::max(projection.left, kJitter)};
+  return {dot(projection.k.data(), pull_.data(), pull_.size()), signal_ * std::max(projection.left, kJitter)};
 }
 
 }  // namespace ak::agent

@@ -25,11 +25,12 @@ class GaussianProcess {
  public:
   explicit GaussianProcess(const Points& points);
 
-  /// What is kept of a point to predict it: L^-1 k, brought up to date row by row.
+  /// What is kept of a point to predict it, brought up to date row by row.
   struct Projection {
     std::size_t point = 0;
-    std::vector<double> v;
-    double left = 1;  ///< 1 - |v|^2: relative variance
+    std::vector<double> k;  ///< its covariance with each row
+    std::vector<double> v;  ///< L^-1 k, where project() went
+    double left = 1;        ///< at least the relative variance, which is 1 - |L^-1 k|^2
   };
   struct Prediction {
     double mean = 0, variance = 0;
@@ -42,16 +43,20 @@ class GaussianProcess {
   /// One value a row, of mean 0 and variance about 1. Call predict() after solve() or fit().
   void set_values(std::vector<double> values) { values_ = std::move(values); }
   void solve();
-  /// Some steps of gradient ascent of the marginal likelihood; projections made before are void.
+  /// Some steps of gradient ascent of the marginal likelihood, of some of the rows where there are many;
+  /// projections made before are void.
   void fit(int steps);
+  /// Enough to predict the mean, and a variance that is not too small; linear in the number of new rows.
+  void relate(Projection& projection) const;
+  /// Makes the variance exact; their number times that of all rows. The point is related.
   void project(Projection& projection) const;
   [[nodiscard]] Prediction predict(const Projection& projection) const;
-  /// In [0, 1].
-  [[nodiscard]] double kernel(std::size_t a, std::size_t b) const;
 
  private:
+  [[nodiscard]] double kernel(std::size_t a, std::size_t b) const;  ///< in [0, 1]
   [[nodiscard]] double squared_distance(std::size_t a, std::size_t b) const;
   [[nodiscard]] std::vector<double> gradient() const;
+  void step_weights();
   void weigh();
   void factor();
   void append_factor_row(std::size_t row);
@@ -64,6 +69,7 @@ class GaussianProcess {
   std::vector<std::size_t> rows_;
   std::vector<std::vector<double>> factor_;  ///< L, row by row
   std::vector<double> values_, solved_;      ///< y and L^-1 y
+  std::vector<double> pull_;                 ///< K^-1 y
   double signal_ = 1;                        ///< variance
 };
 

@@ -29,6 +29,7 @@ class History {
   [[nodiscard]] const std::vector<Observation>& told() const { return told_; }
   /// Proposed and not told yet, in the order of the proposals.
   [[nodiscard]] const std::vector<std::size_t>& pending() const { return pending_; }
+  [[nodiscard]] bool answered(std::size_t point) const { return answer_[point] != kSeen; }
   /// Nothing where the point failed or was not told.
   [[nodiscard]] std::optional<double> log_time(std::size_t point) const;
   /// The fastest answer so far.

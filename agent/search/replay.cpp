@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/search/replay.h"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "core/error.h"
@@ -24,18 +25,11 @@ Tunable to_tunable(const TuningParameter& parameter) {
   return tunable;
 }
 
-/// Adds the host time a call takes to `total_ns`.
-template <class Call>
-auto timed(double& total_ns, Call call) {
-  const auto start = std::chrono::steady_clock::now();
-  struct Stop {
-    double& total_ns;
-    std::chrono::steady_clock::time_point start;
-    ~Stop() {
-      total_ns += std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-    }
-  } const stop{total_ns, start};
-  return call();
+/// CPU time of this thread: others on the machine do not count, as they would by a clock on the wall.
+double thread_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace
@@ -70,11 +64,14 @@ Replay replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_
   std::set<TunableValues> seen;
   std::optional<double> best;
   for (int repeats = 0; run.fractions.size() < budget && repeats < kMostRepeats;) {
-    const auto point = timed(run.strategy_ns, [&] { return strategy->ask(); });
+    const double asked_ns = thread_ns();
+    const auto point = strategy->ask();
+    const double answered_ns = thread_ns();
     if (!point) break;
-    ++run.asks;
     const std::optional<double> time_ns = space.time_ns(*point);
-    timed(run.strategy_ns, [&] { strategy->tell(*point, time_ns); });
+    const double told_ns = thread_ns();
+    strategy->tell(*point, time_ns);
+    run.proposal_ns.push_back(thread_ns() - told_ns + answered_ns - asked_ns);
     if (!seen.insert(*point).second) {
       ++repeats;
       continue;

@@ -34,8 +34,7 @@ struct Replay {
   /// run that ends early keeps its last value.
   std::vector<double> fractions;
   std::optional<std::size_t> reached;  ///< evaluations until `target` of the optimum was reached
-  std::size_t asks = 0;
-  double strategy_ns = 0;  ///< host time in the strategy, all asks and tells
+  std::vector<double> proposal_ns;     ///< of every ask, with the tell that follows: the thread's CPU time
 };
 
 /// Searches with recorded times: every new point costs one evaluation, also one that fails; one that was

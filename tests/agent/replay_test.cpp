@@ -36,7 +36,7 @@ TEST_CASE(
   CHECK(run.fractions[9] == 1);
   CHECK(run.fractions[19] == 1);
   CHECK(run.reached == 10);
-  CHECK(run.asks == 12);
+  CHECK(run.proposal_ns.size() == 12);
 }
 
 TEST_CASE("a replay follows from its seed and stops at its budget") {
@@ -45,7 +45,7 @@ TEST_CASE("a replay follows from its seed and stops at its budget") {
     CAPTURE(entry.name);
     const Replay run = replay(space, entry, 7, 6, 0.95);
     CHECK(run.fractions.size() == 6);
-    CHECK(run.asks <= 6);
+    CHECK(run.proposal_ns.size() <= 6);
     CHECK(run.fractions == replay(space, entry, 7, 6, 0.95).fractions);
   }
 }

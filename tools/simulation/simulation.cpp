@@ -2,10 +2,12 @@
 #include "tools/simulation/simulation.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "agent/seeds.h"
@@ -13,6 +15,7 @@
 namespace ak::tools {
 namespace {
 
+constexpr std::array<std::size_t, 2> kTimedAt{200, 2000};
 constexpr double kNormal95 = 1.959964;  // two-sided quantile of the normal distribution
 
 /// Calls `work(i)` for i below `count` on all cores; the first exception is thrown again.
@@ -39,6 +42,22 @@ void in_parallel(std::size_t count, Work work) {
   if (first) std::rethrow_exception(first);
 }
 
+std::vector<ProposalTime> proposal_times(const std::vector<agent::Replay>& runs, std::size_t budget) {
+  std::vector<ProposalTime> result;
+  for (const std::size_t at : kTimedAt) {
+    if (budget < at + at / 10) break;
+    std::vector<double> us;
+    for (const agent::Replay& run : runs)
+      for (std::size_t i = at - at / 10; i < std::min(at + at / 10, run.proposal_ns.size()); ++i)
+        us.push_back(run.proposal_ns[i] / 1e3);
+    if (us.empty()) break;
+    std::ranges::sort(us);
+    const double sum = std::accumulate(us.begin(), us.end(), 0.0);
+    result.push_back({at, sum / static_cast<double>(us.size()), us[us.size() * 99 / 100]});
+  }
+  return result;
+}
+
 SimulationRow summarize(const std::vector<agent::Replay>& runs, std::size_t budget) {
   SimulationRow row;
   const auto count = static_cast<double>(runs.size());
@@ -54,13 +73,30 @@ SimulationRow summarize(const std::vector<agent::Replay>& runs, std::size_t budg
   for (const agent::Replay& run : runs) {
     spent += static_cast<double>(run.reached.value_or(budget));
     successes += run.reached ? 1 : 0;
-    asks += static_cast<double>(run.asks);
-    row.strategy_us += run.strategy_ns / 1e3;
+    asks += static_cast<double>(run.proposal_ns.size());
+    row.strategy_us += std::accumulate(run.proposal_ns.begin(), run.proposal_ns.end(), 0.0) / 1e3;
   }
   row.strategy_us /= std::max(asks, 1.0);
+  row.proposal_times = proposal_times(runs, budget);
   row.success = successes / count;
   if (successes > 0) row.expected_evaluations = spent / successes;
   return row;
+}
+
+/// The means of the means, and the largest 99th percentile, of spaces that were searched for so long.
+std::vector<ProposalTime> worst_times(const std::vector<SimulationRow>& rows) {
+  std::vector<ProposalTime> result;
+  for (std::size_t i = 0;; ++i) {
+    double sum = 0, count = 0, most = 0;
+    for (const SimulationRow& row : rows) {
+      if (i >= row.proposal_times.size()) continue;
+      sum += row.proposal_times[i].mean_us;
+      ++count;
+      most = std::max(most, row.proposal_times[i].percentile_99_us);
+    }
+    if (count == 0) return result;
+    result.push_back({kTimedAt[i], sum / count, most});
+  }
 }
 
 /// Mean over spaces, each counting the same. The expected evaluations of a strategy that fails on one space
@@ -81,6 +117,7 @@ SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
     if (!row.expected_evaluations) all.expected_evaluations.reset();
     if (all.expected_evaluations) *all.expected_evaluations += *row.expected_evaluations / count;
   }
+  all.proposal_times = worst_times(rows);
   return all;
 }
 

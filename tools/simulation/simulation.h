@@ -24,6 +24,12 @@ struct NamedSpace {
   agent::ReplaySpace space;
 };
 
+/// Host time a proposal takes in runs of about `evaluations` (within a tenth).
+struct ProposalTime {
+  std::size_t evaluations = 0;
+  double mean_us = 0, percentile_99_us = 0;
+};
+
 /// What the runs of one strategy gave, over one space or over all.
 struct SimulationRow {
   std::string space{};  ///< "all" for the mean over spaces
@@ -33,11 +39,12 @@ struct SimulationRow {
   double success = 0;               ///< share of runs that reached kTargetFraction
   /// Evaluations of all runs up to their success or the budget, over the successful runs; none: no success.
   std::optional<double> expected_evaluations{};
-  double strategy_us = 0;  ///< host time a proposal
+  double strategy_us = 0;                      ///< host time a proposal, over all of them
+  std::vector<ProposalTime> proposal_times{};  ///< at 200 and 2,000 evaluations, where the budget goes beyond
 };
 
 /// Rows by strategy: one a space, then, with several spaces, one for all. Runs are spread over the cores; all
-/// but `strategy_us` follows from the seed. Run number r of a space has the same seed under every strategy.
+/// but host times follows from the seed. Run number r of a space has the same seed under every strategy.
 [[nodiscard]] std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces,
                                                   const SimulationPlan& plan);
 

@@ -63,21 +63,30 @@ void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& p
       plan.repeats);
   fmt::print("{:<{}}  {:<24}", "space", width, "strategy");
   for (const std::size_t at : shown) fmt::print("{:>14}", at);
-  fmt::print("{:>12}{:>14}{:>12}\n", "within 5 %", "evals to 95 %", "us a point");
+  fmt::print("{:>12}{:>14}{:>12}", "within 5 %", "evals to 95 %", "us a point");
+  for (const ProposalTime& time : rows.front().proposal_times)
+    fmt::print("{:>20}", fmt::format("at {} (99th %)", time.evaluations));
+  fmt::print("\n");
   for (const SimulationRow& row : rows) {
     fmt::print("{:<{}}  {:<24}", row.space, width, row.strategy);
     for (const std::size_t at : shown)
       fmt::print("{:>14}", fmt::format("{:.3f} +-{:.3f}", row.mean[at - 1], row.half_band[at - 1]));
-    fmt::print("{:>10.0f} %{:>14}{:>12.1f}\n", 100 * row.success,
+    fmt::print("{:>10.0f} %{:>14}{:>12.1f}", 100 * row.success,
                row.expected_evaluations ? fmt::format("{:.0f}", *row.expected_evaluations) : "never",
                row.strategy_us);
+    for (const ProposalTime& time : row.proposal_times)
+      fmt::print("{:>20}", fmt::format("{:.0f} ({:.0f})", time.mean_us, time.percentile_99_us));
+    fmt::print("\n");
   }
 }
 
 Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
   Json list = Json::array();
   for (const SimulationRow& row : rows) {
-    Json fractions = Json::object(), bands = Json::object();
+    Json fractions = Json::object(), bands = Json::object(), times = Json::object();
+    for (const ProposalTime& time : row.proposal_times)
+      times[std::to_string(time.evaluations)] = {{"mean_us", time.mean_us},
+                                                 {"percentile_99_us", time.percentile_99_us}};
     for (const std::size_t at : checkpoints(plan.budget)) {
       fractions[std::to_string(at)] = row.mean[at - 1];
       bands[std::to_string(at)] = row.half_band[at - 1];
@@ -89,7 +98,8 @@ Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan)
          {"half_band_95", bands},
          {"success_share", row.success},
          {"expected_evaluations", row.expected_evaluations ? Json(*row.expected_evaluations) : Json()},
-         {"strategy_us", row.strategy_us}});
+         {"strategy_us", row.strategy_us},
+         {"proposal_times", times}});
   }
   return {{"repeats", plan.repeats},
           {"budget", plan.budget},
