@@ -92,21 +92,23 @@ GaussianProcess::GaussianProcess(const Points& points) : points_(points), terms_
 }
 
 void GaussianProcess::weigh() {
-  tables_.assign(points_.axes(), {});
+  tables_.clear();
   for (std::size_t t = 0; t < terms_.size(); ++t) {
-    auto& table = tables_[terms_[t].axis];
-    table.resize(terms_[t].squared.size());
+    const DistanceTerm& term = terms_[t];
+    if (tables_.empty() || tables_.back().axis != term.axis)
+      tables_.push_back({term.axis, points_.extent(term.axis), std::vector<float>(term.squared.size())});
     const auto weight = static_cast<float>(std::exp(log_weights_[t]));
-    for (std::size_t i = 0; i < table.size(); ++i) table[i] += weight * terms_[t].squared[i];
+    auto& squared = tables_.back().squared;
+    for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += weight * term.squared[i];
   }
   noise_ = std::exp(log_weights_.back()) + kJitter;
 }
 
 double GaussianProcess::squared_distance(std::size_t a, std::size_t b) const {
-  const Ordinals left = points_.ordinals(a), right = points_.ordinals(b);
+  const char16_t* left = points_.ordinals(a).data();
+  const char16_t* right = points_.ordinals(b).data();
   float sum = 0;
-  for (std::size_t axis = 0; axis < tables_.size(); ++axis)
-    if (!tables_[axis].empty()) sum += tables_[axis][left[axis] * points_.extent(axis) + right[axis]];
+  for (const auto& [axis, extent, squared] : tables_) sum += squared[left[axis] * extent + right[axis]];
   return sum;
 }
 

@@ -53,6 +53,12 @@ class GaussianProcess {
   [[nodiscard]] Prediction predict(const Projection& projection) const;
 
  private:
+  /// The weighted sum of an axis' terms.
+  struct Table {
+    std::size_t axis = 0, extent = 0;
+    std::vector<float> squared;  ///< extent x extent
+  };
+
   [[nodiscard]] double kernel(std::size_t a, std::size_t b) const;  ///< in [0, 1]
   [[nodiscard]] double squared_distance(std::size_t a, std::size_t b) const;
   [[nodiscard]] std::vector<double> gradient() const;
@@ -64,7 +70,7 @@ class GaussianProcess {
   const Points& points_;
   std::vector<DistanceTerm> terms_;
   std::vector<double> log_weights_, steps_, last_gradient_;  ///< of the terms, then of the noise
-  std::vector<std::vector<float>> tables_;                   ///< by axis: weighted sum of its terms
+  std::vector<Table> tables_;                                ///< of the axes that have terms
   double noise_ = 1e-2;                                      ///< variance, of the signal's
   std::vector<std::size_t> rows_;
   std::vector<std::vector<double>> factor_;  ///< L, row by row

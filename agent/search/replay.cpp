@@ -47,14 +47,20 @@ ReplaySpace::ReplaySpace(const MeasuredSpace& measured) {
     TunableValues values;
     for (std::size_t i = 0; i < space_.tunables.size(); ++i)
       values[space_.tunables[i].name] = space_.tunables[i].values[point->point[i]];
-    times_.emplace(values, point->time_ns);
+    const Spent spent{point->compile_ms.value_or(0) / 1e3, point->benchmark_ms.value_or(0) / 1e3};
+    records_.emplace(values, Record{point->time_ns, spent});
     space_.points.push_back(std::move(values));
   }
 }
 
 std::optional<double> ReplaySpace::time_ns(const TunableValues& point) const {
-  const auto found = times_.find(point);
-  return found == times_.end() ? std::nullopt : found->second;
+  const auto found = records_.find(point);
+  return found == records_.end() ? std::nullopt : found->second.time_ns;
+}
+
+ReplaySpace::Spent ReplaySpace::spent(const TunableValues& point) const {
+  const auto found = records_.find(point);
+  return found == records_.end() ? Spent{} : found->second.spent;
 }
 
 Replay replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_t seed, std::size_t budget,
@@ -77,6 +83,8 @@ Replay replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_
       continue;
     }
     repeats = 0;
+    const auto [compile_s, benchmark_s] = space.spent(*point);
+    if (!run.reached) run.spent_s += compile_s + benchmark_s;
     if (time_ns && (!best || *time_ns < *best)) best = time_ns;
     run.fractions.push_back(best ? space.best_ns() / *best : 0);
     if (!run.reached && run.fractions.back() >= target) run.reached = run.fractions.size();

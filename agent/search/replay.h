@@ -22,10 +22,19 @@ class ReplaySpace {
   [[nodiscard]] double best_ns() const { return best_ns_; }
   /// Time of a point, or nothing: it failed, or was never measured.
   [[nodiscard]] std::optional<double> time_ns(const TunableValues& point) const;
+  /// What the record says that a point took to build and to time; 0 where it says nothing.
+  struct Spent {
+    double compile_s = 0, benchmark_s = 0;
+  };
+  [[nodiscard]] Spent spent(const TunableValues& point) const;
 
  private:
+  struct Record {
+    std::optional<double> time_ns;
+    Spent spent;
+  };
   SearchSpace space_;
-  std::map<TunableValues, std::optional<double>> times_;
+  std::map<TunableValues, Record> records_;
   double best_ns_ = 0;
 };
 
@@ -34,6 +43,7 @@ struct Replay {
   /// run that ends early keeps its last value.
   std::vector<double> fractions;
   std::optional<std::size_t> reached;  ///< evaluations until `target` of the optimum was reached
+  double spent_s = 0;                  ///< building and timing, one after the other, until then or the end
   std::vector<double> proposal_ns;     ///< of every ask, with the tell that follows: the thread's CPU time
 };
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "agent/search/clocked_replay.h"
 #include "agent/seeds.h"
 
 namespace ak::tools {
@@ -42,12 +43,26 @@ void in_parallel(std::size_t count, Work work) {
   if (first) std::rethrow_exception(first);
 }
 
-std::vector<ProposalTime> proposal_times(const std::vector<agent::Replay>& runs, std::size_t budget) {
+/// A run by evaluations, and where the plan has compile workers, one by the clock with the same seed.
+struct Run : agent::Replay {
+  agent::ClockTime clock{};
+};
+
+Run run_both(const NamedSpace& space, const agent::StrategyEntry& strategy, std::uint64_t seed,
+             const SimulationPlan& plan) {
+  Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction)};
+  if (plan.compile_workers > 0 && run.spent_s > 0)
+    run.clock = agent::clocked_replay(space.space, strategy, seed, plan.budget, kTargetFraction,
+                                      plan.compile_workers);
+  return run;
+}
+
+std::vector<ProposalTime> proposal_times(const std::vector<Run>& runs, std::size_t budget) {
   std::vector<ProposalTime> result;
   for (const std::size_t at : kTimedAt) {
     if (budget < at + at / 10) break;
     std::vector<double> us;
-    for (const agent::Replay& run : runs)
+    for (const Run& run : runs)
       for (std::size_t i = at - at / 10; i < std::min(at + at / 10, run.proposal_ns.size()); ++i)
         us.push_back(run.proposal_ns[i] / 1e3);
     if (us.empty()) break;
@@ -58,21 +73,24 @@ std::vector<ProposalTime> proposal_times(const std::vector<agent::Replay>& runs,
   return result;
 }
 
-SimulationRow summarize(const std::vector<agent::Replay>& runs, std::size_t budget) {
+SimulationRow summarize(const std::vector<Run>& runs, std::size_t budget) {
   SimulationRow row;
   const auto count = static_cast<double>(runs.size());
   for (std::size_t at = 0; at < budget; ++at) {
     double sum = 0, squares = 0;
-    for (const agent::Replay& run : runs) sum += run.fractions[at];
+    for (const Run& run : runs) sum += run.fractions[at];
     const double mean = sum / count;
-    for (const agent::Replay& run : runs) squares += (run.fractions[at] - mean) * (run.fractions[at] - mean);
+    for (const Run& run : runs) squares += (run.fractions[at] - mean) * (run.fractions[at] - mean);
     row.mean.push_back(mean);
     row.half_band.push_back(runs.size() < 2 ? 0 : kNormal95 * std::sqrt(squares / (count - 1) / count));
   }
-  double spent = 0, successes = 0, asks = 0;
-  for (const agent::Replay& run : runs) {
+  double spent = 0, successes = 0, asks = 0, serial_s = 0, parallel_s = 0, on_time = 0;
+  for (const Run& run : runs) {
     spent += static_cast<double>(run.reached.value_or(budget));
     successes += run.reached ? 1 : 0;
+    serial_s += run.spent_s;
+    parallel_s += run.clock.spent_s;
+    on_time += run.clock.reached ? 1 : 0;
     asks += static_cast<double>(run.proposal_ns.size());
     row.strategy_us += std::accumulate(run.proposal_ns.begin(), run.proposal_ns.end(), 0.0) / 1e3;
   }
@@ -80,6 +98,8 @@ SimulationRow summarize(const std::vector<agent::Replay>& runs, std::size_t budg
   row.proposal_times = proposal_times(runs, budget);
   row.success = successes / count;
   if (successes > 0) row.expected_evaluations = spent / successes;
+  if (successes > 0 && serial_s > 0) row.serial_s = serial_s / successes;
+  if (on_time > 0) row.parallel_s = parallel_s / on_time;
   return row;
 }
 
@@ -125,12 +145,11 @@ SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
 
 std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const SimulationPlan& plan) {
   const std::size_t runs_a_strategy = spaces.size() * plan.repeats;
-  std::vector<agent::Replay> runs(plan.strategies.size() * runs_a_strategy);
+  std::vector<Run> runs(plan.strategies.size() * runs_a_strategy);
   in_parallel(runs.size(), [&](std::size_t i) {
     const std::size_t space = i % runs_a_strategy / plan.repeats, repeat = i % plan.repeats;
     const std::uint64_t seed = agent::derive_seed(agent::derive_seed(plan.seed, space), repeat);
-    runs[i] = agent::replay(spaces[space].space, *plan.strategies[i / runs_a_strategy], seed, plan.budget,
-                            kTargetFraction);
+    runs[i] = run_both(spaces[space], *plan.strategies[i / runs_a_strategy], seed, plan);
   });
   std::vector<SimulationRow> rows;
   auto next = runs.begin();
@@ -138,7 +157,7 @@ std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const
     std::vector<SimulationRow> of_strategy;
     for (const NamedSpace& space : spaces) {
       const auto end = next + static_cast<std::ptrdiff_t>(plan.repeats);
-      SimulationRow row = summarize(std::vector<agent::Replay>(next, end), plan.budget);
+      SimulationRow row = summarize(std::vector<Run>(next, end), plan.budget);
       row.space = space.name;
       row.strategy = strategy->name;
       of_strategy.push_back(std::move(row));

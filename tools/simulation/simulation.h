@@ -17,6 +17,7 @@ struct SimulationPlan {
   std::vector<const agent::StrategyEntry*> strategies;
   std::size_t repeats = 100, budget = 220;
   std::uint64_t seed = 1;
+  std::size_t compile_workers = 0;  ///< of the machine that is replayed by the clock as well; 0: none
 };
 
 struct NamedSpace {
@@ -39,6 +40,9 @@ struct SimulationRow {
   double success = 0;               ///< share of runs that reached kTargetFraction
   /// Evaluations of all runs up to their success or the budget, over the successful runs; none: no success.
   std::optional<double> expected_evaluations{};
+  /// Seconds of all runs up to their success or the budget, over the successful runs: building and timing one
+  /// after the other, and with compile_workers. None: no success, or builds' times were not recorded.
+  std::optional<double> serial_s{}, parallel_s{};
   double strategy_us = 0;                      ///< host time a proposal, over all of them
   std::vector<ProposalTime> proposal_times{};  ///< at 200 and 2,000 evaluations, where the budget goes beyond
 };

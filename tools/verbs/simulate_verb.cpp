@@ -54,6 +54,22 @@ std::vector<NamedSpace> load_spaces(const std::vector<std::string>& paths) {
   return spaces;
 }
 
+std::string in_seconds(std::optional<double> seconds) {
+  return seconds ? fmt::format("{:.1f}", *seconds) : "-";
+}
+
+/// "-" where a strategy never arrived, or where builds' times were not recorded.
+void print_clock(const std::vector<SimulationRow>& rows, std::size_t workers, std::size_t width) {
+  fmt::print("\nSeconds to 95 %, one build at a time and with {} compile workers beside one GPU\n", workers);
+  fmt::print("{:<{}}  {:<24}{:>12}{:>12}{:>8}\n", "space", width, "strategy", "serial", "parallel", "ratio");
+  for (const SimulationRow& row : rows)
+    if (row.space != "all")
+      fmt::print(
+          "{:<{}}  {:<24}{:>12}{:>12}{:>8}\n", row.space, width, row.strategy, in_seconds(row.serial_s),
+          in_seconds(row.parallel_s),
+          row.serial_s && row.parallel_s ? fmt::format("{:.1f}", *row.serial_s / *row.parallel_s) : "-");
+}
+
 void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
   const auto shown = checkpoints(plan.budget);
   std::size_t width = 5;
@@ -78,7 +94,10 @@ void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& p
       fmt::print("{:>20}", fmt::format("{:.0f} ({:.0f})", time.mean_us, time.percentile_99_us));
     fmt::print("\n");
   }
+  if (plan.compile_workers > 0) print_clock(rows, plan.compile_workers, width);
 }
+
+Json number_or_null(std::optional<double> number) { return number ? Json(*number) : Json(); }
 
 Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
   Json list = Json::array();
@@ -91,19 +110,21 @@ Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan)
       fractions[std::to_string(at)] = row.mean[at - 1];
       bands[std::to_string(at)] = row.half_band[at - 1];
     }
-    list.push_back(
-        {{"space", row.space},
-         {"strategy", row.strategy},
-         {"mean_fraction", fractions},
-         {"half_band_95", bands},
-         {"success_share", row.success},
-         {"expected_evaluations", row.expected_evaluations ? Json(*row.expected_evaluations) : Json()},
-         {"strategy_us", row.strategy_us},
-         {"proposal_times", times}});
+    list.push_back({{"space", row.space},
+                    {"strategy", row.strategy},
+                    {"mean_fraction", fractions},
+                    {"half_band_95", bands},
+                    {"success_share", row.success},
+                    {"expected_evaluations", number_or_null(row.expected_evaluations)},
+                    {"serial_s", number_or_null(row.serial_s)},
+                    {"parallel_s", number_or_null(row.parallel_s)},
+                    {"strategy_us", row.strategy_us},
+                    {"proposal_times", times}});
   }
   return {{"repeats", plan.repeats},
           {"budget", plan.budget},
           {"seed", plan.seed},
+          {"compile_workers", plan.compile_workers},
           {"target_fraction", kTargetFraction},
           {"rows", std::move(list)}};
 }
@@ -153,12 +174,15 @@ int run_simulate(const Arguments& arguments) {
   app.add_option("--repeats", plan.repeats, "runs a space and strategy (default 100)");
   app.add_option("--seed", plan.seed, "the same seed gives the same runs (default 1)");
   app.add_option("--budget", plan.budget, "evaluations a run (default 220)");
+  app.add_option("--compile-workers", plan.compile_workers,
+                 "also replay by the clock, with so many builds at a time beside one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
   app.add_option("--csv", outputs.csv, "write the curves to this file");
   app.add_option("--picture", outputs.picture, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
   if (plan.repeats < 1 || plan.repeats > 100'000) fail(ExitCode::usage, "--repeats: expected 1 to 100000");
   if (plan.budget < 1 || plan.budget > 100'000) fail(ExitCode::usage, "--budget: expected 1 to 100000");
+  if (plan.compile_workers > 1000) fail(ExitCode::usage, "--compile-workers: expected at most 1000");
   plan.strategies = strategies_named(names);
   const std::vector<NamedSpace> spaces = load_spaces(paths);
   write(simulate(spaces, plan), spaces.size(), plan, outputs);
