@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <unordered_map>
 
 #include "agent/search/builtin.h"
@@ -14,25 +15,28 @@ namespace {
 // on.
 constexpr std::array kFirstShares{0.7, 0.25, 0.05};
 constexpr std::array<std::string_view, kFirstShares.size()> kNames{"bayesian", "forest", "local-search"};
-constexpr double kNotStuck = 10, kStuck = 50;
+constexpr double kNotStuck = 40, kStuck = 200;
 // Credit fades with every answer; kPatience answers' worth of the first shares counts beside it.
 constexpr double kFading = 0.97, kPatience = 4;
 
 /// Several members over one history. Each answer is heard by all; the one that asked for it is credited when
-/// it is among the fastest tenth, and gets more of the turns. The Gaussian process leads until it is stuck.
+/// it is among the fastest tenth, and gets more of the turns. Until the Gaussian process is stuck, it is
+/// alone and proposes what it would without the others: these draw random numbers of their own.
 class Portfolio final : public Member {
  public:
-  Portfolio() : members_{bayesian(), tree_search(), local_search(true)} {}
+  explicit Portfolio(std::uint64_t seed)
+      : members_{bayesian(), tree_search(), local_search(true)}, engine_(seed) {}
 
   std::size_t pick(const History& history, Engine& engine) override {
-    const std::size_t turn = choose(engine);
-    const std::size_t point = members_[turn]->pick(history, engine);
+    const std::size_t turn = choose();
+    const std::size_t point = members_[turn]->pick(history, turn == 0 ? engine : engine_);
     asked_[point] = last_ = turn;
     return point;
   }
 
   void learn(const History& history, const Observation& answer, Engine& engine) override {
-    for (const auto& member : members_) member->learn(history, answer, engine);
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      members_[i]->learn(history, answer, i == 0 ? engine : engine_);
     since_improvement_ = history.best() && history.best()->point == answer.point ? 0 : since_improvement_ + 1;
     const auto asked = asked_.find(answer.point);
     if (asked == asked_.end()) return;
@@ -56,7 +60,7 @@ class Portfolio final : public Member {
     }));
   }
 
-  [[nodiscard]] std::size_t choose(Engine& engine) const {
+  std::size_t choose() {
     const double stuck = std::clamp((since_improvement_ - kNotStuck) / (kStuck - kNotStuck), 0.0, 1.0);
     std::array<double, kFirstShares.size()> shares{};
     double sum = 0;
@@ -65,7 +69,7 @@ class Portfolio final : public Member {
       shares[i] = kFirstShares[i] * success * (i == 0 ? 1 : stuck);
       sum += shares[i];
     }
-    double left = draw_unit(engine) * sum;
+    double left = draw_unit(engine_) * sum;
     for (std::size_t i = 0; i + 1 < shares.size(); ++i) {
       left -= shares[i];
       if (left < 0) return i;
@@ -74,6 +78,7 @@ class Portfolio final : public Member {
   }
 
   std::array<std::unique_ptr<Member>, kFirstShares.size()> members_;
+  Engine engine_;  ///< of all but the first member
   std::array<double, kFirstShares.size()> credit_{}, turns_{};
   std::size_t last_ = 0;                                ///< that chose
   double since_improvement_ = 0;                        ///< answers
@@ -83,7 +88,7 @@ class Portfolio final : public Member {
 }  // namespace
 
 std::unique_ptr<SearchStrategy> make_portfolio(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, std::make_unique<Portfolio>());
+  return stand_alone(space, seed, std::make_unique<Portfolio>(seed));
 }
 
 }  // namespace ak::agent

@@ -105,6 +105,20 @@ TEST_CASE("every strategy that listens is better than random on a smooth surface
   }
 }
 
+TEST_CASE("the portfolio proposes what its leader would, until that is stuck") {
+  const auto leader = find_strategy("bayesian")->make(grid_space(30, 12), 5);
+  const auto portfolio = find_strategy("portfolio")->make(grid_space(30, 12), 5);
+  bool same = true;
+  for (int i = 0; i < 300; ++i) {
+    const auto proposal = portfolio->ask();
+    same = same && leader->ask() == proposal;
+    if (i < 40) CHECK(same);
+    portfolio->tell(*proposal, test::surface_ns(*proposal));
+    if (same) leader->tell(*proposal, test::surface_ns(*proposal));
+  }
+  CHECK_FALSE(same);
+}
+
 TEST_CASE("points know their neighbours, and a move over a gap lands on the next valid value") {
   SearchSpace space = grid_space(5, 4);
   std::erase(space.points, TunableValues{{"X", 2}, {"Y", 1}});
