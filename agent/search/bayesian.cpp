@@ -16,7 +16,7 @@
 namespace ak::agent {
 namespace {
 
-constexpr std::size_t kFirst = 12;      // spread points before the model is asked (chosen)
+constexpr std::size_t kFirst = 8;       // spread points before the model is asked (chosen)
 constexpr std::size_t kPool = 1200;     // random points that are scored, beside neighbours (chosen: time)
 constexpr std::size_t kCentres = 6;     // fastest points whose neighbours are scored
 constexpr std::size_t kMostRows = 250;  // the model's size: its time grows with the square
