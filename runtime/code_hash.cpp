@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "core/hash.h"
 
@@ -57,9 +59,47 @@ std::optional<std::string> code_of_elf(std::string_view image) {
   return code;
 }
 
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '%';
+}
+
+/// Every name in a line of PTX, in order.
+std::vector<std::string_view> names_in(std::string_view line) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < line.size();) {
+    std::size_t end = i;
+    while (end < line.size() && is_name(line[end])) ++end;
+    if (end > i) names.push_back(line.substr(i, end - i));
+    i = end + 1;
+  }
+  return names;
+}
+
+/// The variable that a line declares in global memory; empty for any other line.
+std::string_view global_variable(std::string_view line) {
+  if (line.find(".global ") == line.npos || !line.ends_with(";") || !line.starts_with('.')) return {};
+  const auto names = names_in(line.substr(0, line.find_first_of("=;[")));
+  return names.empty() ? std::string_view() : names.back();
+}
+
+/// Constants of the source, tunables among them, become variables even where nothing reads them.
+std::string without_unused_variables(const std::vector<std::string_view>& lines) {
+  std::unordered_map<std::string_view, int> uses;
+  for (const std::string_view line : lines) {
+    for (const std::string_view name : names_in(line)) ++uses[name];
+  }
+  std::string code;
+  for (const std::string_view line : lines) {
+    const std::string_view variable = global_variable(line);
+    if (variable.empty() || uses.at(variable) > 1) code.append(line).append(1, '\n');
+  }
+  return code;
+}
+
 /// Statements without line numbers, comments and debug sections (which stand in braces of their own).
 std::string code_of_ptx(std::string_view text) {
-  std::string code;
+  std::vector<std::string_view> lines;
   bool in_section = false;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -68,10 +108,10 @@ std::string code_of_ptx(std::string_view text) {
     if (line.starts_with(".section")) in_section = true;
     const bool said = !in_section && !line.empty() && !line.starts_with(".loc") &&
                       !line.starts_with(".file") && !line.starts_with("//");
-    if (said) code.append(line).append(1, '\n');
+    if (said) lines.push_back(line);
     if (in_section && line.starts_with("}")) in_section = false;
   }
-  return code;
+  return without_unused_variables(lines);
 }
 
 }  // namespace

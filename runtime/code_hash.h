@@ -7,8 +7,8 @@
 namespace ak::runtime {
 
 /// Hash (hex) of what an image does: a cubin without its debug sections and string tables, or PTX without
-/// line numbers and comments. Sources that differ in layout and comments alone share it. Anything that is
-/// neither is hashed as it is.
+/// line numbers, comments and variables that nothing uses. Sources that differ in layout and comments alone
+/// share it. Anything that is neither is hashed as it is.
 [[nodiscard]] std::string code_hash(std::string_view image);
 
 }  // namespace ak::runtime

@@ -55,6 +55,7 @@ struct Job {
   std::optional<BuildResult> rival_build;
   std::vector<WorkloadPlan> rival_plans;  ///< of the same workloads, in the same order
   bool in_fresh_process = false;          ///< the process that request.fresh_process asks for has begun
+  std::string program;                    ///< program_key(), once it waits for a device
   TimePoint submitted, built, started;
 };
 
@@ -171,6 +172,7 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] std::optional<Outcome> faster_than_possible(const Job& job) const;
   void score(Job& job);
   [[nodiscard]] std::string program_key(const Job& job) const;
+  [[nodiscard]] bool twin_runs(const Job& job) const;
   [[nodiscard]] bool reuse(Job& job);
   void wait_for_event(TimePoint deadline);
 
@@ -343,6 +345,7 @@ void LocalEvaluator::inspect(Job& job) {
   if (auto wrong = inspect_plans(job)) return finish(job, std::move(*wrong));
   if (auto wrong = inspect_rival(job)) return finish(job, std::move(*wrong));
   if (job.problem == nullptr) return finish(job, Status::compiled_only, StageId::resources, {});
+  job.program = program_key(job);
   waiting_.push_back(job.ticket);
 }
 
@@ -396,10 +399,23 @@ Job* LocalEvaluator::next_for_device() {
   Job* best = nullptr;
   for (const Ticket ticket : waiting_) {
     Job& job = *jobs_.at(ticket);
-    if (job.problem->ready() && (best == nullptr || job.request.priority > best->request.priority))
+    if (job.problem->ready() && !twin_runs(job) &&
+        (best == nullptr || job.request.priority > best->request.priority))
       best = &job;
   }
   return best;
+}
+
+// Its results will serve for this one, too.
+bool LocalEvaluator::twin_runs(const Job& job) const {
+  const auto is_twin = [&](Ticket ticket) {
+    if (ticket == 0) return false;
+    const Job& other = *jobs_.at(ticket);
+    return other.program == job.program && !asks_its_own(other.request);
+  };
+  return !asks_its_own(job.request) && std::ranges::any_of(devices_, [&](const DeviceLine& line) {
+    return is_twin(line.running) || is_twin(line.queued);
+  });
 }
 
 // The task after the running one is sent ahead, so that the device does not wait for messages in between.
@@ -568,7 +584,7 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   }
   const bool good = answer.outcome.status == Status::ok;
   if (finished.took_worker_down) {
-    quarantine_.count_loss(program_key(job), answer.outcome);
+    quarantine_.count_loss(job.program, answer.outcome);
   } else if (answer.outcome.status != Status::infrastructure_error) {
     quarantine_.count_verdict();
   }
@@ -639,21 +655,23 @@ void LocalEvaluator::score(Job& job) {
 }
 
 std::string LocalEvaluator::program_key(const Job& job) const {
-  std::string text = job.request.problem->definition.hash() + code_hash(job.result.build->cubin) +
+  // A cubin also holds the values of tunables that the code does not read; PTX and options decide the rest of
+  // it.
+  std::string text = job.request.problem->definition.hash() + code_hash(job.result.build->ptx) +
                      (job.request.depth == Depth::time ? "time" : "check");
+  for (const std::string& option : job.request.candidate.plan.options) text += option;
   for (const WorkloadPlan& plan : job.plans) text += plan.workload->name + to_json(plan.plan).dump();
   return sha256_hex(text);
 }
 
 void LocalEvaluator::remember(const Job& job) {
-  const std::string key = program_key(job);
-  const auto [entry, added] = known_.try_emplace(key);
+  const auto [entry, added] = known_.try_emplace(job.program);
   entry->second = {.name = job.request.candidate.name,
                    .measurements = job.result.measurements,
                    .score_ns = job.result.score_ns};
   for (Measurement& measurement : entry->second.measurements) measurement.line_counts.clear();
   if (!added) return;
-  known_order_.push_back(key);
+  known_order_.push_back(job.program);
   if (known_order_.size() <= kKnownPrograms) return;
   known_.erase(known_order_.front());
   known_order_.pop_front();
@@ -662,13 +680,12 @@ void LocalEvaluator::remember(const Job& job) {
 // Tunables that change nothing in the program give the same code and the same launches: measured once, and
 // not run again after two lost workers.
 bool LocalEvaluator::reuse(Job& job) {
-  const std::string key = program_key(job);
-  if (auto refused = quarantine_.refusal(key)) {
+  if (auto refused = quarantine_.refusal(job.program)) {
     finish(job, std::move(*refused));
     return true;
   }
   if (asks_its_own(job.request)) return false;
-  const auto found = known_.find(key);
+  const auto found = known_.find(job.program);
   if (found == known_.end()) return false;
   const Known& known = found->second;
   job.result.measurements = known.measurements;

@@ -13,7 +13,7 @@ enum class Sampling : std::uint8_t {
   go_on,
   converged,  ///< the median is known as well as asked for
   exhausted,  ///< the budget ended first
-  hopeless,   ///< more than twice as slow as the incumbent
+  hopeless,   ///< clearly slower than the incumbent
 };
 
 /// Whether to take another sample (docs/timing.md). @param samples_ns in run order.

@@ -73,6 +73,21 @@ TEST_CASE("code that differs in layout and comments alone has the same hash") {
   CHECK(code_hash(plain.cubin.substr(0, 100)) != code_hash(other.cubin.substr(0, 101)));
 }
 
+TEST_CASE("a variable that no code uses is no part of a program in PTX, one that is used is") {
+  const auto ptx = [](const std::string& variables, const std::string& used) {
+    return ".version 9.0\n.target sm_90a\n" + variables + ".visible .entry k()\n{\n\tld.global.u32 %r1, [" +
+           used + "];\n}\n";
+  };
+  const std::string block_64 = ".global .align 4 .u32 BLOCK = 64;\n",
+                    block_128 = ".global .align 4 .u32 BLOCK = 128;\n";
+  CHECK(code_hash(ptx(block_64, "BLOCKS")) == code_hash(ptx(block_128, "BLOCKS")));
+  CHECK(code_hash(ptx(block_64, "BLOCKS")) ==
+        code_hash(ptx(".global .align 1 .b8 A[4] = {1, 2, 3, 4};\n", "BLOCKS")));
+  CHECK(code_hash(ptx(block_64, "BLOCK")) != code_hash(ptx(block_128, "BLOCK")));
+  CHECK(code_hash(ptx(block_64 + ".global .u64 P = BLOCK;\n", "P")) !=
+        code_hash(ptx(block_128 + ".global .u64 P = BLOCK;\n", "P")));
+}
+
 TEST_CASE("facts of a kernel are those of its source") {
   const auto result = build(
       "struct Big { char bytes[128]; };\n"

@@ -121,7 +121,11 @@ TEST_CASE("sampling stops when the median is known, the budget is spent, or the 
   CHECK(decide(steady, budget, {}) == Sampling::converged);
   CHECK(decide(std::span(steady).first(5), budget, 400.0) == Sampling::hopeless);
   CHECK(decide(std::span(steady).first(4), budget, 400.0) == Sampling::go_on);
-  CHECK(decide(std::span(steady).first(5), budget, 600.0) == Sampling::go_on);
+  CHECK(decide(std::span(steady).first(5), budget, 760.0) == Sampling::hopeless);
+  CHECK(decide(std::span(steady).first(5), budget, 780.0) == Sampling::go_on);
+  const std::vector<double> unsure{900, 1'500, 1'500, 1'500, 1'500};  // the least of five says how slow it is
+  CHECK(decide(unsure, budget, 760.0) == Sampling::go_on);
+  CHECK(decide(unsure, budget, 690.0) == Sampling::hopeless);
   std::vector<double> noisy;
   for (int i = 0; i < 200; ++i) noisy.push_back(i % 2 == 0 ? 1'000 : 2'000);
   CHECK(decide(std::span(noisy).first(100), budget, {}) == Sampling::go_on);
