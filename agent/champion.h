@@ -65,15 +65,18 @@ class Champion {
   /// Null when there is none; valid until the next call that is not const.
   [[nodiscard]] const Completed* best() const { return best_ ? &best_->completed : nullptr; }
   [[nodiscard]] std::optional<RowId> variant() const;
-  /// By the latest and most careful measurement, which may not be the one in best().
-  [[nodiscard]] std::optional<double> score_ns() const;
-
- private:
+  /// One that passed.
   struct Entry {
     Completed completed;
     int iteration;
     RowId variant;
   };
+  /// The champion and what may follow it, best first; valid until the next call that is not const.
+  [[nodiscard]] const std::vector<Entry>& ranking() const { return ranking_; }
+  /// By the latest and most careful measurement, which may not be the one in best().
+  [[nodiscard]] std::optional<double> score_ns() const;
+
+ private:
   [[nodiscard]] static bool lower_score(const Entry& a, const Entry& b);
   [[nodiscard]] bool seems_faster(const Entry& entry) const;
   [[nodiscard]] bool beats(const Entry& entry) const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "agent/evaluate_one.h"
 #include "agent/seeds.h"
@@ -17,6 +18,9 @@ using std::chrono::steady_clock;
 // Enough for a slow machine to build references and for a few candidates (chosen); a long search may take as
 // long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
+
+// Scores of the search that are further apart are no tie in pairs (chosen).
+constexpr double kTieReach = 0.02;
 
 std::string words(const Outcome& outcome) {
   return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
@@ -77,6 +81,8 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     bool stands = held_out(result.held_out);
     next_step();
     stands = stands && examined(result.examinations);
+    next_step();
+    stands = stands && compared(result.ties);
     next_step();
     stands = stands && measured(result.final_measurement);
     if (stands) {
@@ -169,6 +175,56 @@ bool Confirmation::measured(FinalMeasurement& report) {
   report.search_ns = champion_.score_ns();
   champion_.replace_result(std::move(completed->result));
   return true;
+}
+
+/// What follows the champion closely. False when the champion was found wrong.
+bool Confirmation::compared(std::vector<Tie>& ties) {
+  ties.clear();
+  if (depth_ != Depth::time) return true;
+  const double reach_ns = champion_.score_ns().value_or(0) * (1 + (on_gpu_ ? kTieReach : kLeastGain));
+  std::vector<Champion::Entry> close;
+  for (const Champion::Entry& entry : champion_.ranking()) {
+    const EvaluationResult& result = entry.completed.result;
+    if (entry.variant == champion_.variant() || result.outcome.status == Status::duplicate) continue;
+    if (result.score_ns && *result.score_ns <= reach_ns && close.size() < kMostTies) close.push_back(entry);
+  }
+  for (const Champion::Entry& entry : close) {
+    bool champion_failed = false;
+    const auto ratio = ratio_to_champion(entry, champion_failed);
+    if (champion_failed) return false;
+    if (!ratio) continue;
+    const bool tied =
+        (ratio->interval.low <= 1 && ratio->interval.high >= 1) || std::abs(ratio->ratio - 1) <= kLeastGain;
+    const Completed& completed = entry.completed;
+    if (tied)
+      ties.push_back(
+          {.with = {completed.request.candidate, completed.result.score_ns, entry.variant}, .ratio = *ratio});
+  }
+  return true;
+}
+
+/// By pairs where times are noisy, else by their costs.
+std::optional<PairedRatio> Confirmation::ratio_to_champion(const Champion::Entry& other,
+                                                           bool& champion_failed) {
+  if (!on_gpu_) {
+    const double ratio = *other.completed.result.score_ns / *champion_.score_ns();
+    return PairedRatio{.ratio = ratio, .interval = {ratio, ratio}};
+  }
+  EvaluationRequest request = other.completed.request;
+  request.rival = std::make_shared<const Candidate>(champion_.best()->request.candidate);
+  request.tag = fmt::format("{}", *champion_.variant());
+  auto completed = evaluate(evaluator_, std::move(request));
+  if (!completed) return std::nullopt;
+  EvaluationResult& result = completed->result;
+  const auto verdict = judge_pairs(*completed);
+  if (verdict) result.outcome.message = verdict->text();
+  if (result.rival_failed) {  // whose outcome it is, but not whose build
+    completed->request.candidate = *completed->request.rival;
+    result.build.reset();
+    champion_failed = info(result.outcome.status).candidate_fault;
+  }
+  commit_(*completed, nullptr, "comparison");
+  return verdict ? std::optional(verdict->ratio) : std::nullopt;
 }
 
 // For whoever wants to know why the leader takes as long as it does; no verdict.

@@ -12,7 +12,8 @@
 namespace ak::agent {
 
 /// What the leader of a search must stand when the search has ended, in this order: shapes that nobody could
-/// know, the examiners' checkers, and being measured again in a fresh process. One that fails is
+/// know, the examiners' checkers, being compared with those close to it, and being measured again in a fresh
+/// process. One that fails is
 /// disqualified, and the next best goes through the same. What could not be done is said in the reports, and
 /// costs nobody the lead.
 class Confirmation {
@@ -34,6 +35,9 @@ class Confirmation {
   [[nodiscard]] bool examined(std::vector<ExaminationReport>& reports);
   [[nodiscard]] bool examined(std::size_t examiner, ExaminationReport& report);
   [[nodiscard]] bool measured(FinalMeasurement& report);
+  [[nodiscard]] bool compared(std::vector<Tie>& ties);
+  [[nodiscard]] std::optional<PairedRatio> ratio_to_champion(const Champion::Entry& other,
+                                                             bool& champion_failed);
   void profile(ProfileReport& report);
 
   [[nodiscard]] std::string obstacle() const;

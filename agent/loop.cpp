@@ -48,6 +48,7 @@ class Run {
   void abandon(std::string_view reason);
 
  private:
+  void remember();
   struct Flight {
     ForetoldProposal item;
     int iteration = 0;
@@ -62,6 +63,7 @@ class Run {
   [[nodiscard]] steady_clock::time_point wait_deadline() const;
   [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
   void absorb(Completed& completed, const Flight& flight);
+  [[nodiscard]] std::string arm_of(const Proposal& proposal) const;
   StoredEvaluation commit(const Completed& completed, int iteration, std::string arm,
                           const DeviceFacts* device = nullptr, const ForetoldProposal* item = nullptr);
   void learn(const Completed& completed, const Flight& flight, RowId evaluation);
@@ -108,6 +110,14 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
   result_.progress.space_points = proposals_.space_points();
   result_.session =
       store_.begin_session(options_.session, *options_.problem, capabilities_.device, options_.arch);
+  if (options_.session.resumed && depth_ == Depth::time) remember();
+}
+
+void Run::remember() {
+  std::vector<std::vector<KnownPoint>> known;
+  for (const Candidate& candidate : options_.templates)
+    known.push_back(store_.known_points(result_.session, candidate.source_hash()));
+  result_.progress.reused = proposals_.remember(std::move(known));
 }
 
 void Run::search() {
@@ -198,14 +208,18 @@ std::optional<Run::Flight> Run::take_flight(Ticket ticket) {
 /// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
 void Run::absorb(Completed& completed, const Flight& flight) {
   const StoredEvaluation stored =
-      commit(completed, flight.iteration, flight.item.proposal.is_start ? "start" : options_.strategy,
-             nullptr, &flight.item);
+      commit(completed, flight.iteration, arm_of(flight.item.proposal), nullptr, &flight.item);
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight, stored.evaluation);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
+}
+
+std::string Run::arm_of(const Proposal& proposal) const {
+  if (proposal.is_start) return "start";
+  return proposal.origin.empty() ? options_.strategy : proposal.origin;
 }
 
 StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm,
@@ -255,6 +269,7 @@ void Run::report(const Completed& completed, bool new_best) {
   const bool good = passed(completed.result, depth_);
   ++progress.evaluated;
   ++(good ? progress.verified : progress.failed);
+  progress.duplicates += completed.result.outcome.status == Status::duplicate;
   progress.in_flight = static_cast<int>(in_flight_.size());
   progress.best_ns = champion_.score_ns();
   progress.elapsed_s = std::chrono::duration<double>(spent_.wall).count();
@@ -356,6 +371,11 @@ LoopResult Run::finish() {
   result_.progress.best_ns = champion_.score_ns();
   if (champion_.best()) result_.best = *champion_.best();
   result_.best_variant = champion_.variant();
+  for (const Champion::Entry& entry : champion_.ranking())
+    result_.leaders.push_back(
+        {entry.completed.request.candidate, entry.completed.result.score_ns, entry.variant});
+  std::ranges::stable_partition(result_.leaders,
+                                [&](const Leader& leader) { return leader.variant == result_.best_variant; });
   store_.end_session(result_.session, result_.interrupted ? "stopped" : "finished", result_.stop_reason,
                      result_.best_variant);
   return std::move(result_);

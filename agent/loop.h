@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/evaluation.h"
 #include "core/interfaces.h"
+#include "core/stats.h"
 #include "core/store.h"
 
 namespace ak::agent {
@@ -28,17 +29,28 @@ struct Budgets {
 
 struct Progress {
   int evaluated = 0, verified = 0, failed = 0, in_flight = 0;
-  int pruned = 0;  ///< foretold to be too slow, and not evaluated
+  int pruned = 0;      ///< foretold to be too slow, and not evaluated
+  int duplicates = 0;  ///< of those evaluated: the same program as another, whose results they share
+  int reused = 0;      ///< known from earlier sessions, and not evaluated
   std::int64_t space_points = 0;
   std::optional<double> best_ns, first_verified_s;
   double elapsed_s = 0;
   const Completed* last = nullptr;  ///< valid for the call
 };
 
+/// A point to evaluate before the strategies' own.
+struct FirstPoint {
+  std::size_t template_index = 0;
+  TunableValues point;
+  std::string arm;  ///< stored with its proposal: where it came from
+};
+
 struct LoopOptions {
   std::shared_ptr<const ProblemInstance> problem;
   std::vector<Candidate>
       templates;  ///< searched together, each template's default point first; --start first of all
+  /// Evaluated right after the templates' own points; those that a template does not have are left out.
+  std::vector<FirstPoint> first_points;
   Arch arch;
   Depth depth = Depth::time;
   std::string strategy = "random";
@@ -58,12 +70,20 @@ struct LoopOptions {
   /// What to see of the leader of a GPU when it has been measured again; none: it is not profiled.
   std::optional<ProfileWish> profile;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
+  /// With `resumed`, and where candidates are timed, the strategies begin with what earlier sessions found;
+  /// the fastest kRemeasured of those points are measured again.
   SessionRecord session;
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
   std::function<void(const Completed&)>
       on_new_best;  ///< a verified kernel took the lead: write it to disk now
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned
 };
+
+/// How many of the points that earlier sessions knew are measured again: of many times the lowest is too low.
+inline constexpr std::size_t kRemeasured = 5;
+
+/// So many of those that follow the champion are compared with it at the end.
+inline constexpr std::size_t kMostTies = 3;
 
 /// The last check of a session: is the leader right on shapes that nobody could know?
 struct HeldOutReport {
@@ -95,6 +115,20 @@ struct ProfileReport {
   std::string note;               ///< why there are none; empty when there are
 };
 
+/// One of the fastest points of a session.
+struct Leader {
+  Candidate candidate;
+  std::optional<double> score_ns;
+  RowId variant = 0;
+};
+
+/// A candidate that the champion cannot be told from: pairs of their times are as likely to favour either, or
+/// differ by 0.5 % at most.
+struct Tie {
+  Leader with;
+  PairedRatio ratio;  ///< its time over the champion's; on a device of exact costs without an interval
+};
+
 struct LoopResult {
   std::optional<Completed> best;  ///< champion; with depth build: the best ranked build
   std::optional<Completed>
@@ -105,6 +139,8 @@ struct LoopResult {
   std::vector<ExaminationReport> examinations;  ///< one of each examiner
   FinalMeasurement final_measurement;           ///< whose results `best` has where there are some
   ProfileReport profile;
+  std::vector<Leader> leaders;  ///< the champion and what follows it, best first; a few of each template
+  std::vector<Tie> ties;        ///< at most kMostTies
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;

@@ -11,30 +11,93 @@
 #include "core/error.h"
 
 namespace ak::agent {
+namespace {
+
+/// Of the constraints that leave no point, those that do so together: without any one of them there are some.
+std::vector<std::string> contradiction(LaunchPlan plan, const Environment& environment) {
+  for (std::size_t i = 0; i < plan.constraints.size();) {
+    const auto at = plan.constraints.begin() + static_cast<std::ptrdiff_t>(i);
+    const Expression constraint = *at;
+    plan.constraints.erase(at);
+    if (enumerate_tunables(plan, environment, 1).empty()) continue;
+    plan.constraints.insert(plan.constraints.begin() + static_cast<std::ptrdiff_t>(i++), constraint);
+  }
+  std::vector<std::string> texts;
+  for (const Expression& constraint : plan.constraints) texts.push_back(constraint.text());
+  return texts;
+}
+
+}  // namespace
 
 Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
     : clock_(clock) {
   const StrategyEntry* entry = find_strategy(options.strategy);
   if (entry == nullptr) fail(ExitCode::usage, "unknown strategy '{}'", options.strategy);
-  Environment environment = options.problem->environment({});
-  environment.merge(device_environment(device, options.arch));
+  environment_ = options.problem->environment({});
+  environment_.merge(device_environment(device, options.arch));
   std::vector<std::string> reasons;
   for (std::size_t i = 0; i < options.templates.size(); ++i) {
     const Candidate& candidate = options.templates[i];
-    const auto broken = broken_constraints(candidate.plan, environment, candidate.tunables);
-    if (!broken.empty())
-      reasons.push_back(fmt::format("{} needs {}", candidate.name, fmt::join(broken, " and ")));
-    SearchSpace space{candidate.plan.tunables, enumerate_tunables(candidate.plan, environment, kMaxPoints)};
+    const auto broken = broken_constraints(candidate.plan, environment_, candidate.tunables);
+    SearchSpace space{candidate.plan.tunables, enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
+    if (!broken.empty() && space.points.empty())
+      reasons.push_back(fmt::format("{} needs {}", candidate.name,
+                                    fmt::join(contradiction(candidate.plan, environment_), " and ")));
     const bool start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
     space_points_ += std::ssize(space.points) + (broken.empty() && !start_in_space ? 1 : 0);
     searches_.push_back({&candidate, entry->make(std::move(space), derive_seed(options.seed, i + 1)),
                          broken.empty(), start_in_space});
+    if (broken.empty()) searches_.back().given.insert(candidate.tunables);
     active_.push_back(i);
   }
   if (space_points_ == 0) {
     fail(ExitCode::no_kernel, "no kernel template of {} is for {} with these parameters: {}",
          options.problem->problem, options.arch.sm(), fmt::join(reasons, "; "));
   }
+  for (const FirstPoint& first : options.first_points) add_first_point(first);
+}
+
+/// Every tunable has one of its values, and no constraint that is known yet rules it out.
+bool Proposals::has_point(std::size_t template_index, const TunableValues& point) const {
+  const LaunchPlan& plan = searches_[template_index].candidate->plan;
+  const bool values = std::ranges::all_of(plan.tunables, [&](const Tunable& tunable) {
+    const auto value = point.find(tunable.name);
+    return value != point.end() && std::ranges::find(tunable.values, value->second) != tunable.values.end();
+  });
+  return values && point.size() == plan.tunables.size() &&
+         broken_constraints(plan, environment_, point).empty();
+}
+
+void Proposals::add_first_point(const FirstPoint& first) {
+  const std::size_t index = first.template_index;
+  if (!has_point(index, first.point) || !searches_[index].given.insert(first.point).second) return;
+  first_points_.push_back({.template_index = index, .point = first.point, .origin = first.arm});
+}
+
+int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates) {
+  std::vector<std::pair<double, Proposal>> fastest;
+  int told = 0;
+  for (std::size_t i = 0; i < known_of_templates.size(); ++i) {
+    for (const KnownPoint& known : known_of_templates[i]) {
+      if (!known.score_ns || !has_point(i, known.tunables)) continue;
+      fastest.emplace_back(*known.score_ns, Proposal{.template_index = i, .point = known.tunables});
+    }
+  }
+  const auto some = std::min(kRemeasured, fastest.size());
+  std::ranges::partial_sort(fastest, fastest.begin() + static_cast<std::ptrdiff_t>(some), {},
+                            [](const auto& entry) { return entry.first; });
+  for (std::size_t i = 0; i < some; ++i)
+    add_first_point({.template_index = fastest[i].second.template_index,
+                     .point = fastest[i].second.point,
+                     .arm = "known"});
+  for (std::size_t i = 0; i < known_of_templates.size(); ++i) {
+    for (const KnownPoint& known : known_of_templates[i]) {
+      if (!has_point(i, known.tunables) || !searches_[i].given.insert(known.tunables).second) continue;
+      searches_[i].strategy->tell(known.tunables, known.score_ns);
+      ++told;
+    }
+  }
+  return told;
 }
 
 std::optional<Proposal> Proposals::next() {
@@ -58,6 +121,11 @@ std::optional<Proposal> Proposals::first_or_next() {
     if (!searches_[index].start_allowed) continue;
     return Proposal{.template_index = index, .point = searches_[index].candidate->tunables, .is_start = true};
   }
+  if (!first_points_.empty()) {
+    Proposal proposal = std::move(first_points_.front());
+    first_points_.pop_front();
+    return proposal;
+  }
   while (!active_.empty()) {
     turn_ %= active_.size();
     const std::size_t index = active_[turn_];
@@ -74,8 +142,7 @@ std::optional<Proposal> Proposals::first_or_next() {
 
 std::optional<TunableValues> Proposals::ask(TemplateSearch& search) {
   auto point = search.strategy->ask();
-  if (point && *point == search.candidate->tunables)
-    point = search.strategy->ask();  // given as the start already
+  while (point && search.given.contains(*point)) point = search.strategy->ask();
   return point;
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "agent/loop.h"
@@ -18,14 +19,15 @@ struct Proposal {
   TunableValues point;
   bool is_start = false;  ///< the template's own point
   bool is_retry = false;
+  std::string origin = {};       ///< of a first point, its arm; else empty
   std::string_view member = {};  ///< of the strategy, that chose it
   std::chrono::steady_clock::time_point asked = {};
   std::chrono::nanoseconds ask_time = {};  ///< taken by the strategy
 };
 
 /// What to evaluate next over all templates: points to retry, then the start point of every template in
-/// order, then the templates' strategies in turn, one proposal each; an exhausted one drops out. Used by one
-/// thread.
+/// order, then the first points, then the templates' strategies in turn, one proposal each; an exhausted one
+/// drops out. Used by one thread.
 class Proposals {
  public:
   /// Most points of one template that are searched; the first in row-major order. A point takes about 0.5 kB,
@@ -36,6 +38,10 @@ class Proposals {
   /// Error(usage) when the strategy is not known, Error(no_kernel) when no template has a point, with the
   /// reasons.
   Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock);
+
+  /// The strategies need not ask for these: they are told what is known, and the fastest kRemeasured of all
+  /// templates become first points. Before the first next(). Returns how many will not be evaluated.
+  int remember(std::vector<std::vector<KnownPoint>> known_of_templates);
 
   [[nodiscard]] std::optional<Proposal> next();
   void retry(Proposal proposal);
@@ -49,16 +55,22 @@ class Proposals {
     const Candidate* candidate;
     std::unique_ptr<SearchStrategy> strategy;
     bool start_allowed = false, start_in_space = false;
+    std::set<TunableValues> given = {};  ///< what it need not propose
   };
   [[nodiscard]] std::optional<Proposal> first_or_next();
   [[nodiscard]] std::optional<TunableValues> ask(TemplateSearch& search);
 
+  void add_first_point(const FirstPoint& first);
+  [[nodiscard]] bool has_point(std::size_t template_index, const TunableValues& point) const;
+
   const Clock& clock_;
+  Environment environment_;
 
   std::vector<TemplateSearch> searches_;
   std::vector<std::size_t> active_;  ///< indices of templates whose strategy may have more
   std::size_t turn_ = 0;             ///< index into active_
   std::size_t starts_given_ = 0;
+  std::deque<Proposal> first_points_;
   std::deque<Proposal> retries_;
   std::int64_t space_points_ = 0;
 };

@@ -11,9 +11,11 @@ namespace {
 
 constexpr double kLowQuantile = 0.05;  // of the run's errors, as in the model's own interval
 
-// Starting points and second attempts go first, then what cannot be foretold: both as they were proposed.
+// Starting and first points and second attempts go first, then what cannot be foretold: both as they were
+// proposed.
 std::pair<int, double> urgency(const ForetoldProposal& item) {
-  if (item.proposal.is_start || item.proposal.is_retry || !item.foretold) return {0, 0};
+  const Proposal& proposal = item.proposal;
+  if (proposal.is_start || proposal.is_retry || !proposal.origin.empty() || !item.foretold) return {0, 0};
   return {1, item.foretold->score_ns};
 }
 

@@ -39,6 +39,12 @@ struct TellRecord {
   std::int64_t tell_ns = 0;  ///< time the strategy took
 };
 
+/// What is known of a point of a source.
+struct KnownPoint {
+  TunableValues tunables;
+  std::optional<double> score_ns;  ///< absent: it failed
+};
+
 /// Everything one evaluation leaves behind, committed in one transaction.
 struct EvaluationRecord {
   RowId session = 0;
@@ -62,6 +68,10 @@ class VariantStore {
   virtual ~VariantStore() = default;
   virtual RowId begin_session(const SessionRecord& session, const ProblemInstance& problem,
                               const DeviceFacts& device, const Arch& arch) = 0;
+  /// What other sessions found at the points of this source: with the same definition, shapes, target, kind
+  /// of device, driver and version of this program. A point found wrong later has failed.
+  [[nodiscard]] virtual std::vector<KnownPoint> known_points(RowId session,
+                                                             const std::string& source_hash) = 0;
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
   /// The strategy was told of a committed evaluation. Stored with the next commit or the session's end.
   virtual void note_told(RowId evaluation, const TellRecord& told) = 0;

@@ -64,6 +64,7 @@ class Statement {
   void reset() noexcept;
 
   [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::optional<double> real(int column) const;  ///< nothing for NULL
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] sqlite3_stmt* get() const noexcept { return handle_.get(); }
 

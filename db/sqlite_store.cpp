@@ -10,6 +10,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "core/energy_figures.h"
 #include "core/hash.h"
@@ -590,6 +591,42 @@ void SqliteStore::prediction_rows(const StoredEvaluation& stored, const Evaluati
         .bind(10, time.limiter)
         .run();
   }
+}
+
+// Sessions are of the same driver and version, because both decide how fast the same source is.
+std::vector<KnownPoint> SqliteStore::known_points(RowId session, const std::string& source_hash) {
+  Statement& rows = connection_.prepare(
+      "SELECT v.tunables, e.status, e.score_ns, e.depth FROM sessions me JOIN devices d ON d.id = "
+      "me.device_id "
+      "JOIN environments n ON n.id = me.environment_id "
+      "JOIN sessions s ON s.definition_id = me.definition_id AND s.arch = me.arch AND s.workloads_hash = "
+      "me.workloads_hash AND s.id <> me.id "
+      "JOIN devices sd ON sd.id = s.device_id AND sd.kind = d.kind AND sd.name = d.name "
+      "JOIN environments sn ON sn.id = s.environment_id AND sn.driver_version = n.driver_version AND "
+      "sn.alphakernel_version = n.alphakernel_version "
+      "JOIN evaluations e ON e.session_id = s.id AND e.device_id = s.device_id JOIN proposals p ON p.id = "
+      "e.proposal_id AND p.arm NOT IN "
+      "('comparison', 'profile') "
+      "JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id AND t.content_hash = ? "
+      "WHERE me.id = ? ORDER BY e.id");
+  rows.bind(1, source_hash).bind(2, session);
+  std::map<std::string, KnownPoint> points;  // by the text of the tunables; the last time of each
+  std::set<std::string> wrong;
+  while (rows.step()) {
+    const std::string tunables = rows.text(0);
+    const Status status = parse_status(rows.text(1)).value_or(Status::infrastructure_error);
+    const bool passed = status == Status::ok || status == Status::duplicate;
+    if (!passed && info(status).candidate_fault) wrong.insert(tunables);
+    const auto score_ns = rows.real(2);
+    const bool timed = passed && score_ns && rows.text(3) == to_string(Depth::time);
+    if (!timed && !wrong.contains(tunables)) continue;
+    points[tunables] = {.tunables = Json::parse(tunables).get<TunableValues>(), .score_ns = score_ns};
+    if (wrong.contains(tunables)) points[tunables].score_ns.reset();
+  }
+  rows.reset();
+  std::vector<KnownPoint> known;
+  for (auto& [text, point] : points) known.push_back(std::move(point));
+  return known;
 }
 
 StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {

@@ -20,6 +20,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
 
   RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
                       const Arch& arch) override;
+  [[nodiscard]] std::vector<KnownPoint> known_points(RowId session, const std::string& source_hash) override;
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord& told) override;
   void end_session(RowId session, std::string_view status, std::string_view reason,

@@ -189,6 +189,75 @@ TEST_CASE("where no template is for the target, the run ends before a session an
   CHECK(world.device.submitted == 0);
 }
 
+TEST_CASE("of constraints that leave no point, those that contradict each other are named") {
+  World world(on_surface);
+  constrain(world.options.templates[0], "X > 5");
+  constrain(world.options.templates[0], "Y > 5");
+  constrain(world.options.templates[0], "X + Y < 10");
+  try {
+    static_cast<void>(world.run());
+    FAIL("it ran");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), Catch::Contains("grid needs X > 5 and Y > 5 and X + Y < 10"));
+  }
+  constrain(world.options.templates[0], "X == 0");
+  CHECK_THROWS_WITH(world.run(), Catch::Contains("grid needs X > 5 and X == 0") ||
+                                     Catch::Contains("grid needs Y > 5 and X + Y < 10"));
+}
+
+TEST_CASE("first points come right after the template's own; those that it does not have are left out") {
+  World world(on_surface);
+  world.device.capabilities_.useful_in_flight = 1;
+  world.options.first_points = {{0, {{"X", 7}, {"Y", 3}}, "best"},
+                                {0, {{"X", 7}, {"Y", 33}}, "best"},
+                                {0, {{"X", 7}}, "best"},
+                                {0, {{"X", 0}, {"Y", 0}}, "best"},
+                                {0, {{"X", 1}, {"Y", 1}}, "transfer"}};
+  const LoopResult result = world.run();
+  CHECK(result.progress.evaluated == 100);
+  CHECK(world.store.rows[0].arm == "start");
+  CHECK(world.store.rows[1].arm == "best");
+  CHECK(world.store.rows[1].point == TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(world.store.rows[2].arm == "transfer");
+  CHECK(world.store.rows[3].arm == "exhaustive");
+  CHECK(result.leaders.front().variant == result.best_variant);
+  CHECK(result.leaders.size() == Champion::kKeptOfTemplate);
+}
+
+TEST_CASE(
+    "a resumed search tells every strategy what is known and evaluates the rest and the fastest again") {
+  for (const StrategyEntry& entry : strategies()) {
+    CAPTURE(entry.name);
+    World world(on_surface);
+    world.options.strategy = entry.name;
+    world.options.session.resumed = true;
+    std::set<TunableValues> known;
+    for (std::int64_t x = 0; x < 10; ++x) {
+      for (std::int64_t y = 0; y < 5; ++y) {
+        const TunableValues point{{"X", x}, {"Y", y}};
+        known.insert(point);
+        const bool fails = x == 4;
+        world.store.known.push_back({point, fails ? std::nullopt : std::optional(surface_ns(point))});
+      }
+    }
+    world.store.known.push_back({{{"X", 99}, {"Y", 0}}, 1.0});
+    const LoopResult result = world.run();
+    CHECK(result.progress.evaluated == 50 + 1 + static_cast<int>(kRemeasured));
+    CHECK(result.progress.reused == 50 - 1 - static_cast<int>(kRemeasured));
+    CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+    CHECK(world.store.rows[1].arm == "known");
+    CHECK(result.stop_reason == "space exhausted");
+    std::set<TunableValues> evaluated;
+    for (const auto& row : world.store.rows) CHECK(evaluated.insert(row.point).second);
+  }
+}
+
+TEST_CASE("without a wish to resume nothing is asked of the past") {
+  World world(on_surface);
+  world.store.known = {{{{"X", 1}, {"Y", 1}}, 5.0}};
+  CHECK(world.run().progress.evaluated == 100);
+}
+
 TEST_CASE("a template without tunables is one evaluation") {
   World world([](const EvaluationRequest&) { return timed(10); });
   world.options.templates = {test::make_template("fixed", {})};
@@ -577,6 +646,43 @@ TEST_CASE("the champion is measured again in a fresh process, and that is what i
   CHECK(world.rows("final") == 1);
   CHECK(world.store.rows.back().arm == "final");
   CHECK(world.device.requests.back().fresh_process);
+}
+
+TEST_CASE(
+    "what cannot be told from the champion in pairs is called tied with it, and what is slower is not") {
+  GpuWorld world([](const EvaluationRequest& request) {
+    const auto true_ns = [](const TunableValues& point) {
+      if (point == TunableValues{{"X", 1}, {"Y", 1}}) return 1'002.0;
+      if (point == TunableValues{{"X", 2}, {"Y", 2}}) return 1'018.0;
+      if (point == TunableValues{{"X", 3}, {"Y", 3}}) return 1'000.0;
+      return surface_ns(point);
+    };
+    const double ns = true_ns(request.candidate.tunables);
+    if (request.rival) return test::timed_in_pairs(ns, true_ns(request.rival->tunables));
+    EvaluationResult result = timed(ns);
+    const bool same = request.candidate.tunables == TunableValues{{"X", 3}, {"Y", 3}};
+    if (same) result.outcome.status = Status::duplicate;
+    return result;
+  });
+  const LoopResult result = world.run();
+  REQUIRE(result.ties.size() == 1);
+  // (1, 1) came first, and (7, 3) is not 0.5 % faster.
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 1}, {"Y", 1}});
+  CHECK(result.ties[0].with.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(result.ties[0].ratio.ratio == Approx(0.998).epsilon(0.004));
+  CHECK(result.progress.duplicates == 1);
+  CHECK(world.store.rows.back().arm == "final");
+}
+
+TEST_CASE("where costs are exact, within 0.5 % is a tie, and nothing is evaluated for it") {
+  World world([](const EvaluationRequest& request) {
+    const auto& point = request.candidate.tunables;
+    return timed(point == TunableValues{{"X", 1}, {"Y", 1}} ? 1'004.0 : surface_ns(point));
+  });
+  const LoopResult result = world.run();
+  REQUIRE(result.ties.size() == 1);
+  CHECK(result.ties[0].ratio.ratio == Approx(1'000 / 1'004.0));  // the one that came first leads
+  CHECK(world.device.submitted == 100);
 }
 
 TEST_CASE("a champion that fails in a fresh process is followed by the next best") {

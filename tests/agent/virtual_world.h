@@ -74,6 +74,7 @@ class VectorStore final : public VariantStore {
     std::string member = {};
   };
   RowId begin_session(const SessionRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
+  std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   void end_session(RowId session, std::string_view status, std::string_view reason,
@@ -81,6 +82,7 @@ class VectorStore final : public VariantStore {
 
   std::vector<Row> rows;
   std::vector<RowId> told;
+  std::vector<KnownPoint> known;  ///< of every source
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

@@ -118,6 +118,45 @@ TEST_CASE("the view strategies says how soon each session came near the best of 
   CHECK(is_null(file, of(fast, "ask_us")));
 }
 
+TEST_CASE(
+    "what is known of a source is what other sessions of the same kind found last, and wrong stays wrong") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run first(*store);
+  first.commit(128, Status::ok, 200);
+  first.commit(128, Status::ok, 190);
+  first.commit(256, Status::ok, 100);
+  first.commit(first.request(256), Run::result(Status::incorrect, 0), "held_out");
+  Run second(*store);
+  const std::string source = first.request(128).candidate.source_hash();
+  const auto known = store->known_points(second.session, source);
+  REQUIRE(known.size() == 2);
+  CHECK(known[0].tunables.at("BLOCK") == 128);
+  CHECK(known[0].score_ns == 190);
+  CHECK(known[1].tunables.at("BLOCK") == 256);
+  CHECK_FALSE(known[1].score_ns);
+  CHECK(store->known_points(second.session, "another").empty());
+  CHECK(store->known_points(first.session, source).empty());
+  second.commit(128, Status::infrastructure_error);
+  CHECK(store->known_points(first.session, source).empty());
+  DeviceFacts newer = device();
+  newer.driver_version = 14000;
+  CHECK(store->known_points(Run(*store, newer).session, source).empty());
+  DeviceFacts other = device();
+  other.name = "Other GPU";
+  CHECK(store->known_points(Run(*store, other).session, source).empty());
+  DeviceFacts twin = device();
+  twin.uuid = "GPU-2";
+  CHECK(store->known_points(Run(*store, twin).session, source).size() == 2);
+  ProblemInstance reshaped = vector_add();
+  reshaped.workloads.pop_back();
+  const SessionRecord record{
+      .command = "", .proposer = "search", .strategy = "random", .budgets = {}, .version = "0.1.0"};
+  const RowId session =
+      store->begin_session(record, reshaped, device(), {.major = 9, .minor = 0, .feature = 'a'});
+  CHECK(store->known_points(session, source).empty());
+}
+
 TEST_CASE("samples are little-endian 32-bit nanoseconds in run order") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
