@@ -50,10 +50,12 @@ bool is_variant(const std::string& word) {
 }
 
 std::string kernel_argument(const Arguments& arguments) {
-  const auto found = std::ranges::find_if(arguments, [](const std::string& argument) {
-    return argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-';
-  });
-  return found == arguments.end() ? "" : *found;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool output = i > 0 && (arguments[i - 1] == "--output" || arguments[i - 1] == "-o");
+    if (argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-' && !output) return argument;
+  }
+  return "";
 }
 
 }  // namespace ak::tools

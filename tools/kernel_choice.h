@@ -27,7 +27,8 @@ struct KernelChoice {
 /// A number, as variants are named.
 [[nodiscard]] bool is_variant(const std::string& word);
 
-/// The kernel file among the arguments: the only one ending in .cu; empty when there is none.
+/// The kernel file among the arguments: the first one ending in .cu that is not the value of --output; empty
+/// when there is none.
 [[nodiscard]] std::string kernel_argument(const Arguments& arguments);
 
 }  // namespace ak::tools

@@ -204,6 +204,8 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                {"evaluations", loop.progress.evaluated},
                {"verified", loop.progress.verified},
                {"failed", loop.progress.failed},
+               {"duplicates", loop.progress.duplicates},
+               {"reused", loop.progress.reused},
                {"wall_s", loop.progress.elapsed_s},
                {"session", loop.session}};
   json["first_verified_s"] = loop.progress.first_verified_s ? Json(*loop.progress.first_verified_s) : Json();
@@ -223,6 +225,22 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
   json["final"] = {
       {"search_ns", loop.final_measurement.search_ns ? Json(*loop.final_measurement.search_ns) : Json()},
       {"note", loop.final_measurement.note}};
+  json["ties"] = Json::array();
+  for (const agent::Tie& tie : loop.ties) {
+    json["ties"].push_back({{"template", tie.with.candidate.name},
+                            {"tunables", tunables_json(tie.with.candidate.tunables)},
+                            {"variant", tie.with.variant},
+                            {"ratio", tie.ratio.ratio},
+                            {"low", tie.ratio.interval.low},
+                            {"high", tie.ratio.interval.high}});
+  }
+  json["leaders"] = Json::array();
+  for (const agent::Leader& leader : loop.leaders) {
+    json["leaders"].push_back({{"template", leader.candidate.name},
+                               {"tunables", tunables_json(leader.candidate.tunables)},
+                               {"variant", leader.variant},
+                               {"score_ns", leader.score_ns ? Json(*leader.score_ns) : Json()}});
+  }
   json["best"] = nullptr;
   if (!loop.best) return json;
   const Candidate& candidate = loop.best->request.candidate;

@@ -118,6 +118,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   agent::LoopOptions options;
   options.problem = run.problem;
   options.templates = run.templates;
+  options.first_points = run.first_points;
   options.arch = run.target.arch;
   options.depth = run.target.executes() ? Depth::time : Depth::build;
   options.strategy = run.strategy;
@@ -133,7 +134,8 @@ agent::LoopOptions loop_options(const SearchRun& run) {
                      .seed = run.seed,
                      .budgets = budgets_json(run.budgets),
                      .version = AK_VERSION,
-                     .audited = run.audited};
+                     .audited = run.audited,
+                     .resumed = run.resume};
   return options;
 }
 
@@ -167,6 +169,25 @@ void fix(Candidate& candidate, const FixedTunables& fixed, Environment environme
   if (std::ranges::find(points, candidate.tunables) == points.end()) candidate.tunables = points.front();
 }
 
+/// A constraint with a name that nothing defines would rule out every point, but only when each is launched.
+void check_constraint_names(const Candidate& candidate, const ProblemInstance& problem) {
+  const LaunchPlan& plan = candidate.plan;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : problem.environment({})) names.push_back(name);
+  for (const auto& [name, value] : device_environment({}, {})) names.push_back(name);
+  for (const Axis& axis : problem.definition.axes) names.push_back(axis.name);
+  for (const Tunable& tunable : plan.tunables) names.push_back(tunable.name);
+  for (const auto& [name, value] : plan.let) names.push_back(name);
+  for (const Expression& constraint : plan.constraints) {
+    for (const std::string& name : constraint.names()) {
+      if (std::ranges::find(names, name) != names.end()) continue;
+      fail(ExitCode::bad_input,
+           "{}: the constraint '{}' names '{}', which is no tunable, parameter, axis or 'let'{}; known: {}",
+           candidate.name, constraint.text(), name, did_you_mean(name, names), fmt::join(names, ", "));
+    }
+  }
+}
+
 void keep_only(std::vector<Candidate>& candidates, const ProblemInstance& problem, const std::string& only) {
   std::vector<std::string> names;
   for (const CandidateFile& file : problem.templates) names.push_back(file.name);
@@ -198,6 +219,13 @@ std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arc
   if (fixed.empty()) return candidates;
   for (Candidate& candidate : candidates) fix(candidate, fixed, problem.environment({}), arch);
   return candidates;
+}
+
+std::vector<Candidate> file_to_tune(Candidate candidate, const ProblemInstance& problem, const Arch& arch,
+                                    const FixedTunables& fixed) {
+  check_constraint_names(candidate, problem);
+  if (!fixed.empty()) fix(candidate, fixed, problem.environment({}), arch);
+  return {std::move(candidate)};
 }
 
 void parse_fixed(const std::string& text, FixedTunables& fixed) {

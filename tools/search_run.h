@@ -21,12 +21,14 @@ struct SearchRun {
   Target target;
   std::string strategy = "portfolio";
   std::uint64_t seed = 0;
+  std::vector<agent::FirstPoint> first_points;
   agent::Budgets budgets;
   std::string command;      ///< stored with the session
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
       false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
   bool predict = false;  ///< prune by predicted times where a model of the target was fitted
+  bool resume = false;   ///< points that the database knows are not measured again
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
   OutputPaths paths;     ///< the best kernel so far is kept here
@@ -54,6 +56,11 @@ using FixedTunables = std::map<std::string, std::vector<std::int64_t>>;
 [[nodiscard]] std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
                                                      const std::string& start, const std::string& only,
                                                      const FixedTunables& fixed);
+
+/// The file that `tune` searches, alone. Throws Error(bad_input) where a constraint names what there is not,
+/// and as starting_points().
+[[nodiscard]] std::vector<Candidate> file_to_tune(Candidate candidate, const ProblemInstance& problem,
+                                                  const Arch& arch, const FixedTunables& fixed);
 
 /// "BM=64,128" added to `fixed`. Throws Error(usage).
 void parse_fixed(const std::string& text, FixedTunables& fixed);

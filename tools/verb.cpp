@@ -8,6 +8,7 @@ namespace ak::tools {
 std::span<const Verb> verbs() {
   static constexpr std::array kVerbs{
       Verb{"generate", "find a fast, verified kernel for an algorithm (also: generate_kernel)", run_generate},
+      Verb{"tune", "find the fastest point of one kernel file's tunables", run_tune},
       Verb{"evaluate", "build, check and time one kernel file", run_evaluate},
       Verb{"profile", "say what limits a kernel, with hardware counters and hot lines", run_profile},
       Verb{"problem", "make and check a problem folder for your own kernel", run_problem},
@@ -17,6 +18,7 @@ std::span<const Verb> verbs() {
       Verb{"model", "fit the model that predicts times to measurements, or say how good it is", run_model},
       Verb{"simulate", "compare search strategies over spaces measured before", run_simulate},
       Verb{"space", "show a space of tunables and what was measured in it, or export that", run_space},
+      Verb{"best", "write the best known points to a file, or look one up", run_best},
       Verb{"query", "run a SELECT on the performance database", run_query},
       Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},
       Verb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices},

@@ -18,6 +18,7 @@ struct Verb {
 };
 
 int run_generate(const Arguments& arguments);
+int run_tune(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_profile(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
@@ -27,6 +28,7 @@ int run_predict(const Arguments& arguments);
 int run_model(const Arguments& arguments);
 int run_simulate(const Arguments& arguments);
 int run_space(const Arguments& arguments);
+int run_best(const Arguments& arguments);
 int run_query(const Arguments& arguments);
 int run_algorithms(const Arguments& arguments);
 int run_audit(const Arguments& arguments);  ///< `alphakernel algorithms audit ...`

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// `alphakernel tune` as a user meets it, on the CPU device.
+#include <catch2/catch.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+/// vector_add with 4 x 2 points, of which two and two are the same program: nothing depends on SPARE. The smaller
+/// BLOCK is, the more work is done for nothing.
+std::string vector_add(const std::string& constraints, const std::string& body = "if (i < n) c[i] = a[i] + b[i];") {
+  return R"cu(/* alphakernel
+{"problem": "vector_add", "params": {"dtype": "float32"},
+ "tunables": {"BLOCK": {"values": [64, 128, 256, 512], "default": 128}, "SPARE": {"values": [0, 1], "default": 0}},
+ "constraints": [)cu" +
+         constraints + R"cu(],
+ "launches": [{"kernel": "k", "grid": ["ceil_div(N, BLOCK)"], "block": ["BLOCK"],
+               "args": ["a", "b", "c", {"i64": "N"}]}]}
+*/
+extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
+  const long long i = blockIdx.x * 1ll * blockDim.x + threadIdx.x;
+  for (volatile int r = 0; r < 512 / BLOCK; r = r + 1)
+    )cu" + body +
+         "\n}\n";
+}
+
+ProgramResult tune(Sandbox& box, const std::string& file, const std::vector<std::string>& extra = {}) {
+  std::vector<std::string> arguments{"tune", file, "--device", "emulator", "--seed", "1", "--shape", "N=3000"};
+  arguments.insert(arguments.end(), extra.begin(), extra.end());
+  return box.run(arguments);
+}
+
+int evaluated(Sandbox& box, const std::string& session) {
+  return std::stoi(box.query("SELECT count(*) FROM proposals WHERE arm IN ('start', 'known', 'exhaustive', "
+                             "'portfolio') AND session_id = " +
+                             session));
+}
+
+}  // namespace
+
+TEST_CASE("tune goes through all points of a file, counts the same program once, and says which are best") {
+  Sandbox box;
+  const ProgramResult result = tune(box, box.write("my.cu", vector_add("")));
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.find("best points (by emulated cost):\n  1. ") != std::string::npos);
+  CHECK(result.out.find("(space exhausted)") != std::string::npos);
+  CHECK(result.out.find("4 of them were the same program as another") != std::string::npos);
+  const Json json = Json::parse(read_file(box.folder / "my.tuned.result.json"));
+  CHECK(json["evaluations"] == 8);
+  CHECK(json["duplicates"] == 4);
+  CHECK(json["leaders"].size() == 8);
+  CHECK(json["leaders"][0]["score_ns"] == json["best"]["score_ns"]);
+  CHECK(json["best"]["tunables"]["BLOCK"] == 512);
+  CHECK(json["ties"].empty());
+  CHECK(box.exists("my.tuned.cu"));
+  CHECK(box.query("SELECT evaluations || ' ' || passed FROM strategies") == "8 8\r\n");
+}
+
+TEST_CASE("a brute force that was stopped goes on where it was, and measures all again only when told to") {
+  Sandbox box;
+  const std::string file = box.write("my.cu", vector_add("\"SPARE == 0 or BLOCK > 64\""));
+  REQUIRE(tune(box, file, {"--strategy", "exhaustive", "--max-evaluations", "2"}).exit_code == 0);
+  const ProgramResult second = tune(box, file, {"--strategy", "exhaustive"});
+  INFO(second.out << second.err);
+  CHECK(second.out.find("(space exhausted)") != std::string::npos);
+  CHECK(box.query("SELECT reason FROM sessions") == "evaluation budget\r\nspace exhausted\r\n");
+  // 7 points. Both sessions begin with the file's own point; the other one that is known is measured again.
+  CHECK(box.query("SELECT count(DISTINCT variant_id) FROM proposals WHERE session_id = 2 AND arm = 'exhaustive'") ==
+        "5\r\n");
+  CHECK(box.query("SELECT count(*) FROM proposals WHERE session_id = 2 AND arm = 'known'") == "1\r\n");
+  const ProgramResult third = tune(box, file);
+  INFO(third.out << third.err);
+  CHECK(third.exit_code == 0);
+  CHECK(evaluated(box, "3") <= 6);  // the start and the fastest five
+  CHECK(third.out.find(" measured by earlier sessions, and not again") != std::string::npos);
+  CHECK(box.query("SELECT resumed FROM strategies WHERE session = 3") == "1\r\n");
+  CHECK(tune(box, file, {"--fresh"}).exit_code == 0);
+  CHECK(evaluated(box, "4") == 7);
+}
+
+TEST_CASE("a space without points, a constraint about nothing and a kernel that never works are told apart") {
+  Sandbox box;
+  const auto words = [&](const std::string& source) {
+    const ProgramResult result = tune(box, box.write("bad.cu", source));
+    CHECK_FALSE(result.exit_code == 0);
+    return result.out + result.err;
+  };
+  CHECK_THAT(words(vector_add(R"("BLOCK > 300", "SPARE == 0", "BLOCK * 2 <= 256")")),
+             Catch::Contains("BLOCK > 300 and BLOCK * 2 <= 256") && !Catch::Contains("SPARE == 0"));
+  CHECK_THAT(words(vector_add(R"("BLOCK % VEK == 0")")),
+             Catch::Contains("the constraint 'BLOCK % VEK == 0' names 'VEK'"));
+  CHECK_THAT(words(vector_add(R"("SPARE == 0")", "if (i < n) c[i] = a[i] - b[i];")),
+             Catch::Contains("no verified kernel was found") && Catch::Contains("4 ended as incorrect: "));
+  const ProgramResult unknown = box.run({"tune", (box.folder / "bad.cu").string(), "--problem", "", "--device", "emulator"});
+  CHECK(unknown.exit_code != 0);
+  CHECK(box.run({"tune", "missing.cu"}).exit_code == code(ExitCode::bad_input));
+  CHECK(box.run({"tune"}).exit_code == code(ExitCode::usage));
+}
+
+TEST_CASE("best points are exported, looked up by shape and device, and say what is not as asked for") {
+  Sandbox box;
+  const std::string file = box.write("my.cu", vector_add("\"N % 8 == 0\"", "if (i < n) c[i] = a[i] + b[i];"));
+  REQUIRE(tune(box, file, {"--no-transfer"}).exit_code == 0);
+  const std::string best = (box.folder / "best.json").string();
+  const ProgramResult exported = box.run({"best", "export", "--output", best});
+  INFO(exported.out << exported.err);
+  REQUIRE(exported.exit_code == 0);
+  const auto look_up = [&](const std::string& shape, const std::string& arch, const std::vector<std::string>& extra) {
+    std::vector<std::string> arguments{"best",    "lookup", best,    "--algorithm", "vector_add", "--dtype", "fp32",
+                                       "--shape", shape,    "--arch", arch,          "--json"};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    return box.run(arguments);
+  };
+  const Json exact = Json::parse(look_up("N=3000", "sm_90a", {"--emulated"}).out);
+  CHECK(exact["exact"] == true);
+  CHECK(exact["tunables"] == Json::parse(read_file(box.folder / "my.tuned.result.json"))["best"]["tunables"]);
+  CHECK(exact["emulated"] == true);
+  CHECK(exact["time_ns"].get<double>() > 0);
+  const std::string shape = Json::parse(look_up("N=6000", "sm_90a", {"--emulated"}).out)["note"];
+  CHECK(shape == "not exact: measured for the shape N=3000, 1 doublings from N=6000");
+  const std::string device = Json::parse(look_up("N=3000", "h200", {}).out)["note"];
+  CHECK_THAT(device, Catch::Contains("measured on CPU emulator of sm_90a: a cost estimated on the CPU device"));
+  CHECK(look_up("N=3001", "sm_90a", {"--emulated"}).exit_code == code(ExitCode::no_kernel));  // 3001 % 8
+  CHECK(look_up("N=3000", "sm_80", {}).out == "null\n");
+  Json newer = Json::parse(read_file(best));
+  newer["version"] = 99;
+  box.write("best.json", newer.dump());
+  const ProgramResult refused = look_up("N=3000", "sm_90a", {});
+  CHECK(refused.exit_code == code(ExitCode::bad_input));
+  CHECK(refused.err.find("version 99 is newer") != std::string::npos);
+  box.write("best.json", "{}");
+  CHECK(look_up("N=3000", "sm_90a", {}).exit_code == code(ExitCode::bad_input));
+}
+
+TEST_CASE("a search begins with the points of a file and with what is known of other shapes, unless told not to") {
+  Sandbox box;
+  const std::string file = box.write("my.cu", vector_add(""));
+  REQUIRE(tune(box, file).exit_code == 0);
+  REQUIRE(box.run({"best", "export", "--output", (box.folder / "best.json").string()}).exit_code == 0);
+  const auto arms = [&](const std::string& shape, const std::vector<std::string>& extra) {
+    std::vector<std::string> arguments{"tune",     file, "--device", "emulator", "--shape",
+                                       shape,      "--seed", "2", "--max-evaluations", "2"};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    const ProgramResult result = box.run(arguments);
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    return box.query("SELECT DISTINCT arm FROM proposals WHERE session_id = (SELECT max(id) FROM sessions) AND "
+                     "arm <> 'held_out' ORDER BY iteration");
+  };
+  CHECK(arms("N=3000", {"--fresh"}) == "start\r\nportfolio\r\n");  // nothing to transfer to itself
+  CHECK(arms("N=5000", {"--best", (box.folder / "best.json").string()}) == "start\r\nbest\r\n");
+  CHECK(arms("N=7000", {}) == "start\r\ntransfer\r\n");
+  CHECK(arms("N=9000", {"--no-transfer"}) == "start\r\nportfolio\r\n");
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/search_command.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cmath>
+
+#include "agent/search/strategy.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "core/say.h"
+#include "core/suggest.h"
+#include "db/database.h"
+#include "tools/best_lookup.h"
+#include "tools/interrupt.h"
+#include "tools/problem_audits.h"
+#include "tools/progress_line.h"
+
+namespace ak::tools {
+namespace {
+
+std::string strategy_help() {
+  std::string help = "how to choose the next point:";
+  for (const auto& entry : agent::strategies()) help += fmt::format(" {} ({});", entry.name, entry.summary);
+  help.pop_back();
+  return help;
+}
+
+agent::Budgets budgets(const SearchFlags& flags, agent::Budgets defaults) {
+  if (flags.max_evaluations) defaults.max_evaluations = flags.max_evaluations;
+  if (flags.max_compilations) defaults.max_compilations = flags.max_compilations;
+  if (flags.max_tokens) defaults.max_tokens = flags.max_tokens;
+  if (flags.max_cost_usd) defaults.max_cost_usd = flags.max_cost_usd;
+  if (flags.max_minutes)
+    defaults.max_wall = std::chrono::milliseconds(std::llround(*flags.max_minutes * 60'000));
+  return defaults;
+}
+
+/// " BM=128 BN=64".
+std::string point_text(const TunableValues& point) {
+  std::string text;
+  for (const auto& [name, value] : point) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
+/// The commonest failures of a session that found nothing.
+void print_failures(RowId session, const std::filesystem::path& database) {
+  const db::Table table = db::query(
+      database,
+      fmt::format("SELECT count(*) || ' ended as ' || status || ': ' || min(message) FROM failures WHERE "
+                  "session = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
+                  session),
+      0, std::chrono::seconds(10));
+  for (const auto& row : table.rows) fmt::print("  {}\n", sanitize(std::get<std::string>(row[0])));
+}
+
+void print_leaders(const agent::LoopResult& loop, bool emulated) {
+  constexpr std::size_t kShown = 5;
+  fmt::print("best points{}:\n", emulated ? " (by emulated cost)" : "");
+  for (std::size_t i = 0; i < std::min(kShown, loop.leaders.size()); ++i) {
+    const agent::Leader& leader = loop.leaders[i];
+    fmt::print("  {}. {:>10} {}\n", i + 1, leader.score_ns ? format_ns(*leader.score_ns) : "built",
+               point_text(leader.candidate.tunables));
+  }
+}
+
+void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
+                   const codegen::RunSummary& run, const OutputPaths& paths,
+                   const std::filesystem::path& database) {
+  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
+             loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
+             loop.progress.elapsed_s, loop.stop_reason);
+  if (!loop.best) {
+    fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
+               run.executed ? "verified" : "working", database.string());
+    print_failures(loop.session, database);
+    if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
+    return;
+  }
+  if (loop.progress.duplicates > 0)
+    fmt::print("{} of them were the same program as another, and share its times\n", loop.progress.duplicates);
+  if (loop.progress.reused > 0)
+    fmt::print("{} points were measured by earlier sessions, and not again\n", loop.progress.reused);
+  if (loop.progress.pruned > 0)
+    fmt::print("{} points were not measured: a model foretold that they are too slow\n",
+               loop.progress.pruned);
+  fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
+             point_text(loop.best->request.candidate.tunables));
+  for (const agent::Tie& tie : loop.ties) {
+    fmt::print("  tied with {}{}, which takes {:.2f} % {}\n",
+               std::filesystem::path(tie.with.candidate.name).filename().string(),
+               point_text(tie.with.candidate.tunables), std::abs(100 * (tie.ratio.ratio - 1)),
+               tie.ratio.ratio < 1 ? "less" : "more");
+  }
+  fmt::print("{}", evaluation_text(problem, loop.best->result));
+  if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
+  if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
+  if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
+  if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
+  for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
+  for (const std::string& witness : run.witnesses) fmt::print("  second witness: {}\n", witness);
+  if (run.baseline_ns && loop.best->result.score_ns) {
+    fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
+               run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
+  }
+  for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
+  if (run.emulated)
+    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
+  if (!run.executed)
+    fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
+  fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),
+             paths.explanation.filename().string(), paths.test.filename().string(),
+             paths.result.filename().string(), database.string());
+}
+
+/// What the run cost besides time: for benchmarks, and for people with small machines.
+void add_costs(Json& json, double setup_s) {
+  json["setup_s"] = setup_s;
+  if (!json["first_verified_s"].is_null())
+    json["first_verified_s"] = json["first_verified_s"].get<double>() + setup_s;
+  rusage self = {}, children = {};
+  getrusage(RUSAGE_SELF, &self);
+  getrusage(RUSAGE_CHILDREN, &children);
+  json["peak_rss_bytes"] = self.ru_maxrss * 1024;
+  json["largest_worker_peak_rss_bytes"] = children.ru_maxrss * 1024;
+}
+
+int exit_code(const agent::LoopResult& loop) {
+  if (loop.interrupted) return static_cast<int>(ExitCode::interrupted);
+  return static_cast<int>(loop.best ? ExitCode::ok : ExitCode::no_kernel);
+}
+
+/// Points of the file that the user names, then those of other problems that the database has. A database that
+/// cannot be read now is no reason not to search.
+void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
+  SearchRun& search = setup.run;
+  if (!search.target.device) return;
+  const auto add = [&](const BestPoints& best, FirstPointWish wish) {
+    for (agent::FirstPoint& first : first_points(best, wish, search.problem, search.templates,
+                                                 *search.target.device, search.target.arch))
+      search.first_points.push_back(std::move(first));
+  };
+  if (!flags.best.empty()) add(read_best_points(flags.best), {.arm = "best"});
+  if (flags.no_transfer) return;
+  try {
+    add(best_points_of(setup.database, search.problem->problem), {.arm = "transfer", .transfer = true});
+  } catch (const Error& error) {
+    say("note: nothing is transferred from earlier sessions: {}\n", error.what());
+  }
+}
+
+}  // namespace
+
+void add_search_flags(CLI::App& app, SearchFlags& flags) {
+  app.add_option("--arch,--target", flags.arch,
+                 "what to compile for: sm_90a, hopper, h200, native (default: native)");
+  app.add_option(
+      "--device", flags.device,
+      "where to run candidates: auto, cuda, cuda:N, emulator (on the CPU: checked, costs estimated), "
+      "none (build and rank only)");
+  app.add_option("--output,-o", flags.output,
+                 "file to write the kernel to; explanation, test and result go beside it");
+  app.add_option("--set", flags.fixed,
+                 "search only points with this value of a tunable, e.g. BM=128 or BM=64,128")
+      ->allow_extra_args(false);
+  app.add_option("--proposer", flags.proposer, "who proposes candidates: auto, search (default: auto)");
+  app.add_option("--strategy", flags.strategy, strategy_help());
+  app.add_option("--model", flags.model, "language model as provider:model (no provider is built in yet)");
+  app.add_flag("--no-predict", flags.no_predict,
+               "measure every point, also where a fitted model foretells that it is too slow");
+  app.add_option("--best", flags.best,
+                 "begin with points of this file, which `alphakernel best export` wrote");
+  app.add_flag("--no-transfer", flags.no_transfer,
+               "do not begin with what the database knows of other shapes, parameters and devices");
+  app.add_option("--seed", flags.seed, "seed of the search and of the inputs (default: random, stored)");
+  app.add_option("--db", flags.database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_option("--cache", flags.cache,
+                 "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
+  app.add_option("--workers", flags.workers, "compile workers (default: one per core, at most 16)");
+  app.add_option("--max-evaluations", flags.max_evaluations, "stop after this many candidates")
+      ->group("Budgets");
+  app.add_option("--max-compilations", flags.max_compilations,
+                 "stop after this many builds that were not cached")
+      ->group("Budgets");
+  app.add_option("--max-minutes", flags.max_minutes, "stop after this much wall time")->group("Budgets");
+  app.add_option("--max-tokens", flags.max_tokens, "stop after this many model tokens")->group("Budgets");
+  app.add_option("--max-cost-usd", flags.max_cost_usd, "stop after this much money")->group("Budgets");
+  app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
+      ->group("Budgets");
+  add_unaudited_flag(app, flags.unaudited);
+  app.add_flag("--json", flags.json, "print the result as one JSON object on stdout");
+  app.add_flag("--quiet,-q", flags.quiet, "no progress");
+}
+
+void check_search_flags(const SearchFlags& flags) {
+  check_strategy(flags.strategy);
+  if (flags.proposer != "auto" && flags.proposer != "search") {
+    fail(ExitCode::usage,
+         "proposer '{}' is not available; expected auto or search (no language-model provider is built in)",
+         flags.proposer);
+  }
+  if (!flags.model.empty()) {
+    if (flags.max_cost_usd)
+      fail(ExitCode::usage, "model '{}' has no price entry, so --max-cost-usd cannot be kept", flags.model);
+    fail(ExitCode::usage,
+         "model '{}': no language-model provider is built in; leave --model out to use search", flags.model);
+  }
+  if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
+  for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations},
+                                    {"--max-compilations", flags.max_compilations}}) {
+    if (value && *value < 1) fail(ExitCode::usage, "{} must be at least 1", name);
+  }
+}
+
+FixedTunables fixed_tunables(const std::vector<std::string>& texts) {
+  FixedTunables fixed;
+  for (const std::string& text : texts) parse_fixed(text, fixed);
+  return fixed;
+}
+
+SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const ProblemInstance> problem,
+                          std::string command) {
+  SearchSetup setup;
+  setup.config = load_config();
+  Config& config = setup.config;
+  if (!flags.cache.empty()) config.cache = flags.cache;
+  if (flags.workers > 0) config.workers = flags.workers;
+  setup.database = database_file(flags.database, config);
+  SearchRun& search = setup.run;
+  search.problem = std::move(problem);
+  search.paths = output_paths(flags.output);
+  search.target = choose_target(flags.device.empty() ? config.device : flags.device,
+                                flags.arch.empty() ? config.arch : flags.arch);
+  search.strategy = flags.strategy;
+  search.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
+  search.budgets = budgets(flags, config.budgets);
+  search.command = std::move(command);
+  search.predict = config.predict && !flags.no_predict;
+  search.quiet = flags.quiet || flags.json;
+  if (!flags.target.empty())
+    search.budgets.target_ns =
+        parse_target_performance(flags.target, *search.problem, search.target.device);
+  return setup;
+}
+
+int run_to_end(SearchSetup setup, const SearchFlags& flags, std::chrono::steady_clock::time_point command_start) {
+  SearchRun& search = setup.run;
+  search.audited = require_audit(*search.problem, flags.unaudited, setup.config, setup.database);
+  const auto store = db::open_store(setup.database);
+  add_first_points(setup, flags);
+  const InterruptGuard interrupt;
+  const SearchOutcome outcome = run_search(search, setup.config, *store, interrupt.requested());
+  const agent::LoopResult& loop = outcome.loop;
+  const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
+  Json json = result_json(*search.problem, loop, outcome.summary, search.paths);
+  json["profiles"] = outcome.profiles;
+  json["profile_note"] = loop.profile.note;
+  add_costs(json, setup_s);
+  if (loop.best) write_file_atomically(search.paths.result, json.dump(2) + "\n");
+  if (flags.json) {
+    fmt::print("{}\n", json.dump());
+  } else {
+    if (setup.show_leaders && loop.leaders.size() > 1) print_leaders(loop, outcome.summary.emulated);
+    print_summary(*search.problem, loop, outcome.summary, search.paths, setup.database);
+  }
+  return exit_code(loop);
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/search_run.h"
+
+namespace ak::tools {
+
+/// What the verbs that search, generate and tune, can be told.
+struct SearchFlags {
+  std::string arch, device, output, proposer = "auto", strategy = "portfolio", model, best, database, cache, target;
+  std::vector<std::string> fixed;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
+  std::optional<double> max_minutes, max_cost_usd;
+  int workers = 0;
+  bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false;
+};
+void add_search_flags(CLI::App& app, SearchFlags& flags);
+/// Throws Error(usage) for values that make no sense.
+void check_search_flags(const SearchFlags& flags);
+/// --set, parsed. Throws Error(usage).
+[[nodiscard]] FixedTunables fixed_tunables(const std::vector<std::string>& texts);
+
+/// A search that is ready but for what it searches, run.templates.
+struct SearchSetup {
+  Config config;
+  std::filesystem::path database;
+  SearchRun run;
+  bool show_leaders = false;  ///< report the best few points, too
+};
+/// Throws Error as choose_target(), output_paths() and load_config() do.
+[[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const ProblemInstance> problem,
+                                        std::string command);
+
+/// Audits the problem if need be, searches, writes the files and the report. Returns the exit code.
+[[nodiscard]] int run_to_end(SearchSetup setup, const SearchFlags& flags,
+                             std::chrono::steady_clock::time_point command_start);
+
+}  // namespace ak::tools

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "tools/command_line.h"
+#include "tools/kernel_choice.h"
+#include "tools/search_command.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  alphakernel tune softmax.cu                              # a file that generate_kernel wrote\n"
+    "  alphakernel tune mine.cu --problem my_problem/ --strategy exhaustive\n"
+    "  alphakernel tune mine.cu --algorithm gemm --dtype bf16 --shape M=4096,N=4096,K=4096 --max-minutes 10\n"
+    "Points that the database knows are not measured again (docs/tuning.md).\n";
+
+/// "softmax.tuned.cu" beside "softmax.cu".
+std::string default_output(const std::string& file) {
+  return std::filesystem::path(file).replace_extension(".tuned.cu").string();
+}
+
+}  // namespace
+
+int run_tune(const Arguments& arguments) {
+  const auto command_start = std::chrono::steady_clock::now();
+  CLI::App app{"Tune one kernel file: search all points of its plan's tunables for a verified, fast one.",
+               "alphakernel tune"};
+  set_style(app, kExamples);
+  SearchFlags flags;
+  std::string file;
+  bool fresh = false;
+  app.add_option("file", file, "the kernel, a .cu file whose launch plan has tunables (docs/candidate.md)")
+      ->required();
+  app.add_flag("--fresh", fresh, "measure every point, also those that earlier sessions measured");
+  add_search_flags(app, flags);
+  const std::string path = kernel_argument(arguments);
+  std::optional<KernelChoice> kernel;
+  if (!path.empty()) kernel = kernel_of_file(path);
+  const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
+  if (!parse(app, arguments)) return 0;
+  if (!kernel || file != path)
+    fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
+  if (flags.output.empty()) flags.output = default_output(path);
+  check_search_flags(flags);
+  SearchSetup setup = set_up_search(flags, problem_flags.instance(kernel->params),
+                                    fmt::format("alphakernel tune {}", fmt::join(arguments, " ")));
+  setup.run.templates =
+      file_to_tune(std::move(kernel->candidate), *setup.run.problem, setup.run.target.arch, fixed_tunables(flags.fixed));
+  setup.run.own_kernel = true;
+  setup.run.resume = !fresh;
+  setup.show_leaders = true;
+  return run_to_end(std::move(setup), flags, command_start);
+}
+
+}  // namespace ak::tools
