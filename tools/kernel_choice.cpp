@@ -23,12 +23,14 @@ Params params_of(const Json& json) {
 
 }  // namespace
 
-KernelChoice kernel_of_file(const std::string& path) {
-  Result<Candidate> parsed = parse_candidate(path, read_file(path));
-  if (!parsed) fail(ExitCode::bad_input, "{}:{}: {}", path, parsed.error().line, parsed.error().message);
+KernelChoice kernel_of_source(const std::string& name, const std::string& source) {
+  Result<Candidate> parsed = parse_candidate(name, source);
+  if (!parsed) fail(ExitCode::bad_input, "{}:{}: {}", name, parsed.error().line, parsed.error().message);
   const LaunchPlan& plan = parsed->plan;
   return {.candidate = *parsed, .problem = plan.problem, .params = params_of(plan.params)};
 }
+
+KernelChoice kernel_of_file(const std::string& path) { return kernel_of_source(path, read_file(path)); }
 
 KernelChoice kernel_of_variant(const std::filesystem::path& database, const std::string& variant) {
   const auto stored = db::find_candidate(database, std::stoll(variant));

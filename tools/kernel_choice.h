@@ -17,6 +17,9 @@ struct KernelChoice {
   Params params;
 };
 
+/// From the text of a .cu file called `name`. Throws Error(bad_input) with the place of a mistake.
+[[nodiscard]] KernelChoice kernel_of_source(const std::string& name, const std::string& source);
+
 /// From a .cu file. Throws Error(bad_input) with the place of a mistake.
 [[nodiscard]] KernelChoice kernel_of_file(const std::string& path);
 

@@ -20,6 +20,7 @@ std::span<const Verb> verbs() {
       Verb{"space", "show a space of tunables and what was measured in it, or export that", run_space},
       Verb{"best", "write the best known points to a file, or look one up", run_best},
       Verb{"query", "run a SELECT on the performance database", run_query},
+      Verb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp},
       Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},
       Verb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices},
       Verb{"doctor", "say what is present, what is missing, what that costs and how to get it", run_doctor},

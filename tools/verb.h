@@ -33,6 +33,7 @@ int run_query(const Arguments& arguments);
 int run_algorithms(const Arguments& arguments);
 int run_audit(const Arguments& arguments);  ///< `alphakernel algorithms audit ...`
 int run_devices(const Arguments& arguments);
+int run_mcp(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 int run_worker(const Arguments& arguments);
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <csignal>
+
+#include "tools/command_line.h"
+#include "tools/config.h"
+#include "tools/mcp/mcp_server.h"
+#include "tools/mcp/tool_main.h"
+
+namespace ak::tools {
+namespace {
+
+/// Starts a tool of this server: worker_command() names the program.
+std::vector<std::string> tool_command(const std::string& database) {
+  std::vector<std::string> command{worker_command().front(), "mcp"};
+  if (!database.empty()) command.insert(command.end(), {"--db", database});
+  command.emplace_back("--tool");
+  return command;
+}
+
+}  // namespace
+
+int run_mcp(const Arguments& arguments) {
+  CLI::App app{
+      "Serve coding agents over the Model Context Protocol on standard input and output, until the input ends.",
+      "alphakernel mcp"};
+  set_style(app, "How to tell your agent of it: docs/mcp.md\n");
+  std::string database, tool;
+  app.add_option("--db", database, "performance database");
+  app.add_option("--tool", tool, "run one tool on arguments from standard input; how the server calls itself");
+  if (!parse(app, arguments)) return 0;
+  if (!tool.empty()) {
+    const Config config = load_config();
+    return mcp::tool_main(tool, {.config = config, .database = database_file(database, config)});
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
+  mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database), AK_VERSION).run();
+  return 0;
+}
+
+}  // namespace ak::tools
