@@ -15,7 +15,7 @@ namespace {
 // on.
 constexpr std::array kFirstShares{0.7, 0.25, 0.05};
 constexpr std::array<std::string_view, kFirstShares.size()> kNames{"bayesian", "forest", "local-search"};
-constexpr double kNotStuck = 40, kStuck = 200;
+constexpr double kNotStuck = 100, kStuck = 400;
 // Credit fades with every answer; kPatience answers' worth of the first shares counts beside it.
 constexpr double kFading = 0.97, kPatience = 4;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "agent/search/replay.h"
+#include "agent/search/clocked_replay.h"
 
 namespace ak::agent {
 namespace {
 
-/// 4 x 3 points; the time grows with x and y, the texts have an order, and (0, "b") fails.
+/// 4 x 3 points; the time grows with x and y, the texts have an order, and (0, "b") fails. Each
+/// took 0.9 s to build and 0.1 s to time.
 MeasuredSpace formula_space() {
   SpaceGatherer gatherer;
   for (std::int64_t x = 0; x < 4; ++x) {
@@ -16,6 +17,8 @@ MeasuredSpace formula_space() {
         row.result.failure = "runtime";
       else
         row.result.time_ns = 100.0 * static_cast<double>(4 - x) + (y[0] - 'a');
+      row.result.compile_ms = 900;
+      row.result.benchmark_ms = 100;
       gatherer.add(row);
     }
   }
@@ -37,6 +40,21 @@ TEST_CASE(
   CHECK(run.fractions[19] == 1);
   CHECK(run.reached == 10);
   CHECK(run.proposal_ns.size() == 12);
+}
+
+TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are on their way than fit") {
+  const ReplaySpace space(formula_space());
+  const StrategyEntry& exhaustive = *find_strategy("exhaustive");  // its tenth point is the best
+  CHECK(replay(space, exhaustive, 1, 20, 0.95).spent_s == Approx(10));
+  const auto seconds = [&](std::size_t workers, std::size_t budget) {
+    const ClockTime clock = clocked_replay(space, exhaustive, 1, budget, 0.95, workers);
+    CHECK(clock.reached == (budget >= 10));
+    return clock.spent_s;
+  };
+  CHECK(seconds(1, 20) == Approx(9.1));    // ten builds without a pause, and one measurement after them
+  CHECK(seconds(4, 20) == Approx(2.9));    // a fifth build waits for a worker, the next four for answers
+  CHECK(seconds(100, 20) == Approx(1.9));  // all builds at once, then ten measurements
+  CHECK(seconds(1, 4) == Approx(3.7));     // the target was not reached
 }
 
 TEST_CASE("a replay follows from its seed and stops at its budget") {

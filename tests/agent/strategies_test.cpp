@@ -112,7 +112,7 @@ TEST_CASE("the portfolio proposes what its leader would, until that is stuck") {
   for (int i = 0; i < 300; ++i) {
     const auto proposal = portfolio->ask();
     same = same && leader->ask() == proposal;
-    if (i < 40) CHECK(same);
+    if (i < 100) CHECK(same);
     portfolio->tell(*proposal, test::surface_ns(*proposal));
     if (same) leader->tell(*proposal, test::surface_ns(*proposal));
   }

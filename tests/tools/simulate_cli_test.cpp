@@ -51,7 +51,10 @@ TEST_CASE("strategies are replayed over recorded spaces, the same for the same s
     INFO(result.err);
     REQUIRE(result.exit_code == 0);
     Json json = Json::parse(result.out);
-    for (Json& row : json["rows"]) row.erase("strategy_us");
+    for (Json& row : json["rows"]) {
+      row.erase("strategy_us");
+      row.erase("proposal_times");
+    }
     return json;
   };
   const Json first = simulate("3");
@@ -63,6 +66,27 @@ TEST_CASE("strategies are replayed over recorded spaces, the same for the same s
   CHECK(all.at("mean_fraction").at("25").get<double>() < all.at("mean_fraction").at("60").get<double>());
   CHECK(first.at("rows").at(3).at("half_band_95").at("60").get<double>() <
         1e-9);  // exhaustive: every run is the same
+}
+
+TEST_CASE(
+    "a simulation reports the time of proposals where the budget allows, and seconds where they were "
+    "recorded") {
+  Sandbox box;
+  Json cache = Json::parse(results());
+  for (auto& [key, entry] : cache["cache"].items()) entry["compile_time"] = 1000;
+  const ProgramResult result =
+      box.run({"simulate", box.write("timed.json", cache.dump()), box.write("untimed.json", results()),
+               "--repeats", "5", "--budget", "220", "--compile-workers", "4", "--json"});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json rows = Json::parse(result.out).at("rows");
+  CHECK(rows.at(0).at("proposal_times").size() == 1);
+  CHECK(rows.at(0).at("proposal_times").at("200").at("percentile_99_us").get<double>() > 0);
+  CHECK(rows.at(0).at("serial_s").get<double>() ==
+        Approx(rows.at(0).at("expected_evaluations").get<double>()));
+  CHECK(rows.at(0).at("parallel_s").get<double>() < 0.5 * rows.at(0).at("serial_s").get<double>());
+  CHECK(rows.at(1).at("serial_s").is_null());
+  CHECK(rows.at(1).at("parallel_s").is_null());
 }
 
 TEST_CASE("the curves of a simulation are written as CSV and drawn") {
