@@ -126,7 +126,8 @@ std::vector<agent::FirstPoint> first_points(const BestPoints& best, const FirstP
                                             const std::shared_ptr<const ProblemInstance>& problem,
                                             const std::vector<Candidate>& templates,
                                             const DeviceFacts& device, const Arch& arch) {
-  using Rank = std::tuple<std::size_t, double>;  // among the matches of its shape; the weight of the shape, largest first
+  using Rank = std::tuple<std::size_t,
+                          double>;  // among the matches of its shape; the weight of the shape, largest first
   std::vector<std::string> hashes;
   for (const Candidate& candidate : templates) hashes.push_back(candidate.source_hash());
   std::vector<std::pair<Rank, agent::FirstPoint>> found;

@@ -32,8 +32,9 @@ struct BestQuestion {
   Arch arch;  ///< target of the compiler
 };
 
-/// The points of the question's problem that are valid there, the best choice first: by device, then by params,
-/// then by shape, then by time. Points of other params only where `any_params`. `best` must outlive the result.
+/// The points of the question's problem that are valid there, the best choice first: by device, then by
+/// params, then by shape, then by time. Points of other params only where `any_params`. `best` must outlive
+/// the result.
 [[nodiscard]] std::vector<BestMatch> best_matches(const BestPoints& best, const BestQuestion& question,
                                                   bool any_params);
 
@@ -47,9 +48,8 @@ struct FirstPointWish {
   std::size_t most = 5;
 };
 /// The best matches of each timed shape, for the templates of these sources or names.
-[[nodiscard]] std::vector<agent::FirstPoint> first_points(const BestPoints& best, const FirstPointWish& wish,
-                                                          const std::shared_ptr<const ProblemInstance>& problem,
-                                                          const std::vector<Candidate>& templates,
-                                                          const DeviceFacts& device, const Arch& arch);
+[[nodiscard]] std::vector<agent::FirstPoint> first_points(
+    const BestPoints& best, const FirstPointWish& wish, const std::shared_ptr<const ProblemInstance>& problem,
+    const std::vector<Candidate>& templates, const DeviceFacts& device, const Arch& arch);
 
 }  // namespace ak::tools

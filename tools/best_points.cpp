@@ -69,11 +69,11 @@ void add_row(BestPoints& best, Row row) {
 }
 
 Json point_json(const BestPoint& point) {
-  return {{"problem", point.problem},   {"params", point.params},     {"definition", point.definition},
-          {"source", point.source},     {"tunables", point.tunables}, {"workload", point.workload},
-          {"shape", point.shape},       {"device", point.device},     {"arch", point.arch.sm()},
-          {"time_ns", point.time_ns},   {"samples", point.samples},   {"emulated", point.emulated},
-          {"confirmed", point.confirmed}, {"date", point.date},       {"provenance", point.provenance}};
+  return {{"problem", point.problem},     {"params", point.params},     {"definition", point.definition},
+          {"source", point.source},       {"tunables", point.tunables}, {"workload", point.workload},
+          {"shape", point.shape},         {"device", point.device},     {"arch", point.arch.sm()},
+          {"time_ns", point.time_ns},     {"samples", point.samples},   {"emulated", point.emulated},
+          {"confirmed", point.confirmed}, {"date", point.date},         {"provenance", point.provenance}};
 }
 
 BestPoint point_of(const Json& json) {
@@ -124,7 +124,8 @@ BestPoints best_points_of(const std::filesystem::path& database, const std::stri
 }
 
 Json to_json(const BestPoints& best) {
-  Json json{{"format", kFormat}, {"version", kVersion}, {"sources", Json::object()}, {"points", Json::array()}};
+  Json json{
+      {"format", kFormat}, {"version", kVersion}, {"sources", Json::object()}, {"points", Json::array()}};
   for (const auto& [hash, source] : best.sources)
     json["sources"][hash] = {{"name", source.name}, {"plan", to_json(source.plan)}};
   for (const BestPoint& point : best.points) json["points"].push_back(point_json(point));

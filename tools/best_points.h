@@ -45,7 +45,8 @@ struct BestPoints {
 
 /// The best points of everything a database holds; of one problem family only where it is named. Nothing when
 /// there is no database. Throws Error(database).
-[[nodiscard]] BestPoints best_points_of(const std::filesystem::path& database, const std::string& problem = "");
+[[nodiscard]] BestPoints best_points_of(const std::filesystem::path& database,
+                                        const std::string& problem = "");
 
 /// docs/tuning.md describes the file.
 [[nodiscard]] Json to_json(const BestPoints& points);

@@ -80,7 +80,8 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
     return;
   }
   if (loop.progress.duplicates > 0)
-    fmt::print("{} of them were the same program as another, and share its times\n", loop.progress.duplicates);
+    fmt::print("{} of them were the same program as another, and share its times\n",
+               loop.progress.duplicates);
   if (loop.progress.reused > 0)
     fmt::print("{} points were measured by earlier sessions, and not again\n", loop.progress.reused);
   if (loop.progress.pruned > 0)
@@ -132,8 +133,8 @@ int exit_code(const agent::LoopResult& loop) {
   return static_cast<int>(loop.best ? ExitCode::ok : ExitCode::no_kernel);
 }
 
-/// Points of the file that the user names, then those of other problems that the database has. A database that
-/// cannot be read now is no reason not to search.
+/// Points of the file that the user names, then those of other problems that the database has. A database
+/// that cannot be read now is no reason not to search.
 void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
   SearchRun& search = setup.run;
   if (!search.target.device) return;
@@ -241,12 +242,12 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
   if (!flags.target.empty())
-    search.budgets.target_ns =
-        parse_target_performance(flags.target, *search.problem, search.target.device);
+    search.budgets.target_ns = parse_target_performance(flags.target, *search.problem, search.target.device);
   return setup;
 }
 
-int run_to_end(SearchSetup setup, const SearchFlags& flags, std::chrono::steady_clock::time_point command_start) {
+int run_to_end(SearchSetup setup, const SearchFlags& flags,
+               std::chrono::steady_clock::time_point command_start) {
   SearchRun& search = setup.run;
   search.audited = require_audit(*search.problem, flags.unaudited, setup.config, setup.database);
   const auto store = db::open_store(setup.database);

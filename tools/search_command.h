@@ -16,7 +16,8 @@ namespace ak::tools {
 
 /// What the verbs that search, generate and tune, can be told.
 struct SearchFlags {
-  std::string arch, device, output, proposer = "auto", strategy = "portfolio", model, best, database, cache, target;
+  std::string arch, device, output, proposer = "auto", strategy = "portfolio", model, best, database, cache,
+                                    target;
   std::vector<std::string> fixed;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
@@ -38,8 +39,8 @@ struct SearchSetup {
   bool show_leaders = false;  ///< report the best few points, too
 };
 /// Throws Error as choose_target(), output_paths() and load_config() do.
-[[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const ProblemInstance> problem,
-                                        std::string command);
+[[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
+                                        std::shared_ptr<const ProblemInstance> problem, std::string command);
 
 /// Audits the problem if need be, searches, writes the files and the report. Returns the exit code.
 [[nodiscard]] int run_to_end(SearchSetup setup, const SearchFlags& flags,

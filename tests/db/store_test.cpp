@@ -157,6 +157,33 @@ TEST_CASE(
   CHECK(store->known_points(session, source).empty());
 }
 
+TEST_CASE("the front holds what is best in time, error or shared memory, and nothing that another beats") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const auto commit = [&](int block, double time_ns, double error, std::int64_t shared_bytes) {
+    EvaluationResult result = Run::result(Status::ok, time_ns);
+    result.checks[1].max_error = error;
+    result.shared_bytes = shared_bytes;
+    run.commit(run.request(block), result);
+  };
+  commit(1, 100, 1e-3, 4096);
+  commit(2, 120, 1e-5, 4096);
+  commit(3, 130, 1e-3, 1024);
+  commit(4, 130, 1e-3, 2048);  // 3 takes less memory
+  commit(5, 121, 1e-5, 4096);  // 2 is faster
+  commit(2, 140, 1e-5, 4096);  // its second time does not count
+  const Table front = query(folder.file(), "SELECT tunables ->> 'BLOCK', score_us FROM pareto_front", 0,
+                            std::chrono::seconds(10));
+  REQUIRE(front.rows.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(std::get<std::int64_t>(front.rows[i][0]) == static_cast<std::int64_t>(i + 1));
+  CHECK(std::get<double>(front.rows[1][1]) == Approx(0.120));
+  EvaluationResult wrong = Run::result(Status::incorrect, 0);
+  run.commit(run.request(1), wrong, "held_out");
+  CHECK(integer(folder.file(), "SELECT count(*) FROM pareto_front WHERE tunables ->> 'BLOCK' = 1") == 0);
+}
+
 TEST_CASE("samples are little-endian 32-bit nanoseconds in run order") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

@@ -11,9 +11,10 @@ using namespace ak::testing;
 
 namespace {
 
-/// vector_add with 4 x 2 points, of which two and two are the same program: nothing depends on SPARE. The smaller
-/// BLOCK is, the more work is done for nothing.
-std::string vector_add(const std::string& constraints, const std::string& body = "if (i < n) c[i] = a[i] + b[i];") {
+/// vector_add with 4 x 2 points, of which two and two are the same program: nothing depends on SPARE. The
+/// smaller BLOCK is, the more work is done for nothing.
+std::string vector_add(const std::string& constraints,
+                       const std::string& body = "if (i < n) c[i] = a[i] + b[i];") {
   return R"cu(/* alphakernel
 {"problem": "vector_add", "params": {"dtype": "float32"},
  "tunables": {"BLOCK": {"values": [64, 128, 256, 512], "default": 128}, "SPARE": {"values": [0, 1], "default": 0}},
@@ -25,20 +26,22 @@ std::string vector_add(const std::string& constraints, const std::string& body =
 extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
   const long long i = blockIdx.x * 1ll * blockDim.x + threadIdx.x;
   for (volatile int r = 0; r < 512 / BLOCK; r = r + 1)
-    )cu" + body +
-         "\n}\n";
+    )cu" +
+         body + "\n}\n";
 }
 
 ProgramResult tune(Sandbox& box, const std::string& file, const std::vector<std::string>& extra = {}) {
-  std::vector<std::string> arguments{"tune", file, "--device", "emulator", "--seed", "1", "--shape", "N=3000"};
+  std::vector<std::string> arguments{"tune",   file, "--device", "emulator",
+                                     "--seed", "1",  "--shape",  "N=3000"};
   arguments.insert(arguments.end(), extra.begin(), extra.end());
   return box.run(arguments);
 }
 
 int evaluated(Sandbox& box, const std::string& session) {
-  return std::stoi(box.query("SELECT count(*) FROM proposals WHERE arm IN ('start', 'known', 'exhaustive', "
-                             "'portfolio') AND session_id = " +
-                             session));
+  return std::stoi(
+      box.query("SELECT count(*) FROM proposals WHERE arm IN ('start', 'known', 'exhaustive', "
+                "'portfolio') AND session_id = " +
+                session));
 }
 
 }  // namespace
@@ -71,7 +74,8 @@ TEST_CASE("a brute force that was stopped goes on where it was, and measures all
   CHECK(second.out.find("(space exhausted)") != std::string::npos);
   CHECK(box.query("SELECT reason FROM sessions") == "evaluation budget\r\nspace exhausted\r\n");
   // 7 points. Both sessions begin with the file's own point; the other one that is known is measured again.
-  CHECK(box.query("SELECT count(DISTINCT variant_id) FROM proposals WHERE session_id = 2 AND arm = 'exhaustive'") ==
+  CHECK(box.query(
+            "SELECT count(DISTINCT variant_id) FROM proposals WHERE session_id = 2 AND arm = 'exhaustive'") ==
         "5\r\n");
   CHECK(box.query("SELECT count(*) FROM proposals WHERE session_id = 2 AND arm = 'known'") == "1\r\n");
   const ProgramResult third = tune(box, file);
@@ -97,7 +101,8 @@ TEST_CASE("a space without points, a constraint about nothing and a kernel that 
              Catch::Contains("the constraint 'BLOCK % VEK == 0' names 'VEK'"));
   CHECK_THAT(words(vector_add(R"("SPARE == 0")", "if (i < n) c[i] = a[i] - b[i];")),
              Catch::Contains("no verified kernel was found") && Catch::Contains("4 ended as incorrect: "));
-  const ProgramResult unknown = box.run({"tune", (box.folder / "bad.cu").string(), "--problem", "", "--device", "emulator"});
+  const ProgramResult unknown =
+      box.run({"tune", (box.folder / "bad.cu").string(), "--problem", "", "--device", "emulator"});
   CHECK(unknown.exit_code != 0);
   CHECK(box.run({"tune", "missing.cu"}).exit_code == code(ExitCode::bad_input));
   CHECK(box.run({"tune"}).exit_code == code(ExitCode::usage));
@@ -111,9 +116,10 @@ TEST_CASE("best points are exported, looked up by shape and device, and say what
   const ProgramResult exported = box.run({"best", "export", "--output", best});
   INFO(exported.out << exported.err);
   REQUIRE(exported.exit_code == 0);
-  const auto look_up = [&](const std::string& shape, const std::string& arch, const std::vector<std::string>& extra) {
-    std::vector<std::string> arguments{"best",    "lookup", best,    "--algorithm", "vector_add", "--dtype", "fp32",
-                                       "--shape", shape,    "--arch", arch,          "--json"};
+  const auto look_up = [&](const std::string& shape, const std::string& arch,
+                           const std::vector<std::string>& extra) {
+    std::vector<std::string> arguments{"best", "lookup",  best,  "--algorithm", "vector_add", "--dtype",
+                                       "fp32", "--shape", shape, "--arch",      arch,         "--json"};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     return box.run(arguments);
   };
@@ -125,7 +131,8 @@ TEST_CASE("best points are exported, looked up by shape and device, and say what
   const std::string shape = Json::parse(look_up("N=6000", "sm_90a", {"--emulated"}).out)["note"];
   CHECK(shape == "not exact: measured for the shape N=3000, 1 doublings from N=6000");
   const std::string device = Json::parse(look_up("N=3000", "h200", {}).out)["note"];
-  CHECK_THAT(device, Catch::Contains("measured on CPU emulator of sm_90a: a cost estimated on the CPU device"));
+  CHECK_THAT(device,
+             Catch::Contains("measured on CPU emulator of sm_90a: a cost estimated on the CPU device"));
   CHECK(look_up("N=3001", "sm_90a", {"--emulated"}).exit_code == code(ExitCode::no_kernel));  // 3001 % 8
   CHECK(look_up("N=3000", "sm_80", {}).out == "null\n");
   Json newer = Json::parse(read_file(best));
@@ -138,20 +145,22 @@ TEST_CASE("best points are exported, looked up by shape and device, and say what
   CHECK(look_up("N=3000", "sm_90a", {}).exit_code == code(ExitCode::bad_input));
 }
 
-TEST_CASE("a search begins with the points of a file and with what is known of other shapes, unless told not to") {
+TEST_CASE(
+    "a search begins with the points of a file and with what is known of other shapes, unless told not to") {
   Sandbox box;
   const std::string file = box.write("my.cu", vector_add(""));
   REQUIRE(tune(box, file).exit_code == 0);
   REQUIRE(box.run({"best", "export", "--output", (box.folder / "best.json").string()}).exit_code == 0);
   const auto arms = [&](const std::string& shape, const std::vector<std::string>& extra) {
-    std::vector<std::string> arguments{"tune",     file, "--device", "emulator", "--shape",
-                                       shape,      "--seed", "2", "--max-evaluations", "2"};
+    std::vector<std::string> arguments{"tune", file,     "--device", "emulator",          "--shape",
+                                       shape,  "--seed", "2",        "--max-evaluations", "2"};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     const ProgramResult result = box.run(arguments);
     INFO(result.out << result.err);
     REQUIRE(result.exit_code == 0);
-    return box.query("SELECT DISTINCT arm FROM proposals WHERE session_id = (SELECT max(id) FROM sessions) AND "
-                     "arm <> 'held_out' ORDER BY iteration");
+    return box.query(
+        "SELECT DISTINCT arm FROM proposals WHERE session_id = (SELECT max(id) FROM sessions) AND "
+        "arm <> 'held_out' ORDER BY iteration");
   };
   CHECK(arms("N=3000", {"--fresh"}) == "start\r\nportfolio\r\n");  // nothing to transfer to itself
   CHECK(arms("N=5000", {"--best", (box.folder / "best.json").string()}) == "start\r\nbest\r\n");

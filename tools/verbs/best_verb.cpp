@@ -16,7 +16,8 @@ int export_best(const Arguments& arguments) {
   CLI::App app{"Write the best known points of a database to a file.", "alphakernel best export"};
   set_style(app, "Example:\n  alphakernel best export --output best.json\n");
   std::string database, output, problem;
-  app.add_option("--db", database, "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_option("--db", database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--output,-o", output, "file to write")->required();
   app.add_option("--algorithm", problem, "only points of this problem");
   if (!parse(app, arguments)) return 0;
@@ -28,7 +29,8 @@ int export_best(const Arguments& arguments) {
   return 0;
 }
 
-/// The device that a flag names: a product of the catalogue, or an architecture with its nominal product's facts.
+/// The device that a flag names: a product of the catalogue, or an architecture with its nominal product's
+/// facts.
 DeviceFacts device_of(const std::string& product, const Arch& arch) {
   DeviceFacts device = runtime::nominal_device(arch);
   const DeviceEntry* entry = DeviceCatalog::shipped().find(product);
@@ -40,13 +42,13 @@ DeviceFacts device_of(const std::string& product, const Arch& arch) {
 
 Json match_json(const BestMatch& match, const BestQuestion& question, const BestSource& source) {
   const BestPoint& point = *match.point;
-  return {{"exact", match.exact()},      {"note", nearness_text(match, question)},
-          {"template", source.name},     {"source", point.source},
-          {"tunables", point.tunables},  {"time_ns", point.time_ns},
-          {"emulated", point.emulated},  {"confirmed", point.confirmed},
-          {"shape", point.shape},        {"device", point.device},
-          {"arch", point.arch.sm()},     {"samples", point.samples},
-          {"date", point.date},          {"provenance", point.provenance}};
+  return {{"exact", match.exact()},     {"note", nearness_text(match, question)},
+          {"template", source.name},    {"source", point.source},
+          {"tunables", point.tunables}, {"time_ns", point.time_ns},
+          {"emulated", point.emulated}, {"confirmed", point.confirmed},
+          {"shape", point.shape},       {"device", point.device},
+          {"arch", point.arch.sm()},    {"samples", point.samples},
+          {"date", point.date},         {"provenance", point.provenance}};
 }
 
 void print_match(const BestMatch& match, const BestQuestion& question, const BestSource& source) {
@@ -54,7 +56,8 @@ void print_match(const BestMatch& match, const BestQuestion& question, const Bes
   std::string tunables;
   for (const auto& [name, value] : point.tunables) tunables += fmt::format(" {}={}", name, value);
   fmt::print("{}{}\n  {}\n  {}{} there, {} ({} samples, {})\n", source.name, tunables,
-             nearness_text(match, question), point.emulated ? "estimated cost " : "", format_ns(point.time_ns),
+             nearness_text(match, question), point.emulated ? "estimated cost " : "",
+             format_ns(point.time_ns),
              point.confirmed ? "measured again in a fresh process" : "measured in a search", point.samples,
              point.date);
 }
@@ -78,16 +81,18 @@ int look_up(const Arguments& arguments) {
   if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
   const auto problem = problem_flags.instance();
   if (problem->workloads.size() != 1) fail(ExitCode::usage, "say which shape: --shape M=4096,...");
-  const BestQuestion question{.problem = problem,
-                              .shape = problem->workloads.front().axes,
-                              .device = emulated ? runtime::emulated_device_facts(*arch) : device_of(product, *arch),
-                              .arch = *arch};
+  const BestQuestion question{
+      .problem = problem,
+      .shape = problem->workloads.front().axes,
+      .device = emulated ? runtime::emulated_device_facts(*arch) : device_of(product, *arch),
+      .arch = *arch};
   const auto matches = best_matches(best, question, false);
   if (json) {
-    fmt::print("{}\n", matches.empty() ? "null"
-                                       : match_json(matches.front(), question,
-                                                    best.sources.at(matches.front().point->source))
-                                             .dump());
+    fmt::print(
+        "{}\n",
+        matches.empty()
+            ? "null"
+            : match_json(matches.front(), question, best.sources.at(matches.front().point->source)).dump());
   } else if (!matches.empty()) {
     print_match(matches.front(), question, best.sources.at(matches.front().point->source));
   } else {

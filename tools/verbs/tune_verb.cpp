@@ -40,14 +40,13 @@ int run_tune(const Arguments& arguments) {
   if (!path.empty()) kernel = kernel_of_file(path);
   const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (!kernel || file != path)
-    fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
+  if (!kernel || file != path) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
   if (flags.output.empty()) flags.output = default_output(path);
   check_search_flags(flags);
   SearchSetup setup = set_up_search(flags, problem_flags.instance(kernel->params),
                                     fmt::format("alphakernel tune {}", fmt::join(arguments, " ")));
-  setup.run.templates =
-      file_to_tune(std::move(kernel->candidate), *setup.run.problem, setup.run.target.arch, fixed_tunables(flags.fixed));
+  setup.run.templates = file_to_tune(std::move(kernel->candidate), *setup.run.problem, setup.run.target.arch,
+                                     fixed_tunables(flags.fixed));
   setup.run.own_kernel = true;
   setup.run.resume = !fresh;
   setup.show_leaders = true;
