@@ -30,9 +30,9 @@ struct SingleEvaluation {
   [[nodiscard]] bool passed() const;
 };
 
-/// Builds, checks and times it, and commits it to `database` as a session of its own. Blocks. Throws Error as the
-/// evaluator and the store do.
-[[nodiscard]] SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target, const Config& config,
-                                             const std::filesystem::path& database);
+/// Builds, checks and times it, and commits it to `database` as a session of its own. Blocks. Throws Error as
+/// the evaluator and the store do.
+[[nodiscard]] SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target,
+                                             const Config& config, const std::filesystem::path& database);
 
 }  // namespace ak::tools

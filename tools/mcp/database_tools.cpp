@@ -5,6 +5,7 @@
 #include "core/suggest.h"
 #include "db/database.h"
 #include "tools/mcp/json_rpc.h"
+#include "tools/mcp/sql_text.h"
 #include "tools/mcp/tool.h"
 
 namespace ak::mcp {
@@ -44,14 +45,9 @@ Json table_json(const db::Table& table) {
   const bool cut = rows.size() < table.rows.size();
   Json json{{"columns", table.columns}, {"rows", std::move(rows)}, {"complete", !cut && !table.truncated}};
   if (cut) json["note"] = "cut at 30,000 bytes: select fewer columns, or page with LIMIT and OFFSET";
-  if (!cut && table.truncated) json["note"] = "there are more rows: raise limit, or page with LIMIT and OFFSET";
+  if (!cut && table.truncated)
+    json["note"] = "there are more rows: raise limit, or page with LIMIT and OFFSET";
   return json;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
-  return out + "'";
 }
 
 }  // namespace
@@ -66,9 +62,9 @@ ToolAnswer best_variants(const Json& arguments, const ToolContext& context) {
   std::string where = "1";
   if (arguments.contains("problem"))
     where += fmt::format(" AND definition IN (SELECT name FROM definitions WHERE problem = {})",
-                         quoted(arguments["problem"]));
+                         sql_text(arguments["problem"]));
   for (const char* column : {"arch", "device_kind"}) {
-    if (arguments.contains(column)) where += fmt::format(" AND {} = {}", column, quoted(arguments[column]));
+    if (arguments.contains(column)) where += fmt::format(" AND {} = {}", column, sql_text(arguments[column]));
   }
   const std::string sql = fmt::format(
       "WITH each_once AS (SELECT definition, device, device_kind, arch, variant, template, tunables, "

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/suggest.h"
 
@@ -12,15 +13,22 @@ namespace {
 
 constexpr std::size_t kMostFailedChecks = 5, kMostFindings = 8, kMostLineBytes = 200;
 
-Json rounded(double value) { return Json::parse(fmt::format("{:.6g}", value), nullptr, false); }
+/// JSON has no numbers that are not finite.
+Json rounded(double value) {
+  if (!std::isfinite(value)) return fmt::format("{}", value);
+  return Json::parse(fmt::format("{:.6g}", value));
+}
 
-std::string line_of(std::string_view source, int line) {
-  for (int at = 1; at < line; ++at) {
-    const std::size_t newline = source.find('\n');
-    if (newline == std::string_view::npos) return "";
-    source.remove_prefix(newline + 1);
+/// Lines `first` to `last`, as far as there are such.
+std::string lines_of(std::string_view source, int first, int last) {
+  std::string text;
+  for (int line = 1; line <= last && !source.empty(); ++line) {
+    const std::size_t newline = std::min(source.find('\n'), source.size());
+    if (line >= first) text += sanitize(source.substr(0, newline), kMostLineBytes) + "\n";
+    source.remove_prefix(std::min(newline + 1, source.size()));
   }
-  return sanitize(source.substr(0, source.find('\n')), kMostLineBytes);
+  if (!text.empty()) text.pop_back();
+  return text;
 }
 
 Json check_json(const CheckRecord& check) {
@@ -66,26 +74,24 @@ Json kernel_json(const KernelFacts& kernel) {
           {"stack_bytes", kernel.stack_bytes}};
 }
 
-Json device_json(const tools::Target& target) {
-  Json json{{"arch", target.arch.sm()},
-            {"device", target.device ? Json(target.device->name) : Json("none")}};
+Json target_json(const tools::Target& target) {
+  Json json{{"arch", target.arch.sm()}, {"device", target.device ? Json(target.device->name) : Json("none")}};
   if (!target.notice.empty()) json["note"] = target.notice;
   return json;
 }
 
 }  // namespace
 
-Json findings(const Outcome& outcome, std::string_view source) {
+Json findings(std::span<const Diagnostic> diagnostics, std::string_view source, int around) {
   Json list = Json::array();
-  for (const Diagnostic& d : outcome.diagnostics) {
-    if (list.size() == kMostFindings) break;
+  for (const Diagnostic& d : diagnostics.first(std::min(diagnostics.size(), kMostFindings))) {
     Json one{{"severity", d.severity}, {"message", sanitize(d.message, 2'000)}};
     if (d.line > 0) {
       one["line"] = d.line;
-      one["source"] = line_of(source, d.line);
+      one["source"] = lines_of(source, d.line - around, d.line + around);
     }
-    const Json details = Json::parse(d.details, nullptr, false);
-    if (details.is_object()) one["details"] = details;
+    Json details = Json::parse(d.details, nullptr, false);
+    if (details.is_object()) one["details"] = std::move(details);
     list.push_back(std::move(one));
   }
   return list;
@@ -98,8 +104,8 @@ Json brief(const EvaluationResult& result, const tools::Target& target, std::str
             {"stage", to_string(outcome.stage)}};
   if (outcome.gate) json["gate"] = to_string(*outcome.gate);
   if (!outcome.message.empty()) json["message"] = sanitize(outcome.message, 4'000);
-  if (!outcome.diagnostics.empty()) json["findings"] = findings(outcome, source);
-  json["target"] = device_json(target);
+  if (!outcome.diagnostics.empty()) json["findings"] = findings(outcome.diagnostics, source, 0);
+  json["target"] = target_json(target);
   const bool emulated = target.kind == DeviceKind::emulator;
   if (result.score_ns) json[emulated ? "emulated_cost_us" : "score_us"] = rounded(*result.score_ns / 1e3);
   json["checks"] = checks_json(result);

@@ -9,7 +9,9 @@ namespace ak::mcp {
 namespace {
 
 /// "bf16" of "bf16", "4" of 4, "true" of true: as a flag of the command line would say it.
-std::string flag_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string flag_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 std::string shape_text(const Json& shape) {
   std::vector<std::string> parts;
@@ -23,13 +25,15 @@ tools::KernelChoice kernel_of(const Json& arguments, const ToolContext& context)
     fail(ExitCode::usage, "say which kernel: exactly one of source, path and variant");
   if (given("source")) return tools::kernel_of_source("kernel.cu", arguments["source"].get<std::string>());
   if (given("path")) return tools::kernel_of_file(arguments["path"].get<std::string>());
-  return tools::kernel_of_variant(context.database, fmt::format("{}", arguments["variant"].get<std::int64_t>()));
+  return tools::kernel_of_variant(context.database,
+                                  fmt::format("{}", arguments["variant"].get<std::int64_t>()));
 }
 
 }  // namespace
 
 codegen::Problem problem_of(const Json& arguments, const std::string& fallback) {
-  const std::string name = arguments.value("problem", fallback);
+  std::string name = arguments.value("problem", "");
+  if (name.empty()) name = fallback;
   if (name.empty()) fail(ExitCode::usage, "say which problem: list_problems names them");
   const bool folder = name.find('/') != std::string::npos || std::filesystem::exists(name + "/problem.json");
   return codegen::load_problem(folder ? std::filesystem::path(name) : codegen::find_problem(name));
@@ -43,7 +47,8 @@ std::shared_ptr<const ProblemInstance> instance_of(const codegen::Problem& probl
     for (const auto& [name, value] : arguments["params"].items()) given[name] = flag_text(value);
   }
   auto instance = codegen::instantiate(problem, codegen::choose_params(problem, given));
-  return arguments.contains("shape") ? codegen::with_shape(*instance, shape_text(arguments["shape"])) : instance;
+  return arguments.contains("shape") ? codegen::with_shape(*instance, shape_text(arguments["shape"]))
+                                     : instance;
 }
 
 KernelTask kernel_task(const Json& arguments, const ToolContext& context) {

@@ -17,7 +17,8 @@ namespace ak::mcp {
 
 /// It under `params` and `shape`, above `defaults`. Throws Error as the catalogue does.
 [[nodiscard]] std::shared_ptr<const ProblemInstance> instance_of(const codegen::Problem& problem,
-                                                                 const Json& arguments, const Params& defaults);
+                                                                 const Json& arguments,
+                                                                 const Params& defaults);
 
 /// A kernel and what it is to be tried on.
 struct KernelTask {

@@ -84,9 +84,8 @@ void Server::act(Action action) {
 
 void Server::call(ToolCall call) {
   if (call.tool->lane == Lane::server) return call_server_tool(call);
-  const double patience_s = call.tool->lane == Lane::job
-                                ? call.arguments.value("wait_s", kPatienceOfCall_s)
-                                : std::numeric_limits<double>::infinity();
+  const double patience_s = call.tool->lane == Lane::job ? call.arguments.value("wait_s", kPatienceOfCall_s)
+                                                         : std::numeric_limits<double>::infinity();
   auto job = jobs_.submit(*call.tool, call.arguments);
   if (!job)
     return send(result_message(

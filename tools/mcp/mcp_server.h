@@ -11,8 +11,8 @@
 
 namespace ak::mcp {
 
-/// Serves one client over two descriptors until the first one ends. One thread: tools are at work in processes
-/// of their own, so it reads on whatever they do, and all of them end with it.
+/// Serves one client over two descriptors until the first one ends. One thread: tools are at work in
+/// processes of their own, so it reads on whatever they do, and all of them end with it.
 class Server {
  public:
   /// @param command starts a tool, see ToolJobs

@@ -37,8 +37,8 @@ Json workload_json(const Workload& workload) {
 }
 
 const CandidateFile* shortest(const ProblemInstance& problem) {
-  const auto found =
-      std::ranges::min_element(problem.templates, {}, [](const CandidateFile& file) { return file.source.size(); });
+  const auto found = std::ranges::min_element(problem.templates, {},
+                                              [](const CandidateFile& file) { return file.source.size(); });
   return found == problem.templates.end() ? nullptr : &*found;
 }
 
@@ -105,7 +105,8 @@ ToolAnswer show_problem(const Json& arguments, const ToolContext&) {
   for (const ParamSpec& param : problem.params) json["parameters"].push_back(param_json(param));
   json.update(instance_json(*instance_of(problem, arguments, {})));
   json["how_to_time"] =
-      "evaluate with this problem and params; checks run on every shape, times are of the shapes marked timed";
+      "evaluate with this problem and params; checks run on every shape, times are of the shapes marked "
+      "timed";
   if (arguments.value("contract", true)) json["contract"] = candidate_contract().front().text;
   return {.content = std::move(json)};
 }

@@ -74,7 +74,8 @@ std::string unknown_argument(const Tool& tool, const std::string& name) {
   std::vector<std::string> known;
   for (const Parameter& parameter : tool.parameters) known.emplace_back(parameter.name);
   return fmt::format("{} has no argument '{}'{}; it takes {}", tool.name, sanitize(name, 80),
-                     did_you_mean(name, known), known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+                     did_you_mean(name, known),
+                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
 }  // namespace

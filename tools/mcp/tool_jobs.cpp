@@ -116,7 +116,8 @@ void ToolJobs::advance() {
 
 void ToolJobs::start_waiting() {
   for (const auto& job : jobs_) {
-    if (job->state == JobState::queued && running(job->tool->lane) < most_at_once(job->tool->lane)) start(*job);
+    if (job->state == JobState::queued && running(job->tool->lane) < most_at_once(job->tool->lane))
+      start(*job);
   }
 }
 
@@ -141,9 +142,8 @@ void ToolJobs::forget() {
 }
 
 int ToolJobs::running(Lane lane) const {
-  return static_cast<int>(std::ranges::count_if(jobs_, [&](const auto& job) {
-    return job->state == JobState::running && job->tool->lane == lane;
-  }));
+  return static_cast<int>(std::ranges::count_if(
+      jobs_, [&](const auto& job) { return job->state == JobState::running && job->tool->lane == lane; }));
 }
 
 }  // namespace ak::mcp

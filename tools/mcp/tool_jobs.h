@@ -64,7 +64,7 @@ class ToolJobs {
 
   const std::vector<std::string> command_;
   std::vector<std::shared_ptr<ToolJob>> jobs_;  ///< oldest first
-  int kept_ = 0;  ///< how many ever were
+  int kept_ = 0;                                ///< how many ever were
 };
 
 }  // namespace ak::mcp

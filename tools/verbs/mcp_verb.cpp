@@ -23,12 +23,14 @@ std::vector<std::string> tool_command(const std::string& database) {
 
 int run_mcp(const Arguments& arguments) {
   CLI::App app{
-      "Serve coding agents over the Model Context Protocol on standard input and output, until the input ends.",
+      "Serve coding agents over the Model Context Protocol on standard input and output, until the input "
+      "ends.",
       "alphakernel mcp"};
   set_style(app, "How to tell your agent of it: docs/mcp.md\n");
   std::string database, tool;
   app.add_option("--db", database, "performance database");
-  app.add_option("--tool", tool, "run one tool on arguments from standard input; how the server calls itself");
+  app.add_option("--tool", tool,
+                 "run one tool on arguments from standard input; how the server calls itself");
   if (!parse(app, arguments)) return 0;
   if (!tool.empty()) {
     const Config config = load_config();
