@@ -2,6 +2,7 @@
 #include "agent/loop.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -26,6 +27,9 @@ using std::chrono::steady_clock;
 constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that ends later is given up
 constexpr int kMaxFailuresInARow =
     5;  // so many candidates do not meet a passing fault of the machine; chosen
+
+constexpr double kSearchShare = 0.5;  // of the evaluations, while a source still writes candidates; chosen
+constexpr double kPromising = 2;      // slower than so many times the best: its tunables are not searched
 
 constexpr auto kComparisonTime = std::chrono::seconds(30);  // for a handful of pairs at the end; chosen
 
@@ -56,16 +60,25 @@ class Run {
 
   [[nodiscard]] bool should_stop();
   void note_interrupt();
+  [[nodiscard]] bool source_works() const { return options_.source && options_.source->working(); }
   void fill();
+  void submit_next();
+  [[nodiscard]] std::int64_t search_limit() const;
   void submit(ForetoldProposal item);
+  [[nodiscard]] bool take_offers();
+  void refuse(Offer offer);
+  void tell_source(const Completed& completed, const Flight& flight, RowId variant);
+  [[nodiscard]] const Origin* origin_of(const Flight& flight) const;
   void prune(ForetoldProposal item, std::string why);
   [[nodiscard]] EvaluationRequest request_for(const Proposal& proposal) const;
+  [[nodiscard]] EvaluationRequest request_for(Candidate candidate) const;
   [[nodiscard]] steady_clock::time_point wait_deadline() const;
   [[nodiscard]] std::optional<Flight> take_flight(Ticket ticket);
   void absorb(Completed& completed, const Flight& flight);
   [[nodiscard]] std::string arm_of(const Proposal& proposal) const;
   StoredEvaluation commit(const Completed& completed, int iteration, std::string arm,
-                          const DeviceFacts* device = nullptr, const ForetoldProposal* item = nullptr);
+                          const DeviceFacts* device = nullptr, const ForetoldProposal* item = nullptr,
+                          const Origin* origin = nullptr);
   void learn(const Completed& completed, const Flight& flight, RowId evaluation);
   void tell(const Proposal& proposal, std::optional<double> time_ns, RowId evaluation);
   [[nodiscard]] double session_ms(steady_clock::time_point time) const;
@@ -89,7 +102,9 @@ class Run {
   Spent spent_;
   LoopResult result_;
   std::unordered_map<Ticket, Flight> in_flight_;
-  std::optional<Ticket> comparison_;  ///< of a challenger with the champion, in flight
+  std::optional<Ticket> comparison_;                 ///< of a challenger with the champion, in flight
+  std::unordered_map<std::size_t, Origin> origins_;  ///< of templates that the source wrote, by index
+  std::int64_t searched_ = 0;                        ///< evaluations that a strategy proposed
   int iterations_ = 0;
   int failures_in_a_row_ = 0;
   steady_clock::time_point start_;
@@ -111,6 +126,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
   result_.session =
       store_.begin_session(options_.session, *options_.problem, capabilities_.device, options_.arch);
   if (options_.session.resumed && depth_ == Depth::time) remember();
+  if (options_.source) options_.source->begin(result_.session, store_);
 }
 
 void Run::remember() {
@@ -124,8 +140,13 @@ void Run::search() {
   while (!should_stop()) {
     fill();
     start_comparison();
-    if (in_flight_.empty()) {
-      result_.stop_reason = "space exhausted";
+    if (in_flight_.empty() && !comparison_ && source_works()) {
+      options_.source->wait(kPollInterval);
+      continue;
+    }
+    if (in_flight_.empty() && !source_works()) {
+      const std::string reason = options_.source ? options_.source->end_reason() : "";
+      result_.stop_reason = reason.empty() ? "space exhausted" : reason;
       return;
     }
     auto completed = evaluator_.wait_any(wait_deadline());
@@ -140,6 +161,10 @@ void Run::search() {
 bool Run::should_stop() {
   stop_clock();
   spent_.best_ns = champion_.score_ns();
+  if (options_.source) {
+    spent_.tokens = options_.source->tokens();
+    spent_.cost_usd = options_.source->cost_usd();
+  }
   note_interrupt();
   const auto reached = budget_reached(options_.budgets, spent_);
   if (reached && !result_.interrupted) result_.stop_reason = *reached;
@@ -153,6 +178,49 @@ void Run::note_interrupt() {
 }
 
 void Run::fill() {
+  do {
+    proposals_.allow_search(!source_works() || searched_ < search_limit());
+    submit_next();
+  } while (take_offers());
+}
+
+/// A source that still writes is left a share of a limited number of evaluations.
+std::int64_t Run::search_limit() const {
+  const auto most = options_.budgets.max_evaluations.value_or(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(kSearchShare * static_cast<double>(most));
+}
+
+/// True when one was accepted, which is then the next start.
+bool Run::take_offers() {
+  if (!source_works()) return false;
+  auto offer = options_.source->poll(!in_flight_.empty());
+  if (!offer) return false;
+  if (offer->complaint.empty()) {
+    const auto broken = proposals_.add(offer->candidate);
+    if (broken.empty()) {
+      origins_[proposals_.size() - 1] = std::move(offer->origin);
+      return true;
+    }
+    offer->complaint = fmt::format("here its own point breaks its constraint {}", fmt::join(broken, " and "));
+  }
+  refuse(std::move(*offer));
+  return false;
+}
+
+/// Kept with its reason, but no evaluation: it counts towards no budget but that of its answer.
+void Run::refuse(Offer offer) {
+  Completed never;
+  never.request = request_for(std::move(offer.candidate));
+  never.result.outcome.status = Status::invalid_candidate;
+  never.result.outcome.stage = StageId::pre_check;
+  never.result.outcome.message = std::move(offer.complaint);
+  const StoredEvaluation stored =
+      commit(never, iterations_++, offer.origin.arm, nullptr, nullptr, &offer.origin);
+  ++result_.progress.refused;
+  options_.source->tell(never, stored.variant);
+}
+
+void Run::submit_next() {
   const int useful = std::clamp(capabilities_.useful_in_flight, 1, options_.max_in_flight);
   const std::int64_t slots = std::min<std::int64_t>(useful, room_in_flight(options_.budgets, spent_));
   while (std::ssize(in_flight_) < slots) {
@@ -166,19 +234,25 @@ void Run::fill() {
 }
 
 EvaluationRequest Run::request_for(const Proposal& proposal) const {
+  Candidate candidate = proposals_.candidate(proposal.template_index);
+  candidate.tunables = proposal.point;
+  return request_for(std::move(candidate));
+}
+
+EvaluationRequest Run::request_for(Candidate candidate) const {
   EvaluationRequest request;
   request.problem = options_.problem;
-  request.candidate = options_.templates[proposal.template_index];
+  request.candidate = std::move(candidate);
   request.arch = options_.arch;
   request.depth = depth_;
   request.seed = input_seed_;
   request.incumbent_ns = champion_.score_ns();
-  request.candidate.tunables = proposal.point;
   return request;
 }
 
 void Run::submit(ForetoldProposal item) {
   const Ticket ticket = evaluator_.submit(request_for(item.proposal));
+  if (!item.proposal.is_start && !item.proposal.is_retry) ++searched_;
   in_flight_.emplace(ticket, Flight{std::move(item), iterations_++});
 }
 
@@ -207,11 +281,15 @@ std::optional<Run::Flight> Run::take_flight(Ticket ticket) {
 
 /// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
 void Run::absorb(Completed& completed, const Flight& flight) {
+  const Origin* origin = origin_of(flight);
+  const bool is_start = flight.item.proposal.is_start;
   const StoredEvaluation stored =
-      commit(completed, flight.iteration, arm_of(flight.item.proposal), nullptr, &flight.item);
+      commit(completed, flight.iteration, is_start && origin ? origin->arm : arm_of(flight.item.proposal),
+             nullptr, &flight.item, origin);
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight, stored.evaluation);
+  if (options_.source) tell_source(completed, flight, stored.variant);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
@@ -223,7 +301,7 @@ std::string Run::arm_of(const Proposal& proposal) const {
 }
 
 StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm,
-                             const DeviceFacts* device, const ForetoldProposal* item) {
+                             const DeviceFacts* device, const ForetoldProposal* item, const Origin* origin) {
   AskRecord asked;
   if (item)
     asked = {.member = item->proposal.member,
@@ -231,14 +309,36 @@ StoredEvaluation Run::commit(const Completed& completed, int iteration, std::str
              .ask_ns = item->proposal.ask_time.count()};
   return store_.commit({.session = result_.session,
                         .iteration = iteration,
-                        .proposer = options_.session.proposer,
+                        .proposer = origin            ? origin->proposer
+                                    : options_.source ? "search"
+                                                      : options_.session.proposer,
                         .arm = std::move(arm),
-                        .parents = {},
+                        .parents = origin ? origin->parents : std::vector<RowId>{},
                         .request = &completed.request,
                         .result = &completed.result,
                         .foretold = item && item->foretold ? &*item->foretold : nullptr,
                         .device = device,
-                        .asked = item ? &asked : nullptr});
+                        .asked = item ? &asked : nullptr,
+                        .llm_call = origin ? origin->llm_call : std::nullopt});
+}
+
+/// Of what the source wrote; of a point that a strategy chose in it, the variant that the source wrote.
+const Origin* Run::origin_of(const Flight& flight) const {
+  const auto found = origins_.find(flight.item.proposal.template_index);
+  return found == origins_.end() ? nullptr : &found->second;
+}
+
+void Run::tell_source(const Completed& completed, const Flight& flight, RowId variant) {
+  const Proposal& proposal = flight.item.proposal;
+  if (inconclusive(completed.result) && !proposal.is_retry) return;  // it is tried once more
+  options_.source->tell(completed, variant);
+  const auto origin = origins_.find(proposal.template_index);
+  if (origin == origins_.end() || !proposal.is_start) return;
+  origin->second = {.proposer = "search", .arm = "", .parents = {variant}};
+  const auto score = completed.result.score_ns;
+  const double best_ns = champion_.score_ns().value_or(std::numeric_limits<double>::infinity());
+  if (options_.search_tunables && passed(completed.result, depth_) && score && *score <= kPromising * best_ns)
+    proposals_.search(proposal.template_index, score);
 }
 
 double Run::session_ms(steady_clock::time_point time) const {
@@ -272,6 +372,8 @@ void Run::report(const Completed& completed, bool new_best) {
   progress.duplicates += completed.result.outcome.status == Status::duplicate;
   progress.in_flight = static_cast<int>(in_flight_.size());
   progress.best_ns = champion_.score_ns();
+  progress.tokens = spent_.tokens;
+  progress.cost_usd = spent_.cost_usd;
   progress.elapsed_s = std::chrono::duration<double>(spent_.wall).count();
   if (good && depth_ != Depth::build && !progress.first_verified_s)
     progress.first_verified_s = progress.elapsed_s;
@@ -344,6 +446,7 @@ void Run::settle_challenges() {
 
 /// Cancels what is in flight and keeps what ended all the same.
 void Run::drain() {
+  if (options_.source) options_.source->stop();
   for (const auto& [ticket, flight] : in_flight_) evaluator_.cancel(ticket);
   const auto deadline = clock_.now() + kDrainTime;
   while (!in_flight_.empty()) {
@@ -367,6 +470,10 @@ void Run::confirm() {
 
 LoopResult Run::finish() {
   result_.progress.in_flight = 0;
+  if (options_.source) {
+    result_.progress.tokens = options_.source->tokens();
+    result_.progress.cost_usd = options_.source->cost_usd();
+  }
   result_.progress.elapsed_s = std::chrono::duration<double>(spent_.wall).count();
   result_.progress.best_ns = champion_.score_ns();
   if (champion_.best()) result_.best = *champion_.best();

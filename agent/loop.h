@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/candidate_source.h"
 #include "core/clock.h"
 #include "core/evaluation.h"
 #include "core/interfaces.h"
@@ -32,7 +33,10 @@ struct Progress {
   int pruned = 0;      ///< foretold to be too slow, and not evaluated
   int duplicates = 0;  ///< of those evaluated: the same program as another, whose results they share
   int reused = 0;      ///< known from earlier sessions, and not evaluated
+  int refused = 0;     ///< answers of a model that were no candidate
   std::int64_t space_points = 0;
+  std::int64_t tokens = 0;  ///< that models used
+  double cost_usd = 0;
   std::optional<double> best_ns, first_verified_s;
   double elapsed_s = 0;
   const Completed* last = nullptr;  ///< valid for the call
@@ -65,6 +69,10 @@ struct LoopOptions {
     std::function<std::unique_ptr<Evaluator>()> make;
   };
   std::vector<Examiner> examiners;
+  /// Writes further candidates while the search goes on; null: none. Not owned.
+  CandidateSource* source = nullptr;
+  /// Search the tunables of the templates and of what the source writes; false: only their own points.
+  bool search_tunables = true;
   /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
   const Predictor* predictor = nullptr;
   /// What to see of the leader of a GPU when it has been measured again; none: it is not profiled.

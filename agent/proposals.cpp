@@ -30,27 +30,21 @@ std::vector<std::string> contradiction(LaunchPlan plan, const Environment& envir
 }  // namespace
 
 Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
-    : clock_(clock) {
-  const StrategyEntry* entry = find_strategy(options.strategy);
-  if (entry == nullptr) fail(ExitCode::usage, "unknown strategy '{}'", options.strategy);
-  environment_ = options.problem->environment({});
+    : clock_(clock),
+      strategy_(find_strategy(options.strategy)),
+      seed_(options.seed),
+      environment_(options.problem->environment({})) {
+  if (strategy_ == nullptr) fail(ExitCode::usage, "unknown strategy '{}'", options.strategy);
   environment_.merge(device_environment(device, options.arch));
   std::vector<std::string> reasons;
-  for (std::size_t i = 0; i < options.templates.size(); ++i) {
-    const Candidate& candidate = options.templates[i];
-    const auto broken = broken_constraints(candidate.plan, environment_, candidate.tunables);
-    SearchSpace space{candidate.plan.tunables, enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
-    if (!broken.empty() && space.points.empty())
+  for (const Candidate& candidate : options.templates) {
+    const bool start_allowed = append(candidate).empty();
+    if (!start_allowed && enumerate_tunables(candidate.plan, environment_, 1).empty())
       reasons.push_back(fmt::format("{} needs {}", candidate.name,
                                     fmt::join(contradiction(candidate.plan, environment_), " and ")));
-    const bool start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
-    space_points_ += std::ssize(space.points) + (broken.empty() && !start_in_space ? 1 : 0);
-    searches_.push_back({&candidate, entry->make(std::move(space), derive_seed(options.seed, i + 1)),
-                         broken.empty(), start_in_space});
-    if (broken.empty()) searches_.back().given.insert(candidate.tunables);
-    active_.push_back(i);
+    if (options.search_tunables) open(searches_.size() - 1);
   }
-  if (space_points_ == 0) {
+  if (space_points_ == 0 && options.source == nullptr) {
     fail(ExitCode::no_kernel, "no kernel template of {} is for {} with these parameters: {}",
          options.problem->problem, options.arch.sm(), fmt::join(reasons, "; "));
   }
@@ -59,7 +53,7 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
 
 /// Every tunable has one of its values, and no constraint that is known yet rules it out.
 bool Proposals::has_point(std::size_t template_index, const TunableValues& point) const {
-  const LaunchPlan& plan = searches_[template_index].candidate->plan;
+  const LaunchPlan& plan = searches_[template_index].candidate.plan;
   const bool values = std::ranges::all_of(plan.tunables, [&](const Tunable& tunable) {
     const auto value = point.find(tunable.name);
     return value != point.end() && std::ranges::find(tunable.values, value->second) != tunable.values.end();
@@ -91,6 +85,7 @@ int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates)
                      .point = fastest[i].second.point,
                      .arm = "known"});
   for (std::size_t i = 0; i < known_of_templates.size(); ++i) {
+    if (searches_[i].strategy == nullptr) continue;
     for (const KnownPoint& known : known_of_templates[i]) {
       if (!has_point(i, known.tunables) || !searches_[i].given.insert(known.tunables).second) continue;
       searches_[i].strategy->tell(known.tunables, known.score_ns);
@@ -98,6 +93,42 @@ int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates)
     }
   }
   return told;
+}
+
+/// Returns the constraints that its own point breaks.
+std::vector<std::string> Proposals::append(Candidate candidate) {
+  auto broken = broken_constraints(candidate.plan, environment_, candidate.tunables);
+  searches_.push_back({.candidate = std::move(candidate), .strategy = {}, .start_allowed = broken.empty()});
+  if (broken.empty()) {
+    ++space_points_;
+    searches_.back().given.insert(searches_.back().candidate.tunables);
+  }
+  return broken;
+}
+
+std::vector<std::string> Proposals::add(Candidate candidate) {
+  auto broken = append(std::move(candidate));
+  if (!broken.empty()) searches_.pop_back();
+  return broken;
+}
+
+void Proposals::search(std::size_t index, std::optional<double> start_ns) {
+  const auto same_source = [&](const TemplateSearch& other) {
+    return other.strategy != nullptr && other.candidate.source == searches_[index].candidate.source;
+  };
+  if (std::ranges::any_of(searches_, same_source)) return;
+  open(index);
+  tell({.template_index = index, .point = searches_[index].candidate.tunables, .is_start = true}, start_ns);
+}
+
+void Proposals::open(std::size_t index) {
+  TemplateSearch& added = searches_[index];
+  const Candidate& candidate = added.candidate;
+  SearchSpace space{candidate.plan.tunables, enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
+  added.start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
+  space_points_ += std::ssize(space.points) - (added.start_allowed && added.start_in_space ? 1 : 0);
+  added.strategy = strategy_->make(std::move(space), derive_seed(seed_, index + 1));
+  active_.push_back(index);
 }
 
 std::optional<Proposal> Proposals::next() {
@@ -119,14 +150,14 @@ std::optional<Proposal> Proposals::first_or_next() {
   while (starts_given_ < searches_.size()) {
     const std::size_t index = starts_given_++;
     if (!searches_[index].start_allowed) continue;
-    return Proposal{.template_index = index, .point = searches_[index].candidate->tunables, .is_start = true};
+    return Proposal{.template_index = index, .point = searches_[index].candidate.tunables, .is_start = true};
   }
   if (!first_points_.empty()) {
     Proposal proposal = std::move(first_points_.front());
     first_points_.pop_front();
     return proposal;
   }
-  while (!active_.empty()) {
+  while (search_allowed_ && !active_.empty()) {
     turn_ %= active_.size();
     const std::size_t index = active_[turn_];
     if (auto point = ask(searches_[index])) {
@@ -153,7 +184,8 @@ void Proposals::retry(Proposal proposal) {
 
 void Proposals::tell(const Proposal& proposal, std::optional<double> time_ns) {
   TemplateSearch& search = searches_[proposal.template_index];
-  if (proposal.is_start && !search.start_in_space) return;  // a strategy knows only the points of its space
+  // A strategy knows only the points of its space.
+  if (search.strategy == nullptr || (proposal.is_start && !search.start_in_space)) return;
   search.strategy->tell(proposal.point, time_ns);
 }
 

@@ -44,6 +44,18 @@ class Proposals {
   int remember(std::vector<std::vector<KnownPoint>> known_of_templates);
 
   [[nodiscard]] std::optional<Proposal> next();
+  /// The template with that index; valid until the next add().
+  [[nodiscard]] const Candidate& candidate(std::size_t index) const { return searches_[index].candidate; }
+
+  [[nodiscard]] std::size_t size() const { return searches_.size(); }
+  /// A further, last template, of which only its own point is proposed until search() is called. Returns the
+  /// constraints that this point breaks; it is not added when there are some.
+  [[nodiscard]] std::vector<std::string> add(Candidate candidate);
+  /// Searches the tunables of an added template from now on, unless its source is searched already.
+  /// @param start_ns of its own point, which was evaluated
+  void search(std::size_t index, std::optional<double> start_ns);
+  /// Whether strategies are asked; starts and retries are given in any case.
+  void allow_search(bool allowed) { search_allowed_ = allowed; }
   void retry(Proposal proposal);
   /// Passes the answer on to the template's strategy.
   void tell(const Proposal& proposal, std::optional<double> time_ns);
@@ -52,7 +64,7 @@ class Proposals {
 
  private:
   struct TemplateSearch {
-    const Candidate* candidate;
+    Candidate candidate;
     std::unique_ptr<SearchStrategy> strategy;
     bool start_allowed = false, start_in_space = false;
     std::set<TunableValues> given = {};  ///< what it need not propose
@@ -62,10 +74,14 @@ class Proposals {
 
   void add_first_point(const FirstPoint& first);
   [[nodiscard]] bool has_point(std::size_t template_index, const TunableValues& point) const;
+  [[nodiscard]] std::vector<std::string> append(Candidate candidate);
+  void open(std::size_t index);
 
   const Clock& clock_;
+  const StrategyEntry* strategy_;
+  std::uint64_t seed_;
   Environment environment_;
-
+  bool search_allowed_ = true;
   std::vector<TemplateSearch> searches_;
   std::vector<std::size_t> active_;  ///< indices of templates whose strategy may have more
   std::size_t turn_ = 0;             ///< index into active_

@@ -27,7 +27,7 @@ void Pruning::look_ahead() {
     if (!proposal) return;
     ForetoldProposal item{.proposal = std::move(*proposal), .foretold = {}};
     if (options_.predictor) {
-      Candidate candidate = options_.templates[item.proposal.template_index];
+      Candidate candidate = proposals_.candidate(item.proposal.template_index);
       candidate.tunables = item.proposal.point;
       item.foretold = options_.predictor->predict(*options_.problem, candidate);
     }

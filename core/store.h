@@ -9,6 +9,7 @@
 
 #include "core/audit.h"
 #include "core/evaluation.h"
+#include "core/llm.h"
 #include "core/prediction.h"
 
 namespace ak {
@@ -56,6 +57,16 @@ struct EvaluationRecord {
   const PredictedScore* foretold = nullptr;  ///< not owned; null: nothing was foretold
   const DeviceFacts* device = nullptr;       ///< where it ran, if not on the session's device; not owned
   const AskRecord* asked = nullptr;          ///< not owned; null: no search asked for it
+  std::optional<RowId> llm_call = {};        ///< the answer that proposed it
+};
+
+/// A request to a language model that is about to be sent.
+struct LlmCallRecord {
+  RowId session = 0;
+  std::string model;           ///< "anthropic:claude-opus-5-5"
+  std::string arm;             ///< which prompt
+  std::string prompt_version;  ///< of the prompts' texts
+  Json request;                ///< keys redacted
 };
 
 struct StoredEvaluation {
@@ -75,6 +86,10 @@ class VariantStore {
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
   /// The strategy was told of a committed evaluation. Stored with the next commit or the session's end.
   virtual void note_told(RowId evaluation, const TellRecord& told) = 0;
+  /// Before a request is sent: what it may have cost is then never forgotten.
+  virtual RowId begin_llm_call(const LlmCallRecord& record) = 0;
+  /// Before the answer is read.
+  virtual void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) = 0;
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
   virtual void end_session(RowId session, std::string_view status, std::string_view reason,
                            std::optional<RowId> best_variant) = 0;

@@ -346,7 +346,7 @@ RowId SqliteStore::proposal_row(const EvaluationRecord& record, RowId variant) {
   connection_
       .prepare(
           "INSERT INTO proposals (uid, session_id, variant_id, iteration, proposer, arm, member, asked_ms, "
-          "ask_ns) VALUES (?,?,?,?,?,?,?,?,?)")
+          "ask_ns, llm_call_id) VALUES (?,?,?,?,?,?,?,?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, variant)
@@ -356,6 +356,7 @@ RowId SqliteStore::proposal_row(const EvaluationRecord& record, RowId variant) {
       .bind(7, asked && !asked->member.empty() ? std::optional(asked->member) : std::nullopt)
       .bind(8, asked ? std::optional(asked->asked_ms) : std::nullopt)
       .bind(9, asked ? std::optional(asked->ask_ns) : std::nullopt)
+      .bind(10, record.llm_call)
       .run();
   const RowId id = connection_.last_row_id();
   for (const RowId parent : record.parents) {
@@ -665,6 +666,52 @@ void SqliteStore::store_told() {
         .bind(3, evaluation)
         .run();
   }
+}
+
+RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
+  Transaction transaction(connection_);
+  const Uid uid = random_uid();
+  connection_
+      .prepare(
+          "INSERT INTO llm_calls (uid, session_id, model, arm, prompt_version, request, status, started_at) "
+          "VALUES (?,?,?,?,?,?,'sent',?)")
+      .bind(1, Blob(uid))
+      .bind(2, record.session)
+      .bind(3, record.model)
+      .bind(4, record.arm)
+      .bind(5, record.prompt_version)
+      .bind(6, dump(record.request))
+      .bind(7, utc_now())
+      .run();
+  const RowId id = connection_.last_row_id();
+  transaction.commit();
+  return id;
+}
+
+void SqliteStore::end_llm_call(RowId call, const LlmReply& reply, double latency_ms) {
+  Transaction transaction(connection_);
+  connection_
+      .prepare(
+          "UPDATE llm_calls SET answer = ?, raw = ?, status = ?, message = ?, stop = ?, input_tokens = ?, "
+          "cached_tokens = ?, output_tokens = ?, tokens_reported = ?, cost_usd = ?, attempts = ?, "
+          "provider_request = ?, latency_ms = ?, ended_at = ? WHERE id = ?")
+      .bind(1, reply.text)
+      .bind(2, reply.raw)
+      .bind(3, reply.failure ? info(reply.failure->fault).name : std::string_view("ok"))
+      .bind(4, reply.failure ? reply.failure->message : reply.note)
+      .bind(5, reply.failure ? std::nullopt : std::optional(ak::to_string(reply.stop)))
+      .bind(6, reply.usage.input_tokens)
+      .bind(7, reply.usage.cached_tokens)
+      .bind(8, reply.usage.output_tokens)
+      .bind(9, reply.usage.reported)
+      .bind(10, reply.cost_usd)
+      .bind(11, reply.attempts)
+      .bind(12, reply.request_id)
+      .bind(13, latency_ms)
+      .bind(14, utc_now())
+      .bind(15, call)
+      .run();
+  transaction.commit();
 }
 
 void SqliteStore::end_session(RowId session, std::string_view status, std::string_view reason,

@@ -23,6 +23,8 @@ class SqliteStore final : public VariantStore, public AuditStore {
   [[nodiscard]] std::vector<KnownPoint> known_points(RowId session, const std::string& source_hash) override;
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord& told) override;
+  RowId begin_llm_call(const LlmCallRecord& record) override;
+  void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void end_session(RowId session, std::string_view status, std::string_view reason,
                    std::optional<RowId> best_variant) override;
   void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;

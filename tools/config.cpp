@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/json.h"
+#include "core/json_reader.h"
 #include "core/suggest.h"
 #include "db/database.h"
 
@@ -28,6 +28,48 @@ bool is_flag(const Json& value) { return value.is_boolean(); }
 bool is_count(const Json& value) { return value.is_number_integer() && value.get<std::int64_t>() >= 0; }
 bool is_amount(const Json& value) { return value.is_number() && value.get<double>() > 0; }
 
+bool is_object(const Json& value) { return value.is_object(); }
+
+std::vector<std::string> texts(const JsonReader& at) {
+  std::vector<std::string> list;
+  for (const JsonReader& item : at.items()) list.push_back(item.text());
+  return list;
+}
+
+void set_key_files(Config& config, const Json& value) {
+  for (const auto& [provider, file] : JsonReader(value, "key_files").members())
+    config.llm.key_files[provider] = file.text();
+}
+
+void set_commands(Config& config, const Json& value) {
+  for (const auto& [name, at] : JsonReader(value, "llm_commands").members()) {
+    at.only({"argv", "environment", "timeout_s"});
+    agent::LlmCommand command{.argv = texts(at.member("argv"))};
+    if (command.argv.empty()) at.member("argv").fail("a program and its arguments");
+    if (const auto variables = at.find("environment")) command.environment = texts(*variables);
+    if (const auto timeout = at.find("timeout_s")) command.timeout = std::chrono::seconds(timeout->integer());
+    config.llm.commands[name] = std::move(command);
+  }
+}
+
+void set_providers(Config& config, const Json& value) {
+  for (const auto& [name, at] : JsonReader(value, "llm_providers").members()) {
+    at.only({"api", "url", "key_variable", "key_header"});
+    agent::Provider provider{.name = name, .url = at.member("url").text(), .compatible = true};
+    for (const agent::Dialect* dialect : agent::dialects()) {
+      if (dialect->name == at.member("api").text()) provider.dialect = dialect;
+    }
+    if (provider.dialect == nullptr)
+      at.member("api").fail("anthropic-messages, openai-chat or openai-responses");
+    if (const auto variable = at.find("key_variable")) provider.key_variable = variable->text();
+    provider.key_needed = !provider.key_variable.empty();
+    if (const auto header = at.find("key_header")) provider.key_header = header->text();
+    if (provider.key_header != "authorization" && provider.key_header != "x-api-key")
+      at.member("key_header").fail("authorization or x-api-key");
+    config.llm.providers.push_back(std::move(provider));
+  }
+}
+
 const std::map<std::string, Key>& keys() {
   static const std::map<std::string, Key> table{
       {"database", {"a path", is_text, [](Config& c, const Json& v) { c.database = v; }}},
@@ -37,6 +79,13 @@ const std::map<std::string, Key>& keys() {
       {"device",
        {"auto, cuda, cuda:N, emulator or none", is_text, [](Config& c, const Json& v) { c.device = v; }}},
       {"model", {"provider:model", is_text, [](Config& c, const Json& v) { c.model = v; }}},
+      {"key_files", {"an object of files", is_object, set_key_files}},
+      {"llm_commands", {"an object of commands", is_object, set_commands}},
+      {"llm_providers", {"an object of providers", is_object, set_providers}},
+      {"llm_effort", {"low, medium, high, ...", is_text, [](Config& c, const Json& v) { c.llm_effort = v; }}},
+      {"llm_answer_tokens",
+       {"a number of tokens", is_count,
+        [](Config& c, const Json& v) { c.llm_answer_tokens = v.get<int>(); }}},
       {"workers", {"a number of compile workers", is_count, [](Config& c, const Json& v) { c.workers = v; }}},
       {"predict", {"true or false", is_flag, [](Config& c, const Json& v) { c.predict = v; }}},
       {"max_evaluations",
@@ -74,6 +123,7 @@ std::filesystem::path config_path() {
 Config load_config() {
   Config config;
   const std::filesystem::path path = config_path();
+  if (!path.empty()) config.llm.models_file = path.parent_path() / "models.json";
   if (path.empty() || !std::filesystem::exists(path)) return config;
   Json json;
   try {
@@ -92,7 +142,11 @@ Config load_config() {
       fail(ExitCode::bad_input, "{}: '{}' is {}, expected {}", path.string(), name, value.dump(),
            key->second.expected);
     }
-    key->second.set(config, value);
+    try {
+      key->second.set(config, value);
+    } catch (const JsonComplaint& complaint) {
+      fail(ExitCode::bad_input, "{}: {}", path.string(), complaint.what());
+    }
   }
   return config;
 }

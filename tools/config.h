@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/llm/provider.h"
 #include "agent/loop.h"
 #include "core/device_catalog.h"
 
@@ -17,6 +18,9 @@ struct Config {
   int workers = 0;
   bool predict = true;  ///< a search prunes by predicted times where a model was fitted
   agent::Budgets budgets;
+  agent::LlmSettings llm;          ///< who can be asked for candidates (docs/providers.md)
+  std::string llm_effort;          ///< how long a model that reasons thinks; empty: its default
+  int llm_answer_tokens = 16'000;  ///< most tokens of an answer, thinking included
 };
 
 [[nodiscard]] std::filesystem::path config_path();

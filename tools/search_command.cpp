@@ -15,6 +15,7 @@
 #include "db/database.h"
 #include "tools/best_lookup.h"
 #include "tools/interrupt.h"
+#include "tools/model_choice.h"
 #include "tools/problem_audits.h"
 #include "tools/progress_line.h"
 
@@ -72,6 +73,9 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
              loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
              loop.progress.elapsed_s, loop.stop_reason);
+  if (loop.progress.tokens > 0)
+    fmt::print("model: {} tokens, {:.4g} US dollars, {} answers that were no candidate\n",
+               loop.progress.tokens, loop.progress.cost_usd, loop.progress.refused);
   if (!loop.best) {
     fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
                run.executed ? "verified" : "working", database.string());
@@ -166,9 +170,14 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
   app.add_option("--set", flags.fixed,
                  "search only points with this value of a tunable, e.g. BM=128 or BM=64,128")
       ->allow_extra_args(false);
-  app.add_option("--proposer", flags.proposer, "who proposes candidates: auto, search (default: auto)");
+  app.add_option(
+      "--proposer", flags.proposer,
+      "who proposes candidates: search, llm (a language model), hybrid (both), auto (default: hybrid where "
+      "a model is named, else search)");
   app.add_option("--strategy", flags.strategy, strategy_help());
-  app.add_option("--model", flags.model, "language model as provider:model (no provider is built in yet)");
+  app.add_option("--model", flags.model,
+                 "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE");
+  app.add_option("--record", flags.record, "append every exchange with the model to this file");
   app.add_flag("--no-predict", flags.no_predict,
                "measure every point, also where a fitted model foretells that it is too slow");
   app.add_option("--best", flags.best,
@@ -198,17 +207,6 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
 
 void check_search_flags(const SearchFlags& flags) {
   check_strategy(flags.strategy);
-  if (flags.proposer != "auto" && flags.proposer != "search") {
-    fail(ExitCode::usage,
-         "proposer '{}' is not available; expected auto or search (no language-model provider is built in)",
-         flags.proposer);
-  }
-  if (!flags.model.empty()) {
-    if (flags.max_cost_usd)
-      fail(ExitCode::usage, "model '{}' has no price entry, so --max-cost-usd cannot be kept", flags.model);
-    fail(ExitCode::usage,
-         "model '{}': no language-model provider is built in; leave --model out to use search", flags.model);
-  }
   if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
   for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations},
                                     {"--max-compilations", flags.max_compilations}}) {
@@ -238,6 +236,9 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.strategy = flags.strategy;
   search.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   search.budgets = budgets(flags, config.budgets);
+  ProposerChoice choice = choose_proposer(flags.proposer, flags.model, flags.record, search.budgets, config);
+  search.proposer = choice.proposer;
+  search.model = std::move(choice.model);
   search.command = std::move(command);
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
@@ -259,6 +260,9 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
   Json json = result_json(*search.problem, loop, outcome.summary, search.paths);
   json["profiles"] = outcome.profiles;
   json["profile_note"] = loop.profile.note;
+  json["model"] = {{"tokens", loop.progress.tokens},
+                   {"cost_usd", loop.progress.cost_usd},
+                   {"refused", loop.progress.refused}};
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(search.paths.result, json.dump(2) + "\n");
   if (flags.json) {

@@ -19,6 +19,7 @@
 #include "core/suggest.h"
 #include "profiler/duration_witness.h"
 #include "tools/assembler.h"
+#include "tools/model_choice.h"
 #include "tools/profiling.h"
 #include "tools/progress_line.h"
 #include "tools/time_prediction.h"
@@ -101,7 +102,7 @@ codegen::RunSummary summarise(const SearchRun& run) {
   codegen::RunSummary summary;
   summary.device = target.device ? target.device->name : "none";
   summary.arch = target.arch.sm();
-  summary.proposer = "search";
+  summary.proposer = run.model ? fmt::format("{} {}", run.proposer, run.model->name) : run.proposer;
   summary.strategy = run.strategy;
   summary.command = run.command;
   summary.version = AK_VERSION;
@@ -124,12 +125,13 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.strategy = run.strategy;
   options.seed = run.seed;
   options.budgets = run.budgets;
+  options.search_tunables = run.proposer != "llm";
   if (run.one_by_one) {
     options.max_in_flight = 1;
     options.held_out_seed = agent::derive_seed(run.seed, kHeldOutStream);
   }
   options.session = {.command = run.command,
-                     .proposer = "search",
+                     .proposer = run.proposer,
                      .strategy = run.strategy,
                      .seed = run.seed,
                      .budgets = budgets_json(run.budgets),
@@ -300,6 +302,8 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                              ? make_predictor(run.target.arch, *run.target.device, config)
                              : nullptr;
   options.predictor = predictor.get();
+  const auto source = run.model ? make_proposer(*run.model, options, device, config) : nullptr;
+  options.source = source.get();
   ProgressLine progress(run.quiet, summary.emulated);
   options.on_progress = [&](const agent::Progress& p) {
     summary.evaluations = p.evaluated;

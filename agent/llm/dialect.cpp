@@ -61,7 +61,8 @@ constexpr std::array kStatuses{
     StatusRow{504, LlmFault::overloaded},
 };
 constexpr std::array<std::string_view, 7> kOptionalFields{
-    "temperature", "stop", "stop_sequences", "stream_options", "reasoning_effort", "reasoning", "output_config"};
+    "temperature",      "stop",      "stop_sequences", "stream_options",
+    "reasoning_effort", "reasoning", "output_config"};
 
 constexpr std::size_t kShownBytes = 400;  // of an error: enough for its sentence, chosen
 

@@ -90,8 +90,8 @@ std::size_t on_body(CURL* handle, std::string_view bytes, Transfer& transfer) {
   reply.began = true;
   transfer.body_bytes += bytes.size();
   if (transfer.body_bytes > transfer.request.limits.max_bytes) {
-    transfer.stopped = {LlmFault::cut_short, fmt::format("the answer is larger than {} bytes",
-                                                         transfer.request.limits.max_bytes)};
+    transfer.stopped = {LlmFault::cut_short,
+                        fmt::format("the answer is larger than {} bytes", transfer.request.limits.max_bytes)};
     return 0;
   }
   transfer.enough = !transfer.body.data(bytes);
@@ -125,15 +125,13 @@ int on_progress(void* user, curl_off_t, curl_off_t down, curl_off_t, curl_off_t 
   return transfer.stopped ? 1 : 0;
 }
 
-std::string_view authority_of(std::string_view rest) {
-  return rest.substr(0, rest.find_first_of("/?#"));
-}
+std::string_view authority_of(std::string_view rest) { return rest.substr(0, rest.find_first_of("/?#")); }
 
 bool is_this_machine(std::string_view authority) {
   const std::size_t end = authority.starts_with('[') ? authority.find(']') : authority.find(':');
-  const std::string_view host =
-      authority.starts_with('[') && end != std::string_view::npos ? authority.substr(0, end + 1)
-                                                                  : authority.substr(0, end);
+  const std::string_view host = authority.starts_with('[') && end != std::string_view::npos
+                                    ? authority.substr(0, end + 1)
+                                    : authority.substr(0, end);
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
 }
 

@@ -60,19 +60,20 @@ std::vector<std::pair<std::string, std::string>> HttpLlmClient::headers() const 
   std::vector<std::pair<std::string, std::string>> list = provider_.dialect->headers;
   list.emplace_back("content-type", "application/json");
   if (!key_.empty())
-    list.emplace_back(provider_.key_header, provider_.key_header == "authorization" ? "Bearer " + key_ : key_);
+    list.emplace_back(provider_.key_header,
+                      provider_.key_header == "authorization" ? "Bearer " + key_ : key_);
   return list;
 }
 
 HttpLlmClient::Attempt HttpLlmClient::send(const std::string& body,
                                            const std::atomic<bool>* cancelled) const {
   std::unique_ptr<AnswerReader> reader;
-  const HttpBody target{
-      .begin =
-          [&](const HttpHeaders& answer) {
-            reader = std::make_unique<AnswerReader>(*provider_.dialect, is_event_stream(answer));
-          },
-      .data = [&](std::string_view bytes) { return reader->feed(bytes); }};
+  const HttpBody target{.begin =
+                            [&](const HttpHeaders& answer) {
+                              reader =
+                                  std::make_unique<AnswerReader>(*provider_.dialect, is_event_stream(answer));
+                            },
+                        .data = [&](std::string_view bytes) { return reader->feed(bytes); }};
   HttpReply http = http_post({.url = provider_.url + std::string(provider_.dialect->path),
                               .headers = headers(),
                               .body = body,
@@ -117,8 +118,7 @@ LlmReply HttpLlmClient::ask(const LlmRequest& request, const std::atomic<bool>* 
     sent.reply.attempts = attempt;
     if (sent.reply.failure) {
       if (attempt < retry_.max_attempts && drop_rejected_field(*sent.reply.failure, body)) continue;
-      const auto delay =
-          retry_delay(retry_, attempt, *sent.reply.failure, sent.headers, random_fraction());
+      const auto delay = retry_delay(retry_, attempt, *sent.reply.failure, sent.headers, random_fraction());
       if (delay && sleep_unless(cancelled, *delay)) continue;
       if (delay) sent.reply.failure = {LlmFault::cancelled, "the run was stopped"};
     }

@@ -100,9 +100,8 @@ ModelCatalog ModelCatalog::with_file(const std::filesystem::path& file) {
 }
 
 ModelEntry ModelCatalog::of(std::string_view provider, std::string_view name) const {
-  const auto found = std::ranges::find_if(entries_, [&](const ModelEntry& entry) {
-    return entry.provider == provider && entry.name == name;
-  });
+  const auto found = std::ranges::find_if(
+      entries_, [&](const ModelEntry& entry) { return entry.provider == provider && entry.name == name; });
   if (found != entries_.end()) return *found;
   return {.provider = std::string(provider), .name = std::string(name), .source = "no entry"};
 }

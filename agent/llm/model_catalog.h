@@ -20,12 +20,12 @@ struct ModelPrice {
 /// What a model takes and costs.
 struct ModelEntry {
   std::string provider, name;
-  std::string source = {};              ///< who says so
-  std::int64_t context_tokens = 0;      ///< 0: not known
-  std::int64_t max_output_tokens = 0;   ///< 0: not known
-  bool temperature = false;             ///< takes it
-  bool stop = false;                    ///< takes stop sequences
-  bool stream = true;                   ///< answers are asked for as a stream of events
+  std::string source = {};                ///< who says so
+  std::int64_t context_tokens = 0;        ///< 0: not known
+  std::int64_t max_output_tokens = 0;     ///< 0: not known
+  bool temperature = false;               ///< takes it
+  bool stop = false;                      ///< takes stop sequences
+  bool stream = true;                     ///< answers are asked for as a stream of events
   std::vector<std::string> efforts = {};  ///< of reasoning that it takes
   std::optional<ModelPrice> price = {};
 
@@ -36,8 +36,8 @@ struct ModelEntry {
 class ModelCatalog {
  public:
   /// The entries that come with the program (models/, compiled in) and above them those of `file`, in the
-  /// same form or a list of such; an entry of a known name replaces the keys that it has. A file that is not there adds
-  /// nothing. Throws Error(bad_input) naming file and key.
+  /// same form or a list of such; an entry of a known name replaces the keys that it has. A file that is not
+  /// there adds nothing. Throws Error(bad_input) naming file and key.
   [[nodiscard]] static ModelCatalog with_file(const std::filesystem::path& file);
 
   [[nodiscard]] const std::vector<ModelEntry>& entries() const { return entries_; }

@@ -11,8 +11,7 @@ namespace {
 Json body(const LlmRequest& request, const ModelEntry& model, bool compatible) {
   Json json{{"messages", Json::array()}};
   if (!request.model.empty()) json["model"] = request.model;
-  if (!request.system.empty())
-    json["messages"].push_back({{"role", "system"}, {"content", request.system}});
+  if (!request.system.empty()) json["messages"].push_back({{"role", "system"}, {"content", request.system}});
   for (const LlmMessage& message : request.messages)
     json["messages"].push_back({{"role", message.role}, {"content", message.text}});
   // Imitators know only the old name; the original refuses it for models that think.
@@ -49,7 +48,8 @@ constexpr std::array kStops{StopRow{"stop", LlmStop::end}, StopRow{"length", Llm
 void read_choice(const Json& choice, const Json& part, AnswerReading& reading) {
   LlmReply& reply = reading.reply;
   reply.text += text_of(part, "content");
-  if (const std::string why = text_of(part, "refusal"); !why.empty()) reply.failure = {LlmFault::refused, why};
+  if (const std::string why = text_of(part, "refusal"); !why.empty())
+    reply.failure = {LlmFault::refused, why};
   const std::string name = text_of(choice, "finish_reason");
   if (name.empty()) return;
   reading.may_end = true;

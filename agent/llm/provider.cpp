@@ -151,7 +151,7 @@ LlmModel open_model(const std::string& name, const LlmSettings& settings) {
   model.client = make_client(name.substr(0, colon), rest, model.entry, settings);
   model.entry.name = rest;
   if (!settings.record_to.empty())
-    model.client = std::make_unique<RecordingClient>(std::move(model.client), settings.record_to);
+    model.client = std::make_shared<RecordingClient>(std::move(model.client), settings.record_to);
   return model;
 }
 

@@ -49,7 +49,7 @@ struct LlmSettings {
 struct LlmModel {
   std::string name;  ///< as it was named: "anthropic:claude-opus-5-5"
   ModelEntry entry;
-  std::unique_ptr<LlmClient> client;
+  std::shared_ptr<LlmClient> client;
 };
 
 /// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME" or "replay:FILE". Nothing is sent

@@ -118,7 +118,7 @@ LlmReply ReplayClient::ask(const LlmRequest& request, const std::atomic<bool>*) 
   return reply;
 }
 
-RecordingClient::RecordingClient(std::unique_ptr<LlmClient> client, std::filesystem::path file)
+RecordingClient::RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file)
     : client_(std::move(client)), file_(std::move(file)) {
   append(file_, "");
 }

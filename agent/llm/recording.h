@@ -30,11 +30,11 @@ class ReplayClient final : public LlmClient {
 class RecordingClient final : public LlmClient {
  public:
   /// Throws Error(output) when the file cannot be written.
-  RecordingClient(std::unique_ptr<LlmClient> client, std::filesystem::path file);
+  RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
 
  private:
-  std::unique_ptr<LlmClient> client_;
+  std::shared_ptr<LlmClient> client_;
   std::filesystem::path file_;
 };
 

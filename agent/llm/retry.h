@@ -12,8 +12,8 @@ namespace ak::agent {
 /// When a failed request is sent again. The waits are those of the official SDKs, for a night unattended.
 struct RetryPolicy {
   int max_attempts = 8;
-  std::chrono::milliseconds first{500};     ///< wait after the first failure; it doubles
-  std::chrono::milliseconds longest{60'000};  ///< ... up to this
+  std::chrono::milliseconds first{500};         ///< wait after the first failure; it doubles
+  std::chrono::milliseconds longest{60'000};    ///< ... up to this
   std::chrono::milliseconds patience{900'000};  ///< longest wait that a server may ask for
 };
 

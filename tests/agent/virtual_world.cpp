@@ -54,10 +54,18 @@ RowId VectorStore::begin_session(const SessionRecord&, const ProblemInstance&, c
 StoredEvaluation VectorStore::commit(const EvaluationRecord& record) {
   if (throws_at_row == rows.size()) fail(ExitCode::database, "disk full");
   rows.push_back({record.iteration, record.arm, record.request->candidate.tunables,
-                  record.result->outcome.status, std::string(record.asked ? record.asked->member : "")});
+                  record.result->outcome.status, std::string(record.asked ? record.asked->member : ""),
+                  record.request->candidate.name, record.proposer, record.parents, record.llm_call});
   const RowId row = std::ssize(rows);
   return {.variant = 1000 + row, .evaluation = row};
 }
+
+RowId VectorStore::begin_llm_call(const LlmCallRecord& record) {
+  calls.push_back(record);
+  return std::ssize(calls);
+}
+
+void VectorStore::end_llm_call(RowId, const LlmReply& reply, double) { replies.push_back(reply); }
 
 void VectorStore::end_session(RowId, std::string_view status_name, std::string_view why,
                               std::optional<RowId> best) {

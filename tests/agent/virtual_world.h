@@ -71,18 +71,24 @@ class VectorStore final : public VariantStore {
     std::string arm;
     TunableValues point;
     Status status;
-    std::string member = {};
+    std::string member = {}, name = {}, proposer = {};
+    std::vector<RowId> parents = {};
+    std::optional<RowId> llm_call = {};
   };
   RowId begin_session(const SessionRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
+  RowId begin_llm_call(const LlmCallRecord& record) override;
+  void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void end_session(RowId session, std::string_view status, std::string_view reason,
                    std::optional<RowId> best_variant) override;
 
   std::vector<Row> rows;
   std::vector<RowId> told;
   std::vector<KnownPoint> known;  ///< of every source
+  std::vector<LlmCallRecord> calls;
+  std::vector<LlmReply> replies;  ///< in the order of calls
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

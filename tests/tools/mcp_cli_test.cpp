@@ -28,7 +28,11 @@ const std::string kRight = vector_add("  if (i < n) c[i] = a[i] + b[i];");
 constexpr int kBodyLine = 7;
 
 Json on_cpu(const std::string& source) {
-  return {{"source", source}, {"problem", "vector_add"}, {"device", "emulator"}, {"arch", "sm_80"}, {"wait_s", 60}};
+  return {{"source", source},
+          {"problem", "vector_add"},
+          {"device", "emulator"},
+          {"arch", "sm_80"},
+          {"wait_s", 60}};
 }
 
 /// The structured content of a result, which its text repeats.
@@ -169,7 +173,8 @@ TEST_CASE("a query reads and does not write, and its answer has a size that a mo
   session.shake_hands();
   for (const char* sql : {"DELETE FROM evaluations", "ATTACH 'x' AS y", "SELEC 1", "SELECT 1; SELECT 2"})
     CHECK(session.call("query", {{"sql", sql}})["isError"] == true);
-  const std::string many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i";
+  const std::string many =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i";
   const Json few = content(session.call("query", {{"sql", many + " FROM n"}}));
   CHECK(few["rows"].size() == 50);
   CHECK(few["complete"] == false);
@@ -217,7 +222,8 @@ TEST_CASE("a cancelled request is stopped and gets no answer; one with a token r
   CHECK(session.notifications.empty());
 
   Json slow = order;  // a loop without end lasts until the emulator's patience ends
-  slow["arguments"]["source"] = vector_add("  for (volatile int x = 0; x < 2000000; ++x) {} if (i < n) c[i] = a[i] + b[i];");
+  slow["arguments"]["source"] =
+      vector_add("  for (volatile int x = 0; x < 2000000; ++x) {} if (i < n) c[i] = a[i] + b[i];");
   slow["_meta"] = {{"progressToken", 7}};
   static_cast<void>(session.request("tools/call", slow));
   double last = 0;
@@ -239,19 +245,20 @@ TEST_CASE("whatever a line holds gets a precise error, and the next request its 
     int code;
   };
   const std::string deep(100'000, '[');
-  for (const Bad& bad : std::vector<Bad>{{"{", -32700},
-                                         {"\xff\xfe", -32700},
-                                         {deep, -32700},
-                                         {"[]", -32600},
-                                         {"5", -32600},
-                                         {R"({"id":1,"method":"ping"})", -32600},
-                                         {R"({"jsonrpc":"2.0","id":null,"method":"ping"})", -32600},
-                                         {R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})", -32600},
-                                         {R"({"jsonrpc":"2.0","id":1,"method":5})", -32600},
-                                         {R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})", -32602},
-                                         {R"({"jsonrpc":"2.0","id":1,"method":"nothing/here"})", -32601},
-                                         {R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}})", -32602},
-                                         {std::string(9 << 20, 'x'), -32600}}) {
+  for (const Bad& bad :
+       std::vector<Bad>{{"{", -32700},
+                        {"\xff\xfe", -32700},
+                        {deep, -32700},
+                        {"[]", -32600},
+                        {"5", -32600},
+                        {R"({"id":1,"method":"ping"})", -32600},
+                        {R"({"jsonrpc":"2.0","id":null,"method":"ping"})", -32600},
+                        {R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})", -32600},
+                        {R"({"jsonrpc":"2.0","id":1,"method":5})", -32600},
+                        {R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})", -32602},
+                        {R"({"jsonrpc":"2.0","id":1,"method":"nothing/here"})", -32601},
+                        {R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}})", -32602},
+                        {std::string(9 << 20, 'x'), -32600}}) {
     INFO(bad.line.substr(0, 100));
     session.send_line(bad.line);
     CHECK(session.receive()["error"]["code"] == bad.code);
@@ -260,7 +267,8 @@ TEST_CASE("whatever a line holds gets a precise error, and the next request its 
   session.send_line(R"({"jsonrpc":"2.0","method":"notifications/unheard_of"})");
   session.send_line(R"({"jsonrpc":"2.0","id":1,"result":{}})");
   CHECK(session.request("tools/call", {{"name", "no_tool"}})["error"]["code"] == -32602);
-  for (const Json& arguments : {Json{{"source", 5}}, Json{{"sauce", ""}}, Json{{"wait_s", -1}}, Json{{"depth", "deep"}}})
+  for (const Json& arguments :
+       {Json{{"source", 5}}, Json{{"sauce", ""}}, Json{{"wait_s", -1}}, Json{{"depth", "deep"}}})
     CHECK(session.call("evaluate", arguments)["isError"] == true);
   CHECK(session.request("ping")["result"] == Json::object());
 }

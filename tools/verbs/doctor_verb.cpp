@@ -192,6 +192,23 @@ Finding look_for_templates() {
           .remedy = "mend the file named, or set ALPHAKERNEL_TEMPLATES"};
 }
 
+/// Whether the configured model can be asked, as far as that can be told without asking.
+Finding look_for_model(const Config& config) {
+  Finding finding{.part = "model",
+                  .detail = "none is configured",
+                  .cost = "candidates come from templates and search alone",
+                  .remedy = "name one with --model or in the configuration (docs/providers.md)"};
+  if (config.model.empty()) return finding;
+  try {
+    const agent::LlmModel model = agent::open_model(config.model, config.llm);
+    finding.present = true;
+    finding.detail = fmt::format("{}{}", model.name, model.entry.price ? "" : "; no price is known");
+  } catch (const Error& error) {
+    finding.detail = error.what();
+  }
+  return finding;
+}
+
 std::vector<Finding> examine() {
   const Config config = load_config();
   std::vector<Finding> findings{look_for_driver(), look_at_cpu_device(), look_at_compile_worker()};
@@ -203,6 +220,7 @@ std::vector<Finding> examine() {
   findings.push_back(look_at_disk(
       "build cache", config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache)));
   findings.push_back(look_for_templates());
+  findings.push_back(look_for_model(config));
   return findings;
 }
 

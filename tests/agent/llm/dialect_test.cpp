@@ -56,9 +56,26 @@ TEST_CASE("a stream that breaks off anywhere before its end is cut short, never 
 
 TEST_CASE("any JSON at all as an answer is read without a crash") {
   std::mt19937 random(2);
-  const std::vector<std::string> parts{"{", "}", "[", "]", ":", ",", "\"type\"", "\"choices\"", "\"content\"",
-                                       "\"error\"", "null", "1", "-1e9", "\"x\"", "\"usage\"", "\"delta\"",
-                                       "\"message_start\"", "\"message\"", "true", "\"output\""};
+  const std::vector<std::string> parts{"{",
+                                       "}",
+                                       "[",
+                                       "]",
+                                       ":",
+                                       ",",
+                                       "\"type\"",
+                                       "\"choices\"",
+                                       "\"content\"",
+                                       "\"error\"",
+                                       "null",
+                                       "1",
+                                       "-1e9",
+                                       "\"x\"",
+                                       "\"usage\"",
+                                       "\"delta\"",
+                                       "\"message_start\"",
+                                       "\"message\"",
+                                       "true",
+                                       "\"output\""};
   for (const Sample& sample : samples()) {
     for (int round = 0; round < 300; ++round) {
       std::string text;
@@ -127,7 +144,8 @@ TEST_CASE("errors of every provider are told apart, whatever their form") {
       {401, R"({"type":"error","error":{"type":"authentication_error","message":"bad"}})", LlmFault::auth},
       {401, R"({"error":{"message":"bad","type":"invalid_request_error","code":"invalid_api_key"}})",
        LlmFault::auth},
-      {429, R"({"error":{"type":"rate_limit_error","message":"slow","details":{"error_code":"enforced_spend_limit_reached"}}})",
+      {429,
+       R"({"error":{"type":"rate_limit_error","message":"slow","details":{"error_code":"enforced_spend_limit_reached"}}})",
        LlmFault::quota},
       {429, R"({"error":{"message":"q","type":"insufficient_quota","code":"credit_balance_exhausted"}})",
        LlmFault::quota},
@@ -162,17 +180,21 @@ TEST_CASE("a refusal, a filter and an error inside a good answer are failures") 
     REQUIRE(reply.failure);
     return reply.failure->fault;
   };
-  CHECK(fault(anthropic_messages(), false,
-              R"({"type":"message","content":[],"stop_reason":"refusal","stop_details":{"explanation":"no"}})") ==
-        LlmFault::refused);
+  CHECK(
+      fault(
+          anthropic_messages(), false,
+          R"({"type":"message","content":[],"stop_reason":"refusal","stop_details":{"explanation":"no"}})") ==
+      LlmFault::refused);
   CHECK(fault(anthropic_messages(), true,
-              "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"o\"}}\n\n") ==
+              "event: error\ndata: "
+              "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"o\"}}\n\n") ==
         LlmFault::overloaded);
   CHECK(fault(openai_chat(), false,
               R"({"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]})") ==
         LlmFault::refused);
-  CHECK(fault(openai_chat(), true, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n") ==
-        LlmFault::overloaded);
+  CHECK(
+      fault(openai_chat(), true, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n") ==
+      LlmFault::overloaded);
   CHECK(fault(openai_responses(), false,
               R"({"status":"failed","error":{"code":"server_error","message":"x"},"output":[]})") ==
         LlmFault::overloaded);

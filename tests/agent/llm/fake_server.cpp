@@ -116,8 +116,9 @@ void FakeServer::answer(int connection, const Script& script) {
 
 std::string response(int status, const std::string& body, const std::string& extra_headers,
                      const std::string& type) {
-  return fmt::format("HTTP/1.1 {} Status\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n{}\r\n{}",
-                     status, type, body.size(), extra_headers, body);
+  return fmt::format(
+      "HTTP/1.1 {} Status\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n{}\r\n{}", status,
+      type, body.size(), extra_headers, body);
 }
 
 std::string stream_head() {

@@ -128,8 +128,8 @@ TEST_CASE("an answer that breaks off is cut short, not repeated, and what it cos
   const std::string half = sample.stream.substr(0, sample.stream.find("\\ud83d"));
   std::string wrong_length = response(200, sample.whole);
   wrong_length.resize(wrong_length.size() - 20);
-  for (const Script& script : {once(stream_head() + half), once(stream_head() + half, Script::End::reset),
-                               once(wrong_length)}) {
+  for (const Script& script :
+       {once(stream_head() + half), once(stream_head() + half, Script::End::reset), once(wrong_length)}) {
     FakeServer server({script});
     const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
     CHECK(fault_of(reply) == LlmFault::cut_short);
@@ -145,8 +145,8 @@ TEST_CASE("an endless answer and endless headers end") {
   const std::string chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"xxxxxxxxxxxxxxxx\"}}]}\n\n";
   FakeServer server({{.pieces = {{stream_head()}, {chunk}}, .endless = true}});
   CHECK(fault_of(client_of(server, openai_chat(), 8, limits).ask(request(), nullptr)) == LlmFault::cut_short);
-  FakeServer headers(
-      {{.pieces = {{"HTTP/1.1 200 OK\r\n"}, {"x-filler: " + std::string(1000, 'y') + "\r\n"}}, .endless = true}});
+  FakeServer headers({{.pieces = {{"HTTP/1.1 200 OK\r\n"}, {"x-filler: " + std::string(1000, 'y') + "\r\n"}},
+                       .endless = true}});
   static_cast<void>(fault_of(client_of(headers, openai_chat(), 1, limits).ask(request(), nullptr)));
   FakeServer error({{.pieces = {{"HTTP/1.1 500 No\r\n\r\n"}, {std::string(10'000, 'z')}}, .endless = true}});
   CHECK(fault_of(client_of(error, openai_chat(), 1, limits).ask(request(), nullptr)) == LlmFault::overloaded);
@@ -184,7 +184,8 @@ TEST_CASE("a request and the wait for the next attempt are cancelled") {
 
 TEST_CASE("an optional field that is rejected is left out, once") {
   const Sample& sample = samples()[1];
-  const std::string no = R"({"error":{"message":"Unknown parameter: 'stream_options'","type":"invalid_request_error"}})";
+  const std::string no =
+      R"({"error":{"message":"Unknown parameter: 'stream_options'","type":"invalid_request_error"}})";
   FakeServer server({once(response(400, no)), once(response(200, sample.whole))});
   const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
   REQUIRE(reply.ok());
@@ -223,20 +224,20 @@ TEST_CASE("a server that reads less than the prompt is found out") {
 TEST_CASE("nothing listens: unreachable, after the attempts") {
   std::string url;
   { url = FakeServer({once("")}).url(); }
-  HttpLlmClient client({.name = "gone", .dialect = &openai_chat(), .url = url}, "", {.provider = "p", .name = "m"},
-                       quick(3), {});
+  HttpLlmClient client({.name = "gone", .dialect = &openai_chat(), .url = url}, "",
+                       {.provider = "p", .name = "m"}, quick(3), {});
   const LlmReply reply = client.ask(request(), nullptr);
   CHECK(fault_of(reply) == LlmFault::unreachable);
   CHECK(reply.attempts == 3);
 }
 
 TEST_CASE("plain http goes to this machine only, and no address may hide its host") {
-  for (const char* good : {"https://api.example.com", "http://localhost:8000/v1", "http://127.0.0.1",
-                           "http://[::1]:80/v1"})
+  for (const char* good :
+       {"https://api.example.com", "http://localhost:8000/v1", "http://127.0.0.1", "http://[::1]:80/v1"})
     CHECK(url_complaint(good) == "");
-  for (const char* bad :
-       {"http://example.com", "http://localhost.example.com", "http://127.0.0.1@example.com", "ftp://localhost",
-        "https://", "https://a b", "http://127.0.0.1.example.com", "file:///etc/passwd", "http://localhost\\@x"})
+  for (const char* bad : {"http://example.com", "http://localhost.example.com",
+                          "http://127.0.0.1@example.com", "ftp://localhost", "https://", "https://a b",
+                          "http://127.0.0.1.example.com", "file:///etc/passwd", "http://localhost\\@x"})
     CHECK(url_complaint(bad) != "");
 }
 

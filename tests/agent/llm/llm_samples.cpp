@@ -12,27 +12,32 @@ Sample anthropic() {
       "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\"," + usage +
       "1}}}\n\n"
       "event: content_block_start\ndata: "
-      "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n"
+      "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":"
+      "\"\"}}\n\n"
       "event: content_block_delta\ndata: "
-      "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}\n\n"
+      "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":"
+      "\"hm\"}}\n\n"
       "event: ping\ndata: {\"type\":\"ping\"}\n\n"
       "event: content_block_start\ndata: "
       "{\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
       "event: content_block_delta\ndata: "
-      "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"H\xc3\xa9llo \"}}\n\n"
+      "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":"
+      "\"H\xc3\xa9llo \"}}\n\n"
       "event: content_block_delta\ndata: "
       "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":"
       "\"\\ud83d\\ude00\\n\\\"done\\\"\"}}\n\n"
       "event: something_new\ndata: {\"type\":\"something_new\"}\n\n"
       "event: message_delta\ndata: "
-      "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":42}}\n\n"
+      "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":42}}"
+      "\n\n"
       "event: message_stop\ndata: {\"type\":\"message_stop\"}";
   const std::size_t end = stream.size() - 1;
-  return {&anthropic_messages(),
-          R"({"id":"msg_1","type":"message","content":[{"type":"thinking","thinking":"hm"},)"
-          R"({"type":"text","text":"Héllo "},{"type":"text","text":"\ud83d\ude00\n\"done\""}],"stop_reason":"end_turn",)" +
-              usage + "42}}",
-          stream + "\n\n", end};
+  return {
+      &anthropic_messages(),
+      R"({"id":"msg_1","type":"message","content":[{"type":"thinking","thinking":"hm"},)"
+      R"({"type":"text","text":"Héllo "},{"type":"text","text":"\ud83d\ude00\n\"done\""}],"stop_reason":"end_turn",)" +
+          usage + "42}}",
+      stream + "\n\n", end};
 }
 
 Sample chat() {
@@ -45,10 +50,11 @@ Sample chat() {
       "data: {\"id\":\"c1\",\"choices\":[{\"delta\":{\"content\":\"H\xc3\xa9llo \"}}]}\r\n\r\n"
       "data: {\"id\":\"c1\",\"choices\":[{\"delta\":{\"content\":\"\\ud83d\\ude00\\n\\\"done\\\"\"}}]}\n\n"
       "data: {\"id\":\"c1\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
-  return {&openai_chat(),
-          R"({"id":"c1","choices":[{"message":{"role":"assistant","reasoning":"hm","content":"Héllo \ud83d\ude00\n\"done\""},"finish_reason":"stop"}],)" +
-              usage + "}",
-          text + "\n\ndata: {\"id\":\"c1\",\"choices\":[]," + usage + "}\n\ndata: [DONE]\n\n", text.size() - 1};
+  return {
+      &openai_chat(),
+      R"({"id":"c1","choices":[{"message":{"role":"assistant","reasoning":"hm","content":"Héllo \ud83d\ude00\n\"done\""},"finish_reason":"stop"}],)" +
+          usage + "}",
+      text + "\n\ndata: {\"id\":\"c1\",\"choices\":[]," + usage + "}\n\ndata: [DONE]\n\n", text.size() - 1};
 }
 
 Sample responses() {
@@ -56,7 +62,8 @@ Sample responses() {
       R"({"id":"resp_1","status":"completed","error":null,"output":[{"type":"reasoning","summary":[]},{"type":"message","content":[{"type":"output_text","text":"Héllo \ud83d\ude00\n\"done\""}]}],)"
       R"("usage":{"input_tokens":130,"input_tokens_details":{"cached_tokens":100},"output_tokens":42,"total_tokens":172}})";
   std::string stream =
-      "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{}}\n\n"
+      "event: response.created\ndata: "
+      "{\"type\":\"response.created\",\"sequence_number\":0,\"response\":{}}\n\n"
       "event: response.output_text.delta\ndata: "
       "{\"type\":\"response.output_text.delta\",\"delta\":\"H\xc3\xa9llo \"}\n\n"
       "event: response.output_text.delta\ndata: "

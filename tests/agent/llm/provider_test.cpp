@@ -50,7 +50,8 @@ TEST_CASE("a model's name says who answers, and what is wrong with it is said") 
   CHECK_THAT(complaint("claude", {}, ExitCode::usage), Catch::Contains("PROVIDER:MODEL"));
   CHECK_THAT(complaint("anthropic:", {}, ExitCode::usage), Catch::Contains("name a model"));
   CHECK_THAT(complaint("openai:gpt-6.1-sol", {}, ExitCode::environment), Catch::Contains("OPENAI_API_KEY"));
-  CHECK_THAT(complaint("local:http://example.com/v1", {}, ExitCode::usage), Catch::Contains("this machine only"));
+  CHECK_THAT(complaint("local:http://example.com/v1", {}, ExitCode::usage),
+             Catch::Contains("this machine only"));
   CHECK_THAT(complaint("command:x", {}, ExitCode::usage), Catch::Contains("llm_commands"));
   CHECK_THAT(complaint("replay:/no/such/file", {}, ExitCode::bad_input), Catch::Contains("/no/such/file"));
   ::setenv("ANTHROPIC_BASE_URL", "http://example.com", 1);
@@ -89,7 +90,8 @@ TEST_CASE("a user's models file is laid over the shipped one and names its mista
   CHECK_FALSE(catalog.of("local", "q").stream);
   CHECK_FALSE(catalog.of("local", "q").cost_usd(usage));
   write_file_atomically(file, R"({"provider":"x","source":"me","models":[{"name":"q","prise":1}]})");
-  CHECK_THROWS_WITH(ModelCatalog::with_file(file), Catch::Contains("models.json") && Catch::Contains("prise"));
+  CHECK_THROWS_WITH(ModelCatalog::with_file(file),
+                    Catch::Contains("models.json") && Catch::Contains("prise"));
 }
 
 TEST_CASE("what is in the cache costs what the cache costs") {
@@ -146,10 +148,11 @@ TEST_CASE("a command that is cancelled ends with all it started") {
 TEST_CASE("what was recorded is replayed in order, failures too, and then it is exhausted") {
   Folder folder;
   const fs::path script = folder.path / "script.jsonl", record = folder.path / "record.jsonl";
-  write_file_atomically(script,
-                        "{\"reply\":{\"text\":\"one\",\"input_tokens\":7,\"output_tokens\":3,\"cost_usd\":0.5}}\n\n"
-                        "{\"reply\":{\"failure\":{\"fault\":\"overloaded\",\"message\":\"full\"}}}\n"
-                        "{\"reply\":{\"text\":\"three\",\"stop\":\"length\"}}\n");
+  write_file_atomically(
+      script,
+      "{\"reply\":{\"text\":\"one\",\"input_tokens\":7,\"output_tokens\":3,\"cost_usd\":0.5}}\n\n"
+      "{\"reply\":{\"failure\":{\"fault\":\"overloaded\",\"message\":\"full\"}}}\n"
+      "{\"reply\":{\"text\":\"three\",\"stop\":\"length\"}}\n");
   LlmSettings settings;
   settings.record_to = record;
   const LlmModel model = open_model("replay:" + script.string(), settings);
@@ -162,7 +165,8 @@ TEST_CASE("what was recorded is replayed in order, failures too, and then it is 
   CHECK(again.ask(request(), nullptr).failure->fault == LlmFault::overloaded);
   CHECK(again.ask(request(), nullptr).stop == LlmStop::length);
   CHECK(again.ask(request(), nullptr).failure->fault == LlmFault::exhausted);
-  CHECK(Json::parse(read_file(record).substr(0, read_file(record).find('\n')))["request"]["system"] == "SYSTEM");
+  CHECK(Json::parse(read_file(record).substr(0, read_file(record).find('\n')))["request"]["system"] ==
+        "SYSTEM");
   write_file_atomically(script, "{\"reply\":{\"text\":1}}\n");
   CHECK_THROWS_WITH(ReplayClient(script), Catch::Contains("script.jsonl:1"));
 }

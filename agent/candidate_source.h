@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "core/store.h"
+
+namespace ak::agent {
+
+/// Where a candidate came from, stored with it.
+struct Origin {
+  std::string proposer;        ///< a model's name
+  std::string arm;             ///< the prompt that made it
+  std::vector<RowId> parents;  ///< variants it was made from
+  std::optional<RowId> llm_call = {};
+};
+
+/// A candidate that joins a search while it goes on.
+struct Offer {
+  Candidate candidate;
+  Origin origin;
+  std::string complaint;  ///< why it is no candidate; empty: it is one. It is committed then, not evaluated
+};
+
+/// Writes candidates beside the search: a language model. Called by the loop's thread; its own work goes on
+/// elsewhere, and no call but wait() and stop() blocks.
+class CandidateSource {
+ public:
+  virtual ~CandidateSource() = default;
+  /// Once, before everything else. `store` outlives stop().
+  virtual void begin(RowId session, VariantStore& store) = 0;
+  /// The next candidate that is ready.
+  /// @param busy evaluations are under way: the first of them may be waited for
+  [[nodiscard]] virtual std::optional<Offer> poll(bool busy) = 0;
+  /// Every evaluation of the search that was committed, and offers that were not accepted.
+  virtual void tell(const Completed& completed, RowId variant) = 0;
+  /// More may come: from what is under way, or from what it will be told.
+  [[nodiscard]] virtual bool working() const = 0;
+  /// Until something may be ready, no longer than `most`.
+  virtual void wait(std::chrono::milliseconds most) = 0;
+  /// Ends what is under way.
+  virtual void stop() = 0;
+
+  [[nodiscard]] virtual std::int64_t tokens() const = 0;
+  [[nodiscard]] virtual double cost_usd() const = 0;
+  /// Why no more candidates come, in words; empty while they do.
+  [[nodiscard]] virtual std::string end_reason() const = 0;
+};
+
+}  // namespace ak::agent

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/answer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/json.h"
+
+namespace ak::agent {
+namespace {
+
+constexpr std::string_view kPlanMark = "/* alphakernel";
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return lines;
+}
+
+/// Local models leave their thinking in the text; one that was cut may lack the opening tag.
+std::string_view without_thinking(std::string_view answer) {
+  constexpr std::string_view kEnd = "</think>";
+  const std::size_t end = answer.rfind(kEnd);
+  return end == std::string_view::npos ? answer : answer.substr(end + kEnd.size());
+}
+
+struct Block {
+  std::string text;
+  bool closed = false;
+};
+
+/// Fenced blocks; a fence closes with as many backticks as it opened with, at least.
+std::vector<Block> fenced_blocks(std::string_view answer) {
+  std::vector<Block> blocks;
+  std::size_t ticks = 0;  // of the open fence; 0: none is open
+  for (const std::string_view line : lines_of(answer)) {
+    const std::string_view text = trimmed(line);
+    const std::size_t count = std::min(text.find_first_not_of('`'), text.size());
+    if (ticks == 0 && count >= 3) {
+      ticks = count;
+      blocks.emplace_back();
+    } else if (ticks > 0 && count >= ticks && count == text.size()) {
+      ticks = 0;
+      blocks.back().closed = true;
+    } else if (ticks > 0) {
+      blocks.back().text += line;
+    }
+  }
+  return blocks;
+}
+
+struct Edit {
+  std::string search, replace;
+};
+
+std::optional<Complaint> read_edits(std::string_view answer, std::vector<Edit>& edits) {
+  enum class In { text, search, replace } in = In::text;
+  for (const std::string_view line : lines_of(answer)) {
+    const std::string_view mark = trimmed(line);
+    if (in == In::text && mark == "<<<<<<< SEARCH") {
+      edits.emplace_back();
+      in = In::search;
+    } else if (in == In::search && mark == "=======") {
+      in = In::replace;
+    } else if (in == In::replace && mark == ">>>>>>> REPLACE") {
+      in = In::text;
+    } else if (in != In::text) {
+      (in == In::search ? edits.back().search : edits.back().replace) += line;
+    }
+  }
+  if (in != In::text) return Complaint{"the last edit is not complete: it ends before '>>>>>>> REPLACE'"};
+  return std::nullopt;
+}
+
+/// Where `search` stands in `source`, line by line without regard to white space at the ends of lines: models
+/// lose it. Nothing unless it stands there exactly once.
+std::optional<std::pair<std::size_t, std::size_t>> find_lines(std::string_view source,
+                                                              std::string_view search, int& found) {
+  const auto tail_trimmed = [](std::string_view line) {
+    return line.substr(0, line.find_last_not_of(" \t\r\n") + 1);
+  };
+  const std::vector<std::string_view> lines = lines_of(source), wanted = lines_of(search);
+  std::optional<std::pair<std::size_t, std::size_t>> place;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i + wanted.size() <= lines.size(); at += lines[i++].size()) {
+    std::size_t length = 0, same = 0;
+    while (same < wanted.size() && tail_trimmed(lines[i + same]) == tail_trimmed(wanted[same]))
+      length += lines[i + same++].size();
+    if (same < wanted.size()) continue;
+    place = {at, length};
+    ++found;
+  }
+  return found == 1 ? place : std::nullopt;
+}
+
+std::optional<Complaint> apply(const Edit& edit, std::string& source) {
+  const std::string shown(trimmed(edit.search).substr(0, 120));
+  if (shown.empty()) return Complaint{"an edit has no text to search for"};
+  const std::size_t first = source.find(edit.search);
+  if (first != std::string::npos && source.find(edit.search, first + 1) == std::string::npos) {
+    source.replace(first, edit.search.size(), edit.replace);
+    return std::nullopt;
+  }
+  int found = 0;
+  if (const auto place = find_lines(source, edit.search, found)) {
+    source.replace(place->first, place->second, edit.replace);
+    return std::nullopt;
+  }
+  return Complaint{fmt::format("the text of an edit occurs {} in the candidate instead of once: {}",
+                               found == 0 && first == std::string::npos ? "nowhere" : "several times",
+                               shown)};
+}
+
+Result<std::string> edited(std::string_view answer, const Candidate& parent) {
+  std::vector<Edit> edits;
+  if (auto complaint = read_edits(answer, edits)) return *complaint;
+  std::string source = parent.source;
+  for (const Edit& edit : edits) {
+    if (auto complaint = apply(edit, source)) return *complaint;
+  }
+  return source;
+}
+
+Result<Candidate> at_point(const Json& values, Candidate candidate) {
+  if (!values.is_object()) return Complaint{"'tunables' must be an object of numbers"};
+  for (const auto& [name, value] : values.items()) {
+    const auto& tunables = candidate.plan.tunables;
+    const auto tunable = std::ranges::find(tunables, name, &Tunable::name);
+    if (tunable == tunables.end()) return Complaint{fmt::format("the candidate has no tunable '{}'", name)};
+    const bool number = value.is_number_integer() || value.is_boolean();
+    const std::int64_t chosen = !number              ? 0
+                                : value.is_boolean() ? value.get<bool>()
+                                                     : value.get<std::int64_t>();
+    if (!number || std::ranges::find(tunable->values, chosen) == tunable->values.end())
+      return Complaint{fmt::format("{} cannot be {}; expected one of {}", name, value.dump(),
+                                   fmt::join(tunable->values, ", "))};
+    candidate.tunables[name] = chosen;
+  }
+  return candidate;
+}
+
+/// What an answer holds, before anybody looks whether it is a candidate.
+struct Content {
+  std::string form;
+  std::string source;
+  Json tunables;
+};
+
+Result<Content> content_of(std::string_view answer, const Candidate& parent) {
+  if (answer.find("<<<<<<< SEARCH") != std::string_view::npos) {
+    Result<std::string> source = edited(answer, parent);
+    if (!source) return source.error();
+    return Content{"edit", std::move(source).value(), {}};
+  }
+  const std::vector<Block> blocks = fenced_blocks(answer);
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    const std::string_view text = trimmed(block->text);
+    if (text.starts_with(kPlanMark)) {
+      if (!block->closed) return Complaint{"the block with the candidate is not closed: the answer was cut"};
+      return Content{"source", std::string(text) + "\n", {}};
+    }
+    const Json json = text.starts_with('{') ? Json::parse(text, nullptr, false) : Json();
+    if (json.is_object() && json.contains("tunables")) return Content{"tunables", "", json["tunables"]};
+  }
+  if (trimmed(answer).starts_with(kPlanMark))
+    return Content{"source", std::string(trimmed(answer)) + "\n", {}};
+  return Complaint{blocks.empty()
+                       ? "it has no fenced block with a candidate, no edits and no tunables"
+                       : "no fenced block begins with a launch plan '/* alphakernel', and there are no edits "
+                         "and no tunables"};
+}
+
+}  // namespace
+
+Result<ProposedCandidate> read_answer(std::string_view answer, const Candidate& parent,
+                                      const std::string& name) {
+  Result<Content> content = content_of(without_thinking(answer), parent);
+  if (!content) return content.error();
+  Result<Candidate> candidate = content->form == "tunables" ? at_point(content->tunables, parent)
+                                                            : parse_candidate(name, content->source);
+  if (!candidate) {
+    Complaint complaint = candidate.error();
+    if (complaint.line > 0) complaint.message = fmt::format("line {}: {}", complaint.line, complaint.message);
+    return complaint;
+  }
+  return ProposedCandidate{content->form, candidate->source, std::move(candidate).value()};
+}
+
+std::string source_of_answer(std::string_view answer, const Candidate& parent) {
+  const Result<Content> content = content_of(without_thinking(answer), parent);
+  std::string source(content && !content->source.empty() ? std::string_view(content->source) : answer);
+  source.resize(std::min(source.size(), kMaxCandidateBytes));
+  return source;
+}
+
+}  // namespace ak::agent

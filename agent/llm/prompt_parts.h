@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "agent/llm/prompts.h"
+#include "core/evaluation.h"
+
+namespace ak::agent {
+
+/// What the prompts of a session are about.
+struct PromptSubject {
+  std::shared_ptr<const ProblemInstance> problem;
+  DeviceFacts device;
+  Arch arch;
+};
+
+/// The part that stays the same in every request of a session: frame, contract, problem, device.
+[[nodiscard]] std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject);
+
+/// Everything that an evaluation says to the one who wrote the candidate: the verdict and its findings with
+/// the lines they are about, times by shape beside the least that the device allows, resources, and on the
+/// CPU device what the cost is made of.
+[[nodiscard]] std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
+                                       const EvaluationResult& result);
+
+/// The same in one line: "12.35 us" or "incorrect: ...".
+[[nodiscard]] std::string outcome_line(const EvaluationResult& result);
+
+/// "BLOCK=256 VEC=4", or "none".
+[[nodiscard]] std::string tunables_text(const TunableValues& tunables);
+
+}  // namespace ak::agent
