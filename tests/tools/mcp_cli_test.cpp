@@ -32,7 +32,7 @@ Json on_cpu(const std::string& source) {
           {"problem", "vector_add"},
           {"device", "emulator"},
           {"arch", "sm_80"},
-          {"wait_s", 60}};
+          {"wait_s", 500}};
 }
 
 /// The structured content of a result, which its text repeats.
@@ -166,6 +166,74 @@ TEST_CASE("an evaluation says right or wrong, with gate and line, and the databa
   CHECK(best["rows"].size() == 1);
 }
 
+TEST_CASE("a failure is explained: the gate's promise, the lines around the finding, and what to try") {
+  Sandbox box;
+  McpSession session(box);
+  session.shake_hands();
+  const Json judged = content(session.call("evaluate", on_cpu(vector_add("  c[i] = a[i] + b[i];"))));
+  const Json outside = content(session.call("explain_failure", {{"variant", judged["variant"]}}));
+  CHECK(outside["gate"]["promise"].get<std::string>().find("every access lies within") == 0);
+  CHECK(outside["findings"][0]["line"] == kBodyLine);
+  CHECK(outside["findings"][0]["source"].get<std::string>().find("blockIdx.x * 256ll") != std::string::npos);
+  CHECK(outside["try"].size() >= 2);  // of the finding and of the gate
+
+  const Json sum = content(session.call("evaluate", on_cpu(vector_add("  if (i < n) c[i] = a[i] - b[i];"))));
+  const Json wrong = content(session.call("explain_failure", {{"variant", sum["variant"]}}));
+  CHECK(wrong["gate"]["name"] == "tolerance");
+  CHECK(wrong["failed_checks"][0]["tensor"] == "c");
+  CHECK(wrong["failed_checks"][0]["shape"].contains("N"));
+
+  CHECK(content(session.call("explain_failure", {{"gate", "race_detector"}}))["try"].size() == 1);
+  for (const Json& arguments : {Json{{"variant", 99}}, Json{{"gate", "race_detectr"}}, Json::object()})
+    CHECK(session.call("explain_failure", arguments)["isError"] == true);
+}
+
+TEST_CASE("a kernel is profiled and predicted, with what limits it") {
+  Sandbox box;
+  McpSession session(box);
+  session.shake_hands();
+  const Json profiled = content(session.call("profile", on_cpu(kRight)));
+  CHECK(profiled["evaluation"]["status"] == "ok");
+  CHECK(profiled["bottleneck"]["title"].get<std::string>().size() > 5);
+  CHECK(profiled["page"].get<std::string>().size() > 200);
+  const Json predicted = content(session.call(
+      "predict", {{"source", kRight}, {"problem", "vector_add"}, {"arch", "h200"}, {"wait_s", 500}}));
+  CHECK(predicted["arch"] == "sm_90a");
+  CHECK(predicted["predictions"][0]["predicted_ns"].get<double>() > 1000);
+}
+
+TEST_CASE("a kernel is saved below the working directory only, and replaces nothing unless asked") {
+  Sandbox box;
+  McpSession session(box);
+  session.shake_hands();
+  static_cast<void>(session.call("evaluate", on_cpu(kRight)));
+  const Json saved = content(session.call("save_kernel", {{"problem", "vector_add"}, {"path", "best.cu"}}));
+  CHECK(saved["verified"] == true);
+  const Json again =
+      content(session.call("evaluate", {{"path", "best.cu"}, {"device", "emulator"}, {"wait_s", 500}}));
+  CHECK(again["status"] == "ok");
+
+  const TemporaryFolder outside;
+  std::filesystem::create_directory_symlink(outside.path(), box.folder / "link");
+  std::filesystem::create_symlink(outside / "target.cu", box.folder / "file.cu");
+  std::filesystem::create_directory(box.folder / "below");
+  const auto save = [&](const std::string& path, bool overwrite) {
+    return session.call("save_kernel",
+                        {{"variant", saved["variant"]}, {"path", path}, {"overwrite", overwrite}});
+  };
+  for (const std::string& path :
+       {std::string("../k.cu"), (outside / "k.cu").string(), std::string("link/k.cu"), std::string("file.cu"),
+        std::string("below/../../k.cu"), std::string("k.txt"), std::string("nowhere/k.cu"), std::string("")})
+    CHECK(save(path, true)["isError"] == true);
+  CHECK(std::filesystem::is_empty(outside.path()));
+  CHECK(save("below/k.cu", false)["isError"] == false);
+  box.write("best.cu", "mine");
+  CHECK(text(save("best.cu", false)).find("overwrite") != std::string::npos);
+  CHECK(read_file(box.folder / "best.cu") == "mine");
+  CHECK(save("best.cu", true)["isError"] == false);
+  CHECK(read_file(box.folder / "best.cu").find("alphakernel") != std::string::npos);
+}
+
 TEST_CASE("a query reads and does not write, and its answer has a size that a model can take") {
   Sandbox box;
   box.generate({});
@@ -194,7 +262,7 @@ TEST_CASE("work that takes long becomes a job that can be asked for, waited for 
   CHECK(begun["job"] == "job-1");
   CHECK(begun["state"] == "running");
   CHECK(content(session.call("job_status"))["jobs"].size() == 1);
-  CHECK(content(session.call("job_result", {{"job", "job-1"}, {"wait_s", 60}}))["status"] == "ok");
+  CHECK(content(session.call("job_result", {{"job", "job-1"}, {"wait_s", 500}}))["status"] == "ok");
   CHECK(content(session.call("job_status", {{"job", "job-1"}}))["state"] == "done");
   CHECK(content(session.call("job_result", {{"job", "job-1"}}))["status"] == "ok");
 
@@ -209,6 +277,7 @@ TEST_CASE("work that takes long becomes a job that can be asked for, waited for 
 
 TEST_CASE("a cancelled request is stopped and gets no answer; one with a token reports progress") {
   Sandbox box;
+  box.generate({});
   McpSession session(box);
   session.shake_hands();
   const Json order{{"name", "evaluate"}, {"arguments", on_cpu(kRight)}};
@@ -221,19 +290,25 @@ TEST_CASE("a cancelled request is stopped and gets no answer; one with a token r
   CHECK(session.request("ping")["result"] == Json::object());
   CHECK(session.notifications.empty());
 
-  Json slow = order;  // a loop without end lasts until the emulator's patience ends
-  slow["arguments"]["source"] =
-      vector_add("  for (volatile int x = 0; x < 2000000; ++x) {} if (i < n) c[i] = a[i] + b[i];");
-  slow["_meta"] = {{"progressToken", 7}};
-  static_cast<void>(session.request("tools/call", slow));
+  // Counts until it is cancelled.
+  const std::string endless =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n";
+  session.send({{"jsonrpc", "2.0"},
+                {"id", "long"},
+                {"method", "tools/call"},
+                {"params",
+                 {{"name", "query"}, {"arguments", {{"sql", endless}}}, {"_meta", {{"progressToken", 7}}}}}});
   double last = 0;
-  for (const Json& message : session.notifications) {
+  for (int i = 0; i < 2; ++i) {
+    const Json message = session.receive();
     CHECK(message["method"] == "notifications/progress");
     CHECK(message["params"]["progressToken"] == 7);
     CHECK(message["params"]["progress"].get<double>() > last);
     last = message["params"]["progress"];
   }
-  CHECK(last > 0);
+  session.send(
+      {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", "long"}}}});
+  CHECK(session.request("ping")["result"] == Json::object());
 }
 
 TEST_CASE("whatever a line holds gets a precise error, and the next request its answer") {
@@ -280,6 +355,7 @@ TEST_CASE("when the client is gone, or kills the server, no process is left behi
     session.shake_hands();
     Json order = on_cpu(kRight);
     order["wait_s"] = 0;
+    order["shape"] = {{"N", 10'000'000}};  // would be at work for longer than this test waits
     static_cast<void>(session.call("evaluate", order));
     const auto below = processes_at_work(session);
     CHECK(below.size() >= 2);
@@ -287,6 +363,20 @@ TEST_CASE("when the client is gone, or kills the server, no process is left behi
     CHECK(session.finish() == (killed ? 128 + SIGKILL : 0));
     CHECK(all_end(below));
   }
+}
+
+TEST_CASE("two servers share one database") {
+  Sandbox box;
+  McpSession one(box), two(box);
+  one.shake_hands();
+  two.shake_hands();
+  Json order = on_cpu(kRight);
+  order["wait_s"] = 0;
+  const Json first = content(one.call("evaluate", order)), second = content(two.call("evaluate", order));
+  CHECK(content(one.call("job_result", {{"job", first["job"]}, {"wait_s", 500}}))["status"] == "ok");
+  CHECK(content(two.call("job_result", {{"job", second["job"]}, {"wait_s", 500}}))["status"] == "ok");
+  CHECK(content(two.call(
+            "query", {{"sql", "SELECT count(*) FROM evaluations WHERE status = 'ok'"}}))["rows"][0][0] == 2);
 }
 
 TEST_CASE("requests that are piped in are answered before the end of the input ends the server") {

@@ -75,7 +75,7 @@ Json McpSession::receive() {
     }
     pollfd ready{.fd = out_.get(), .events = POLLIN, .revents = 0};
     char chunk[4096];
-    const ssize_t count = poll(&ready, 1, 60'000) > 0 ? read(out_.get(), chunk, sizeof chunk) : 0;
+    const ssize_t count = poll(&ready, 1, 600'000) > 0 ? read(out_.get(), chunk, sizeof chunk) : 0;
     if (count <= 0) throw std::runtime_error("no answer");
     buffer_.append(chunk, static_cast<std::size_t>(count));
   }
