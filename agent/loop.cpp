@@ -178,10 +178,13 @@ void Run::note_interrupt() {
 }
 
 void Run::fill() {
-  do {
-    proposals_.allow_search(!source_works() || searched_ < search_limit());
+  bool again = true;
+  while (again) {
+    const bool worked = source_works();
+    proposals_.allow_search(!worked || searched_ < search_limit());
     submit_next();
-  } while (take_offers());
+    again = take_offers() || worked != source_works();  // its share is the search's when it has ended
+  }
 }
 
 /// A source that still writes is left a share of a limited number of evaluations.

@@ -10,7 +10,7 @@ namespace ak::agent {
 
 void Archive::add(Attempt attempt) {
   if (attempt.by_model) {
-    if (attempt.score_ns) repairs_ = 0;
+    if (attempt.passed) repairs_ = 0;
     recent_.push_back(attempt);
     if (recent_.size() > kRemembered) recent_.erase(recent_.begin());
   }
@@ -50,13 +50,17 @@ Attempt& Archive::weighted_elite() {
 
 Choice Archive::choose() {
   ++choices_;
-  if (!recent_.empty() && !recent_.back().score_ns && !recent_.back().candidate.plan.launches.empty() &&
+  if (!recent_.empty() && !recent_.back().passed && !recent_.back().candidate.plan.launches.empty() &&
       repairs_ < kRepairs) {
     ++repairs_;
     return {"repair", &recent_.back()};
   }
   repairs_ = 0;
-  if (elites_.empty()) return {"explore", nullptr};
+  if (elites_.empty()) {
+    const auto last = std::ranges::find_if(recent_.rbegin(), recent_.rend(), &Attempt::passed);
+    if (last == recent_.rend()) return {"explore", nullptr};
+    return {"improve", &*last};
+  }
   Attempt& parent = weighted_elite();
   ++parent.uses;
   return {choices_ % kExploreEvery == 0 ? "explore" : "improve", &parent};

@@ -16,7 +16,8 @@ namespace ak::agent {
 struct Attempt {
   RowId variant = 0;
   Candidate candidate;
-  std::optional<double> score_ns;  ///< nothing: it failed
+  bool passed = false;
+  std::optional<double> score_ns;  ///< nothing where nothing is timed
   std::string outcome;             ///< all that is known, for a prompt
   std::string line;                ///< the same in one line
   bool by_model = false;
@@ -36,7 +37,7 @@ class Archive {
   static constexpr std::size_t kElites = 12;      ///< sources kept
   static constexpr std::size_t kRemembered = 12;  ///< of the model's own attempts, for the table
   static constexpr int kRepairs = 2;              ///< of one candidate in a row, then another parent is taken
-  static constexpr int kExploreEvery = 4;         ///< requests that are no repair
+  static constexpr int kExploreEvery = 4;         ///< so many-th request, unless it is a repair
 
   explicit Archive(std::uint64_t seed) : seed_(seed) {}
 

@@ -22,7 +22,8 @@ using std::chrono::steady_clock;
 // Tokens of the parts of a request that others write; chosen so that all of it fits into 32,000.
 constexpr std::int64_t kSourceTokens = 12'000, kOutcomeTokens = 2'500, kHistoryTokens = 1'500;
 constexpr std::int64_t kAnswerTokens = 12'000;  // of an unreadable answer, when it is sent back
-constexpr int kLeastAnswerTokens = 256;         // less room is no use: the budget is spent
+constexpr int kLeastAnswerTokens = 1000;        // less room is no use: the budget is spent
+constexpr double kMostPerEstimate = 4.0 / 3;    // tokens: three bytes each, the densest that was measured
 constexpr int kMaxFailuresInARow = 5;           // each after its retries; chosen
 constexpr auto kShortNap = std::chrono::milliseconds(5);
 constexpr std::size_t kElitesShown = 5;
@@ -34,6 +35,13 @@ std::string fence_for(std::uint64_t seed, int request, std::string_view text) {
         "{:016x}", derive_seed(seed, kFenceStream + 1000 * static_cast<std::uint64_t>(request) + salt));
     if (text.find(fence) == std::string_view::npos) return fence;
   }
+}
+
+/// Somebody else's text as it may stand between two lines of a prompt.
+std::string quotable(std::string_view text, std::int64_t tokens) {
+  std::string quoted = fitted(clean_text(text), tokens);
+  if (!quoted.ends_with('\n')) quoted += '\n';
+  return quoted;
 }
 
 }  // namespace
@@ -79,6 +87,7 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
   if (!mine && !useful) return;  // failed points of a search would crowd out what was tried
   archive_.add({.variant = variant,
                 .candidate = candidate,
+                .passed = useful,
                 .score_ns = useful ? result.score_ns : std::nullopt,
                 .outcome = outcome_text(options_.subject, candidate, result),
                 .line = outcome_line(result),
@@ -104,15 +113,16 @@ std::string LlmProposer::history() const {
 
 std::string LlmProposer::user_prompt(const Choice& choice) {
   const PromptSet& prompts = options_.prompts;
-  std::string text = prompts.fill("history", {{"history", fitted(clean_text(history()), kHistoryTokens)}});
-  if (choice.parent != nullptr) {
-    const std::string source = fitted(clean_text(choice.parent->candidate.source), kSourceTokens);
-    const std::string outcome = fitted(clean_text(choice.parent->outcome), kOutcomeTokens);
-    text += prompts.fill("parent", {{"fence", fence_for(options_.seed, asked_, source + outcome)},
+  const std::string past = quotable(history(), kHistoryTokens);
+  const std::string source = choice.parent ? quotable(choice.parent->candidate.source, kSourceTokens) : "";
+  const std::string outcome = choice.parent ? quotable(choice.parent->outcome, kOutcomeTokens) : "";
+  const std::string fence = fence_for(options_.seed, asked_, past + source + outcome);
+  std::string text = prompts.fill("history", {{"fence", fence}, {"history", past}});
+  if (choice.parent != nullptr)
+    text += prompts.fill("parent", {{"fence", fence},
                                     {"source", source},
                                     {"tunables", tunables_text(choice.parent->candidate.tunables)},
                                     {"outcome", outcome}});
-  }
   return text + prompts.text("ask_" + choice.arm);
 }
 
@@ -133,10 +143,12 @@ void LlmProposer::ask_next() {
 
 /// Cuts the answer's length to what is left of the budgets, counting the worst case.
 bool LlmProposer::afford(LlmRequest& request) {
-  const auto input = static_cast<double>(estimated_tokens(request));
+  const auto input = kMostPerEstimate * static_cast<double>(estimated_tokens(request));
   double room = request.max_output_tokens;
   const ModelEntry& model = options_.model.entry;
   if (model.max_output_tokens > 0) room = std::min(room, static_cast<double>(model.max_output_tokens));
+  if (const double left = static_cast<double>(model.context_tokens) - input; left >= kLeastAnswerTokens)
+    room = std::min(room, left);
   if (const auto& most = options_.budgets.max_tokens) {
     room = std::min(room, static_cast<double>(*most - tokens_) - input);
     if (room < kLeastAnswerTokens) end_reason_ = "token budget";

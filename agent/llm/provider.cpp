@@ -79,10 +79,15 @@ std::unique_ptr<LlmClient> command_client(const std::string& name, const LlmSett
        did_you_mean(name, names), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
+/// Under whose name the catalogue has a provider's models.
+std::string_view models_of(std::string_view provider) {
+  return provider == "openai-chat" ? std::string_view("openai") : provider;
+}
+
 std::unique_ptr<LlmClient> make_client(const std::string& provider_name, std::string& model,
                                        ModelEntry& entry, const LlmSettings& settings) {
   const ModelCatalog catalog = ModelCatalog::with_file(settings.models_file);
-  entry = catalog.of(provider_name, model);
+  entry = catalog.of(models_of(provider_name), model);
   if (provider_name == "replay") return std::make_unique<ReplayClient>(model);
   if (provider_name == "command") return command_client(model, settings);
   const std::vector<Provider> all = all_providers(settings);

@@ -181,6 +181,13 @@ TEST_CASE("a limited number of evaluations is shared between the search and a mo
   CHECK(run.world.store.replies[0].failure->fault == LlmFault::cancelled);
 }
 
+TEST_CASE("a model that has ended leaves its share of the evaluations to the search") {
+  Run run({});
+  run.world.options.search_tunables = true;
+  run.world.options.budgets.max_evaluations = 10;
+  CHECK(run.run().progress.evaluated == 9);  // the whole grid, though half of 10 is 5
+}
+
 TEST_CASE("no request is sent that could pass a limit of tokens or money") {
   for (const bool money : {false, true}) {
     CAPTURE(money);
@@ -195,7 +202,7 @@ TEST_CASE("no request is sent that could pass a limit of tokens or money") {
     if (money) CHECK(result.progress.cost_usd <= 0.05 + 1e-9);
     if (!money) CHECK(result.progress.tokens <= 12'000);
     CHECK(run.model->requests.size() >= 2);
-    CHECK(run.model->requests.back().max_output_tokens >= 256);
+    CHECK(run.model->requests.back().max_output_tokens >= 1000);
   }
   Run none({reply(candidate("never"))});
   none.world.options.budgets.max_tokens = 0;

@@ -73,7 +73,7 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
             "p.id = e.proposal_id WHERE p.llm_call_id IS NOT NULL ORDER BY e.id)") ==
         "compile_error incorrect ok ok\r\n");
   CHECK(box.query("SELECT arm, status, input_tokens, tokens_reported FROM llm_calls ORDER BY id") ==
-        "improve,ok,4000,1\r\nrepair,ok,4000,1\r\nrepair,ok,4000,1\r\nimprove,ok,4000,1\r\nexplore,exhausted,"
+        "improve,ok,4000,1\r\nrepair,ok,4000,1\r\nrepair,ok,4000,1\r\nexplore,ok,4000,1\r\nimprove,exhausted,"
         "0,0\r\n");
   CHECK(box.query(
             "SELECT v.name, q.name FROM variant_parents JOIN variants v ON v.id = variant_id JOIN variants q "
