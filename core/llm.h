@@ -90,8 +90,7 @@ struct LlmReply {
   [[nodiscard]] bool ok() const { return !failure; }
 };
 
-/// About how many tokens a text is: four bytes each (measured on English and on C++ by providers' own
-/// counters: 3 to 4.5).
+/// About how many tokens a text is: four bytes each, the usual rule of thumb; not measured.
 [[nodiscard]] constexpr std::int64_t estimated_tokens(std::string_view text) {
   return static_cast<std::int64_t>((text.size() + 3) / 4);
 }

@@ -12,8 +12,8 @@
 namespace ak::agent {
 namespace {
 
-// A server that reports fewer input tokens than this share of our estimate has cut the prompt: estimates of
-// code are off by a third at most.
+// A server that reports fewer input tokens than this share of our estimate has probably cut the prompt;
+// chosen.
 constexpr double kLeastShareRead = 0.5;
 constexpr std::int64_t kLongPrompt = 2000;  // shorter ones fit into every context
 

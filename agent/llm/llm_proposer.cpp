@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 constexpr std::int64_t kSourceTokens = 12'000, kOutcomeTokens = 2'500, kHistoryTokens = 1'500;
 constexpr std::int64_t kAnswerTokens = 12'000;  // of an unreadable answer, when it is sent back
 constexpr int kLeastAnswerTokens = 1000;        // less room is no use: the budget is spent
-constexpr double kMostPerEstimate = 4.0 / 3;    // tokens: three bytes each, the densest that was measured
+constexpr double kMostPerEstimate = 4.0 / 3;    // tokens: three bytes each; chosen, not measured
 constexpr int kMaxFailuresInARow = 5;           // each after its retries; chosen
 constexpr auto kShortNap = std::chrono::milliseconds(5);
 constexpr std::size_t kElitesShown = 5;
