@@ -19,7 +19,8 @@ using std::chrono::steady_clock;
 // long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
 
-// Scores of the search that are further apart are no tie in pairs (chosen).
+// Further apart is no tie: by the scores of the search such are not compared, and in pairs an interval that
+// holds 1 all the same says that the pairs were too noisy (chosen).
 constexpr double kTieReach = 0.02;
 
 std::string words(const Outcome& outcome) {
@@ -193,8 +194,9 @@ bool Confirmation::compared(std::vector<Tie>& ties) {
     const auto ratio = ratio_to_champion(entry, champion_failed);
     if (champion_failed) return false;
     if (!ratio) continue;
-    const bool tied =
-        (ratio->interval.low <= 1 && ratio->interval.high >= 1) || std::abs(ratio->ratio - 1) <= kLeastGain;
+    const double apart = std::abs(ratio->ratio - 1);
+    const bool indistinct = ratio->interval.low <= 1 && ratio->interval.high >= 1;
+    const bool tied = apart <= (indistinct ? kTieReach : kLeastGain);
     const Completed& completed = entry.completed;
     if (tied)
       ties.push_back(
