@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/cupti_profiler.h"
 
+#include "profiler/cupti/launch_timeline.h"
 #include "profiler/cupti/pc_sampler.h"
 #include "profiler/cupti/range_profiler.h"
 
@@ -27,6 +28,8 @@ class CuptiProfiler final : public runtime::LaunchProfiler {
         if (!ranges_) ranges_.emplace(api, context_, ordinal_);
         ranges_->measure(wish.metrics, call, profile);
       });
+      // After one pass the counters are still held, for the next profile.
+      if (profile.passes > 1) attempt("no time stamps", profile, [&] { add_timeline(api, call, profile); });
     }
     if (wish.sample_lines) {
       release();  // the two cannot be on at the same time

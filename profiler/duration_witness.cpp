@@ -11,24 +11,41 @@ namespace {
 // at less than three quarters of its launches was not all timed.
 constexpr double kLeastShareOfDurations = 0.75;
 
+/// Over all launches; 0 where one has none.
+double sum(const Profile& profile, const char* metric) {
+  double total = 0;
+  for (const LaunchProfile& launch : profile.launches) {
+    const auto found = launch.metrics.find(metric);
+    if (found == launch.metrics.end()) return 0;
+    total += found->second;
+  }
+  return total;
+}
+
+double gaps(const Profile& profile) {
+  double total = 0;
+  for (const LaunchProfile& launch : profile.launches) {
+    const auto gap = launch.metrics.find("timeline/gap");
+    if (gap != launch.metrics.end()) total += gap->second;
+  }
+  return total;
+}
+
 }  // namespace
 
 std::optional<DurationWitness> duration_witness(const Profile& profile, const Measurement& timed) {
-  DurationWitness witness{.event_ns = timed.median_ns};
-  for (const LaunchProfile& launch : profile.launches) {
-    const auto duration = launch.metrics.find("time/duration");
-    if (duration == launch.metrics.end()) return std::nullopt;
-    witness.counted_ns += duration->second;
-  }
-  if (witness.counted_ns <= 0 || witness.event_ns <= 0) return std::nullopt;
-  witness.agrees = witness.event_ns >= kLeastShareOfDurations * witness.counted_ns;
+  const double stamped_ns = sum(profile, "timeline/duration");
+  DurationWitness witness{
+      .event_ns = timed.median_ns,
+      .cupti_ns = stamped_ns > 0 ? stamped_ns + gaps(profile) : sum(profile, "time/duration")};
+  if (witness.cupti_ns <= 0 || witness.event_ns <= 0) return std::nullopt;
+  witness.agrees = witness.event_ns >= kLeastShareOfDurations * witness.cupti_ns;
   return witness;
 }
 
 std::string witness_text(const std::string& workload, const DurationWitness& witness) {
-  const std::string times =
-      fmt::format("on {} counters give its launches {:.2f} us, events the call {:.2f} us", workload,
-                  witness.counted_ns / 1e3, witness.event_ns / 1e3);
+  const std::string times = fmt::format("on {} CUPTI saw the call take {:.2f} us, events {:.2f} us", workload,
+                                        witness.cupti_ns / 1e3, witness.event_ns / 1e3);
   return witness.agrees ? times : times + ": the event time cannot be right, do not trust it";
 }
 

@@ -8,16 +8,18 @@
 
 namespace ak::profiler {
 
-/// A second witness of an event time: the durations that hardware counters gave for the launches of one call.
+/// A second witness of an event time: what CUPTI saw the launches of one call take.
 struct DurationWitness {
-  double event_ns = 0;    ///< median of the timing
-  double counted_ns = 0;  ///< sum over the call's launches
+  double event_ns = 0;  ///< median of the timing
+  /// From the first launch's start to the last one's end; where there are no time stamps, the sum of the
+  /// launches' durations by counters.
+  double cupti_ns = 0;
   /// False: the launches alone take longer than the whole call was timed at, by more than clocks, the state
   /// of the caches and launches that overlap explain.
   bool agrees = true;
 };
 
-/// @param timed the same workload's timing, by events. Absent where the profile did not count durations.
+/// @param timed the same workload's timing, by events. Absent where the profile has neither.
 [[nodiscard]] std::optional<DurationWitness> duration_witness(const Profile& profile,
                                                               const Measurement& timed);
 /// One sentence, with the workload's name.

@@ -276,8 +276,8 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
                   {"analysis", profiler::analysis_json(launches)}};
     if (const auto witness = witness_of(profile, best.result)) {
       outcome.summary.witnesses.push_back(profiler::witness_text(profile.workload, *witness));
-      shown["witness"] = Json{
-          {"event_ns", witness->event_ns}, {"counted_ns", witness->counted_ns}, {"agrees", witness->agrees}};
+      shown["witness"] =
+          Json{{"event_ns", witness->event_ns}, {"cupti_ns", witness->cupti_ns}, {"agrees", witness->agrees}};
     }
     outcome.profiles.push_back(std::move(shown));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <cupti_activity.h>
 #include <cupti_pcsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -30,7 +31,9 @@
   X(cuptiRangeProfilerCounterDataGetRangeInfo)                                                             \
   X(cuptiPCSamplingEnable) X(cuptiPCSamplingDisable) X(cuptiPCSamplingSetConfigurationAttribute)           \
   X(cuptiPCSamplingGetNumStallReasons) X(cuptiPCSamplingGetStallReasons) X(cuptiPCSamplingStart)           \
-  X(cuptiPCSamplingStop) X(cuptiPCSamplingGetData) X(cuptiGetSassToSourceCorrelation)
+  X(cuptiPCSamplingStop) X(cuptiPCSamplingGetData) X(cuptiGetSassToSourceCorrelation)   \
+  X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityFlushAll) \
+  X(cuptiActivityGetNextRecord)
 // clang-format on
 
 namespace ak::profiler {

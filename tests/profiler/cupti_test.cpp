@@ -3,6 +3,7 @@
 // chips without having them.
 #include <catch2/catch.hpp>
 
+#include "profiler/cupti/launch_timeline.h"
 #include "profiler/cupti/metric_host.h"
 #include "profiler/cupti/range_profiler.h"
 #include "profiler/metric_catalog.h"
@@ -108,6 +109,79 @@ TEST_CASE("metrics get the catalogue's names and units, and keep their own where
   profile = named(std::move(profile));
   CHECK(profile.launches[0].metrics == Metrics{{"dram/bytes_read", 64}, {"something__else.sum", 1}});
   CHECK(profile.units == std::map<std::string, std::string>{{"dram/bytes_read", "bytes"}});
+}
+
+namespace {
+
+/// A CUPTI whose call made two launches, recorded in the wrong order.
+struct MadeUpRecords {
+  static inline CUpti_BuffersCallbackRequestFunc give = nullptr;
+  static inline CUpti_BuffersCallbackCompleteFunc take = nullptr;
+  static inline std::size_t next = 0;
+
+  static CuptiApi api() {
+    CuptiApi api = willing();
+    api.cuptiActivityRegisterCallbacks = [](CUpti_BuffersCallbackRequestFunc request,
+                                            CUpti_BuffersCallbackCompleteFunc complete) {
+      give = request;
+      take = complete;
+      return CUPTI_SUCCESS;
+    };
+    api.cuptiActivityEnable = [](CUpti_ActivityKind) { return CUPTI_SUCCESS; };
+    api.cuptiActivityDisable = [](CUpti_ActivityKind) { return CUPTI_SUCCESS; };
+    api.cuptiActivityFlushAll = [](std::uint32_t) {
+      std::uint8_t* buffer = nullptr;
+      std::size_t size = 0, records = 0;
+      give(&buffer, &size, &records);
+      auto* kernels = reinterpret_cast<CUpti_ActivityKernel10*>(buffer);
+      for (std::size_t i = 0; i < 2; ++i) {
+        kernels[i] = {};
+        kernels[i].kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        kernels[i].start = i == 0 ? 1'500 : 1'000;
+        kernels[i].end = i == 0 ? 1'900 : 1'400;
+      }
+      next = 0;
+      take(nullptr, 0, buffer, size, 2 * sizeof(CUpti_ActivityKernel10));
+      return CUPTI_SUCCESS;
+    };
+    api.cuptiActivityGetNextRecord = [](std::uint8_t* buffer, std::size_t, CUpti_Activity** record) {
+      if (next == 2) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+      *record = reinterpret_cast<CUpti_Activity*>(buffer + next++ * sizeof(CUpti_ActivityKernel10));
+      return CUPTI_SUCCESS;
+    };
+    return api;
+  }
+};
+
+Profile timeline_of(const CuptiApi& api, std::size_t launches) {
+  const runtime::KernelImage image;
+  Profile profile;
+  profile.launches.resize(launches);
+  add_timeline(api, {.kernels = {}, .image = image, .load = [] {}, .prepare = [] {}, .run = [] {}}, profile);
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("a call's launches get their durations and the gaps between them, in the order of their starts") {
+  const Profile profile = timeline_of(MadeUpRecords::api(), 2);
+  CHECK(profile.degradation.empty());
+  CHECK(profile.launches[0].metrics == Metrics{{"timeline/duration", 400}});
+  CHECK(profile.launches[1].metrics == Metrics{{"timeline/duration", 400}, {"timeline/gap", 100}});
+  CHECK(profile.units.at("timeline/gap") == "ns");
+}
+
+TEST_CASE("records of other launches than the plan's are no timeline") {
+  const Profile profile = timeline_of(MadeUpRecords::api(), 3);
+  REQUIRE(profile.degradation.size() == 1);
+  CHECK(profile.degradation.front() == "no time stamps: 2 launches were seen, not 3");
+  CHECK(profile.launches[0].metrics.empty());
+}
+
+TEST_CASE("without the right to time stamps an error says what was being done") {
+  CuptiApi api = MadeUpRecords::api();
+  api.cuptiActivityEnable = [](CUpti_ActivityKind) { return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES; };
+  CHECK_THROWS_AS(timeline_of(api, 2), CuptiError);
 }
 
 }  // namespace ak::profiler
