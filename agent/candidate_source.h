@@ -40,6 +40,8 @@ class CandidateSource {
   virtual void tell(const Completed& completed, RowId variant) = 0;
   /// More may come: from what is under way, or from what it will be told.
   [[nodiscard]] virtual bool working() const = 0;
+  /// Nothing is under way for a while: its share of the evaluations is the search's meanwhile.
+  [[nodiscard]] virtual bool resting() const { return false; }
   /// Until something may be ready, no longer than `most`.
   virtual void wait(std::chrono::milliseconds most) = 0;
   /// Ends what is under way.

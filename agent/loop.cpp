@@ -67,6 +67,8 @@ class Run {
   void submit(ForetoldProposal item);
   [[nodiscard]] bool take_offers();
   void refuse(Offer offer);
+  void consult_source(const Completed& completed, const Flight& flight, RowId variant);
+  [[nodiscard]] bool take_profile(Completed& completed);
   void tell_source(const Completed& completed, const Flight& flight, RowId variant);
   [[nodiscard]] const Origin* origin_of(const Flight& flight) const;
   void prune(ForetoldProposal item, std::string why);
@@ -102,6 +104,13 @@ class Run {
   Spent spent_;
   LoopResult result_;
   std::unordered_map<Ticket, Flight> in_flight_;
+  /// What the source will be told when its profile is there.
+  struct Untold {
+    Completed completed;
+    Flight flight;
+    RowId variant = 0;
+  };
+  std::unordered_map<Ticket, Untold> profiles_;      ///< in flight
   std::optional<Ticket> comparison_;                 ///< of a challenger with the champion, in flight
   std::unordered_map<std::size_t, Origin> origins_;  ///< of templates that the source wrote, by index
   std::int64_t searched_ = 0;                        ///< evaluations that a strategy proposed
@@ -140,17 +149,18 @@ void Run::search() {
   while (!should_stop()) {
     fill();
     start_comparison();
-    if (in_flight_.empty() && !comparison_ && source_works()) {
+    const bool idle = in_flight_.empty() && !comparison_ && profiles_.empty();
+    if (idle && source_works()) {
       options_.source->wait(kPollInterval);
       continue;
     }
-    if (in_flight_.empty() && !source_works()) {
+    if (in_flight_.empty() && profiles_.empty() && !source_works()) {
       const std::string reason = options_.source ? options_.source->end_reason() : "";
       result_.stop_reason = reason.empty() ? "space exhausted" : reason;
       return;
     }
     auto completed = evaluator_.wait_any(wait_deadline());
-    if (!completed || take_comparison(*completed)) continue;
+    if (!completed || take_comparison(*completed) || take_profile(*completed)) continue;
     const auto flight = take_flight(completed->ticket);
     if (!flight) continue;  // left over from an earlier run with this evaluator
     absorb(*completed, *flight);
@@ -181,7 +191,7 @@ void Run::fill() {
   bool again = true;
   while (again) {
     const bool worked = source_works();
-    proposals_.allow_search(!worked || searched_ < search_limit());
+    proposals_.allow_search(!worked || options_.source->resting() || searched_ < search_limit());
     submit_next();
     again = take_offers() || worked != source_works();  // its share is the search's when it has ended
   }
@@ -292,7 +302,7 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight, stored.evaluation);
-  if (options_.source) tell_source(completed, flight, stored.variant);
+  if (options_.source) consult_source(completed, flight, stored.variant);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
@@ -329,6 +339,33 @@ StoredEvaluation Run::commit(const Completed& completed, int iteration, std::str
 const Origin* Run::origin_of(const Flight& flight) const {
   const auto found = origins_.find(flight.item.proposal.template_index);
   return found == origins_.end() ? nullptr : &found->second;
+}
+
+/// A model should know what limits a kernel that it may be asked to improve.
+void Run::consult_source(const Completed& completed, const Flight& flight, RowId variant) {
+  const EvaluationResult& result = completed.result;
+  const auto best_ns = champion_.score_ns();
+  const bool parent =
+      flight.item.proposal.is_start || (result.score_ns && best_ns && *result.score_ns < *best_ns);
+  if (!options_.profile || capabilities_.device.kind != DeviceKind::cuda || depth_ != Depth::time ||
+      !parent || !passed(result, depth_) || !source_works()) {
+    tell_source(completed, flight, variant);
+    return;
+  }
+  EvaluationRequest request = completed.request;
+  request.profile = options_.profile;
+  request.priority = 1;
+  profiles_.emplace(evaluator_.submit(std::move(request)), Untold{completed, flight, variant});
+}
+
+bool Run::take_profile(Completed& completed) {
+  auto node = profiles_.extract(completed.ticket);
+  if (node.empty()) return false;
+  Untold& untold = node.mapped();
+  if (!inconclusive(completed.result)) commit(completed, iterations_++, "profile");
+  untold.completed.result.profiles = std::move(completed.result.profiles);
+  tell_source(untold.completed, untold.flight, untold.variant);
+  return true;
 }
 
 void Run::tell_source(const Completed& completed, const Flight& flight, RowId variant) {
@@ -451,6 +488,8 @@ void Run::settle_challenges() {
 void Run::drain() {
   if (options_.source) options_.source->stop();
   for (const auto& [ticket, flight] : in_flight_) evaluator_.cancel(ticket);
+  for (const auto& [ticket, untold] : profiles_) evaluator_.cancel(ticket);
+  profiles_.clear();
   const auto deadline = clock_.now() + kDrainTime;
   while (!in_flight_.empty()) {
     auto completed = evaluator_.wait_any(deadline);

@@ -75,7 +75,9 @@ struct LoopOptions {
   bool search_tunables = true;
   /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
   const Predictor* predictor = nullptr;
-  /// What to see of the leader of a GPU when it has been measured again; none: it is not profiled.
+  /// What to see of the leader of a GPU when it has been measured again, and before the source is told of a
+  /// kernel that passed and that it or a template's author wrote, or that took the lead; none: nothing is
+  /// profiled.
   std::optional<ProfileWish> profile;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   /// With `resumed`, and where candidates are timed, the strategies begin with what earlier sessions found;

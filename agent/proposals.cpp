@@ -108,8 +108,23 @@ std::vector<std::string> Proposals::append(Candidate candidate) {
 
 std::vector<std::string> Proposals::add(Candidate candidate) {
   auto broken = append(std::move(candidate));
-  if (!broken.empty()) searches_.pop_back();
+  if (!broken.empty()) {
+    searches_.pop_back();
+  } else if (TemplateSearch* searched = search_of_same(searches_.back().candidate)) {
+    searched->given.insert(searches_.back().candidate.tunables);
+  }
   return broken;
+}
+
+/// The search of a source, if there is one that has this candidate's point.
+Proposals::TemplateSearch* Proposals::search_of_same(const Candidate& candidate) {
+  for (std::size_t i = 0; i < searches_.size(); ++i) {
+    TemplateSearch& search = searches_[i];
+    if (search.strategy != nullptr && search.candidate.source == candidate.source &&
+        has_point(i, candidate.tunables))
+      return &search;
+  }
+  return nullptr;
 }
 
 void Proposals::search(std::size_t index, std::optional<double> start_ns) {
@@ -184,6 +199,9 @@ void Proposals::retry(Proposal proposal) {
 
 void Proposals::tell(const Proposal& proposal, std::optional<double> time_ns) {
   TemplateSearch& search = searches_[proposal.template_index];
+  // A point of a source that is searched elsewhere: what came of it helps that search.
+  TemplateSearch* other = search.strategy == nullptr ? search_of_same(search.candidate) : nullptr;
+  if (other != nullptr) other->strategy->tell(proposal.point, time_ns);
   // A strategy knows only the points of its space.
   if (search.strategy == nullptr || (proposal.is_start && !search.start_in_space)) return;
   search.strategy->tell(proposal.point, time_ns);

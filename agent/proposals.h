@@ -75,6 +75,7 @@ class Proposals {
   void add_first_point(const FirstPoint& first);
   [[nodiscard]] bool has_point(std::size_t template_index, const TunableValues& point) const;
   [[nodiscard]] std::vector<std::string> append(Candidate candidate);
+  [[nodiscard]] TemplateSearch* search_of_same(const Candidate& candidate);
   void open(std::size_t index);
 
   const Clock& clock_;

@@ -65,6 +65,7 @@ struct LlmCallRecord {
   RowId session = 0;
   std::string model;           ///< "anthropic:claude-opus-5-5"
   std::string arm;             ///< which prompt
+  std::string credited_arm;    ///< the arm that the whole exchange began with, and is credited to
   std::string prompt_version;  ///< of the prompts' texts
   Json request;                ///< keys redacted
 };
@@ -90,6 +91,8 @@ class VariantStore {
   virtual RowId begin_llm_call(const LlmCallRecord& record) = 0;
   /// Before the answer is read.
   virtual void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) = 0;
+  /// What came of an exchange, in [0, 1], once its candidates were judged. @param call its first
+  virtual void note_llm_reward(RowId call, double reward) = 0;
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
   virtual void end_session(RowId session, std::string_view status, std::string_view reason,
                            std::optional<RowId> best_variant) = 0;

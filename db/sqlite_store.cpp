@@ -673,8 +673,8 @@ RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
   const Uid uid = random_uid();
   connection_
       .prepare(
-          "INSERT INTO llm_calls (uid, session_id, model, arm, prompt_version, request, status, started_at) "
-          "VALUES (?,?,?,?,?,?,'sent',?)")
+          "INSERT INTO llm_calls (uid, session_id, model, arm, prompt_version, request, status, started_at, "
+          "credited_arm) VALUES (?,?,?,?,?,?,'sent',?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, record.model)
@@ -682,10 +682,17 @@ RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
       .bind(5, record.prompt_version)
       .bind(6, dump(record.request))
       .bind(7, utc_now())
+      .bind(8, record.credited_arm)
       .run();
   const RowId id = connection_.last_row_id();
   transaction.commit();
   return id;
+}
+
+void SqliteStore::note_llm_reward(RowId call, double reward) {
+  Transaction transaction(connection_);
+  connection_.prepare("UPDATE llm_calls SET reward = ? WHERE id = ?").bind(1, reward).bind(2, call).run();
+  transaction.commit();
 }
 
 void SqliteStore::end_llm_call(RowId call, const LlmReply& reply, double latency_ms) {

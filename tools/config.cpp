@@ -26,6 +26,9 @@ struct Key {
 bool is_text(const Json& value) { return value.is_string(); }
 bool is_flag(const Json& value) { return value.is_boolean(); }
 bool is_count(const Json& value) { return value.is_number_integer() && value.get<std::int64_t>() >= 0; }
+bool is_some(const Json& value) {
+  return value.is_number_integer() && value.get<std::int64_t>() >= 1 && value.get<std::int64_t>() <= 16;
+}
 bool is_amount(const Json& value) { return value.is_number() && value.get<double>() > 0; }
 
 bool is_object(const Json& value) { return value.is_object(); }
@@ -34,6 +37,13 @@ std::vector<std::string> texts(const JsonReader& at) {
   std::vector<std::string> list;
   for (const JsonReader& item : at.items()) list.push_back(item.text());
   return list;
+}
+
+bool is_text_or_list(const Json& value) { return value.is_string() || value.is_array(); }
+
+void set_models(Config& config, const Json& value) {
+  const JsonReader at(value, "model");
+  config.models = value.is_string() ? std::vector{at.text()} : texts(at);
 }
 
 void set_key_files(Config& config, const Json& value) {
@@ -78,7 +88,7 @@ const std::map<std::string, Key>& keys() {
        {"a target such as \"sm_90a\" or \"native\"", is_text, [](Config& c, const Json& v) { c.arch = v; }}},
       {"device",
        {"auto, cuda, cuda:N, emulator or none", is_text, [](Config& c, const Json& v) { c.device = v; }}},
-      {"model", {"provider:model", is_text, [](Config& c, const Json& v) { c.model = v; }}},
+      {"model", {"provider:model, or a list of them", is_text_or_list, set_models}},
       {"key_files", {"an object of files", is_object, set_key_files}},
       {"llm_commands", {"an object of commands", is_object, set_commands}},
       {"llm_providers", {"an object of providers", is_object, set_providers}},
@@ -86,6 +96,12 @@ const std::map<std::string, Key>& keys() {
       {"llm_answer_tokens",
        {"a number of tokens", is_count,
         [](Config& c, const Json& v) { c.llm_answer_tokens = v.get<int>(); }}},
+      {"llm_parallel",
+       {"a number of requests from 1 to 16", is_some,
+        [](Config& c, const Json& v) { c.llm_parallel = v.get<int>(); }}},
+      {"llm_candidates",
+       {"a number of candidates from 1 to 16", is_some,
+        [](Config& c, const Json& v) { c.llm_candidates = v.get<int>(); }}},
       {"workers", {"a number of compile workers", is_count, [](Config& c, const Json& v) { c.workers = v; }}},
       {"predict", {"true or false", is_flag, [](Config& c, const Json& v) { c.predict = v; }}},
       {"max_evaluations",

@@ -14,13 +14,16 @@ namespace ak::tools {
 /// Defaults a user sets once, in $ALPHAKERNEL_CONFIG, else $XDG_CONFIG_HOME/alphakernel/config.json, else
 /// ~/.config/alphakernel/config.json. Flags win over it. docs/config.md lists the keys.
 struct Config {
-  std::string database, cache, arch, device, model;
+  std::string database, cache, arch, device;
+  std::vector<std::string> models;  ///< language models that write candidates
   int workers = 0;
   bool predict = true;  ///< a search prunes by predicted times where a model was fitted
   agent::Budgets budgets;
   agent::LlmSettings llm;          ///< who can be asked for candidates (docs/providers.md)
   std::string llm_effort;          ///< how long a model that reasons thinks; empty: its default
   int llm_answer_tokens = 16'000;  ///< most tokens of an answer, thinking included
+  int llm_parallel = 1;            ///< questions under way at once
+  int llm_candidates = 3;          ///< most candidates of an answer, where several are asked for
 };
 
 [[nodiscard]] std::filesystem::path config_path();

@@ -1,55 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model_choice.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "agent/llm/llm_proposer.h"
 #include "agent/seeds.h"
 #include "core/error.h"
+#include "tools/diagnosis.h"
 
 namespace ak::tools {
 namespace {
 
 constexpr std::uint64_t kModelStream = 2;  // of a run's seed; inputs and held-out shapes have 0 and 1
 
-}  // namespace
-
-ProposerChoice choose_proposer(const std::string& proposer, const std::string& model,
-                               const std::string& record_to, const agent::Budgets& budgets,
-                               const Config& config) {
-  const std::string name = model.empty() ? config.model : model;
-  ProposerChoice choice{.proposer = proposer, .model = {}};
-  if (proposer == "auto") choice.proposer = name.empty() ? "search" : "hybrid";
-  if (choice.proposer != "search" && choice.proposer != "llm" && choice.proposer != "hybrid")
-    fail(ExitCode::usage, "proposer '{}' is not known; expected auto, search, llm or hybrid", proposer);
-  if (choice.proposer == "search") {
-    if (!model.empty())
-      fail(ExitCode::usage, "a search asks no model: leave --model or --proposer search out");
-    return choice;
-  }
-  if (name.empty()) {
-    fail(ExitCode::usage, "--proposer {} needs a language model: --model PROVIDER:MODEL (docs/providers.md)",
-         choice.proposer);
-  }
-  agent::LlmSettings settings = config.llm;
-  settings.record_to = record_to;
-  choice.model = agent::open_model(name, settings);
-  if (budgets.max_cost_usd && !choice.model->entry.price) {
+agent::LlmModel open_priced(const std::string& name, const agent::LlmSettings& settings,
+                            const agent::Budgets& budgets) {
+  agent::LlmModel model = agent::open_model(name, settings);
+  if (budgets.max_cost_usd && !model.entry.price) {
     fail(ExitCode::usage,
          "model '{}' has no price entry, so --max-cost-usd cannot be kept; give it one in {} "
          "(docs/providers.md)",
          name, settings.models_file.string());
   }
+  return model;
+}
+
+}  // namespace
+
+ProposerChoice choose_proposer(const std::string& proposer, const std::vector<std::string>& models,
+                               const std::string& record_to, const agent::Budgets& budgets,
+                               const Config& config) {
+  const std::vector<std::string>& names = models.empty() ? config.models : models;
+  ProposerChoice choice{.proposer = proposer, .models = {}};
+  if (proposer == "auto") choice.proposer = names.empty() ? "search" : "hybrid";
+  if (choice.proposer != "search" && choice.proposer != "llm" && choice.proposer != "hybrid")
+    fail(ExitCode::usage, "proposer '{}' is not known; expected auto, search, llm or hybrid", proposer);
+  if (choice.proposer == "search") {
+    if (!models.empty())
+      fail(ExitCode::usage, "a search asks no model: leave --model or --proposer search out");
+    return choice;
+  }
+  if (names.empty()) {
+    fail(ExitCode::usage, "--proposer {} needs a language model: --model PROVIDER:MODEL (docs/providers.md)",
+         choice.proposer);
+  }
+  agent::LlmSettings settings = config.llm;
+  settings.record_to = record_to;
+  for (int copy = 0; copy < config.llm_parallel; ++copy)
+    for (const std::string& name : names) choice.models.push_back(open_priced(name, settings, budgets));
   return choice;
 }
 
-std::unique_ptr<agent::CandidateSource> make_proposer(const agent::LlmModel& model,
+std::string model_names(std::span<const agent::LlmModel> models) {
+  std::vector<std::string> names;
+  for (const agent::LlmModel& model : models)
+    if (std::ranges::find(names, model.name) == names.end()) names.push_back(model.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                       const agent::LoopOptions& options,
                                                       const DeviceFacts& device, const Config& config) {
   const std::filesystem::path settings = config_path();
+  const auto diagnosis = [problem = options.problem, device, arch = options.arch](
+                             const Candidate& candidate, const EvaluationResult& result) {
+    return diagnosis_text(*problem, candidate, result, device, arch);
+  };
   return std::make_unique<agent::LlmProposer>(agent::LlmProposerOptions{
-      .model = model,
+      .models = std::move(models),
+      .parallel = static_cast<std::size_t>(config.llm_parallel),
+      .most_candidates = static_cast<std::size_t>(config.llm_candidates),
+      .ask_points = options.search_tunables,
+      .outage = {},
       .prompts =
           agent::PromptSet::with_folder(settings.empty() ? settings : settings.parent_path() / "prompts"),
-      .subject = {.problem = options.problem, .device = device, .arch = options.arch},
+      .subject = {.problem = options.problem,
+                  .device = device,
+                  .arch = options.arch,
+                  .diagnosis = diagnosis,
+                  .lessons = {}},
       .budgets = options.budgets,
       .seed = agent::derive_seed(options.seed, kModelStream),
       .max_output_tokens = config.llm_answer_tokens,

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "agent/candidate_source.h"
 #include "agent/llm/provider.h"
@@ -11,22 +12,26 @@
 
 namespace ak::tools {
 
-/// Who proposes: "search", "llm" or "hybrid", and the model for the last two.
+/// Who proposes: "search", "llm" or "hybrid", and the models for the last two.
 struct ProposerChoice {
   std::string proposer;
-  std::optional<agent::LlmModel> model;
+  std::vector<agent::LlmModel> models;  ///< each as often as it may be asked at once
 };
 
-/// What the flags and the configuration come to: "auto" is hybrid where a model is named, else search. A
-/// model named by flag and a search are a contradiction.
+/// What the flags and the configuration come to: "auto" is hybrid where a model is named, else search. Models
+/// named by flag and a search are a contradiction.
 /// @param record_to every exchange is appended to this file; empty: none is
-/// Throws Error(usage) also when money is limited and the model has no price; else as agent::open_model().
-[[nodiscard]] ProposerChoice choose_proposer(const std::string& proposer, const std::string& model,
+/// Throws Error(usage) also when money is limited and a model has no price; else as agent::open_model().
+[[nodiscard]] ProposerChoice choose_proposer(const std::string& proposer,
+                                             const std::vector<std::string>& models,
                                              const std::string& record_to, const agent::Budgets& budgets,
                                              const Config& config);
 
-/// Candidates by a model for a run with these options on this device.
-[[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(const agent::LlmModel& model,
+/// "anthropic:a, local:http://...#b": every model once.
+[[nodiscard]] std::string model_names(std::span<const agent::LlmModel> models);
+
+/// Candidates by models for a run with these options on this device.
+[[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                                     const agent::LoopOptions& options,
                                                                     const DeviceFacts& device,
                                                                     const Config& config);

@@ -111,20 +111,6 @@ const Measurement* measurement_of(const EvaluationResult& result, const std::str
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
-/// The CPU device's counts of a whole call as if it were one launch.
-Profile counted_profile(const Measurement& measurement, const ResolvedPlan& plan) {
-  Profile profile;
-  profile.workload = measurement.workload;
-  profile.method = measurement.method;
-  LaunchProfile launch{.kernel = plan.launches.front().kernel, .metrics = {}, .lines = {}};
-  for (const auto& [name, count] : measurement.counts) {
-    launch.metrics[name] = static_cast<double>(count);
-    profile.units[name] = unit_of_count(name);
-  }
-  profile.launches.push_back(std::move(launch));
-  return profile;
-}
-
 bool any_float64(const Definition& definition) {
   return std::ranges::any_of(definition.inputs,
                              [](const TensorSpec& tensor) { return tensor.dtype == DType::float64; });
@@ -199,6 +185,24 @@ std::vector<profiler::ProfiledLaunch> judge_profile(const Profile& profile, cons
   return judged;
 }
 
+std::optional<Profile> counted_profile(const ProblemInstance& problem, const Candidate& candidate,
+                                       const EvaluationResult& result, const std::string& workload,
+                                       const DeviceFacts& device, const Arch& arch) {
+  const Measurement* measured = measurement_of(result, workload);
+  if (measured == nullptr || measured->counts.empty()) return std::nullopt;
+  const ResolvedPlan plan = resolved_plan(problem, candidate, workload_of(problem, workload), device, arch);
+  Profile profile;
+  profile.workload = workload;
+  profile.method = measured->method;
+  LaunchProfile launch{.kernel = plan.launches.front().kernel, .metrics = {}, .lines = {}};
+  for (const auto& [name, count] : measured->counts) {
+    launch.metrics[name] = static_cast<double>(count);
+    profile.units[name] = unit_of_count(name);
+  }
+  profile.launches.push_back(std::move(launch));
+  return profile;
+}
+
 ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, const Config& config,
                               VariantStore& store) {
   ProfileRun run(order, target, config, store);
@@ -212,9 +216,9 @@ ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, c
       EvaluationResult profiled = run.profile(workload.name);
       if (profiled.profiles.empty()) kernel.profile.degradation.push_back(profiled.outcome.message);
       if (!profiled.profiles.empty()) kernel.profile = std::move(profiled.profiles.front());
-    } else if (const Measurement* counted = measurement_of(kernel.result, workload.name)) {
-      kernel.profile = counted_profile(
-          *counted, resolved_plan(*order.problem, order.candidate, workload, device, target.arch));
+    } else if (auto counted = counted_profile(*order.problem, order.candidate, kernel.result, workload.name,
+                                              device, target.arch)) {
+      kernel.profile = *std::move(counted);
     }
     kernel.profile.workload = workload.name;
     kernel.launches =

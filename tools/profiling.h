@@ -26,6 +26,14 @@ struct ProfiledKernel {
     const Profile& profile, const ProblemInstance& problem, const Candidate& candidate,
     const EvaluationResult& result, const DeviceFacts& device, const Arch& arch);
 
+/// The CPU device's exact counts of one workload as a profile of the call as one launch; nothing where that
+/// device did not count.
+[[nodiscard]] std::optional<Profile> counted_profile(const ProblemInstance& problem,
+                                                     const Candidate& candidate,
+                                                     const EvaluationResult& result,
+                                                     const std::string& workload, const DeviceFacts& device,
+                                                     const Arch& arch);
+
 /// The bottleneck of the launch that takes longest, its evidence and the first remedy, in a sentence; empty
 /// when nothing was seen.
 [[nodiscard]] std::string bottleneck_text(const std::string& workload,

@@ -175,8 +175,11 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
       "who proposes candidates: search, llm (a language model), hybrid (both), auto (default: hybrid where "
       "a model is named, else search)");
   app.add_option("--strategy", flags.strategy, strategy_help());
-  app.add_option("--model", flags.model,
-                 "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE");
+  app.add_option(
+         "--model", flags.models,
+         "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE; may "
+         "be given several times")
+      ->allow_extra_args(false);
   app.add_option("--record", flags.record, "append every exchange with the model to this file");
   app.add_flag("--no-predict", flags.no_predict,
                "measure every point, also where a fitted model foretells that it is too slow");
@@ -236,9 +239,9 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.strategy = flags.strategy;
   search.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   search.budgets = budgets(flags, config.budgets);
-  ProposerChoice choice = choose_proposer(flags.proposer, flags.model, flags.record, search.budgets, config);
+  ProposerChoice choice = choose_proposer(flags.proposer, flags.models, flags.record, search.budgets, config);
   search.proposer = choice.proposer;
-  search.model = std::move(choice.model);
+  search.models = std::move(choice.models);
   search.command = std::move(command);
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;

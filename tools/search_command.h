@@ -16,9 +16,9 @@ namespace ak::tools {
 
 /// What the verbs that search, generate and tune, can be told.
 struct SearchFlags {
-  std::string arch, device, output, proposer = "auto", strategy = "portfolio", model, record, best, database,
-                                    cache, target;
-  std::vector<std::string> fixed;
+  std::string arch, device, output, proposer = "auto", strategy = "portfolio", record, best, database, cache,
+                                    target;
+  std::vector<std::string> fixed, models;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
   std::optional<double> max_minutes, max_cost_usd;

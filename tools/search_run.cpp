@@ -102,7 +102,8 @@ codegen::RunSummary summarise(const SearchRun& run) {
   codegen::RunSummary summary;
   summary.device = target.device ? target.device->name : "none";
   summary.arch = target.arch.sm();
-  summary.proposer = run.model ? fmt::format("{} {}", run.proposer, run.model->name) : run.proposer;
+  summary.proposer =
+      run.models.empty() ? run.proposer : fmt::format("{} {}", run.proposer, model_names(run.models));
   summary.strategy = run.strategy;
   summary.command = run.command;
   summary.version = AK_VERSION;
@@ -302,7 +303,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                              ? make_predictor(run.target.arch, *run.target.device, config)
                              : nullptr;
   options.predictor = predictor.get();
-  const auto source = run.model ? make_proposer(*run.model, options, device, config) : nullptr;
+  const auto source = run.models.empty() ? nullptr : make_proposer(run.models, options, device, config);
   options.source = source.get();
   ProgressLine progress(run.quiet, summary.emulated);
   options.on_progress = [&](const agent::Progress& p) {

@@ -20,8 +20,8 @@ struct SearchRun {
   std::vector<Candidate> templates;
   Target target;
   std::string strategy = "portfolio";
-  std::string proposer = "search";       ///< "search", "llm" or "hybrid"
-  std::optional<agent::LlmModel> model;  ///< that writes candidates; with the last two
+  std::string proposer = "search";      ///< "search", "llm" or "hybrid"
+  std::vector<agent::LlmModel> models;  ///< that write candidates; with the last two
   std::uint64_t seed = 0;
   std::vector<agent::FirstPoint> first_points;
   agent::Budgets budgets;

@@ -157,55 +157,79 @@ Result<Candidate> at_point(const Json& values, Candidate candidate) {
 /// What an answer holds, before anybody looks whether it is a candidate.
 struct Content {
   std::string form;
-  std::string source;
-  Json tunables;
+  std::vector<std::string> sources;
+  std::vector<Json> points;
 };
 
-Result<Content> content_of(std::string_view answer, const Candidate& parent) {
+/// The blocks up to `last` that hold whole candidates, the last `most` of them.
+Content sources_of(const std::vector<Block>& blocks, std::size_t last, std::size_t most) {
+  Content content{"source", {}, {}};
+  for (std::size_t i = last + 1; i-- > 0 && content.sources.size() < most;) {
+    const std::string_view text = trimmed(blocks[i].text);
+    if (text.starts_with(kPlanMark) && blocks[i].closed)
+      content.sources.insert(content.sources.begin(), std::string(text) + "\n");
+  }
+  return content;
+}
+
+std::optional<Content> points_of(const Json& json, std::size_t most) {
+  if (json.is_object() && json.contains("tunables")) return Content{"tunables", {}, {json["tunables"]}};
+  if (!json.is_object() || !json.contains("points") || !json["points"].is_array()) return std::nullopt;
+  Content content{"tunables", {}, {}};
+  for (const Json& point : json["points"])
+    if (content.points.size() < most) content.points.push_back(point);
+  return content;
+}
+
+Result<Content> content_of(std::string_view answer, const Candidate& parent, std::size_t most) {
   if (answer.find("<<<<<<< SEARCH") != std::string_view::npos) {
     Result<std::string> source = edited(answer, parent);
     if (!source) return source.error();
-    return Content{"edit", std::move(source).value(), {}};
+    return Content{"edit", {std::move(source).value()}, {}};
   }
   const std::vector<Block> blocks = fenced_blocks(answer);
-  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    const std::string_view text = trimmed(block->text);
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    const std::string_view text = trimmed(blocks[i].text);
     if (text.starts_with(kPlanMark)) {
-      if (!block->closed) return Complaint{"the block with the candidate is not closed: the answer was cut"};
-      return Content{"source", std::string(text) + "\n", {}};
+      if (blocks[i].closed) return sources_of(blocks, i, most);
+      if (most == 1 || sources_of(blocks, i, most).sources.empty())
+        return Complaint{"the block with the candidate is not closed: the answer was cut"};
+      continue;
     }
     const Json json = text.starts_with('{') ? Json::parse(text, nullptr, false) : Json();
-    if (json.is_object() && json.contains("tunables")) return Content{"tunables", "", json["tunables"]};
+    if (auto content = points_of(json, most); content && !content->points.empty()) return *content;
   }
   if (trimmed(answer).starts_with(kPlanMark))
-    return Content{"source", std::string(trimmed(answer)) + "\n", {}};
+    return Content{"source", {std::string(trimmed(answer)) + "\n"}, {}};
   return Complaint{blocks.empty()
                        ? "it has no fenced block with a candidate, no edits and no tunables"
                        : "no fenced block begins with a launch plan '/* alphakernel', and there are no edits "
                          "and no tunables"};
 }
 
-}  // namespace
-
-Result<ProposedCandidate> read_answer(std::string_view answer, const Candidate& parent,
-                                      const std::string& name) {
-  Result<Content> content = content_of(without_thinking(answer), parent);
-  if (!content) return content.error();
-  Result<Candidate> candidate = content->form == "tunables" ? at_point(content->tunables, parent)
-                                                            : parse_candidate(name, content->source);
-  if (!candidate) {
-    Complaint complaint = candidate.error();
-    if (complaint.line > 0) complaint.message = fmt::format("line {}: {}", complaint.line, complaint.message);
-    return complaint;
-  }
-  return ProposedCandidate{content->form, candidate->source, std::move(candidate).value()};
+Result<Candidate> parsed(const std::string& name, const std::string& source) {
+  Result<Candidate> candidate = parse_candidate(name, source);
+  if (candidate || candidate.error().line <= 0) return candidate;
+  Complaint complaint = candidate.error();
+  complaint.message = fmt::format("line {}: {}", complaint.line, complaint.message);
+  return complaint;
 }
 
-std::string source_of_answer(std::string_view answer, const Candidate& parent) {
-  const Result<Content> content = content_of(without_thinking(answer), parent);
-  std::string source(content && !content->source.empty() ? std::string_view(content->source) : answer);
-  source.resize(std::min(source.size(), kMaxCandidateBytes));
-  return source;
+}  // namespace
+
+Result<std::vector<ProposedCandidate>> read_answer(std::string_view answer, const Candidate& parent,
+                                                   const std::string& name, std::size_t most) {
+  const Result<Content> content = content_of(without_thinking(answer), parent, most);
+  if (!content) return content.error();
+  std::vector<ProposedCandidate> list;
+  for (const std::string& source : content->sources) {
+    const std::string file = content->sources.size() == 1 ? fmt::format("{}.cu", name)
+                                                          : fmt::format("{}_{}.cu", name, list.size() + 1);
+    list.push_back({content->form, source, parsed(file, source)});
+  }
+  for (const Json& point : content->points)
+    list.push_back({content->form, parent.source, at_point(point, parent)});
+  return list;
 }
 
 }  // namespace ak::agent

@@ -3,28 +3,26 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/candidate.h"
 
 namespace ak::agent {
 
-/// What a model's answer says to try.
+/// One thing to try out of a model's answer.
 struct ProposedCandidate {
-  std::string form;  ///< "source", "edit" or "tunables"
-  std::string source;
-  Candidate candidate;
+  std::string form;             ///< "source", "edit" or "tunables"
+  std::string source;           ///< though it may be no candidate
+  Result<Candidate> candidate;  ///< the complaint is fit for the model that wrote it
 };
 
-/// The candidate out of an answer in one of three forms (docs/agent.md): a whole file in a fenced block,
-/// search and replace blocks over `parent`, or values for its tunables as JSON. Thinking in <think> tags is
-/// passed over. The complaint is fit for the model that wrote the answer; `source_of_answer()` is what can be
-/// kept then.
-/// @param name of the candidate
-[[nodiscard]] Result<ProposedCandidate> read_answer(std::string_view answer, const Candidate& parent,
-                                                    const std::string& name);
-
-/// The source that an answer proposes though it may be no candidate; else the answer itself. At most
-/// kMaxCandidateBytes.
-[[nodiscard]] std::string source_of_answer(std::string_view answer, const Candidate& parent);
+/// The candidates out of an answer in one of its forms (docs/agent.md): whole files in fenced blocks, search
+/// and replace blocks over `parent`, or values for its tunables as JSON. Thinking in <think> tags is passed
+/// over. The complaint, of an answer that has no candidate at all, is fit for the model that wrote it.
+/// @param name of the candidates, without ".cu"
+/// @param most candidates to take: of whole files the last, of points the first ones; at least 1
+[[nodiscard]] Result<std::vector<ProposedCandidate>> read_answer(std::string_view answer,
+                                                                 const Candidate& parent,
+                                                                 const std::string& name, std::size_t most);
 
 }  // namespace ak::agent

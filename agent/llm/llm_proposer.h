@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <future>
 #include <map>
 #include <memory>
@@ -12,14 +13,29 @@
 
 #include "agent/candidate_source.h"
 #include "agent/llm/archive.h"
+#include "agent/llm/bandit.h"
 #include "agent/llm/prompt_parts.h"
 #include "agent/llm/provider.h"
 #include "agent/loop.h"
 
 namespace ak::agent {
 
+/// When a model that cannot be reached for now is asked again, after the retries of each request. Chosen: an
+/// outage of minutes costs few requests, one of hours is over soon after it ends.
+struct LlmOutageRule {
+  std::chrono::milliseconds first{30'000};         ///< pause after the first failure; it doubles
+  std::chrono::milliseconds longest{600'000};      ///< ... up to this
+  std::chrono::milliseconds most{12 * 3'600'000};  ///< without an answer: the model is given up
+};
+
 struct LlmProposerOptions {
-  LlmModel model;
+  /// Who may be asked, each by one request at a time: a model that may be asked several at once stands here
+  /// several times, with a client each.
+  std::vector<LlmModel> models;
+  std::size_t parallel = 1;  ///< questions under way at once, those whose candidates await a verdict included
+  std::size_t most_candidates = 3;  ///< of an answer, where several are asked for
+  bool ask_points = false;          ///< ask for points of the templates, too: where tunables are searched
+  std::optional<LlmOutageRule> outage = {};  ///< nothing: five failures in a row end a model for the run
   PromptSet prompts;
   PromptSubject subject;
   Budgets budgets;  ///< only tokens and money are looked at
@@ -28,9 +44,10 @@ struct LlmProposerOptions {
   std::string effort;
 };
 
-/// Asks a language model for candidates, one request at a time: it shows a parent, what came of it and what
-/// was tried; reads the answer, asks once more when it cannot be read, and waits until the candidate was
-/// evaluated. Every request is committed before it is sent, every answer before it is read.
+/// Asks language models for candidates: it chooses by a bandit who is asked for what, shows parents, what
+/// came of them and what was tried; reads the answer, asks once more when it cannot be read, waits until its
+/// candidates were evaluated, and has them mended when none passed. Every request is committed before it is
+/// sent, every answer before it is read.
 class LlmProposer final : public CandidateSource {
  public:
   explicit LlmProposer(LlmProposerOptions options);
@@ -40,6 +57,7 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] std::optional<Offer> poll(bool busy) override;
   void tell(const Completed& completed, RowId variant) override;
   [[nodiscard]] bool working() const override;
+  [[nodiscard]] bool resting() const override;
   void wait(std::chrono::milliseconds most) override;
   void stop() override;
   [[nodiscard]] std::int64_t tokens() const override { return tokens_; }
@@ -47,39 +65,82 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] std::string end_reason() const override { return end_reason_; }
 
  private:
+  /// One of options_.models.
+  struct Asked {
+    bool busy = false;
+    int failures_in_a_row = 0;
+    std::string end_reason;  ///< why it is asked no more; empty while it is
+    std::optional<std::chrono::steady_clock::time_point> out_since;  ///< set during an outage
+    std::chrono::steady_clock::time_point rests_until;
+    std::chrono::milliseconds pause{};  ///< the last one
+  };
   /// A question that was sent, and what it was about.
   struct Question {
     LlmRequest request;
     std::string arm;
     Attempt parent;
-    bool is_repair = false;  ///< of an answer that could not be read
+    std::optional<RowId> second;  ///< variant of the other parent
+    std::size_t most = 1;         ///< candidates that are taken of the answer
+    bool is_repeat = false;       ///< after an answer that could not be read
+    int number = 0;
     RowId call = 0;
     std::chrono::steady_clock::time_point sent;
   };
+  /// From the first question to the verdict on the last candidate that came of it.
+  struct Job {
+    std::size_t model = 0;
+    std::string credited;  ///< the bandit's arm
+    int island = 0;
+    Question question;
+    std::future<LlmReply> reply;         ///< valid while the question is under way
+    std::multiset<std::string> awaited;  ///< variant hashes of offers that were not told yet
+    std::optional<RowId> first_call;
+    std::optional<Attempt> last_failed;
+    bool passed = false;  ///< one of the candidates did
+    int repairs = 0;
+    std::int64_t reserved_tokens = 0;
+    double reserved_usd = 0, reward = 0, cost = 0;
+  };
 
-  void ask_next();
-  void send(Question question);
-  [[nodiscard]] bool afford(LlmRequest& request);
-  [[nodiscard]] std::string user_prompt(const Choice& choice);
-  [[nodiscard]] std::string history() const;
-  [[nodiscard]] std::optional<Offer> receive(LlmReply reply);
-  [[nodiscard]] std::optional<Offer> read(const LlmReply& reply);
-  void note_failure(const LlmFailure& failure);
-  [[nodiscard]] bool ask_again(const LlmReply& reply, const std::string& complaint);
-  [[nodiscard]] Offer offer(Candidate candidate, std::string complaint);
+  struct Plan {
+    std::size_t model = 0;
+    std::string credited;
+    Choice choice;
+  };
+  void begin_job();
+  [[nodiscard]] std::optional<Plan> choose();
+  [[nodiscard]] const Attempt* unexplored() const;
+  [[nodiscard]] Question question_about(const Choice& choice, std::size_t model);
+  [[nodiscard]] bool send(Job& job, Question question);
+  [[nodiscard]] bool afford(Job& job, LlmRequest& request);
+  void receive(Job& job);
+  void read(Job& job, const LlmReply& reply);
+  void note_failure(std::size_t model, const LlmFailure& failure);
+  void rest(Asked& model, const std::string& name, const LlmFailure& failure);
+  void give_up(const std::string& name, const std::string& why);
+  [[nodiscard]] bool ask_again(Job& job, const LlmReply& reply, const std::string& complaint);
+  void offer(Job& job, Candidate candidate, std::string complaint);
+  void account(Job& job, const LlmReply& reply);
+  void settle(Job& job);
+  void end(const Job& job);
+  [[nodiscard]] double reward_of(const Attempt& attempt) const;
 
   LlmProposerOptions options_;
   std::string system_;
   RowId session_ = 0;
   VariantStore* store_ = nullptr;
   Archive archive_;
-  std::optional<Question> question_;
-  std::future<LlmReply> reply_;
+  Bandit bandit_;
+  std::vector<Asked> asked_models_;  ///< beside options_.models
+  std::vector<std::unique_ptr<Job>> jobs_;
+  std::deque<Offer> offers_;
+  std::set<std::string> points_asked_;           ///< sources whose points were asked for
+  std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::atomic<bool> cancelled_{false};
-  std::set<std::string> awaited_;  ///< variant hashes of offers that were not told yet
+  std::optional<double> best_ns_;
   std::int64_t tokens_ = 0;
   double cost_usd_ = 0;
-  int told_ = 0, asked_ = 0, failures_in_a_row_ = 0;
+  int told_ = 0, asked_ = 0;
   std::string end_reason_;
 };
 

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 
+#include "agent/llm/quoting.h"
 #include "core/floor.h"
 
 namespace ak::agent {
 namespace {
 
 // Tokens of parts that somebody else's text may fill; chosen so that all together fit into 32,000.
-constexpr std::int64_t kReferenceTokens = 3000, kDescriptionTokens = 1000;
+constexpr std::int64_t kReferenceTokens = 3000, kDescriptionTokens = 1000, kLessonTokens = 2000;
 
 constexpr std::size_t kMostWorkloads = 24, kMostCounts = 40;
 
@@ -168,24 +169,30 @@ std::string counts_text(const EvaluationResult& result) {
 
 }  // namespace
 
-std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject) {
+std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject, const std::string& fence) {
   const ProblemInstance& problem = *subject.problem;
-  return prompts.text("system") + "\n" + prompts.text("contract") + "\n" +
-         prompts.fill("problem", {{"name", problem.definition.name},
-                                  {"description", fitted(problem.definition.description, kDescriptionTokens)},
-                                  {"tensors", tensors_text(problem)},
-                                  {"workloads", workloads_text(subject)},
-                                  {"tolerance", tolerance_text(problem.tolerance)},
-                                  {"reference", fitted(problem.reference_cu, kReferenceTokens)}}) +
-         "\n" + prompts.fill("device", {{"device", device_text(subject)}});
+  std::string text =
+      prompts.text("system") + "\n" + prompts.text("contract") + "\n" +
+      prompts.fill("problem", {{"name", problem.definition.name},
+                               {"description", fitted(problem.definition.description, kDescriptionTokens)},
+                               {"tensors", tensors_text(problem)},
+                               {"workloads", workloads_text(subject)},
+                               {"tolerance", tolerance_text(problem.tolerance)},
+                               {"reference", fitted(problem.reference_cu, kReferenceTokens)}}) +
+      "\n" + prompts.fill("device", {{"device", device_text(subject)}});
+  if (!subject.lessons.empty())
+    text += "\n" + prompts.fill("lessons",
+                                {{"fence", fence}, {"lessons", quotable(subject.lessons, kLessonTokens)}});
+  return text;
 }
 
 std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
                          const EvaluationResult& result) {
   std::string text = explain(result.outcome);
   if (!text.ends_with('\n')) text += '\n';
-  return text + quoted_lines(candidate, result.outcome) + times_text(subject, result) +
-         resources_text(result) + counts_text(result);
+  text += quoted_lines(candidate, result.outcome) + times_text(subject, result) + resources_text(result) +
+          counts_text(result);
+  return subject.diagnosis ? text + subject.diagnosis(candidate, result) : text;
 }
 
 std::string outcome_line(const EvaluationResult& result) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "agent/llm/prompts.h"
@@ -13,14 +14,20 @@ struct PromptSubject {
   std::shared_ptr<const ProblemInstance> problem;
   DeviceFacts device;
   Arch arch;
+  /// What hardware counters say limits a candidate that was profiled, with evidence and remedies; may be
+  /// empty.
+  std::function<std::string(const Candidate&, const EvaluationResult&)> diagnosis = {};
+  std::string lessons = {};  ///< what earlier sessions learned that may help here; may be empty
 };
 
-/// The part that stays the same in every request of a session: frame, contract, problem, device.
-[[nodiscard]] std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject);
+/// The part that stays the same in every request of a session: frame, contract, problem, device, lessons.
+/// @param fence between which lessons stand
+[[nodiscard]] std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject,
+                                        const std::string& fence);
 
 /// Everything that an evaluation says to the one who wrote the candidate: the verdict and its findings with
-/// the lines they are about, times by shape beside the least that the device allows, resources, and on the
-/// CPU device what the cost is made of.
+/// the lines they are about, times by shape beside the least that the device allows, resources, what limits
+/// it where it was profiled, and on the CPU device what the cost is made of.
 [[nodiscard]] std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
                                        const EvaluationResult& result);
 

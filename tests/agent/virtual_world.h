@@ -80,6 +80,7 @@ class VectorStore final : public VariantStore {
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   RowId begin_llm_call(const LlmCallRecord& record) override;
+  void note_llm_reward(RowId call, double reward) override { rewards[call] = reward; }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void end_session(RowId session, std::string_view status, std::string_view reason,
                    std::optional<RowId> best_variant) override;
@@ -88,7 +89,8 @@ class VectorStore final : public VariantStore {
   std::vector<RowId> told;
   std::vector<KnownPoint> known;  ///< of every source
   std::vector<LlmCallRecord> calls;
-  std::vector<LlmReply> replies;  ///< in the order of calls
+  std::vector<LlmReply> replies;    ///< in the order of calls
+  std::map<RowId, double> rewards;  ///< by call
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

@@ -64,17 +64,22 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
   const std::string slow_us = box.query(
       "SELECT printf('%.4g us', e.score_ns / 1000) FROM evaluations e JOIN variants v ON v.id = e.variant_id "
       "WHERE v.name = 'llm_3.cu' AND e.status = 'ok' LIMIT 1");
-  CHECK(asked[3].find("llm_3.cu (none): " + slow_us.substr(0, slow_us.find('\r'))) != std::string::npos);
-  CHECK(asked[4].find("llm_4.cu (BLOCK=128)") != std::string::npos);
+  CHECK(asked[3].find("llm_3.cu (none) [plain; 1 launch]: " + slow_us.substr(0, slow_us.find('\r'))) !=
+        std::string::npos);
+  CHECK(asked[4].find("llm_4.cu (BLOCK=128) [") != std::string::npos);
+  // What limits the parent, from the CPU device's exact counts.
+  CHECK(asked[0].find("What limits it on ") != std::string::npos);
+  CHECK(asked[0].find("to try: ") != std::string::npos);
 
   // And everything is in the database.
   CHECK(box.query(
             "SELECT group_concat(status, ' ') FROM (SELECT e.status FROM evaluations e JOIN proposals p ON "
             "p.id = e.proposal_id WHERE p.llm_call_id IS NOT NULL ORDER BY e.id)") ==
         "compile_error incorrect ok ok\r\n");
-  CHECK(box.query("SELECT arm, status, input_tokens, tokens_reported FROM llm_calls ORDER BY id") ==
-        "improve,ok,4000,1\r\nrepair,ok,4000,1\r\nrepair,ok,4000,1\r\nexplore,ok,4000,1\r\nimprove,exhausted,"
-        "0,0\r\n");
+  CHECK(
+      box.query("SELECT arm, status, input_tokens, tokens_reported FROM llm_calls ORDER BY id") ==
+      "improve,ok,4000,1\r\nrepair,ok,4000,1\r\nrepair,ok,4000,1\r\nexplore,ok,4000,1\r\ncrossover,exhausted,"
+      "0,0\r\n");
   CHECK(box.query(
             "SELECT v.name, q.name FROM variant_parents JOIN variants v ON v.id = variant_id JOIN variants q "
             "ON q.id = parent_id WHERE v.name = 'llm_2.cu'") == "llm_2.cu,llm_1.cu\r\n");
@@ -83,6 +88,10 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
                 "e.proposal_id WHERE p.llm_call_id IS NOT NULL") == "1\r\n");
   CHECK(box.query("SELECT sum(candidates), sum(verified) FROM llm_yield") == "4,2\r\n");
   CHECK(box.query("SELECT calls, input_tokens FROM spend") == "5,16000\r\n");
+  // The three answers up to the first kernel that passed are one exchange.
+  CHECK(box.query(
+            "SELECT arm, exchanges, calls, output_tokens FROM llm_arms WHERE exchanges > 0 ORDER BY arm") ==
+        "explore,1,1,500\r\nimprove,1,3,1500\r\n");
 }
 
 TEST_CASE("in a hybrid run the tunables of a model's kernel are searched, and its lineage is kept") {

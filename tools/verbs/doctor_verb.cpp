@@ -198,11 +198,15 @@ Finding look_for_model(const Config& config) {
                   .detail = "none is configured",
                   .cost = "candidates come from templates and search alone",
                   .remedy = "name one with --model or in the configuration (docs/providers.md)"};
-  if (config.model.empty()) return finding;
+  if (config.models.empty()) return finding;
   try {
-    const agent::LlmModel model = agent::open_model(config.model, config.llm);
+    std::vector<std::string> models;
+    for (const std::string& name : config.models) {
+      const agent::LlmModel model = agent::open_model(name, config.llm);
+      models.push_back(model.name + (model.entry.price ? "" : "; no price is known"));
+    }
     finding.present = true;
-    finding.detail = fmt::format("{}{}", model.name, model.entry.price ? "" : "; no price is known");
+    finding.detail = fmt::format("{}", fmt::join(models, ", "));
   } catch (const Error& error) {
     finding.detail = error.what();
   }

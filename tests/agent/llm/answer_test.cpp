@@ -23,10 +23,25 @@ const std::string kSource =
 
 Candidate parent() { return parse_candidate("parent.cu", kSource).value(); }
 
+std::vector<ProposedCandidate> read_all(const std::string& answer, std::size_t most = 1) {
+  const auto read = read_answer(answer, parent(), "new", most);
+  INFO(answer);
+  REQUIRE(read);
+  return *read;
+}
+
+ProposedCandidate read_one(const std::string& answer) {
+  const auto all = read_all(answer);
+  REQUIRE(all.size() == 1);
+  REQUIRE(all.front().candidate);
+  return all.front();
+}
+
 std::string complaint_of(const std::string& answer) {
-  const auto read = read_answer(answer, parent(), "new.cu");
-  REQUIRE_FALSE(read);
-  return read.error().message;
+  const auto read = read_answer(answer, parent(), "new", 1);
+  if (!read) return read.error().message;
+  REQUIRE_FALSE(read->front().candidate);
+  return read->front().candidate.error().message;
 }
 
 TEST_CASE("a whole candidate is read from the last fenced block that begins with a plan") {
@@ -37,22 +52,19 @@ TEST_CASE("a whole candidate is read from the last fenced block that begins with
             "```\n```\nsome note\n```",
         kSource, "```cuda\r\n" + kSource + "```"}) {
     INFO(answer);
-    const auto read = read_answer(answer, parent(), "new.cu");
-    REQUIRE(read);
-    CHECK(read->form == "source");
-    CHECK(read->candidate.source == kSource);
-    CHECK(read->candidate.name == "new.cu");
+    const ProposedCandidate read = read_one(answer);
+    CHECK(read.form == "source");
+    CHECK(read.candidate->source == kSource);
+    CHECK(read.candidate->name == "new.cu");
   }
 }
 
 TEST_CASE("edits replace text that occurs once, also where white space at the ends of lines was lost") {
-  const auto read = read_answer(
+  const ProposedCandidate read = read_one(
       "```\n<<<<<<< SEARCH\n  a[0] = 1;\n=======\n  a[0] = 2;\n>>>>>>> REPLACE\n```\n"
-      "<<<<<<< SEARCH\n  a[1] = 1;\n}\n=======\n}\n>>>>>>> REPLACE\n",
-      parent(), "new.cu");
-  REQUIRE(read);
-  CHECK(read->form == "edit");
-  CHECK(read->candidate.source.find("  a[0] = 2;\n}\n") != std::string::npos);
+      "<<<<<<< SEARCH\n  a[1] = 1;\n}\n=======\n}\n>>>>>>> REPLACE\n");
+  CHECK(read.form == "edit");
+  CHECK(read.candidate->source.find("  a[0] = 2;\n}\n") != std::string::npos);
   const std::string head = "<<<<<<< SEARCH\n", tail = "=======\nx\n>>>>>>> REPLACE\n";
   CHECK_THAT(complaint_of(head + "  a[7] = 1;\n" + tail),
              Catch::Contains("nowhere") && Catch::Contains("a[7]"));
@@ -63,12 +75,10 @@ TEST_CASE("edits replace text that occurs once, also where white space at the en
 }
 
 TEST_CASE("tunables are taken from JSON and checked against the plan") {
-  const auto read =
-      read_answer("Larger blocks.\n```json\n{\"tunables\": {\"BLOCK\": 256}}\n```", parent(), "n");
-  REQUIRE(read);
-  CHECK(read->form == "tunables");
-  CHECK(read->candidate.tunables.at("BLOCK") == 256);
-  CHECK(read->candidate.source == kSource);
+  const ProposedCandidate read = read_one("Larger blocks.\n```json\n{\"tunables\": {\"BLOCK\": 256}}\n```");
+  CHECK(read.form == "tunables");
+  CHECK(read.candidate->tunables.at("BLOCK") == 256);
+  CHECK(read.candidate->source == kSource);
   CHECK_THAT(complaint_of("```json\n{\"tunables\": {\"BLOCK\": 300}}\n```"),
              Catch::Contains("expected one of 128, 256"));
   CHECK_THAT(complaint_of("```json\n{\"tunables\": {\"BLOK\": 128}}\n```"),
@@ -82,9 +92,35 @@ TEST_CASE("an answer that is none of these says what is missing") {
              Catch::Contains("begins with a launch plan"));
   CHECK_THAT(complaint_of("```cuda\n" + kSource), Catch::Contains("was cut"));
   CHECK_THAT(complaint_of("```cuda\n/* alphakernel\n{\"launches\": [}\n*/\n```"), Catch::Contains("line 2"));
-  CHECK(source_of_answer("just words", parent()) == "just words");
-  CHECK(source_of_answer("x\n```\n/* alphakernel\n{oops\n*/\n```", parent()) ==
-        "/* alphakernel\n{oops\n*/\n");
+  CHECK(read_all("x\n```\n/* alphakernel\n{oops\n*/\n```").front().source == "/* alphakernel\n{oops\n*/\n");
+}
+
+TEST_CASE(
+    "where several candidates are asked for, the last whole ones are taken, each with its own complaint") {
+  const std::string broken = "/* alphakernel\n{\"launches\": [}\n*/\n";
+  const std::string answer =
+      "```cuda\n" + kSource + "```\nand\n```cuda\n" + broken + "```\nand\n```\n" + kSource + "// b\n```\n";
+  CHECK(read_all(answer, 1).size() == 1);
+  CHECK(read_all(answer, 2).size() == 2);
+  const auto all = read_all(answer + "```cuda\n/* alphakernel\n{\"lau", 5);  // the cut one is left out
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].candidate->name == "new_1.cu");
+  CHECK(all[0].candidate->source == kSource);
+  CHECK_FALSE(all[1].candidate);
+  CHECK(all[1].source == broken);
+  CHECK(all[2].candidate->source.ends_with("// b\n"));
+}
+
+TEST_CASE("several points of the parent are taken from JSON, the first ones") {
+  const std::string answer =
+      "```json\n{\"points\": [{\"BLOCK\": 256}, {\"BLOCK\": 3}, {\"BLOCK\": 128}]}\n```";
+  const auto all = read_all(answer, 8);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].candidate->tunables.at("BLOCK") == 256);
+  CHECK_FALSE(all[1].candidate);
+  CHECK(all[2].candidate->tunables.at("BLOCK") == 128);
+  CHECK(read_all(answer, 2).size() == 2);
+  CHECK_THAT(complaint_of("```json\n{\"points\": []}\n```"), Catch::Contains("no fenced block begins"));
 }
 
 TEST_CASE("pieces of answers in any order and cut anywhere are read without a crash") {
@@ -97,6 +133,7 @@ TEST_CASE("pieces of answers in any order and cut anywhere are read without a cr
                                        ">>>>>>> REPLACE\n",
                                        "  a[0] = 1;\n",
                                        "{\"tunables\": {\"BLOCK\": 256}}\n",
+                                       "{\"points\": [{\"BLOCK\": 256}, 3]}\n",
                                        "</think>",
                                        "\n",
                                        "`",
@@ -106,18 +143,15 @@ TEST_CASE("pieces of answers in any order and cut anywhere are read without a cr
     std::string answer;
     for (int i = 0; i < 8; ++i) answer += parts[random() % parts.size()];
     answer.resize(answer.size() - random() % 5 % answer.size());
-    const auto read = read_answer(answer, parent(), "n");
+    const auto read = read_answer(answer, parent(), "n", 1 + random() % 3);
     if (!read) CHECK_FALSE(read.error().message.empty());
-    static_cast<void>(source_of_answer(answer, parent()));
+    if (read) CHECK_FALSE(read->empty());
   }
 }
 
 TEST_CASE("the contract's worked example is a candidate") {
   const PromptSet prompts = PromptSet::with_folder("");
-  const auto read = read_answer(prompts.text("contract"), parent(), "example.cu");
-  INFO((read ? "" : read.error().message));
-  REQUIRE(read);
-  CHECK(read->candidate.plan.tunables.size() == 2);
+  CHECK(read_one(prompts.text("contract")).candidate->plan.tunables.size() == 2);
 }
 
 TEST_CASE("prompts are filled, and a key without a value is named") {

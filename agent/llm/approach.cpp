@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/approach.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <vector>
+
+namespace ak::agent {
+namespace {
+
+struct Feature {
+  std::string_view name;
+  std::initializer_list<std::string_view> marks;  ///< any of them in the source
+};
+
+// What makes one CUDA kernel another kind of kernel: how it computes, how it moves data, how its threads
+// talk. Names of PTX instructions, of intrinsics and of CUDA C++.
+const Feature kFeatures[] = {
+    {"wgmma", {"wgmma"}},
+    {"mma", {"mma.sync", "wmma::", "mma_sync"}},
+    {"TMA", {"cp.async.bulk", "CUtensorMap"}},
+    {"cp.async", {"cp.async.ca", "cp.async.cg", "memcpy_async", "__pipeline_memcpy"}},
+    {"shared memory", {"__shared__"}},
+    {"shuffles", {"__shfl", "shfl.sync", "__reduce_", "cub::WarpReduce"}},
+    {"atomics", {"atomicAdd", "atomicMax", "atomicMin", "atomicCAS", "red.global", "atom.global"}},
+    {"vector loads", {"float4", "uint4", "int4", "float2", "uint2", "ld.global.v", "__half2", "bfloat162"}},
+    {"grid barrier", {"this_grid", "grid.sync", "grid_group"}},
+    {"clusters", {"cluster"}},
+};
+
+}  // namespace
+
+std::string approach_of(const Candidate& candidate) {
+  std::vector<std::string_view> names;
+  for (const Feature& feature : kFeatures) {
+    const auto named = [&](std::string_view mark) {
+      return candidate.source.find(mark) != std::string::npos;
+    };
+    if (std::ranges::any_of(feature.marks, named)) names.push_back(feature.name);
+  }
+  const std::size_t launches = candidate.plan.launches.size();
+  return fmt::format("{}; {} launch{}", names.empty() ? "plain" : fmt::format("{}", fmt::join(names, ", ")),
+                     launches, launches == 1 ? "" : "es");
+}
+
+}  // namespace ak::agent

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/evaluation.h"
+
+namespace ak::tools {
+
+/// What limits a candidate, for the one who is to improve it: of the workload that takes longest the
+/// bottleneck, its evidence and remedies with what each may gain at most, what else was found, and the lines
+/// where warps wait. From the profiles of `result`, or from the exact counts of the CPU device. Empty where
+/// neither is there.
+[[nodiscard]] std::string diagnosis_text(const ProblemInstance& problem, const Candidate& candidate,
+                                         const EvaluationResult& result, const DeviceFacts& device,
+                                         const Arch& arch);
+
+}  // namespace ak::tools
