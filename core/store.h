@@ -67,6 +67,7 @@ struct LlmCallRecord {
   std::string arm;             ///< which prompt
   std::string credited_arm;    ///< the arm that the whole exchange began with, and is credited to
   std::string prompt_version;  ///< of the prompts' texts
+  std::string bottleneck;      ///< what limits the candidate that it is about, by name; empty where not known
   Json request;                ///< keys redacted
 };
 

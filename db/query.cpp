@@ -23,10 +23,11 @@ int past_deadline(void* deadline) {
 }
 
 // Pragmas that only describe the file; many others act, even without an argument.
-constexpr std::array<std::string_view, 14> kReadingPragmas{
-    "application_id", "compile_options", "database_list", "foreign_key_check", "foreign_key_list",
-    "index_info",     "index_list",      "index_xinfo",   "integrity_check",   "quick_check",
-    "table_info",     "table_list",      "table_xinfo",   "user_version"};
+// FTS5 asks for the data version.
+constexpr std::array<std::string_view, 15> kReadingPragmas{
+    "application_id",   "compile_options", "data_version", "database_list", "foreign_key_check",
+    "foreign_key_list", "index_info",      "index_list",   "index_xinfo",   "integrity_check",
+    "quick_check",      "table_info",      "table_list",   "table_xinfo",   "user_version"};
 // Those of them that take a value: the name of a table. Of the others a value would be written.
 constexpr std::array<std::string_view, 3> kSettablePragmas{"application_id", "user_version",
                                                            "compile_options"};

@@ -674,7 +674,7 @@ RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
   connection_
       .prepare(
           "INSERT INTO llm_calls (uid, session_id, model, arm, prompt_version, request, status, started_at, "
-          "credited_arm) VALUES (?,?,?,?,?,?,'sent',?,?)")
+          "credited_arm, bottleneck) VALUES (?,?,?,?,?,?,'sent',?,?,?)")
       .bind(1, Blob(uid))
       .bind(2, record.session)
       .bind(3, record.model)
@@ -683,6 +683,7 @@ RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
       .bind(6, dump(record.request))
       .bind(7, utc_now())
       .bind(8, record.credited_arm)
+      .bind(9, record.bottleneck.empty() ? std::nullopt : std::optional(record.bottleneck))
       .run();
   const RowId id = connection_.last_row_id();
   transaction.commit();

@@ -65,18 +65,18 @@ const Measurement* slowest(const EvaluationResult& result) {
 
 }  // namespace
 
-std::string diagnosis_text(const ProblemInstance& problem, const Candidate& candidate,
-                           const EvaluationResult& result, const DeviceFacts& device, const Arch& arch) {
+agent::Diagnosis diagnose(const ProblemInstance& problem, const Candidate& candidate,
+                          const EvaluationResult& result, const DeviceFacts& device, const Arch& arch) {
   const Measurement* measured = slowest(result);
-  if (measured == nullptr) return "";
+  if (measured == nullptr) return {};
   std::optional<Profile> profile =
       counted_profile(problem, candidate, result, measured->workload, device, arch);
   for (const Profile& seen : result.profiles)
     if (seen.workload == measured->workload) profile = seen;
-  if (!profile) return "";
+  if (!profile) return {};
   const auto launches = judge_profile(*profile, problem, candidate, result, device, arch);
   const profiler::ProfiledLaunch* longest = profiler::longest(launches);
-  if (longest == nullptr) return "";
+  if (longest == nullptr) return {};
   const profiler::Analysis& analysis = longest->analysis;
   std::string text = fmt::format("What limits it on {}, kernel {} (by {}):\n", profile->workload,
                                  analysis.kernel, analysis.basis);
@@ -84,7 +84,7 @@ std::string diagnosis_text(const ProblemInstance& problem, const Candidate& cand
   for (std::size_t i = 0; i < std::min(kMostOthers, analysis.others.size()); ++i)
     text += finding_text(analysis.others[i]);
   const auto index = static_cast<std::size_t>(longest - launches.data());
-  return text + lines_text(profile->launches[index], candidate);
+  return {analysis.bottleneck.name, text + lines_text(profile->launches[index], candidate)};
 }
 
 }  // namespace ak::tools

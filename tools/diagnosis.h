@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "agent/llm/prompt_parts.h"
 #include "core/evaluation.h"
 
 namespace ak::tools {
@@ -11,8 +12,8 @@ namespace ak::tools {
 /// bottleneck, its evidence and remedies with what each may gain at most, what else was found, and the lines
 /// where warps wait. From the profiles of `result`, or from the exact counts of the CPU device. Empty where
 /// neither is there.
-[[nodiscard]] std::string diagnosis_text(const ProblemInstance& problem, const Candidate& candidate,
-                                         const EvaluationResult& result, const DeviceFacts& device,
-                                         const Arch& arch);
+[[nodiscard]] agent::Diagnosis diagnose(const ProblemInstance& problem, const Candidate& candidate,
+                                        const EvaluationResult& result, const DeviceFacts& device,
+                                        const Arch& arch);
 
 }  // namespace ak::tools

@@ -63,11 +63,12 @@ std::string model_names(std::span<const agent::LlmModel> models) {
 
 std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                       const agent::LoopOptions& options,
-                                                      const DeviceFacts& device, const Config& config) {
+                                                      const DeviceFacts& device, const Config& config,
+                                                      Memory memory) {
   const std::filesystem::path settings = config_path();
   const auto diagnosis = [problem = options.problem, device, arch = options.arch](
                              const Candidate& candidate, const EvaluationResult& result) {
-    return diagnosis_text(*problem, candidate, result, device, arch);
+    return diagnose(*problem, candidate, result, device, arch);
   };
   return std::make_unique<agent::LlmProposer>(agent::LlmProposerOptions{
       .models = std::move(models),
@@ -81,7 +82,8 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
                   .device = device,
                   .arch = options.arch,
                   .diagnosis = diagnosis,
-                  .lessons = {}},
+                  .remembered = std::move(memory.remembered),
+                  .lessons = std::move(memory.lessons)},
       .budgets = options.budgets,
       .seed = agent::derive_seed(options.seed, kModelStream),
       .max_output_tokens = config.llm_answer_tokens,

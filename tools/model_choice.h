@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,10 +31,16 @@ struct ProposerChoice {
 /// "anthropic:a, local:http://...#b": every model once.
 [[nodiscard]] std::string model_names(std::span<const agent::LlmModel> models);
 
+/// What earlier sessions know that may help: see agent::PromptSubject.
+struct Memory {
+  std::string lessons;
+  std::function<std::string(const std::string& bottleneck)> remembered;
+};
+
 /// Candidates by models for a run with these options on this device.
 [[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                                     const agent::LoopOptions& options,
                                                                     const DeviceFacts& device,
-                                                                    const Config& config);
+                                                                    const Config& config, Memory memory);
 
 }  // namespace ak::tools

@@ -232,6 +232,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   if (flags.workers > 0) config.workers = flags.workers;
   setup.database = database_file(flags.database, config);
   SearchRun& search = setup.run;
+  search.database = setup.database;
   search.problem = std::move(problem);
   search.paths = output_paths(flags.output);
   search.target = choose_target(flags.device.empty() ? config.device : flags.device,

@@ -2,6 +2,7 @@
 #include "tools/search_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -19,6 +20,8 @@
 #include "core/suggest.h"
 #include "profiler/duration_witness.h"
 #include "tools/assembler.h"
+#include "tools/knowledge/learn.h"
+#include "tools/knowledge/recall.h"
 #include "tools/model_choice.h"
 #include "tools/profiling.h"
 #include "tools/progress_line.h"
@@ -273,6 +276,7 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
         judge_profile(profile, *run.problem, best.request.candidate, best.result, device, best.request.arch);
     const std::string text = bottleneck_text(profile.workload, launches);
     if (!text.empty()) outcome.summary.bottlenecks.push_back(text);
+    if (const auto* most = profiler::longest(launches)) outcome.bottleneck = most->analysis.bottleneck.name;
     Json shown = {{"profile", profiler::profile_json(profile, launches)},
                   {"analysis", profiler::analysis_json(launches)}};
     if (const auto witness = witness_of(profile, best.result)) {
@@ -284,11 +288,48 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
   }
 }
 
+db::InsightScope scope_of(const SearchRun& run, const DeviceFacts& device) {
+  return {.algorithm = run.problem->problem,
+          .arch = run.target.arch.sm(),
+          .device = device.name,
+          .device_kind = device.kind == DeviceKind::emulator ? "emulator" : "cuda"};
+}
+
+/// A run that repeats must not depend on what was learned meanwhile.
+Memory memory_of(const SearchRun& run, const db::InsightScope& scope) {
+  return run.database.empty() || run.one_by_one ? Memory{} : recall(run.database, scope);
+}
+
+/// What was learned is no reason to lose a kernel: failures are only said.
+void learn_from(const SearchRun& run, const db::InsightScope& scope, const SearchOutcome& outcome) {
+  try {
+    if (!outcome.summary.bottlenecks.empty() && outcome.loop.best_variant) {
+      const db::Insight found{
+          .id = 0,
+          .scope = scope,
+          .kind = "bottleneck",
+          .subject = run.problem->definition.name,
+          .text = fmt::format("the best known kernel of {} is limited by {}", run.problem->definition.name,
+                              fmt::join(outcome.summary.bottlenecks, "; ")),
+          .bottleneck = outcome.bottleneck,
+          .ratio = std::nullopt,
+          .tries = 1,
+          .wins = 0,
+          .evidence = {{"variants", {{*outcome.loop.best_variant}}}}};
+      db::replace_insights(run.database, scope, {}, {&found, 1});
+    }
+    learn(run.database, scope);
+  } catch (const Error& error) {
+    say("note: nothing was learned from this session: {}\n", error.what());
+  }
+}
+
 SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
                          const std::atomic<bool>& stop) {
   const auto evaluator = make_evaluator(run.target, config);
   if (!run.target.notice.empty()) say("note: {}\n", run.target.notice);
-  SearchOutcome outcome{.loop = {}, .summary = summarise(run), .profiles = {}, .loop_start = {}};
+  SearchOutcome outcome{
+      .loop = {}, .summary = summarise(run), .bottleneck = "", .profiles = {}, .loop_start = {}};
   codegen::RunSummary& summary = outcome.summary;
   agent::LoopOptions options = loop_options(run);
   options.stop_requested = &stop;
@@ -303,7 +344,10 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                              ? make_predictor(run.target.arch, *run.target.device, config)
                              : nullptr;
   options.predictor = predictor.get();
-  const auto source = run.models.empty() ? nullptr : make_proposer(run.models, options, device, config);
+  const db::InsightScope scope = scope_of(run, device);
+  const auto source = run.models.empty()
+                          ? nullptr
+                          : make_proposer(run.models, options, device, config, memory_of(run, scope));
   options.source = source.get();
   ProgressLine progress(run.quiet, summary.emulated);
   options.on_progress = [&](const agent::Progress& p) {
@@ -336,6 +380,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   } else if (written) {
     remove_kernel_files(run.paths);
   }
+  if (!run.database.empty() && summary.executed) learn_from(run, scope, outcome);
   return outcome;
 }
 

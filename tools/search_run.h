@@ -34,11 +34,14 @@ struct SearchRun {
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
   OutputPaths paths;     ///< the best kernel so far is kept here
+  std::filesystem::path
+      database;  ///< whose knowledge models are told, and where more is learned; empty: neither
 };
 
 struct SearchOutcome {
   agent::LoopResult loop;
   codegen::RunSummary summary;
+  std::string bottleneck;      ///< of the leader, by name; empty where it was not profiled
   std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;
 };

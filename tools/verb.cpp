@@ -19,6 +19,7 @@ std::span<const Verb> verbs() {
       Verb{"simulate", "compare search strategies over spaces measured before", run_simulate},
       Verb{"space", "show a space of tunables and what was measured in it, or export that", run_space},
       Verb{"best", "write the best known points to a file, or look one up", run_best},
+      Verb{"knowledge", "what earlier sessions learned, as a page or by words", run_knowledge},
       Verb{"query", "run a SELECT on the performance database", run_query},
       Verb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp},
       Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},

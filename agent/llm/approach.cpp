@@ -33,14 +33,17 @@ const Feature kFeatures[] = {
 
 }  // namespace
 
-std::string approach_of(const Candidate& candidate) {
+std::vector<std::string_view> features_of(std::string_view source) {
   std::vector<std::string_view> names;
   for (const Feature& feature : kFeatures) {
-    const auto named = [&](std::string_view mark) {
-      return candidate.source.find(mark) != std::string::npos;
-    };
+    const auto named = [&](std::string_view mark) { return source.find(mark) != std::string_view::npos; };
     if (std::ranges::any_of(feature.marks, named)) names.push_back(feature.name);
   }
+  return names;
+}
+
+std::string approach_of(const Candidate& candidate) {
+  const std::vector<std::string_view> names = features_of(candidate.source);
   const std::size_t launches = candidate.plan.launches.size();
   return fmt::format("{}; {} launch{}", names.empty() ? "plain" : fmt::format("{}", fmt::join(names, ", ")),
                      launches, launches == 1 ? "" : "es");

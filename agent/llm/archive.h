@@ -21,6 +21,7 @@ struct Attempt {
   std::optional<double> score_ns;  ///< nothing where nothing is timed
   std::string outcome;             ///< all that is known, for a prompt
   std::string line;                ///< the same in one line
+  std::string bottleneck = {};     ///< what limits it, by name; empty where not known
   bool by_model = false;
   int island = 0;             ///< of a model's attempt, where it was made
   std::string approach = {};  ///< see approach_of(); filled in by the archive

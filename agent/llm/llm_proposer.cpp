@@ -116,12 +116,15 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
   Job* job = found == jobs_.end() ? nullptr : found->get();
   const bool useful = passed(result, completed.request.depth);
   if (job == nullptr && !useful) return;  // failed points of a search would crowd out what was tried
+  const Diagnosis diagnosis =
+      useful && options_.subject.diagnosis ? options_.subject.diagnosis(candidate, result) : Diagnosis{};
   Attempt attempt{.variant = variant,
                   .candidate = candidate,
                   .passed = useful,
                   .score_ns = useful ? result.score_ns : std::nullopt,
-                  .outcome = outcome_text(options_.subject, candidate, result),
+                  .outcome = outcome_text(options_.subject, candidate, result, diagnosis),
                   .line = outcome_line(result),
+                  .bottleneck = diagnosis.bottleneck,
                   .by_model = job != nullptr && job->question.arm != "points",
                   .island = job ? job->island : 0};
   const double reward = reward_of(attempt);
@@ -229,9 +232,14 @@ LlmProposer::Question LlmProposer::question_about(const Choice& choice, std::siz
                     .number = 0,
                     .call = 0,
                     .sent = {}};
-  question.request.messages = {
-      {"user", user_prompt(options_.prompts, archive_, choice, question.most, options_.seed, asked_ + 1)}};
+  question.request.messages = {{"user", user_prompt(options_.prompts, archive_, choice, question.most,
+                                                    remembered(choice), options_.seed, asked_ + 1)}};
   return question;
+}
+
+std::string LlmProposer::remembered(const Choice& choice) const {
+  const bool known = choice.parent && !choice.parent->bottleneck.empty() && options_.subject.remembered;
+  return known ? options_.subject.remembered(choice.parent->bottleneck) : "";
 }
 
 /// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is under way.
@@ -276,6 +284,7 @@ bool LlmProposer::send(Job& job, Question question) {
                                           .arm = question.is_repeat ? "unreadable" : question.arm,
                                           .credited_arm = job.credited.substr(model.name.size() + 1),
                                           .prompt_version = options_.prompts.version(),
+                                          .bottleneck = question.parent.bottleneck,
                                           .request = to_json(question.request)});
   question.sent = steady_clock::now();
   if (!job.first_call) job.first_call = question.call;

@@ -111,6 +111,7 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] std::optional<Plan> choose();
   [[nodiscard]] const Attempt* unexplored() const;
   [[nodiscard]] Question question_about(const Choice& choice, std::size_t model);
+  [[nodiscard]] std::string remembered(const Choice& choice) const;
   [[nodiscard]] bool send(Job& job, Question question);
   [[nodiscard]] bool afford(Job& job, LlmRequest& request);
   void receive(Job& job);

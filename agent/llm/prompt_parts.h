@@ -9,14 +9,21 @@
 
 namespace ak::agent {
 
+/// What limits a candidate: the name of its bottleneck, and for a prompt the evidence and the remedies. Both
+/// empty where nothing is known.
+struct Diagnosis {
+  std::string bottleneck, text;
+};
+
 /// What the prompts of a session are about.
 struct PromptSubject {
   std::shared_ptr<const ProblemInstance> problem;
   DeviceFacts device;
   Arch arch;
-  /// What hardware counters say limits a candidate that was profiled, with evidence and remedies; may be
-  /// empty.
-  std::function<std::string(const Candidate&, const EvaluationResult&)> diagnosis = {};
+  /// What limits a candidate that was profiled or counted; may be empty.
+  std::function<Diagnosis(const Candidate&, const EvaluationResult&)> diagnosis = {};
+  /// What earlier sessions tried against a bottleneck, and what came of it; may be empty.
+  std::function<std::string(const std::string& bottleneck)> remembered = {};
   std::string lessons = {};  ///< what earlier sessions learned that may help here; may be empty
 };
 
@@ -27,9 +34,10 @@ struct PromptSubject {
 
 /// Everything that an evaluation says to the one who wrote the candidate: the verdict and its findings with
 /// the lines they are about, times by shape beside the least that the device allows, resources, what limits
-/// it where it was profiled, and on the CPU device what the cost is made of.
+/// it, and on the CPU device what the cost is made of.
+/// @param diagnosis of the candidate
 [[nodiscard]] std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
-                                       const EvaluationResult& result);
+                                       const EvaluationResult& result, const Diagnosis& diagnosis);
 
 /// The same in one line: "12.35 us" or "incorrect: ...".
 [[nodiscard]] std::string outcome_line(const EvaluationResult& result);

@@ -14,7 +14,7 @@ namespace {
 
 // Tokens of the parts of a request that others write; chosen so that all of it fits into 48,000.
 constexpr std::int64_t kSourceTokens = 12'000, kOutcomeTokens = 2'500, kHistoryTokens = 1'500,
-                       kSurfaceTokens = 1'000;
+                       kSurfaceTokens = 1'000, kRememberedTokens = 1'000;
 constexpr std::size_t kElitesShown = 6, kFastestShown = 5;
 constexpr std::size_t kLeastSurface = 3;  // points: fewer stand in the history
 
@@ -81,11 +81,13 @@ std::string surface_text(const Surface& surface) {
 }
 
 std::string user_prompt(const PromptSet& prompts, const Archive& archive, const Choice& choice,
-                        std::size_t most, std::uint64_t seed, int request) {
+                        std::size_t most, const std::string& remembered, std::uint64_t seed, int request) {
   const std::string past = quotable(history(archive), kHistoryTokens);
   const Quoted first = quoted(archive, choice.parent), second = quoted(archive, choice.second);
-  const std::string fence = fence_for(
-      seed, request, past + first.source + first.outcome + first.surface + second.source + second.outcome);
+  const std::string tried = remembered.empty() ? "" : quotable(remembered, kRememberedTokens);
+  const std::string fence =
+      fence_for(seed, request,
+                past + tried + first.source + first.outcome + first.surface + second.source + second.outcome);
   std::string text = prompts.fill("history", {{"fence", fence}, {"history", past}});
   const auto add = [&](std::string_view part, const Quoted& parent) {
     text += prompts.fill(part, {{"fence", fence},
@@ -95,6 +97,7 @@ std::string user_prompt(const PromptSet& prompts, const Archive& archive, const 
   };
   if (choice.parent != nullptr) add("parent", first);
   if (!first.surface.empty()) text += prompts.fill("surface", {{"fence", fence}, {"surface", first.surface}});
+  if (!tried.empty()) text += prompts.fill("remembered", {{"fence", fence}, {"remembered", tried}});
   if (choice.second != nullptr) add("second_parent", second);
   return text + prompts.fill("ask_" + choice.arm, {{"most", fmt::format("{}", most)}});
 }

@@ -12,9 +12,11 @@ namespace ak::agent {
 /// The part of a request that changes: what was tried, the parents with what came of them and what the search
 /// found in them, and what to do.
 /// @param most candidates or points that may be answered
+/// @param remembered what earlier sessions tried against the parent's bottleneck; may be empty
 /// @param request its number in the session: quotations have other codes in every request
 [[nodiscard]] std::string user_prompt(const PromptSet& prompts, const Archive& archive, const Choice& choice,
-                                      std::size_t most, std::uint64_t seed, int request);
+                                      std::size_t most, const std::string& remembered, std::uint64_t seed,
+                                      int request);
 
 /// What is known of a source's points: for every value of every tunable the best time that a point with it
 /// has, and the fastest points. Empty where fewer than three points were timed.

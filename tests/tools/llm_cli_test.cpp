@@ -92,6 +92,25 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
   CHECK(box.query(
             "SELECT arm, exchanges, calls, output_tokens FROM llm_arms WHERE exchanges > 0 ORDER BY arm") ==
         "explore,1,1,500\r\nimprove,1,3,1500\r\n");
+
+  // What was tried is remembered: it can be found by its words, and the next session is told.
+  const ProgramResult found = box.run({"knowledge", "--search", "vectors threads"});
+  INFO(found.out << found.err);
+  CHECK(found.out.find("vector_add for sm_80") != std::string::npos);
+  CHECK(box.run({"knowledge"}).out.find("2 of 4 kernels by models") == std::string::npos);
+  CHECK(box.query("SELECT tries, wins FROM insights WHERE kind = 'failure' AND subject = 'incorrect'") ==
+        "4,0\r\n");
+  std::filesystem::remove(box.folder / "record.jsonl");
+  const ProgramResult next =
+      box.run(generate(box, {"--proposer", "llm", "--model", "replay:" + recording(box), "--record",
+                             (box.folder / "record.jsonl").string(), "--max-evaluations", "3"}));
+  INFO(next.out << next.err);
+  std::istringstream lines(read_file(box.folder / "record.jsonl"));
+  std::string line;
+  std::getline(lines, line);
+  const std::string system = Json::parse(line)["request"]["system"];
+  CHECK(system.find("What earlier sessions learned") != std::string::npos);
+  CHECK(system.find("4 kernels by models ended as incorrect") != std::string::npos);
 }
 
 TEST_CASE("in a hybrid run the tunables of a model's kernel are searched, and its lineage is kept") {

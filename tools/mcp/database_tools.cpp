@@ -4,8 +4,8 @@
 
 #include "core/suggest.h"
 #include "db/database.h"
+#include "db/sql_text.h"
 #include "tools/mcp/json_rpc.h"
-#include "tools/mcp/sql_text.h"
 #include "tools/mcp/tool.h"
 
 namespace ak::mcp {
@@ -62,9 +62,10 @@ ToolAnswer best_variants(const Json& arguments, const ToolContext& context) {
   std::string where = "1";
   if (arguments.contains("problem"))
     where += fmt::format(" AND definition IN (SELECT name FROM definitions WHERE problem = {})",
-                         sql_text(arguments["problem"]));
+                         db::sql_text(arguments["problem"]));
   for (const char* column : {"arch", "device_kind"}) {
-    if (arguments.contains(column)) where += fmt::format(" AND {} = {}", column, sql_text(arguments[column]));
+    if (arguments.contains(column))
+      where += fmt::format(" AND {} = {}", column, db::sql_text(arguments[column]));
   }
   const std::string sql = fmt::format(
       "WITH each_once AS (SELECT definition, device, device_kind, arch, variant, template, tunables, "

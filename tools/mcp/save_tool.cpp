@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "db/database.h"
+#include "db/sql_text.h"
 #include "tools/mcp/kernel_arguments.h"
-#include "tools/mcp/sql_text.h"
 
 namespace ak::mcp {
 namespace {
@@ -50,8 +50,8 @@ void claim(const fs::path& file, bool overwrite) {
 
 /// The fastest verified variant; GPU times go before emulated costs.
 std::int64_t champion(const std::string& definition, const Json& arguments, const ToolContext& context) {
-  std::string where = fmt::format("definition = {}", sql_text(definition));
-  if (arguments.contains("arch")) where += fmt::format(" AND arch = {}", sql_text(arguments["arch"]));
+  std::string where = fmt::format("definition = {}", db::sql_text(definition));
+  if (arguments.contains("arch")) where += fmt::format(" AND arch = {}", db::sql_text(arguments["arch"]));
   const db::Table table = db::query(
       context.database,
       fmt::format(

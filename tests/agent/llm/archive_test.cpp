@@ -152,12 +152,13 @@ TEST_CASE("a prompt shows both parents of a crossover, what the search found, an
   archive.add(attempt("__shared__", 40));
   const auto elites = archive.elites();
   const Choice choice{.arm = "crossover", .island = 0, .parent = elites[0], .second = elites[1]};
-  const std::string text = user_prompt(PromptSet::with_folder(""), archive, choice, 3, 5, 1);
+  const std::string text = user_prompt(PromptSet::with_folder(""), archive, choice, 3, "tried: z", 5, 1);
   CHECK(text.find("came of a") != std::string::npos);
   CHECK(text.find("came of __shared__") != std::string::npos);
   CHECK(text.find("4 points were timed") != std::string::npos);
+  CHECK(text.find("tried: z") != std::string::npos);
   CHECK(text.find("joins what is good in both") != std::string::npos);
-  CHECK(text == user_prompt(PromptSet::with_folder(""), archive, choice, 3, 5, 1));
+  CHECK(text == user_prompt(PromptSet::with_folder(""), archive, choice, 3, "tried: z", 5, 1));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ak::mcp {
+namespace ak::db {
 
 /// A string literal of SQL that holds `text`.
 [[nodiscard]] inline std::string sql_text(const std::string& text) {
@@ -12,4 +12,4 @@ namespace ak::mcp {
   return literal + "'";
 }
 
-}  // namespace ak::mcp
+}  // namespace ak::db

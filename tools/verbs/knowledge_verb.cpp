@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/say.h"
+#include "db/database.h"
+#include "tools/command_line.h"
+#include "tools/config.h"
+#include "tools/knowledge/knowledge_page.h"
+#include "tools/knowledge/learn.h"
+
+namespace ak::tools {
+
+int run_knowledge(const Arguments& arguments) {
+  CLI::App app{"What earlier sessions learned: patterns, guides for architectures, decision trees.",
+               "alphakernel knowledge"};
+  set_style(app,
+            "Every session learns at its end; --learn does it for the whole database, after a merge for "
+            "example.\n\n"
+            "Examples:\n"
+            "  alphakernel knowledge --output knowledge.md\n"
+            "  alphakernel knowledge --algorithm gemm --arch sm_90a\n"
+            "  alphakernel knowledge --search \"double buffering\"\n"
+            "What is learned, and from what: docs/knowledge.md\n");
+  std::string database, output, arch, words;
+  db::InsightFilter filter;
+  bool json = false, again = false;
+  app.add_option("--algorithm", filter.algorithm, "of this algorithm alone");
+  app.add_option("--arch", arch, "for this target alone: sm_90a, h200, ...");
+  app.add_option("--search", words, "list what matches these words, best first, instead of the page");
+  app.add_option("--bottleneck", filter.bottleneck, "list what was tried against this bottleneck instead");
+  app.add_flag("--learn", again, "learn from all sessions of the database first");
+  app.add_option("--limit", filter.limit, "of a list: at most this many; 0 = all (default 50)");
+  app.add_option("--output,-o", output, "write to this file instead of standard output");
+  app.add_option("--db", database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_flag("--json", json, "insights as JSON");
+  if (!parse(app, arguments)) return 0;
+  if (!arch.empty()) {
+    const Result<Arch> known = parse_arch(arch);
+    if (!known) fail(ExitCode::usage, "--arch {}: {}", arch, known.error().message);
+    filter.arch = known->sm();
+  }
+  const std::filesystem::path file = database_file(database, load_config());
+  if (!std::filesystem::exists(file))
+    fail(ExitCode::bad_input, "{}: there is no such database", file.string());
+  static_cast<void>(db::open_store(file));  // of an older version: brought up to date
+  std::size_t learned = 0;
+  if (again)
+    for (const db::InsightScope& scope : scopes_of(file)) learned += learn(file, scope);
+  if (again) say("{} insights\n", learned);
+  filter.words = words;
+  const bool list = !words.empty() || !filter.bottleneck.empty();
+  const auto insights = list || json ? db::find_insights(file, filter) : std::vector<db::Insight>{};
+  const std::string text = json   ? to_json(insights).dump(2) + "\n"
+                           : list ? insight_list(insights)
+                                  : knowledge_page(file, filter);
+  if (output.empty())
+    fmt::print("{}", text);
+  else
+    write_file_atomically(output, text);
+  return 0;
+}
+
+}  // namespace ak::tools
