@@ -43,9 +43,14 @@ std::string find_request_id(const HttpHeaders& headers) {
 }  // namespace
 
 void estimate_usage(const LlmRequest& request, bool answered, LlmReply& reply) {
-  if (reply.usage.reported || !answered) return;
-  reply.usage.input_tokens = estimated_tokens(request);
-  reply.usage.output_tokens = estimated_tokens(reply.text);
+  LlmUsage& usage = reply.usage;
+  usage.reported = usage.reported && usage.total() > 0;  // some servers report zeros
+  if (!answered) return;
+  // The last count of a stream that broke off is from before its text.
+  const bool broke_off = reply.failure && reply.failure->fault == LlmFault::cut_short;
+  if (!usage.reported) usage.input_tokens = estimated_tokens(request);
+  if (!usage.reported || broke_off)
+    usage.output_tokens = std::max(usage.output_tokens, estimated_tokens(reply.text));
 }
 
 HttpLlmClient::HttpLlmClient(Provider provider, std::string key, ModelEntry model, RetryPolicy retry,

@@ -2,6 +2,9 @@
 // The client over real sockets, with a server that misbehaves byte by byte.
 #include "agent/llm/http_client.h"
 
+#include <fmt/format.h>
+#include <zlib.h>
+
 #include <catch2/catch.hpp>
 #include <future>
 
@@ -219,6 +222,95 @@ TEST_CASE("a server that reads less than the prompt is found out") {
   const LlmReply reply = client_of(server, openai_chat()).ask(large, nullptr);
   REQUIRE(reply.ok());
   CHECK(reply.note.find("2048 tokens") != std::string::npos);
+}
+
+TEST_CASE("a count of zeros is no count, and one from before a stream broke off is too low") {
+  const auto ask = [](const std::string& stream) {
+    FakeServer server({once(stream_head() + stream)});
+    return client_of(server, anthropic_messages()).ask(request(), nullptr).usage;
+  };
+  const auto start = [](int input) {
+    return R"(data: {"type":"message_start","message":{"usage":{"output_tokens":0,"input_tokens":)" +
+           std::to_string(input) + "}}}\n\n";
+  };
+  const std::string text = R"(data: {"type":"content_block_delta","delta":{"type":"text_delta","text":")" +
+                           std::string(400, 'x') + "\"}}\n\n";
+  const LlmUsage zeros = ask(start(0) + text + "data: {\"type\":\"message_stop\"}\n\n");
+  CHECK_FALSE(zeros.reported);
+  CHECK(zeros.input_tokens == estimated_tokens(request()));
+  CHECK(zeros.output_tokens == 100);
+  const LlmUsage broken = ask(start(77) + text);
+  CHECK(broken.reported);
+  CHECK(broken.input_tokens == 77);
+  CHECK(broken.output_tokens == 100);
+}
+
+/// As the deflate coding of HTTP has it.
+std::string deflated(const std::string& text) {
+  std::string packed(compressBound(text.size()), 0);
+  uLongf size = packed.size();
+  REQUIRE(compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                   reinterpret_cast<const Bytef*>(text.data()), text.size()) == Z_OK);
+  packed.resize(size);
+  return packed;
+}
+
+TEST_CASE(
+    "a compressed answer is read, a broken one is none, and one that unpacks to too much is cut short") {
+  const Sample& sample = samples().front();
+  const std::string packed = deflated(sample.whole), coding = "content-encoding: deflate\r\n";
+  HttpLimits limits;
+  limits.max_bytes = 100'000;
+  const std::string huge = deflated(R"({"content":[{"type":"text","text":")" + std::string(10'000'000, 'x'));
+  FakeServer server({once(response(200, packed, coding)), once(response(200, huge, coding))});
+  HttpLlmClient client = client_of(server, *sample.dialect, 1, limits);
+  CHECK(client.ask(request(), nullptr).text == kSampleText);
+  CHECK(fault_of(client.ask(request(), nullptr)) == LlmFault::cut_short);
+  const std::string no_coding = "content-encoding: gzip\r\n";
+  FakeServer liar({once(response(200, "{\"plain\": \"text\"}", no_coding))});
+  CHECK_FALSE(client_of(liar, *sample.dialect).ask(request(), nullptr).ok());
+}
+
+TEST_CASE("a stream slower than its limit of silence is read to its end when it never falls silent") {
+  const Sample& sample = samples().front();
+  HttpLimits limits;
+  limits.idle = 1000ms;
+  Script slow{.pieces = {{stream_head()}}};
+  const std::size_t step = sample.stream.size() / 15;  // splits characters, too
+  for (std::size_t at = 0; at < sample.stream.size(); at += step)
+    slow.pieces.push_back({sample.stream.substr(at, step), 100ms});
+  FakeServer server({slow});
+  CHECK(client_of(server, *sample.dialect, 1, limits).ask(request(), nullptr).text == kSampleText);
+}
+
+TEST_CASE("lengths and forms that are wrong give a failure or the answer, never half of one") {
+  const Sample& sample = samples().front();
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+  const auto chunk = [](const std::string& text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); };
+  const std::string half = sample.whole.substr(0, sample.whole.size() / 2);
+  struct Case {
+    std::string bytes;
+    bool good;
+  };
+  const std::vector<Case> cases{
+      {head + "Content-Length: 10\r\n\r\n" + sample.whole, false},
+      {head + "Content-Length: many\r\n\r\n" + sample.whole, false},
+      {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(sample.whole) + "0\r\n\r\n", true},
+      {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(half), false},
+      {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n" + sample.whole, false},
+      {"HTTP/1.1 100 Continue\r\n\r\n" + response(200, sample.whole), true},
+      {"HTTP/1.1 204 No Content\r\n\r\n", false},
+      {"HTTP/1.0 200 OK\r\n\r\n" + sample.whole, true},
+      {"SSH-2.0-OpenSSH_9.2\r\n", false},
+      {response(502, "<html><h1>Bad gateway</h1></html>", "", "text/html"), false},
+      {std::string(1000, '\0'), false}};
+  for (const Case& one : cases) {
+    CAPTURE(one.bytes);
+    FakeServer server({once(one.bytes)});
+    const LlmReply reply = client_of(server, *sample.dialect).ask(request(), nullptr);
+    CHECK(reply.ok() == one.good);
+    if (one.good) CHECK(reply.text == kSampleText);
+  }
 }
 
 TEST_CASE("nothing listens: unreachable, after the attempts") {
