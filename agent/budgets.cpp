@@ -26,6 +26,10 @@ constexpr std::array kBudgets{
               [](const Budgets& b, const Spent& s) {
                 return b.max_compilations && s.compilations >= *b.max_compilations;
               }},
+    BudgetRow{"no progress",
+              [](const Budgets& b, const Spent& s) {
+                return b.patience && s.best_ns && s.since_gain >= *b.patience;
+              }},
     BudgetRow{"token budget",
               [](const Budgets& b, const Spent& s) {
                 return b.max_tokens && s.tokens > 0 && s.tokens >= *b.max_tokens;

@@ -14,6 +14,7 @@ namespace ak::agent {
 struct Spent {
   std::int64_t evaluations = 0;   ///< submitted and completed; retries count
   std::int64_t compilations = 0;  ///< completed builds that were not cache hits
+  std::int64_t since_gain = 0;    ///< evaluations completed since one took the lead
   std::int64_t tokens = 0;
   double cost_usd = 0;
   std::chrono::steady_clock::duration wall{};

@@ -304,6 +304,7 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   learn(completed, flight, stored.evaluation);
   if (options_.source) consult_source(completed, flight, stored.variant);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
+  spent_.since_gain = new_best ? 0 : spent_.since_gain + 1;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
 }
@@ -453,8 +454,10 @@ bool Run::take_comparison(Completed& completed) {
     result.build.reset();
   }
   if (!inconclusive(result)) commit(completed, iterations_++, "comparison");
-  if (settle(result, verdict) && champion_.best() && options_.on_new_best)
-    options_.on_new_best(*champion_.best());
+  if (settle(result, verdict) && champion_.best()) {
+    spent_.since_gain = 0;
+    if (options_.on_new_best) options_.on_new_best(*champion_.best());
+  }
   return true;
 }
 

@@ -25,7 +25,8 @@ struct Budgets {
   std::optional<std::int64_t> max_tokens;
   std::optional<double> max_cost_usd;
   std::optional<std::chrono::milliseconds> max_wall;
-  std::optional<double> target_ns;  ///< stop when the score is at most this
+  std::optional<double> target_ns;       ///< stop when the score is at most this
+  std::optional<std::int64_t> patience;  ///< evaluations in a row after which none took the lead
 };
 
 struct Progress {

@@ -32,6 +32,7 @@ std::string strategy_help() {
 agent::Budgets budgets(const SearchFlags& flags, agent::Budgets defaults) {
   if (flags.max_evaluations) defaults.max_evaluations = flags.max_evaluations;
   if (flags.max_compilations) defaults.max_compilations = flags.max_compilations;
+  if (flags.patience) defaults.patience = flags.patience;
   if (flags.max_tokens) defaults.max_tokens = flags.max_tokens;
   if (flags.max_cost_usd) defaults.max_cost_usd = flags.max_cost_usd;
   if (flags.max_minutes)
@@ -201,6 +202,8 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
   app.add_option("--max-minutes", flags.max_minutes, "stop after this much wall time")->group("Budgets");
   app.add_option("--max-tokens", flags.max_tokens, "stop after this many model tokens")->group("Budgets");
   app.add_option("--max-cost-usd", flags.max_cost_usd, "stop after this much money")->group("Budgets");
+  app.add_option("--patience", flags.patience, "stop when none of so many evaluations in a row took the lead")
+      ->group("Budgets");
   app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
       ->group("Budgets");
   add_unaudited_flag(app, flags.unaudited);
@@ -212,7 +215,8 @@ void check_search_flags(const SearchFlags& flags) {
   check_strategy(flags.strategy);
   if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
   for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations},
-                                    {"--max-compilations", flags.max_compilations}}) {
+                                    {"--max-compilations", flags.max_compilations},
+                                    {"--patience", flags.patience}}) {
     if (value && *value < 1) fail(ExitCode::usage, "{} must be at least 1", name);
   }
 }

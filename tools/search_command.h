@@ -20,7 +20,7 @@ struct SearchFlags {
                                     target;
   std::vector<std::string> fixed, models;
   std::optional<std::uint64_t> seed;
-  std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens;
+  std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0;
   bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false;

@@ -38,6 +38,7 @@ Json budgets_json(const agent::Budgets& b) {
   if (b.max_cost_usd) json["max_cost_usd"] = *b.max_cost_usd;
   if (b.max_wall) json["max_wall_ms"] = b.max_wall->count();
   if (b.target_ns) json["target_ns"] = *b.target_ns;
+  if (b.patience) json["patience"] = *b.patience;
   return json;
 }
 

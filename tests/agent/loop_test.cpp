@@ -277,6 +277,21 @@ TEST_CASE("the evaluation budget is met exactly and never put at risk by work in
   }
 }
 
+TEST_CASE("a search without progress ends when its patience does") {
+  World world([](const EvaluationRequest& request) {
+    const auto x = request.candidate.tunables.at("X");
+    return timed(x < 3 ? 1000 - 100 * static_cast<double>(x) : 900);  // the last gain is at X = 2, Y = 0
+  });
+  world.options.max_in_flight = 1;
+  world.options.budgets.patience = 15;
+  const LoopResult result = world.run();
+  CHECK(result.stop_reason == "no progress");
+  CHECK(result.progress.evaluated == 21 + 15);
+  World failing([](const EvaluationRequest&) { return failed(Status::incorrect); });
+  failing.options.budgets.patience = 15;
+  CHECK(failing.run().stop_reason == "space exhausted");  // nothing has the lead yet
+}
+
 TEST_CASE("the compilation budget counts builds that were not cache hits") {
   int compiled = 0;
   World world([&](const EvaluationRequest& request) {
