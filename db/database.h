@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,10 +31,14 @@ struct Table {
   bool truncated = false;  ///< the row limit was reached
 };
 
+/// Values of parameters by name, without the colon that they have in SQL.
+using QueryValues = std::map<std::string, Cell>;
+
 /// Runs one SELECT on a read-only connection with a time limit. Throws Error(bad_input) for a mistake in the
-/// SQL, with the place marked, and for anything that would write; Error(database) when the file is unusable.
+/// SQL, with the place marked, for a parameter without a value, and for anything that would write;
+/// Error(database) when the file is unusable.
 [[nodiscard]] Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
-                          std::chrono::milliseconds time_limit);
+                          std::chrono::milliseconds time_limit, const QueryValues& values = {});
 
 enum class TableFormat : std::uint8_t { table, csv, json, markdown };
 /// `table` aligns columns for a terminal; csv follows RFC 4180; json is an array of objects; BLOBs are shown

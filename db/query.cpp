@@ -119,6 +119,25 @@ StatementHandle prepare(Connection& connection, std::string_view sql) {
   return statement;
 }
 
+void bind_cell(sqlite3_stmt* statement, int index, const Cell& cell) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) sqlite3_bind_int64(statement, index, *integer);
+  if (const auto* real = std::get_if<double>(&cell)) sqlite3_bind_double(statement, index, *real);
+  if (const auto* text = std::get_if<std::string>(&cell))
+    sqlite3_bind_text(statement, index, text->data(), static_cast<int>(text->size()), SQLITE_TRANSIENT);
+}
+
+/// An unbound parameter would silently be NULL.
+void bind(sqlite3_stmt* statement, const QueryValues& values) {
+  for (int i = 1; i <= sqlite3_bind_parameter_count(statement); ++i) {
+    const char* name = sqlite3_bind_parameter_name(statement, i);
+    const auto value = values.find(name != nullptr ? name + 1 : "");
+    if (value == values.end())
+      fail(ExitCode::bad_input, "query: nothing is given for the parameter {}; add NAME=VALUE",
+           name != nullptr ? name : "?");
+    bind_cell(statement, i, value->second);
+  }
+}
+
 Cell read_cell(sqlite3_stmt* statement, int column) {
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -141,7 +160,7 @@ Cell read_cell(sqlite3_stmt* statement, int column) {
 }  // namespace
 
 Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
-            std::chrono::milliseconds time_limit) {
+            std::chrono::milliseconds time_limit, const QueryValues& values) {
   if (!std::filesystem::exists(file))
     fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
          file.string());
@@ -156,6 +175,7 @@ Table query(const std::filesystem::path& file, std::string_view sql, std::size_t
   sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &deadline);
   sqlite3_set_authorizer(connection.get(), authorise, nullptr);
   const StatementHandle statement = prepare(connection, sql);
+  bind(statement.get(), values);
 
   Table table;
   const int columns = sqlite3_column_count(statement.get());

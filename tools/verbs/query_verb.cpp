@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -8,6 +9,7 @@
 #include "core/say.h"
 #include "core/suggest.h"
 #include "db/database.h"
+#include "db/named_queries.h"
 #include "tools/command_line.h"
 #include "tools/config.h"
 
@@ -32,21 +34,71 @@ db::TableFormat parse_format(const std::string& text) {
        fmt::join(names, ", "));
 }
 
+std::string default_text(const db::QueryParameter& parameter) {
+  if (parameter.required) return " (needed)";
+  if (const auto* number = std::get_if<std::int64_t>(&parameter.value)) return fmt::format(" ({})", *number);
+  if (const auto* text = std::get_if<std::string>(&parameter.value)) return fmt::format(" ({})", *text);
+  return "";
+}
+
+std::filesystem::path own_queries() {
+  const std::filesystem::path config = config_path();
+  return config.empty() ? config : config.parent_path() / "queries";
+}
+
+void list_queries(const std::vector<db::NamedQuery>& queries) {
+  for (const db::NamedQuery& query : queries) {
+    fmt::print("{}\n    {}\n", query.name, query.title);
+    for (const db::QueryParameter& parameter : query.parameters)
+      fmt::print("    {}=  {}{}\n", parameter.name, parameter.help, default_text(parameter));
+  }
+}
+
+/// A name among the queries, or SQL, whose parameters have the types of their values.
+db::NamedQuery chosen_query(const std::string& text, const std::vector<std::string>& given) {
+  const std::vector<db::NamedQuery> queries = db::named_queries(own_queries());
+  const auto found = std::ranges::find(queries, text, &db::NamedQuery::name);
+  if (found != queries.end()) return *found;
+  if (text.find_first_of(" \t\n") == std::string::npos) {
+    std::vector<std::string> names;
+    for (const db::NamedQuery& query : queries) names.push_back(query.name);
+    fail(ExitCode::usage, "there is no query '{}'{}; alphakernel query --list shows them", text,
+         did_you_mean(text, names));
+  }
+  db::NamedQuery query{.name = "SQL", .title = "", .sql = text, .parameters = {}};
+  for (const std::string& value : given) {
+    db::QueryParameter parameter{.name = value.substr(0, value.find('=')), .help = "", .value = {}};
+    const std::string rest = value.substr(std::min(value.size(), parameter.name.size() + 1));
+    if (!rest.empty() && rest.find_first_not_of("0123456789", rest[0] == '-' ? 1 : 0) == std::string::npos)
+      parameter.type = db::QueryParameter::Type::integer;
+    query.parameters.push_back(std::move(parameter));
+  }
+  return query;
+}
+
 }  // namespace
 
 int run_query(const Arguments& arguments) {
-  CLI::App app{"Run one SELECT on the performance database (read-only).", "alphakernel query"};
+  CLI::App app{"Run a named query, or one SELECT, on the performance database (read-only).",
+               "alphakernel query"};
   set_style(app,
             "Examples:\n"
+            "  alphakernel query --list\n"
+            "  alphakernel query leaderboard definition=softmax_bf16 places=5\n"
             "  alphakernel query \"SELECT * FROM leaderboard LIMIT 10\"\n"
-            "  alphakernel query --format csv \"SELECT status, count(*) FROM evaluations GROUP BY status\" > "
-            "status.csv\n"
-            "Tables, views and columns: docs/schema.md\n");
-  std::string sql, database, format = "table";
+            "  alphakernel query --format csv \"SELECT status, count(*) FROM evaluations WHERE session_id = "
+            ":s GROUP "
+            "BY status\" s=3\n"
+            "Queries, and how to add your own: docs/queries.md. Tables, views and columns: docs/schema.md\n");
+  std::string text, database, format = "table";
+  std::vector<std::string> given;
   std::size_t limit = 1000;
   double seconds = 30;
-  bool json = false;
-  app.add_option("sql", sql, "the SELECT")->required();
+  bool json = false, list = false, sql = false;
+  app.add_option("query", text, "the name of a query, or a SELECT");
+  app.add_option("values", given, "NAME=VALUE of the query's parameters");
+  app.add_flag("--list", list, "list the queries and their parameters");
+  app.add_flag("--sql", sql, "print the query's SQL instead of running it");
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--format,-f", format, "table, csv, json or markdown");
@@ -54,11 +106,21 @@ int run_query(const Arguments& arguments) {
   app.add_option("--limit", limit, "show at most this many rows; 0 = all (default 1000)");
   app.add_option("--timeout", seconds, "give up after this many seconds (default 30)");
   if (!parse(app, arguments)) return 0;
-  const Config config = load_config();
-  const std::filesystem::path file = database_file(database, config);
+  if (list) {
+    list_queries(db::named_queries(own_queries()));
+    return 0;
+  }
+  if (text.empty()) fail(ExitCode::usage, "expected a query: its name (--list shows them) or a SELECT");
+  const db::NamedQuery query = chosen_query(text, given);
+  if (sql) {
+    fmt::print("{}", query.sql);
+    return 0;
+  }
+  const std::filesystem::path file = database_file(database, load_config());
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
   const db::Table table =
-      db::query(file, sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)));
+      db::query(file, query.sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)),
+                db::query_values(query, given));
   fmt::print("{}", db::render(table, chosen));
   if (table.truncated) say("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
   return 0;

@@ -1,0 +1,7 @@
+-- What was learned, with the number of comparisons it rests on.
+-- algorithm: of this problem family alone (text)
+-- kind: tunable, template, pattern, attempt, failure or bottleneck (text)
+-- limit: most rows (integer, 50)
+SELECT algorithm, arch, device_kind, kind, text, tries, wins, round(ratio, 3) AS ratio
+FROM insights WHERE ifnull(:algorithm, algorithm) = algorithm AND ifnull(:kind, kind) = kind
+ORDER BY tries DESC LIMIT :limit

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "db/merge.h"
+#include "tools/command_line.h"
+#include "tools/config.h"
+
+namespace ak::tools {
+namespace {
+
+int run_merge(const std::filesystem::path& into, const std::vector<std::string>& files, bool json) {
+  Json report = Json::array();
+  for (const std::string& file : files) {
+    Json tables = Json::object();
+    std::int64_t added = 0, known = 0;
+    for (const db::MergedTable& table : db::merge(into, file)) {
+      added += table.rows;
+      known += table.known;
+      tables[table.table] = {{"added", table.rows}, {"known", table.known}};
+    }
+    if (!json) fmt::print("{}: {} rows added, {} were known\n", file, added, known);
+    report.push_back({{"file", file}, {"tables", tables}});
+  }
+  if (json) fmt::print("{}\n", report.dump());
+  return 0;
+}
+
+int run_verify(const std::filesystem::path& file, bool json) {
+  const std::vector<std::string> wrong = db::verify(file);
+  if (json) {
+    fmt::print("{}\n", Json{{"file", file.string()}, {"wrong", wrong}}.dump());
+  } else {
+    for (const std::string& line : wrong) fmt::print("{}\n", line);
+    if (wrong.empty()) fmt::print("{}: nothing is wrong\n", file.string());
+  }
+  return wrong.empty() ? 0 : static_cast<int>(ExitCode::database);
+}
+
+}  // namespace
+
+int run_db(const Arguments& arguments) {
+  CLI::App app{"Merge, export and verify performance databases.", "alphakernel db"};
+  set_style(app,
+            "Examples:\n"
+            "  alphakernel db merge machine1.db machine2.db --db all.db\n"
+            "  alphakernel db export week.db --since 2026-11-16\n"
+            "  alphakernel db verify\n"
+            "docs/queries.md#many-databases\n");
+  std::string database, to, since;
+  std::vector<std::string> files;
+  bool json = false;
+  app.require_subcommand(1);
+  const auto common = [&](CLI::App* verb) {
+    verb->add_option("--db", database,
+                     "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+    verb->add_flag("--json", json, "print the result as JSON");
+    return verb;
+  };
+  CLI::App* merge =
+      common(app.add_subcommand("merge", "add what other databases have and --db lacks; again adds nothing"));
+  merge->add_option("files", files, "databases to merge into --db")->required();
+  CLI::App* exported =
+      common(app.add_subcommand("export", "write a database with the latest sessions alone"));
+  exported->add_option("file", to, "the new database")->required();
+  exported->add_option("--since", since,
+                       "sessions that began at this time or later, e.g. 2026-11-16 (default: all)");
+  common(app.add_subcommand("verify", "look for damage: structure, references, hashes"));
+  if (!parse(app, arguments)) return 0;
+  const std::filesystem::path file = database_file(database, load_config());
+  if (merge->parsed()) return run_merge(file, files, json);
+  if (!exported->parsed()) return run_verify(file, json);
+  const std::int64_t sessions = db::export_since(file, to, since);
+  if (json)
+    fmt::print("{}\n", Json{{"file", to}, {"sessions", sessions}}.dump());
+  else
+    fmt::print("{}: {} sessions\n", to, sessions);
+  return 0;
+}
+
+}  // namespace ak::tools
