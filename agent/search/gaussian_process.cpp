@@ -2,135 +2,77 @@
 #include "agent/search/gaussian_process.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace ak::agent {
 namespace {
 
-// Priors of the log weights (chosen): a rank decides over its whole range, equality and divisibility less;
-// the likelihood moves them by factors of e^1.5 easily.
-constexpr double kRankWeight = 0.0, kEqualWeight = -1.5, kDivisibleWeight = -0.7, kPriorDeviation = 1.5;
 // Noise is small: times are medians. The jitter keeps the factorisation positive.
-constexpr double kLogNoise = -5, kNoiseDeviation = 1.5, kJitter = 1e-6;
+constexpr FittedParameter kLogNoise{-5, -5, 1.5};
+constexpr double kJitter = 1e-6;
 // A signal's variance is known to this many values before any is seen.
 constexpr double kSignalWeight = 2;
-// Rprop (Riedmiller and Braun 1993) with its usual factors; steps in log weight.
 // The likelihood is taken of this many rows at most (chosen): a step's time grows with their cube.
-constexpr std::size_t kMostFitted = 120;
-constexpr double kFirstStep = 0.3, kLeastStep = 0.02, kMostStep = 0.8, kGrow = 1.2, kShrink = 0.5;
+constexpr std::size_t kMostFitted = 100;
+// Rprop (Riedmiller and Braun 1993) with its usual factors; steps in deviations of the priors.
+constexpr double kFirstStep = 0.2, kLeastStep = 0.013, kMostStep = 0.53, kGrow = 1.2, kShrink = 0.5;
 
 double dot(const double* a, const double* b, std::size_t n) {
-  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;  // four chains, or additions wait for one another
+  constexpr std::size_t kLanes = 8;  // independent sums, or additions wait for one another
+  std::array<double, kLanes> sums{};
   std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    s0 += a[i] * b[i];
-    s1 += a[i + 1] * b[i + 1];
-    s2 += a[i + 2] * b[i + 2];
-    s3 += a[i + 3] * b[i + 3];
-  }
-  for (; i < n; ++i) s0 += a[i] * b[i];
-  return s0 + s1 + s2 + s3;
-}
-
-double matern(double squared) {
-  const double r = std::sqrt(5 * squared);
-  return (1 + r + r * r / 3) * std::exp(-r);
-}
-
-/// d matern / d squared.
-double matern_slope(double squared) {
-  const double r = std::sqrt(5 * squared);
-  return -5.0 / 6 * (1 + r) * std::exp(-r);
-}
-
-template <typename Position>
-DistanceTerm numeric_term(std::size_t axis, std::size_t extent, double weight, Position position) {
-  double least = position(0), most = least;
-  for (std::size_t i = 0; i < extent; ++i) {
-    least = std::min(least, position(i));
-    most = std::max(most, position(i));
-  }
-  DistanceTerm term{axis, weight, std::vector<float>(extent * extent)};
-  const double range = most > least ? most - least : 1;
-  for (std::size_t i = 0; i < extent * extent; ++i) {
-    const double difference = (position(i / extent) - position(i % extent)) / range;
-    term.squared[i] = static_cast<float>(difference * difference);
-  }
-  return term;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+  for (; i < n; ++i) sums[0] += a[i] * b[i];
+  return (sums[0] + sums[4]) + (sums[1] + sums[5]) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
 }  // namespace
 
-std::vector<DistanceTerm> distance_terms(const Points& points) {
-  std::vector<DistanceTerm> terms;
-  for (std::size_t axis = 0; axis < points.axes(); ++axis) {
-    const auto& values = points.values(axis);
-    const std::size_t extent = values.size();
-    if (extent < 2) continue;
-    terms.push_back(
-        numeric_term(axis, extent, kRankWeight, [](std::size_t i) { return static_cast<double>(i); }));
-    if (extent < 3) continue;
-    DistanceTerm equal{axis, kEqualWeight, std::vector<float>(extent * extent, 1.0F)};
-    for (std::size_t i = 0; i < extent; ++i) equal.squared[i * extent + i] = 0;
-    terms.push_back(std::move(equal));
-    if (values.front() <= 0) continue;
-    terms.push_back(numeric_term(axis, extent, kDivisibleWeight, [&](std::size_t i) {
-      return static_cast<double>(std::countr_zero(static_cast<std::uint64_t>(values[i])));
-    }));
-  }
-  return terms;
+GaussianProcess::GaussianProcess(const Points& points) : kernel_(points), log_noise_(kLogNoise) {
+  steps_.assign(parameters().size(), kFirstStep);
+  last_gradient_.assign(steps_.size(), 0);
 }
 
-GaussianProcess::GaussianProcess(const Points& points) : points_(points), terms_(distance_terms(points)) {
-  for (const DistanceTerm& term : terms_) log_weights_.push_back(term.prior_log_weight);
-  log_weights_.push_back(kLogNoise);
-  steps_.assign(log_weights_.size(), kFirstStep);
-  last_gradient_.assign(log_weights_.size(), 0);
-  weigh();
+std::vector<FittedParameter*> GaussianProcess::parameters() {
+  std::vector<FittedParameter*> result;
+  for (FittedParameter& parameter : kernel_.parameters()) result.push_back(&parameter);
+  result.push_back(&log_noise_);
+  return result;
 }
 
-void GaussianProcess::weigh() {
-  tables_.clear();
-  for (std::size_t t = 0; t < terms_.size(); ++t) {
-    const DistanceTerm& term = terms_[t];
-    if (tables_.empty() || tables_.back().axis != term.axis)
-      tables_.push_back({term.axis, points_.extent(term.axis), std::vector<float>(term.squared.size())});
-    const auto weight = static_cast<float>(std::exp(log_weights_[t]));
-    auto& squared = tables_.back().squared;
-    for (std::size_t i = 0; i < squared.size(); ++i) squared[i] += weight * term.squared[i];
-  }
-  noise_ = std::exp(log_weights_.back()) + kJitter;
-}
+double GaussianProcess::noise() const { return std::exp(log_noise_.value) + kJitter; }
 
-double GaussianProcess::squared_distance(std::size_t a, std::size_t b) const {
-  const char16_t* left = points_.ordinals(a).data();
-  const char16_t* right = points_.ordinals(b).data();
-  float sum = 0;
-  for (const auto& [axis, extent, squared] : tables_) sum += squared[left[axis] * extent + right[axis]];
-  return sum;
+void GaussianProcess::compare(std::size_t point, std::size_t first, double* likeness) const {
+  std::vector<float> squared(compared_.size() - first);
+  kernel_.squared_distances(point, compared_, first, squared);
+  PointKernel::liken(squared, likeness);
 }
-
-double GaussianProcess::kernel(std::size_t a, std::size_t b) const { return matern(squared_distance(a, b)); }
 
 void GaussianProcess::add(std::size_t point) {
   rows_.push_back(point);
-  append_factor_row(rows_.size() - 1);
+  append_factor_row(point);
 }
 
-void GaussianProcess::append_factor_row(std::size_t row) {
+void GaussianProcess::append_factor_row(std::size_t point) {
+  const std::size_t row = factor_.size();
   std::vector<double> result(row + 1);
+  compare(point, 0, result.data());
   for (std::size_t j = 0; j < row; ++j)
-    result[j] = (kernel(rows_[row], rows_[j]) - dot(result.data(), factor_[j].data(), j)) / factor_[j][j];
-  const double left = 1 + noise_ - dot(result.data(), result.data(), row);
+    result[j] = (result[j] - dot(result.data(), factor_[j].data(), j)) / factor_[j][j];
+  const double left = 1 + noise() - dot(result.data(), result.data(), row);
   result[row] = std::sqrt(std::max(left, kJitter));
   factor_.push_back(std::move(result));
+  kernel_.append(compared_, point);
 }
 
 void GaussianProcess::factor() {
   factor_.clear();
-  for (std::size_t row = 0; row < rows_.size(); ++row) append_factor_row(row);
+  compared_ = {};
+  for (const std::size_t point : rows_) append_factor_row(point);
 }
 
 void GaussianProcess::solve() {
@@ -147,7 +89,7 @@ void GaussianProcess::solve() {
   }
 }
 
-/// Of the log posterior with respect to the log weights; the signal's variance is at its optimum.
+/// Of the log posterior by the parameters; the signal's variance is at its optimum.
 std::vector<double> GaussianProcess::gradient() const {
   const std::size_t n = rows_.size();
   std::vector<std::vector<double>> inverse(n);  // row i: column i of L^-1, from its diagonal on
@@ -157,41 +99,39 @@ std::vector<double> GaussianProcess::gradient() const {
     for (std::size_t j = i + 1; j < n; ++j)
       inverse[i][j - i] = -dot(factor_[j].data() + i, inverse[i].data(), j - i) / factor_[j][j];
   }
-  std::vector<double> result(log_weights_.size());
+  PointKernel::PairSums sums(kernel_, compared_);
+  std::vector<float> squared(n);
+  std::vector<double> weights(n);
+  double by_noise = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    kernel_.squared_distances(rows_[i], compared_, 0, std::span(squared).first(i));
+    PointKernel::slopes(std::span(squared).first(i), weights.data());
     for (std::size_t j = 0; j <= i; ++j) {
       const double entry = dot(inverse[i].data(), inverse[j].data() + (i - j), n - i);
-      const double slope = pull_[i] * pull_[j] / signal_ - entry;
-      if (i == j) {
-        result.back() += 0.5 * slope * (noise_ - kJitter);
-        continue;
-      }
-      const double common = slope * matern_slope(squared_distance(rows_[i], rows_[j]));
-      const Ordinals a = points_.ordinals(rows_[i]), b = points_.ordinals(rows_[j]);
-      for (std::size_t t = 0; t < terms_.size(); ++t) {
-        const std::size_t axis = terms_[t].axis;
-        result[t] += common * terms_[t].squared[a[axis] * points_.extent(axis) + b[axis]];
-      }
+      const double by_covariance = pull_[i] * pull_[j] / signal_ - entry;
+      if (j < i) weights[j] *= by_covariance;
+      if (j == i) by_noise += 0.5 * by_covariance * (noise() - kJitter);
     }
+    sums.add(i, std::span(weights).first(i));
   }
-  for (std::size_t t = 0; t < terms_.size(); ++t) {
-    result[t] *= std::exp(log_weights_[t]);
-    result[t] -= (log_weights_[t] - terms_[t].prior_log_weight) / (kPriorDeviation * kPriorDeviation);
-  }
-  result.back() -= (log_weights_.back() - kLogNoise) / (kNoiseDeviation * kNoiseDeviation);
+  auto result = sums.gradient();
+  result.push_back(by_noise);
   return result;
 }
 
-void GaussianProcess::step_weights() {
-  const auto now = gradient();
+void GaussianProcess::step_parameters() {
+  auto now = gradient();
+  const auto fitted = parameters();
   for (std::size_t t = 0; t < now.size(); ++t) {
+    auto& [value, prior, deviation] = *fitted[t];
+    now[t] -= (value - prior) / (deviation * deviation);
     const double agreement = now[t] * last_gradient_[t];
     if (agreement != 0)
       steps_[t] = std::clamp(steps_[t] * (agreement > 0 ? kGrow : kShrink), kLeastStep, kMostStep);
-    if (now[t] != 0) log_weights_[t] += now[t] > 0 ? steps_[t] : -steps_[t];
+    if (now[t] != 0) value += (now[t] > 0 ? steps_[t] : -steps_[t]) * deviation;
   }
   last_gradient_ = now;
-  weigh();
+  kernel_.weigh();
 }
 
 void GaussianProcess::fit(int steps) {
@@ -207,7 +147,7 @@ void GaussianProcess::fit(int steps) {
   for (int step = 0; step < steps; ++step) {
     factor();
     solve();
-    step_weights();
+    step_parameters();
   }
   rows_ = rows;
   values_ = values;
@@ -216,11 +156,13 @@ void GaussianProcess::fit(int steps) {
 }
 
 void GaussianProcess::relate(Projection& projection) const {
-  projection.k.reserve(rows_.size());
-  for (std::size_t row = projection.k.size(); row < rows_.size(); ++row) {
-    const double k = kernel(projection.point, rows_[row]);
-    projection.k.push_back(k);
-    projection.left = std::min(projection.left, 1 - k * k / (1 + noise_));  // known from this row alone
+  const std::size_t first = projection.k.size();
+  projection.k.resize(compared_.size());
+  compare(projection.point, first, projection.k.data() + first);
+  const double whole = 1 + noise();
+  for (std::size_t row = first; row < projection.k.size(); ++row) {
+    const double k = projection.k[row];
+    projection.left = std::min(projection.left, 1 - k * k / whole);  // known from this row alone
   }
 }
 

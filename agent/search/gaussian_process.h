@@ -5,22 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "agent/search/points.h"
+#include "agent/search/point_kernel.h"
 
 namespace ak::agent {
 
-/// A distance between the values of one axis, squared and scaled to at most 1.
-struct DistanceTerm {
-  std::size_t axis = 0;
-  double prior_log_weight = 0;  ///< where the fit of its weight starts and is drawn to
-  std::vector<float> squared;   ///< extent x extent
-};
-/// Of each axis with more than one value: by rank; from three values on, also equal or not, and by the power
-/// of two that divides the value (what warps, vectors and banks care for). The fit decides which count.
-[[nodiscard]] std::vector<DistanceTerm> distance_terms(const Points& points);
-
-/// Gaussian process with a Matern-5/2 kernel of a weighted sum of distance terms. Rows are points in the
-/// order in which they were added; their values may change without a new factorisation. Used by one thread.
+/// Gaussian process over points. Rows are points in the order in which they were added; their values may
+/// change without a new factorisation. Used by one thread.
 class GaussianProcess {
  public:
   explicit GaussianProcess(const Points& points);
@@ -53,26 +43,20 @@ class GaussianProcess {
   [[nodiscard]] Prediction predict(const Projection& projection) const;
 
  private:
-  /// The weighted sum of an axis' terms.
-  struct Table {
-    std::size_t axis = 0, extent = 0;
-    std::vector<float> squared;  ///< extent x extent
-  };
-
-  [[nodiscard]] double kernel(std::size_t a, std::size_t b) const;  ///< in [0, 1]
-  [[nodiscard]] double squared_distance(std::size_t a, std::size_t b) const;
+  /// Likenesses of a point to the rows from the first one on.
+  void compare(std::size_t point, std::size_t first, double* likeness) const;
   [[nodiscard]] std::vector<double> gradient() const;
-  void step_weights();
-  void weigh();
+  void step_parameters();
+  [[nodiscard]] std::vector<FittedParameter*> parameters();
+  [[nodiscard]] double noise() const;  ///< variance, of the signal's
   void factor();
-  void append_factor_row(std::size_t row);
+  void append_factor_row(std::size_t point);
 
-  const Points& points_;
-  std::vector<DistanceTerm> terms_;
-  std::vector<double> log_weights_, steps_, last_gradient_;  ///< of the terms, then of the noise
-  std::vector<Table> tables_;                                ///< of the axes that have terms
-  double noise_ = 1e-2;                                      ///< variance, of the signal's
+  PointKernel kernel_;
+  FittedParameter log_noise_;
+  std::vector<double> steps_, last_gradient_;  ///< by parameter; steps in its prior's deviations
   std::vector<std::size_t> rows_;
+  PointKernel::Rows compared_;               ///< the rows that have a row in factor_
   std::vector<std::vector<double>> factor_;  ///< L, row by row
   std::vector<double> values_, solved_;      ///< y and L^-1 y
   std::vector<double> pull_;                 ///< K^-1 y
