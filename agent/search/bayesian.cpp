@@ -16,8 +16,10 @@
 namespace ak::agent {
 namespace {
 
-constexpr std::size_t kFirst = 8;       // spread points before the model is asked (chosen)
-constexpr std::size_t kPool = 1200;     // random points that are scored, beside neighbours (chosen: time)
+constexpr std::size_t kFirst = 8;  // spread points before the model is asked (chosen)
+// Random points that are scored beside neighbours. All are compared anew when weights are fitted, so that
+// such a proposal begins with few and later ones bring more (chosen: time).
+constexpr std::size_t kFirstPool = 400, kMorePool = 100, kMostPool = 1200;
 constexpr std::size_t kCentres = 6;     // fastest points whose neighbours are scored
 constexpr std::size_t kMostRows = 250;  // the model's size: its time grows with the square
 constexpr double kRefitGrowth = 1.15;   // weights are fitted when there are so many times the rows
@@ -140,10 +142,11 @@ class Bayesian final : public Member {
   void refill(const History& history, Engine& engine) {
     std::erase_if(pool_,
                   [&](const Candidate& candidate) { return !history.unseen(candidate.projection.point); });
-    if (pool_.empty()) {
-      in_pool_.clear();
-      for (const std::size_t point : history.sample_unseen(engine, kPool)) offer(history, point);
-    }
+    if (pool_.empty()) in_pool_.clear();
+    const std::size_t room = kMostPool - std::min(pool_.size(), kMostPool);
+    for (const std::size_t point :
+         history.sample_unseen(engine, pool_.empty() ? kFirstPool : std::min(room, kMorePool)))
+      offer(history, point);
     for (const Observation& centre : history.fastest(kCentres))
       for (const std::size_t point : history.points().neighbours(centre.point)) offer(history, point);
   }

@@ -32,8 +32,12 @@ int Forest::level(const Feature& feature, std::size_t point) const {
 }
 
 void Forest::fit(const std::vector<std::size_t>& rows, const std::vector<double>& values, Engine& engine) {
+  std::vector<std::uint16_t> levels;
+  for (const std::size_t row : rows)
+    for (const Feature& feature : features_)
+      levels.push_back(static_cast<std::uint16_t>(level(feature, row)));
   Rows all;
-  for (std::size_t i = 0; i < rows.size(); ++i) all.push_back({rows[i], values[i]});
+  for (std::size_t i = 0; i < rows.size(); ++i) all.push_back({&levels[i * features_.size()], values[i]});
   trees_.assign(kTrees, {});
   for (auto& tree : trees_) grow(tree, all, engine);
 }
@@ -44,9 +48,8 @@ std::uint32_t Forest::grow(std::vector<Node>& tree, Rows rows, Engine& engine) c
   tree.push_back(split);
   for (const Row& row : rows) tree[index].mean += row.value / static_cast<double>(rows.size());
   if (split.left == 0) return index;
-  const auto middle = std::stable_partition(rows.begin(), rows.end(), [&](const Row& row) {
-    return level(features_[split.feature], row.point) <= split.most_left;
-  });
+  const auto middle = std::stable_partition(
+      rows.begin(), rows.end(), [&](const Row& row) { return row.levels[split.feature] <= split.most_left; });
   Rows right(middle, rows.end());
   rows.erase(middle, rows.end());
   const auto left_index = grow(tree, std::move(rows), engine);
@@ -59,20 +62,20 @@ std::uint32_t Forest::grow(std::vector<Node>& tree, Rows rows, Engine& engine) c
 /// One random threshold a feature; the one that explains most. `left` is set when there is any.
 Forest::Node Forest::best_split(const Rows& rows, Engine& engine) const {
   Node best;
-  double most = -1;
+  double most = -1, all = 0;
+  for (const Row& row : rows) all += row.value;
   for (std::size_t f = 0; f < features_.size(); ++f) {
-    int least_level = level(features_[f], rows.front().point), most_level = least_level;
+    int least_level = rows.front().levels[f], most_level = least_level;
     for (const Row& row : rows) {
-      least_level = std::min(least_level, level(features_[f], row.point));
-      most_level = std::max(most_level, level(features_[f], row.point));
+      least_level = std::min<int>(least_level, row.levels[f]);
+      most_level = std::max<int>(most_level, row.levels[f]);
     }
     if (least_level == most_level) continue;
     const int most_left = least_level + static_cast<int>(draw_below(
                                             engine, static_cast<std::uint64_t>(most_level - least_level)));
-    double left = 0, all = 0, count = 0;
+    double left = 0, count = 0;
     for (const Row& row : rows) {
-      all += row.value;
-      if (level(features_[f], row.point) > most_left) continue;
+      if (row.levels[f] > most_left) continue;
       left += row.value;
       ++count;
     }

@@ -34,7 +34,7 @@ class Forest {
     double mean = 0;
   };
   struct Row {
-    std::size_t point;
+    const std::uint16_t* levels;  ///< by feature
     double value;
   };
   using Rows = std::vector<Row>;
