@@ -234,7 +234,7 @@ void Run::refuse(Offer offer) {
 }
 
 void Run::submit_next() {
-  const int useful = std::clamp(capabilities_.useful_in_flight, 1, options_.max_in_flight);
+  const int useful = std::clamp(evaluator_.capabilities().useful_in_flight, 1, options_.max_in_flight);
   const std::int64_t slots = std::min<std::int64_t>(useful, room_in_flight(options_.budgets, spent_));
   while (std::ssize(in_flight_) < slots) {
     auto next = pruning_.next(champion_.score_ns());

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <thread>
@@ -188,6 +189,7 @@ class LocalEvaluator final : public Evaluator {
   std::map<std::uint64_t, Ticket> building_;     ///< build -> job; one with a rival has two
   std::vector<Ticket> waiting_;                  ///< for a device, in order of arrival
   std::deque<Completed> finished_;
+  double build_ms_ = 0, device_ms_ = 0;  ///< of all jobs that ran on a device
   std::vector<std::unique_ptr<ProblemBuild>> problems_;
   std::map<const ProblemInstance*, ProblemHistory> history_;
   struct Known {
@@ -238,11 +240,14 @@ bool LocalEvaluator::executes(const Arch& arch) const {
 }
 
 EvaluatorCapabilities LocalEvaluator::capabilities() const {
-  const int builds = pool_.workers();
+  const int builds = pool_.workers(), devices = std::max(1, static_cast<int>(devices_.size()));
+  // Twice the builds that keep the devices busy by the means so far; more would be proposed with less known.
+  const double wanted = device_ms_ > 0 ? std::ceil(2 * devices * build_ms_ / device_ms_) : builds;
+  const int useful = std::max(1, static_cast<int>(std::min<double>(builds, wanted)));
   return {.device = facts_,
           .executes = executes(options_.target),
           .parallel_builds = builds,
-          .useful_in_flight = builds + std::max(1, static_cast<int>(devices_.size()))};
+          .useful_in_flight = useful + devices};
 }
 
 ProblemBuild& LocalEvaluator::problem_build(const EvaluationRequest& request) {
@@ -298,6 +303,10 @@ void LocalEvaluator::begin(Job& job) {
 void LocalEvaluator::finish(Job& job, Outcome outcome) {
   job.result.outcome = std::move(outcome);
   job.result.stage_times.total_ms = ms_between(job.submitted, steady_clock::now());
+  if (job.started != TimePoint{}) {
+    build_ms_ += ms_between(job.submitted, job.built);
+    device_ms_ += ms_between(job.started, steady_clock::now());
+  }
   const Ticket ticket = job.ticket;
   std::erase(waiting_, ticket);
   cancel_builds(ticket);

@@ -12,8 +12,9 @@ struct ClockTime {
 };
 
 /// A replay by the clock of a machine that builds `compile_workers` points at a time (at least one) while its
-/// one GPU times another, each for as long as was recorded. As in a real search there is always one point
-/// more on its way than workers, so the strategy proposes before it has all answers. The GPU takes builds in
+/// one GPU times another, each for as long as was recorded. As in a real search there is one point
+/// more on its way than builds, so the strategy proposes before it has all answers; after the first answer no
+/// more builds than twice those that keep the GPU busy. The GPU takes builds in
 /// the order in which they end. The strategy's own time is left out.
 [[nodiscard]] ClockTime clocked_replay(const ReplaySpace& space, const StrategyEntry& strategy,
                                        std::uint64_t seed, std::size_t budget, double target,

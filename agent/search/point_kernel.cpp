@@ -71,8 +71,7 @@ PointKernel::PointKernel(const Points& points) : points_(points) {
     const auto twos = [&](std::size_t i) { return std::countr_zero(static_cast<std::uint64_t>(values[i])); };
     add(numeric_term(extent, [&](std::size_t i) { return static_cast<double>(twos(i)); }), kDivisible);
     if (!is_multiplicative(values)) continue;
-    for (const std::int64_t value : values)
-      own.logs.push_back(std::log2(static_cast<float>(value)));
+    for (const std::int64_t value : values) own.logs.push_back(std::log2(static_cast<float>(value)));
   }
   for (Axis& axis : axes_) {
     if (axis.logs.empty()) continue;

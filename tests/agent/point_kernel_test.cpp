@@ -22,7 +22,8 @@ SearchSpace powers_of_two() {
     for (const std::int64_t unroll : space.tunables[1].values)
       for (const std::int64_t bytes : space.tunables[2].values)
         for (const std::int64_t on : {0, 1})
-          space.points.push_back({{"THREADS", threads}, {"UNROLL", unroll}, {"BYTES", bytes}, {"SWITCH", on}});
+          space.points.push_back(
+              {{"THREADS", threads}, {"UNROLL", unroll}, {"BYTES", bytes}, {"SWITCH", on}});
   return space;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory>
+#include <utility>
 
 #include "agent/search/clocked_replay.h"
 
@@ -7,8 +10,8 @@ namespace ak::agent {
 namespace {
 
 /// 4 x 3 points; the time grows with x and y, the texts have an order, and (0, "b") fails. Each
-/// took 0.9 s to build and 0.1 s to time.
-MeasuredSpace formula_space() {
+/// took 0.9 s to build and 0.1 s to time, unless said otherwise.
+MeasuredSpace formula_space(double compile_ms = 900, double benchmark_ms = 100) {
   SpaceGatherer gatherer;
   for (std::int64_t x = 0; x < 4; ++x) {
     for (const std::string y : {"a", "b", "c"}) {
@@ -17,8 +20,8 @@ MeasuredSpace formula_space() {
         row.result.failure = "runtime";
       else
         row.result.time_ns = 100.0 * static_cast<double>(4 - x) + (y[0] - 'a');
-      row.result.compile_ms = 900;
-      row.result.benchmark_ms = 100;
+      row.result.compile_ms = compile_ms;
+      row.result.benchmark_ms = benchmark_ms;
       gatherer.add(row);
     }
   }
@@ -55,6 +58,36 @@ TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are
   CHECK(seconds(4, 20) == Approx(2.9));    // a fifth build waits for a worker, the next four for answers
   CHECK(seconds(100, 20) == Approx(1.9));  // all builds at once, then ten measurements
   CHECK(seconds(1, 4) == Approx(3.7));     // the target was not reached
+}
+
+/// Proposes in order and counts how many of its points are on their way after the first answer.
+class Counting final : public SearchStrategy {
+ public:
+  explicit Counting(SearchSpace space) : space_(std::move(space)) { most = 0; }
+  std::optional<TunableValues> ask() override {
+    if (asked_ == space_.points.size()) return std::nullopt;
+    if (told_ > 0) most = std::max(most, asked_ + 1 - told_);
+    return space_.points[asked_++];
+  }
+  void tell(const TunableValues&, std::optional<double>) override { ++told_; }
+  static inline std::size_t most = 0;
+
+ private:
+  SearchSpace space_;
+  std::size_t asked_ = 0, told_ = 0;
+};
+
+TEST_CASE("by the clock, no more is on its way than keeps the GPU busy") {
+  const StrategyEntry counting{
+      .name = "counting", .summary = "", .make = [](SearchSpace space, std::uint64_t) {
+        return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(std::move(space)));
+      }};
+  const auto on_their_way = [&](double compile_ms, double benchmark_ms) {
+    (void)clocked_replay(ReplaySpace(formula_space(compile_ms, benchmark_ms)), counting, 1, 12, 1, 5);
+    return Counting::most;
+  };
+  CHECK(on_their_way(900, 100) == 6);  // the GPU waits for builds: as many as there is room for
+  CHECK(on_their_way(100, 900) == 2);  // one that is timed next, and one that is built meanwhile
 }
 
 TEST_CASE("a replay follows from its seed and stops at its budget") {
