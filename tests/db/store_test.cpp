@@ -179,6 +179,13 @@ TEST_CASE("the front holds what is best in time, error or shared memory, and not
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(std::get<std::int64_t>(front.rows[i][0]) == static_cast<std::int64_t>(i + 1));
   CHECK(std::get<double>(front.rows[1][1]) == Approx(0.120));
+  // Of the unit square, time and error: only BLOCK = 2 is better than the worst in both.
+  const Table volume =
+      query(folder.file(), "SELECT points, hypervolume FROM hypervolume WHERE objective = 'max_error'", 0,
+            std::chrono::seconds(10));
+  REQUIRE(volume.rows.size() == 1);
+  CHECK(std::get<std::int64_t>(volume.rows[0][0]) == 3);
+  CHECK(std::get<double>(volume.rows[0][1]) == Approx((1 - 1e-5 / 1e-3) * (1 - 120.0 / 130.0)));
   EvaluationResult wrong = Run::result(Status::incorrect, 0);
   run.commit(run.request(1), wrong, "held_out");
   CHECK(integer(folder.file(), "SELECT count(*) FROM pareto_front WHERE tunables ->> 'BLOCK' = 1") == 0);
