@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "agent/llm/batch_client.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json_reader.h"
@@ -96,6 +97,11 @@ const std::map<std::string, Key>& keys() {
       {"llm_answer_tokens",
        {"a number of tokens", is_count,
         [](Config& c, const Json& v) { c.llm_answer_tokens = v.get<int>(); }}},
+      {"llm_batches",
+       {"true or false", is_flag,
+        [](Config& c, const Json& v) {
+          if (v.get<bool>()) c.llm.batches = std::make_shared<agent::BatchDesks>();
+        }}},
       {"llm_parallel",
        {"a number of requests from 1 to 16", is_some,
         [](Config& c, const Json& v) { c.llm_parallel = v.get<int>(); }}},

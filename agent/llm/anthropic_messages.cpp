@@ -100,6 +100,17 @@ void read_whole(const Json& body, AnswerReading& reading) {
   reading.complete = true;
 }
 
+void read_model(const Json& body, ModelEntry& entry) {
+  if (const auto most = count_of(body, "max_input_tokens"); most > 0) entry.context_tokens = most;
+  if (const auto most = count_of(body, "max_tokens"); most > 0) entry.max_output_tokens = most;
+  const Json& effort = member(member(body, "capabilities"), "effort");
+  if (!effort.is_object()) return;
+  entry.efforts.clear();
+  for (const auto& [name, support] : effort.items()) {
+    if (member(support, "supported") == true) entry.efforts.push_back(name);
+  }
+}
+
 }  // namespace
 
 const Dialect& anthropic_messages() {
@@ -108,7 +119,10 @@ const Dialect& anthropic_messages() {
                                .headers = {{"anthropic-version", "2023-06-01"}},
                                .body = body,
                                .read_event = read_event,
-                               .read_whole = read_whole};
+                               .read_whole = read_whole,
+                               .models_path = "/v1/models/",
+                               .read_model = read_model,
+                               .count_path = "/v1/messages/count_tokens"};
   return dialect;
 }
 

@@ -31,11 +31,17 @@ struct Dialect {
   Json (*body)(const LlmRequest& request, const ModelEntry& model, bool compatible);
   void (*read_event)(std::string_view event, const Json& data, AnswerReading& reading);
   void (*read_whole)(const Json& body, AnswerReading& reading);
+  std::string_view models_path;  ///< before a model's name: what the provider says of it
+  void (*read_model)(const Json& body, ModelEntry& entry);
+  std::string_view count_path = {};  ///< counts the tokens of a request; empty: nothing does
 };
 [[nodiscard]] const Dialect& anthropic_messages();
 [[nodiscard]] const Dialect& openai_chat();
 [[nodiscard]] const Dialect& openai_responses();
 [[nodiscard]] std::span<const Dialect* const> dialects();
+
+/// OpenAI itself says nothing of a model's limits; vLLM and gateways do.
+void read_openai_model(const Json& body, ModelEntry& entry);
 
 /// Fields of a request that may be left out when a server rejects them.
 [[nodiscard]] std::span<const std::string_view> optional_fields();

@@ -177,7 +177,7 @@ std::string url_complaint(std::string_view url) {
   return "";
 }
 
-HttpReply http_post(const HttpRequest& request, const HttpBody& body) {
+HttpReply http_send(const HttpRequest& request, const HttpBody& body) {
   Transfer transfer{.request = request, .body = body};
   const auto give_up = [&](LlmFailure failure) {
     transfer.reply.failure = std::move(failure);
@@ -198,9 +198,11 @@ HttpReply http_post(const HttpRequest& request, const HttpBody& body) {
   set(CURLOPT_PROTOCOLS_STR, request.url.starts_with("https") ? "https" : "http");
   if (request.url.starts_with("http://")) set(CURLOPT_NOPROXY, "*");
   set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_POST, 1L);
-  set(CURLOPT_POSTFIELDS, request.body.c_str());
-  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  if (!request.is_get) {
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDS, request.body.c_str());
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  }
   set(CURLOPT_HTTPHEADER, headers.get());
   set(CURLOPT_ACCEPT_ENCODING, "");
   set(CURLOPT_NOSIGNAL, 1L);

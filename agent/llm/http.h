@@ -22,12 +22,13 @@ struct HttpLimits {
   std::size_t max_bytes = 16u << 20;  ///< of a body; chosen: 128,000 tokens at 100 bytes an event are 13 MB
 };
 
-/// A POST. `https`, or `http` to this machine.
+/// A POST, or a GET without a body. `https`, or `http` to this machine.
 struct HttpRequest {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   HttpLimits limits;
+  bool is_get = false;
   const std::atomic<bool>* cancelled = nullptr;  ///< not owned; noticed within a second
 };
 
@@ -42,7 +43,7 @@ struct HttpReply {
   std::optional<LlmFailure> failure = {};  ///< of the transport
 };
 
-/// Where the body of a successful answer goes, piece by piece. Called on the thread of http_post().
+/// Where the body of a successful answer goes, piece by piece. Called on the thread of http_send().
 struct HttpBody {
   std::function<void(const HttpHeaders&)> begin;
   std::function<bool(std::string_view)> data;  ///< false: enough, the rest is not waited for
@@ -50,7 +51,7 @@ struct HttpBody {
 
 /// Sends and waits. Redirects are not followed, so that a key never goes to another host; certificates are
 /// verified. Never throws for what the network does.
-[[nodiscard]] HttpReply http_post(const HttpRequest& request, const HttpBody& body);
+[[nodiscard]] HttpReply http_send(const HttpRequest& request, const HttpBody& body);
 
 /// What is wrong with an address that requests go to; empty when nothing is.
 [[nodiscard]] std::string url_complaint(std::string_view url);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "agent/llm/plain_request.h"
 #include "agent/llm/redact.h"
 #include "core/hash.h"
 
@@ -61,15 +62,6 @@ HttpLlmClient::HttpLlmClient(Provider provider, std::string key, ModelEntry mode
       retry_(retry),
       limits_(limits) {}
 
-std::vector<std::pair<std::string, std::string>> HttpLlmClient::headers() const {
-  std::vector<std::pair<std::string, std::string>> list = provider_.dialect->headers;
-  list.emplace_back("content-type", "application/json");
-  if (!key_.empty())
-    list.emplace_back(provider_.key_header,
-                      provider_.key_header == "authorization" ? "Bearer " + key_ : key_);
-  return list;
-}
-
 HttpLlmClient::Attempt HttpLlmClient::send(const std::string& body,
                                            const std::atomic<bool>* cancelled) const {
   std::unique_ptr<AnswerReader> reader;
@@ -79,8 +71,10 @@ HttpLlmClient::Attempt HttpLlmClient::send(const std::string& body,
                                   std::make_unique<AnswerReader>(*provider_.dialect, is_event_stream(answer));
                             },
                         .data = [&](std::string_view bytes) { return reader->feed(bytes); }};
-  HttpReply http = http_post({.url = provider_.url + std::string(provider_.dialect->path),
-                              .headers = headers(),
+  std::vector<std::pair<std::string, std::string>> headers = request_headers(provider_, key_);
+  headers.emplace_back("content-type", "application/json");
+  HttpReply http = http_send({.url = provider_.url + std::string(provider_.dialect->path),
+                              .headers = std::move(headers),
                               .body = body,
                               .limits = limits_,
                               .cancelled = cancelled},

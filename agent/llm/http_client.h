@@ -18,7 +18,6 @@ class HttpLlmClient final : public LlmClient {
     HttpHeaders headers;
   };
   [[nodiscard]] Attempt send(const std::string& body, const std::atomic<bool>* cancelled) const;
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> headers() const;
   void settle(const LlmRequest& request, LlmReply& reply) const;
 
   Provider provider_;

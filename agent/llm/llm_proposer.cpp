@@ -22,7 +22,6 @@ using std::chrono::steady_clock;
 
 constexpr std::int64_t kAnswerTokens = 12'000;  // of an unreadable answer, when it is sent back
 constexpr int kLeastAnswerTokens = 1000;        // less room is no use: the budget is spent
-constexpr double kMostPerEstimate = 4.0 / 3;    // tokens: three bytes each; chosen, not measured
 constexpr int kMaxFailuresInARow = 5;           // each after its retries; chosen
 constexpr auto kShortNap = std::chrono::milliseconds(5);
 constexpr int kRepairs = 2;              // of what one question led to; then another parent is taken
@@ -247,9 +246,9 @@ bool LlmProposer::afford(Job& job, LlmRequest& request) {
   std::int64_t tokens = tokens_;
   double usd = cost_usd_;
   for (const auto& other : jobs_) tokens += other->reserved_tokens, usd += other->reserved_usd;
-  const auto input = kMostPerEstimate * static_cast<double>(estimated_tokens(request));
-  double room = request.max_output_tokens;
   const ModelEntry& model = options_.models[job.model].entry;
+  const auto input = model.most_per_estimate * static_cast<double>(estimated_tokens(request));
+  double room = request.max_output_tokens;
   if (model.max_output_tokens > 0) room = std::min(room, static_cast<double>(model.max_output_tokens));
   if (const double left = static_cast<double>(model.context_tokens) - input; left >= kLeastAnswerTokens)
     room = std::min(room, left);

@@ -82,13 +82,21 @@ void read_whole(const Json& body, AnswerReading& reading) {
 
 }  // namespace
 
+void read_openai_model(const Json& body, ModelEntry& entry) {
+  for (const char* name : {"max_model_len", "context_length"}) {
+    if (const auto most = count_of(body, name); most > 0) entry.context_tokens = most;
+  }
+}
+
 const Dialect& openai_chat() {
   static const Dialect dialect{.name = "openai-chat",
                                .path = "/chat/completions",
                                .headers = {},
                                .body = body,
                                .read_event = read_event,
-                               .read_whole = read_whole};
+                               .read_whole = read_whole,
+                               .models_path = "/models/",
+                               .read_model = read_openai_model};
   return dialect;
 }
 

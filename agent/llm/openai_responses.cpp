@@ -84,7 +84,10 @@ const Dialect& openai_responses() {
                                .headers = {},
                                .body = body,
                                .read_event = read_event,
-                               .read_whole = read_whole};
+                               .read_whole = read_whole,
+                               .models_path = "/models/",
+                               .read_model = read_openai_model,
+                               .count_path = "/responses/input_tokens"};
   return dialect;
 }
 

@@ -8,9 +8,11 @@
 #include <array>
 #include <cstdlib>
 
+#include "agent/llm/batch_client.h"
 #include "agent/llm/command_client.h"
 #include "agent/llm/curl_library.h"
 #include "agent/llm/http_client.h"
+#include "agent/llm/model_inquiry.h"
 #include "agent/llm/recording.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -54,8 +56,7 @@ void split_address(Provider& provider, std::string& model) {
   model = hash == std::string::npos ? "" : model.substr(hash + 1);
 }
 
-std::unique_ptr<LlmClient> http_client(Provider provider, const ModelEntry& entry,
-                                       const LlmSettings& settings) {
+void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
   if (const std::string other = variable(provider.url_variable); !other.empty()) provider.url = other;
   while (provider.url.ends_with('/')) provider.url.pop_back();
   if (const std::string complaint = url_complaint(provider.url); !complaint.empty())
@@ -67,7 +68,18 @@ std::unique_ptr<LlmClient> http_client(Provider provider, const ModelEntry& entr
     fail(ExitCode::environment, "provider {} needs a key: set {} or name a file in key_files of the {}",
          provider.name, provider.key_variable, "configuration (docs/providers.md)");
   }
-  return std::make_unique<HttpLlmClient>(std::move(provider), key, entry, settings.retry, settings.limits);
+  model.inquiry = std::make_shared<ModelInquiry>(provider, key, model.entry);
+  if (settings.batches && takes_batches(provider)) {
+    if (std::optional<ModelPrice>& price = model.entry.price) {
+      for (double* usd : {&price->input, &price->output, &price->cache_read, &price->cache_write})
+        *usd *= kBatchPriceShare;
+    }
+    const auto desk = settings.batches->of(provider, key, settings);
+    model.client = std::make_shared<BatchLlmClient>(desk, std::move(provider), key, model.entry);
+    return;
+  }
+  model.client =
+      std::make_shared<HttpLlmClient>(std::move(provider), key, model.entry, settings.retry, settings.limits);
 }
 
 std::unique_ptr<LlmClient> command_client(const std::string& name, const LlmSettings& settings) {
@@ -84,23 +96,38 @@ std::string_view models_of(std::string_view provider) {
   return provider == "openai-chat" ? std::string_view("openai") : provider;
 }
 
-std::unique_ptr<LlmClient> make_client(const std::string& provider_name, std::string& model,
-                                       ModelEntry& entry, const LlmSettings& settings) {
-  const ModelCatalog catalog = ModelCatalog::with_file(settings.models_file);
-  entry = catalog.of(models_of(provider_name), model);
-  if (provider_name == "replay") return std::make_unique<ReplayClient>(model);
-  if (provider_name == "command") return command_client(model, settings);
-  const std::vector<Provider> all = all_providers(settings);
-  const auto found = std::ranges::find(all, provider_name, &Provider::name);
-  if (found == all.end()) unknown_provider(provider_name, all);
-  Provider provider = *found;
-  if (provider.url.empty()) {
-    split_address(provider, model);
-    entry = catalog.of(provider_name, model);
-  } else if (model.empty()) {
-    fail(ExitCode::usage, "name a model: {}:MODEL", provider_name);
+/// What was learned of the model, else the catalogue's entry.
+ModelEntry entry_of(const LlmModel& model, std::string_view provider, const std::string& name,
+                    const LlmSettings& settings) {
+  const auto known = settings.entries.find(model.name);
+  ModelEntry entry = known != settings.entries.end()
+                         ? known->second
+                         : ModelCatalog::with_file(settings.models_file).of(models_of(provider), name);
+  entry.name = name;
+  return entry;
+}
+
+/// Sets entry and client, and whom to ask about the model.
+void make_client(LlmModel& model, const std::string& provider_name, std::string name,
+                 const LlmSettings& settings) {
+  model.entry = entry_of(model, provider_name, name, settings);
+  if (provider_name == "replay") {
+    model.client = std::make_shared<ReplayClient>(name);
+  } else if (provider_name == "command") {
+    model.client = command_client(name, settings);
+  } else {
+    const std::vector<Provider> all = all_providers(settings);
+    const auto found = std::ranges::find(all, provider_name, &Provider::name);
+    if (found == all.end()) unknown_provider(provider_name, all);
+    Provider provider = *found;
+    if (provider.url.empty()) {
+      split_address(provider, name);
+      model.entry = entry_of(model, provider_name, name, settings);
+    } else if (name.empty()) {
+      fail(ExitCode::usage, "name a model: {}:MODEL", provider_name);
+    }
+    connect(model, std::move(provider), settings);
   }
-  return http_client(std::move(provider), entry, settings);
 }
 
 }  // namespace
@@ -151,10 +178,8 @@ LlmModel open_model(const std::string& name, const LlmSettings& settings) {
   const std::size_t colon = name.find(':');
   if (colon == std::string::npos)
     fail(ExitCode::usage, "model '{}': expected PROVIDER:MODEL, e.g. anthropic:claude-opus-5-5", name);
-  LlmModel model{.name = name, .entry = {}, .client = {}};
-  std::string rest = name.substr(colon + 1);
-  model.client = make_client(name.substr(0, colon), rest, model.entry, settings);
-  model.entry.name = rest;
+  LlmModel model{.name = name, .entry = {}, .client = {}, .inquiry = {}};
+  make_client(model, name.substr(0, colon), name.substr(colon + 1), settings);
   if (!settings.record_to.empty())
     model.client = std::make_shared<RecordingClient>(std::move(model.client), settings.record_to);
   return model;

@@ -34,22 +34,30 @@ struct LlmCommand {
   std::chrono::milliseconds timeout{600'000};
 };
 
+class BatchDesks;
+
 /// What a user has configured (docs/providers.md).
 struct LlmSettings {
   std::vector<Provider> providers;  ///< the user's own: one of a known name replaces it
   std::map<std::string, LlmCommand> commands;
   std::map<std::string, std::filesystem::path> key_files;  ///< by provider; readable by their owner alone
-  std::filesystem::path models_file;                       ///< laid over the shipped models
-  std::filesystem::path record_to;                         ///< every exchange is appended; empty: none is
+  std::map<std::string, ModelEntry> entries;  ///< by full name: these stand in for those of the catalogue
+  std::filesystem::path models_file;          ///< laid over the shipped models
+  std::filesystem::path record_to;            ///< every exchange is appended; empty: none is
+  std::shared_ptr<BatchDesks> batches = {};   ///< set: requests are sent in batches by those who offer them
   RetryPolicy retry;
   HttpLimits limits;
 };
+
+class ModelInquiry;
 
 /// A model that can be asked.
 struct LlmModel {
   std::string name;  ///< as it was named: "anthropic:claude-opus-5-5"
   ModelEntry entry;
   std::shared_ptr<LlmClient> client;
+  std::shared_ptr<const ModelInquiry>
+      inquiry;  ///< asks the provider about the model; null where nobody knows
 };
 
 /// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME" or "replay:FILE". Nothing is sent

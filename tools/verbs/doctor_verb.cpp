@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/llm/model_inquiry.h"
 #include "codegen/assemble.h"
 #include "codegen/problem_catalog.h"
 #include "core/error.h"
@@ -192,18 +193,43 @@ Finding look_for_templates() {
           .remedy = "mend the file named, or set ALPHAKERNEL_TEMPLATES"};
 }
 
-/// Whether the configured model can be asked, as far as that can be told without asking.
-Finding look_for_model(const Config& config) {
+/// "context 1000000, answers of 128000 tokens, efforts low high"; what is not known is left out.
+std::string limits_of(const agent::ModelEntry& entry) {
+  std::vector<std::string> parts;
+  if (entry.context_tokens > 0) parts.push_back(fmt::format("context of {} tokens", entry.context_tokens));
+  if (entry.max_output_tokens > 0)
+    parts.push_back(fmt::format("answers of {} tokens", entry.max_output_tokens));
+  if (!entry.efforts.empty()) parts.push_back(fmt::format("efforts {}", fmt::join(entry.efforts, " ")));
+  return parts.empty() ? "no limits are known" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What the provider answers about the model: it is reached, takes the key and knows the model then.
+std::string said_of(const agent::LlmModel& model) {
+  if (!model.inquiry) return "";
+  const auto said = model.inquiry->description();
+  if (!said) return "; the provider says nothing of it: " + said.error().message;
+  const auto counted = model.inquiry->count_tokens(
+      {.model = model.entry.name, .system = "", .messages = {{"user", "How long is this?"}}});
+  return "; the provider says: " + limits_of(*said) +
+         (counted ? fmt::format(", and counts tokens ({} of four words)", *counted)
+                  : ", and counts no tokens: " + counted.error().message);
+}
+
+/// Whether the configured models can be asked, as far as that can be told without asking; where models are
+/// named, their providers are asked about them.
+Finding look_for_model(const Config& config, const std::vector<std::string>& named) {
   Finding finding{.part = "model",
                   .detail = "none is configured",
                   .cost = "candidates come from templates and search alone",
                   .remedy = "name one with --model or in the configuration (docs/providers.md)"};
-  if (config.models.empty()) return finding;
+  const std::vector<std::string>& names = named.empty() ? config.models : named;
+  if (names.empty()) return finding;
   try {
     std::vector<std::string> models;
-    for (const std::string& name : config.models) {
+    for (const std::string& name : names) {
       const agent::LlmModel model = agent::open_model(name, config.llm);
-      models.push_back(model.name + (model.entry.price ? "" : "; no price is known"));
+      models.push_back(model.name + (model.entry.price ? "" : "; no price is known") +
+                       (named.empty() ? "" : "; by the table: " + limits_of(model.entry) + said_of(model)));
     }
     finding.present = true;
     finding.detail = fmt::format("{}", fmt::join(models, ", "));
@@ -213,7 +239,7 @@ Finding look_for_model(const Config& config) {
   return finding;
 }
 
-std::vector<Finding> examine() {
+std::vector<Finding> examine(const std::vector<std::string>& models) {
   const Config config = load_config();
   std::vector<Finding> findings{look_for_driver(), look_at_cpu_device(), look_at_compile_worker()};
   for (Finding& finding : look_at_sandbox()) findings.push_back(std::move(finding));
@@ -224,7 +250,7 @@ std::vector<Finding> examine() {
   findings.push_back(look_at_disk(
       "build cache", config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache)));
   findings.push_back(look_for_templates());
-  findings.push_back(look_for_model(config));
+  findings.push_back(look_for_model(config, models));
   return findings;
 }
 
@@ -242,12 +268,15 @@ int run_doctor(const Arguments& arguments) {
   CLI::App app{"Say what is present, what is missing, what that costs and how to get it.",
                "alphakernel doctor"};
   set_style(app,
-            "Examples:\n  alphakernel doctor\n  alphakernel doctor --json\n\nExits with 5 when no kernel "
+            "Examples:\n  alphakernel doctor\n  alphakernel doctor --model anthropic:claude-sonnet-5-5\n  "
+            "alphakernel doctor --json\n\nExits with 5 when no kernel "
             "could be built.\n");
   bool json = false;
+  std::vector<std::string> models;
+  app.add_option("--model", models, "ask the provider of this model about it; may be repeated");
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
-  const std::vector<Finding> findings = examine();
+  const std::vector<Finding> findings = examine(models);
   bool usable = true;
   Json list = Json::array();
   for (const Finding& finding : findings) {

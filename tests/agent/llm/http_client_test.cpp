@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
+#include "agent/llm/model_inquiry.h"
 #include "fake_server.h"
 #include "llm_samples.h"
 
@@ -310,6 +311,79 @@ TEST_CASE("lengths and forms that are wrong give a failure or the answer, never 
     const LlmReply reply = client_of(server, *sample.dialect).ask(request(), nullptr);
     CHECK(reply.ok() == one.good);
     if (one.good) CHECK(reply.text == kSampleText);
+  }
+}
+
+struct Inquiry {
+  const Dialect* dialect;
+  std::string path, count_path, description;
+  std::int64_t context, output;
+  std::vector<std::string> efforts;
+};
+
+TEST_CASE("a provider is asked what a model takes and how many tokens a text has") {
+  const std::vector<Inquiry> inquiries{
+      {&anthropic_messages(),
+       "GET /v1/models/o/m%201 ",
+       "POST /v1/messages/count_tokens ",
+       R"({"id":"o/m 1","max_input_tokens":200000,"max_tokens":64000,"capabilities":{"effort":{"supported":true,
+           "low":{"supported":true},"max":{"supported":false},"xhigh":null,"high":{"supported":true}}}})",
+       200'000,
+       64'000,
+       {"low", "high"}},
+      {&openai_responses(),
+       "GET /models/o/m%201 ",
+       "POST /responses/input_tokens ",
+       R"({"id":"o/m 1"})",
+       8,
+       9,
+       {"max"}},
+      {&openai_chat(),
+       "GET /models/o/m%201 ",
+       "",
+       R"({"id":"o/m 1","max_model_len":32768})",
+       32'768,
+       9,
+       {"max"}}};
+  for (const Inquiry& one : inquiries) {
+    CAPTURE(one.dialect->name);
+    FakeServer server({once(response(200, one.description)), once(response(200, R"({"input_tokens":321})")),
+                       once(response(404, "{}"))});
+    const ModelEntry entry{
+        .provider = "test", .name = "o/m 1", .context_tokens = 8, .max_output_tokens = 9, .efforts = {"max"}};
+    const ModelInquiry inquiry({.name = "test", .dialect = one.dialect, .url = server.url()}, kKey, entry);
+    const auto said = inquiry.description();
+    REQUIRE(said);
+    CHECK(said->context_tokens == one.context);
+    CHECK(said->max_output_tokens == one.output);
+    CHECK(said->efforts == one.efforts);
+    const auto counted = inquiry.count_tokens(request());
+    CHECK(counted.ok() == !one.count_path.empty());
+    if (counted) CHECK(*counted == 321);
+    if (counted) CHECK_FALSE(inquiry.description());
+    const std::vector<std::string> sent = server.requests();
+    CHECK(sent[0].starts_with(one.path));
+    CHECK(body_of(sent[0]).empty());
+    if (!counted) continue;
+    CHECK(sent[1].starts_with(one.count_path));
+    CHECK(sent[1].find(kKey) != std::string::npos);
+    CHECK(body_of(sent[1]).find("hello") != std::string::npos);
+    CHECK_FALSE(Json::parse(body_of(sent[1])).contains("stream"));
+  }
+}
+
+TEST_CASE("whatever a server answers about a model, the table's entry stays where it says nothing") {
+  const ModelEntry entry{.provider = "test", .name = "m", .context_tokens = 8, .efforts = {"max"}};
+  for (const std::string& body :
+       {std::string("[]"), std::string("<html>"), std::string(R"({"id":"other","max_model_len":5})"),
+        R"({"id":"m","max_input_tokens":"many","max_tokens":-1,"capabilities":{"effort":7}})" +
+            std::string()}) {
+    FakeServer server({once(response(200, body))});
+    const auto said =
+        ModelInquiry({.name = "test", .dialect = &anthropic_messages(), .url = server.url()}, "", entry)
+            .description();
+    if (said) CHECK((said->context_tokens == 8 && said->efforts == entry.efforts));
+    CHECK(said.ok() == body.starts_with(R"({"id":"m")"));
   }
 }
 

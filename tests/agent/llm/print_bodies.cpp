@@ -3,7 +3,7 @@
 // llm_bodies
 #include <fmt/core.h>
 
-#include "agent/llm/dialect.h"
+#include "agent/llm/model_inquiry.h"
 
 using namespace ak;
 
@@ -31,6 +31,10 @@ void print(const agent::Dialect& dialect, unsigned switches) {
     fmt::print("{}\n", Json{{"dialect", dialect.name},
                             {"compatible", compatible},
                             {"body", dialect.body(request, model, compatible)}}
+                           .dump());
+  if (!dialect.count_path.empty())
+    fmt::print("{}\n", Json{{"dialect", fmt::format("{} count", dialect.name)},
+                            {"body", agent::body_to_count(dialect.body(request, model, false))}}
                            .dump());
 }
 

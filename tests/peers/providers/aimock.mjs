@@ -32,7 +32,7 @@ const dialects = {
 };
 
 /** One run of the program until the mock has no more answers: rows of llm_calls and what the mock saw. */
-async function run(name, dialect, model, steps, { chaos, env = {} } = {}) {
+async function run(name, dialect, model, steps, { chaos, env = {}, config = {} } = {}) {
   const mock = new LLMock({ port: 0, auth: { apiKeys: [key] }, chunkSize: 7 });
   let served = 0;  // its own sequenceIndex counts evaluations, also those that chaos ended
   steps.forEach(({ answer, ...options }, index) =>
@@ -41,6 +41,7 @@ async function run(name, dialect, model, steps, { chaos, env = {} } = {}) {
   if (chaos) mock.setChaos(chaos);
   if (chaos) setTimeout(() => mock.clearChaos(), 2500);
   const folder = fs.mkdtempSync(path.join(work, 'run_'));
+  fs.writeFileSync(path.join(work, 'config.json'), JSON.stringify(config));
   const environment = {
     PATH: process.env.PATH, HOME: folder, ALPHAKERNEL_DB: path.join(folder, 'a.db'),
     ALPHAKERNEL_CACHE: path.join(work, 'cache'), ALPHAKERNEL_CONFIG: path.join(work, 'config.json'),
@@ -79,7 +80,8 @@ for (const [dialect, { path: where, usage: [input, output] }] of Object.entries(
     assert.deepEqual([rows[0].input_tokens, rows[0].output_tokens, rows[0].tokens_reported], [5000, 700, 1]);
     assert.equal(rows[0].cost_usd, 0.012);
     assert.ok(rows[0].answer.endsWith(kernel), rows[0].answer);
-    assert.ok(seen.every((request) => request.path === where), JSON.stringify(seen.map((request) => request.path)));
+    const asked = seen.filter(({ path: at }) => !/models|count_tokens|input_tokens/.test(at));
+    assert.ok(asked.every((request) => request.path === where), JSON.stringify(seen.map((request) => request.path)));
   }
   if (mode === 'quick') continue;
   const again = await check('529, 500, 503, 429, then an answer', dialect, 'streamed',
@@ -107,5 +109,14 @@ for (const [dialect, { path: where, usage: [input, output] }] of Object.entries(
   }
   await check('broken JSON five times', dialect, 'streamed', [answer()],
     ['malformed', 'malformed', 'malformed', 'malformed', 'malformed'], { chaos: { malformedRate: 1 } });
+}
+// The mock answers every request of a batch with the same sentence, which is no candidate.
+if (mode !== 'quick') {
+  for (const dialect of ['responses', 'chat']) {
+    const { rows, seen } = await run(`${dialect} in batches`, dialect, 'streamed', [], { config: { llm_batches: true, max_minutes: 1 } });
+    assert.ok(rows.length > 0 && rows[0].status === "ok" && rows.every(({ status }) => status === "ok" || status === "cancelled"), JSON.stringify(rows));
+    assert.ok(seen.some((request) => request.path === '/v1/batches'));
+    ++cases;
+  }
 }
 console.log(`${cases} runs against aimock went as they should`);

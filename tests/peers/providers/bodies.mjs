@@ -10,6 +10,8 @@ const folder = import.meta.dirname;
 const types = {
   // The API's version that is asked for still has `temperature`; the library is of the next one.
   'anthropic-messages': 'Anthropic.MessageCreateParams & { temperature?: number }',
+  'anthropic-messages count': 'Anthropic.MessageCountTokensParams',
+  'openai-responses count': 'OpenAI.Responses.InputTokenCountParams',
   'openai-chat': 'OpenAI.Chat.ChatCompletionCreateParams',
   'openai-responses': 'OpenAI.Responses.ResponseCreateParams',
 };
