@@ -71,6 +71,7 @@ class Run {
   [[nodiscard]] bool take_profile(Completed& completed);
   void tell_source(const Completed& completed, const Flight& flight, RowId variant);
   [[nodiscard]] const Origin* origin_of(const Flight& flight) const;
+  void adopt(const Flight& flight, RowId variant);
   void prune(ForetoldProposal item, std::string why);
   [[nodiscard]] EvaluationRequest request_for(const Proposal& proposal) const;
   [[nodiscard]] EvaluationRequest request_for(Candidate candidate) const;
@@ -112,7 +113,7 @@ class Run {
   };
   std::unordered_map<Ticket, Untold> profiles_;      ///< in flight
   std::optional<Ticket> comparison_;                 ///< of a challenger with the champion, in flight
-  std::unordered_map<std::size_t, Origin> origins_;  ///< of templates that the source wrote, by index
+  std::unordered_map<std::size_t, Origin> origins_;  ///< of templates that others wrote, by index
   std::int64_t searched_ = 0;                        ///< evaluations that a strategy proposed
   int iterations_ = 0;
   int failures_in_a_row_ = 0;
@@ -130,6 +131,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       proposals_(options, capabilities_.device, clock),
       pruning_(options, proposals_),
       champion_(depth_, capabilities_.device.kind == DeviceKind::cuda),
+      origins_(options.origins.begin(), options.origins.end()),
       start_(clock.now()) {
   result_.progress.space_points = proposals_.space_points();
   result_.session =
@@ -302,7 +304,10 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   account(spent_, completed.result);
   stop_clock();
   learn(completed, flight, stored.evaluation);
-  if (options_.source) consult_source(completed, flight, stored.variant);
+  if (options_.source)
+    consult_source(completed, flight, stored.variant);
+  else if (is_start && origin)
+    adopt(flight, stored.variant);
   const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
   spent_.since_gain = new_best ? 0 : spent_.since_gain + 1;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
@@ -373,13 +378,17 @@ void Run::tell_source(const Completed& completed, const Flight& flight, RowId va
   const Proposal& proposal = flight.item.proposal;
   if (inconclusive(completed.result) && !proposal.is_retry) return;  // it is tried once more
   options_.source->tell(completed, variant);
-  const auto origin = origins_.find(proposal.template_index);
-  if (origin == origins_.end() || !proposal.is_start) return;
-  origin->second = {.proposer = "search", .arm = "", .parents = {variant}};
+  if (!proposal.is_start || origin_of(flight) == nullptr) return;
+  adopt(flight, variant);
   const auto score = completed.result.score_ns;
   const double best_ns = champion_.score_ns().value_or(std::numeric_limits<double>::infinity());
   if (options_.search_tunables && passed(completed.result, depth_) && score && *score <= kPromising * best_ns)
     proposals_.search(proposal.template_index, score);
+}
+
+/// Points that a strategy chooses in it are made from its own point.
+void Run::adopt(const Flight& flight, RowId variant) {
+  origins_[flight.item.proposal.template_index] = {.proposer = "search", .arm = "", .parents = {variant}};
 }
 
 double Run::session_ms(steady_clock::time_point time) const {

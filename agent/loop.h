@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ struct LoopOptions {
   std::shared_ptr<const ProblemInstance> problem;
   std::vector<Candidate>
       templates;  ///< searched together, each template's default point first; --start first of all
+  /// Where templates come from that are not the problem's own, by index; stored with their own points.
+  std::map<std::size_t, Origin> origins;
   /// Evaluated right after the templates' own points; those that a template does not have are left out.
   std::vector<FirstPoint> first_points;
   Arch arch;

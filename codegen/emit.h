@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/explanation_parts.h"
 #include "core/candidate.h"
 #include "core/evaluation.h"
 #include "core/problem.h"
@@ -31,9 +32,10 @@ struct RunSummary {
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
   std::vector<std::string> bottlenecks;  ///< what limits the champion, a sentence a profiled workload
   std::vector<std::string> witnesses;    ///< its times as hardware counters saw them, the same
-  std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
-  std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
-  std::string tools;     ///< commands for profilers and checkers on the stand-alone test; empty: none
+  std::string energy;      ///< what a call of the champion takes; empty when there is nothing to say
+  std::string held_out;    ///< what the check on held-out shapes found; empty when there is nothing to say
+  ExplanationParts parts;  ///< what was found out when the run had ended; empty before
+  std::string tools;       ///< commands for profilers and checkers on the stand-alone test; empty: none
 };
 
 /// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times

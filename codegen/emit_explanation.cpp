@@ -5,38 +5,18 @@
 #include <map>
 
 #include "codegen/emit.h"
+#include "codegen/markdown.h"
+#include "core/gate.h"
 #include "core/suggest.h"
 #include "core/work.h"
 
 namespace ak::codegen {
 namespace {
 
-std::string time_text(double time_ns) {
-  if (time_ns < 1e3) return fmt::format("{:.0f} ns", time_ns);
-  if (time_ns < 1e6) return fmt::format("{:.2f} us", time_ns / 1e3);
-  return fmt::format("{:.3f} ms", time_ns / 1e6);
-}
-
-/// Text for a table cell or a line: names come from candidates, so nothing in them may end the cell.
-std::string cell(const std::string& text) {
-  std::string result;
-  for (const char c : sanitize(text, 400)) {
-    if (c == '|') result += '\\';
-    result += c == '\n' || c == '\t' ? ' ' : c;
-  }
-  return result;
-}
-
-std::string code(const std::string& text) {
-  std::string inside = cell(text);
-  std::ranges::replace(inside, '`', '\'');
-  return fmt::format("`{}`", inside);
-}
-
 std::string size_text(const std::vector<Expression>& dimensions) {
   std::string text;
   for (const Expression& each : dimensions) text += (text.empty() ? "" : " x ") + each.text();
-  return code(text);
+  return markdown_code(text);
 }
 
 /// The `//` lines that follow the plan: what the author says of the kernel. Shown as a quotation.
@@ -51,7 +31,7 @@ std::string authors_words(const std::string& source) {
     if (!line.starts_with("//")) break;
     at = end;
     if (line.find("SPDX-") == std::string::npos && line.size() > 2)
-      text += "> " + cell(line.substr(2)) + "\n";
+      text += "> " + markdown_cell(line.substr(2)) + "\n";
   }
   return text;
 }
@@ -63,7 +43,8 @@ struct ExplanationWriter {
   const RunSummary& run;
 
   [[nodiscard]] std::string write() const {
-    return summary() + structure() + parameters() + resources() + times() + checks() + method() +
+    return summary() + structure() + optimisations_section(run.parts) + parameters() + resources() + times() +
+           limits_section(run.parts, run.emulated) + checks() + method() + log_section(run.parts) +
            reproduction();
   }
 
@@ -74,7 +55,7 @@ struct ExplanationWriter {
 
   [[nodiscard]] std::string summary() const {
     std::string text = fmt::format("# {} on {}\n\n{}\n\n", problem.definition.name, run.arch,
-                                   cell(problem.definition.description));
+                                   markdown_cell(problem.definition.description));
     if (!run.executed) {
       text +=
           "**Nothing was executed.** There was no device to run this kernel on: it was compiled for the "
@@ -84,7 +65,7 @@ struct ExplanationWriter {
           "on a GPU before using it.\n\n";
     } else if (result.outcome.status != Status::ok) {
       text += fmt::format("**Not verified**: the evaluation ended as `{}`. {}\n\n",
-                          to_string(result.outcome.status), cell(result.outcome.message));
+                          to_string(result.outcome.status), markdown_cell(result.outcome.message));
     }
     if (run.emulated) {
       text +=
@@ -110,61 +91,74 @@ struct ExplanationWriter {
   [[nodiscard]] std::string structure() const {
     std::string text = "## What the kernel does\n\n";
     if (const std::string words = authors_words(candidate.source); !words.empty()) text += words + "\n";
+    if (!run.parts.approach.empty()) text += fmt::format("By what it names: {}.\n\n", run.parts.approach);
     text +=
         candidate.plan.launches.size() == 1 ? "One launch:\n\n" : "The launches of one call, in order:\n\n";
     for (const LaunchPlanEntry& launch : candidate.plan.launches) text += launch_line(launch);
     for (const WorkspacePlan& space : candidate.plan.workspace) {
       text += fmt::format(
-          "- workspace {}: {} elements of {}{}\n", code(space.name), code(space.count.text()), space.dtype,
+          "- workspace {}: {} elements of {}{}\n", markdown_code(space.name),
+          markdown_code(space.count.text()), space.dtype,
           space.init == WorkspaceInit::zero ? ", set to zero before every call, inside the timed part" : "");
     }
     for (const auto& [name, expression] : candidate.plan.let)
-      text += fmt::format("- where {} = {}\n", code(name), code(expression.text()));
+      text += fmt::format("- where {} = {}\n", markdown_code(name), markdown_code(expression.text()));
     if (!candidate.plan.options.empty())
       text += fmt::format("- compiler options: {}\n",
-                          code(fmt::format("{}", fmt::join(candidate.plan.options, ", "))));
+                          markdown_code(fmt::format("{}", fmt::join(candidate.plan.options, ", "))));
     return text + "\n";
   }
 
   [[nodiscard]] static std::string launch_line(const LaunchPlanEntry& launch) {
-    std::string text = fmt::format("- {}: {} blocks of {} threads", code(launch.kernel),
+    std::string text = fmt::format("- {}: {} blocks of {} threads", markdown_code(launch.kernel),
                                    size_text(launch.grid), size_text(launch.block));
     if (!launch.cluster.empty()) text += fmt::format(", in clusters of {}", size_text(launch.cluster));
     if (launch.shared_bytes)
-      text += fmt::format(", {} bytes of dynamic shared memory", code(launch.shared_bytes->text()));
+      text += fmt::format(", {} bytes of dynamic shared memory", markdown_code(launch.shared_bytes->text()));
     if (launch.cooperative) text += ", cooperative";
     if (launch.pdl) text += ", may start before the launch before it has ended";
     if (launch.loop)
-      text += fmt::format(", once for each {} from {} to {} (exclusive)", code(launch.loop->variable),
-                          code(launch.loop->low.text()), code(launch.loop->high.text()));
-    if (launch.when) text += fmt::format(", when {}", code(launch.when->text()));
+      text +=
+          fmt::format(", once for each {} from {} to {} (exclusive)", markdown_code(launch.loop->variable),
+                      markdown_code(launch.loop->low.text()), markdown_code(launch.loop->high.text()));
+    if (launch.when) text += fmt::format(", when {}", markdown_code(launch.when->text()));
     return text + "\n";
+  }
+
+  [[nodiscard]] std::string evidence_of(const std::string& tunable) const {
+    const auto note = std::ranges::find(run.parts.tunables, tunable, &TunableNote::name);
+    if (note == run.parts.tunables.end() || note->evidence.empty()) return "no evidence measured";
+    std::string text;
+    for (const std::string& one : note->evidence) text += (text.empty() ? "" : "; ") + markdown_cell(one);
+    return text;
   }
 
   [[nodiscard]] std::string parameters() const {
     if (candidate.plan.tunables.empty()) return "";
-    std::string text = "## Why these parameters\n\n| tunable | chosen | values tried from |\n|---|---|---|\n";
+    std::string text =
+        "## Why these parameters\n\n| tunable | chosen | values tried from | evidence |\n|---|---|---|---|\n";
     for (const Tunable& tunable : candidate.plan.tunables) {
       const auto chosen = candidate.tunables.find(tunable.name);
-      text += fmt::format("| {} | {} | {} |\n", tunable.name,
+      text += fmt::format("| {} | {} | {} | {} |\n", tunable.name,
                           chosen == candidate.tunables.end() ? tunable.default_value : chosen->second,
-                          fmt::join(tunable.values, ", "));
+                          fmt::join(tunable.values, ", "), evidence_of(tunable.name));
     }
-    text += run.executed ? fmt::format(
-                               "\nChosen by {}: of {} variants evaluated ({} "
-                               "verified) in {:.0f} s by the "
-                               "strategy {}, none that passed every check was shown to be faster. The run "
-                               "ended because: {}.\n",
-                               run.emulated ? "emulated cost" : "measurement, not by a model",
-                               run.evaluations, run.verified, run.wall_s, run.strategy, cell(run.stop_reason))
-                         : fmt::format(
-                               "\nChosen without measurement: of {} variants built by the strategy {} this "
-                               "one has the most "
-                               "favourable resources. Which is fastest can only be told on a device.\n",
-                               run.evaluations, run.strategy);
+    text += run.executed
+                ? fmt::format(
+                      "\nChosen by {}: of {} variants evaluated ({} "
+                      "verified) in {:.0f} s by the "
+                      "strategy {}, none that passed every check was shown to be faster. The run "
+                      "ended because: {}.\n",
+                      run.emulated ? "emulated cost" : "measurement, not by a model", run.evaluations,
+                      run.verified, run.wall_s, run.strategy, markdown_cell(run.stop_reason))
+                : fmt::format(
+                      "\nChosen without measurement: of {} variants built by the strategy {} this "
+                      "one has the most "
+                      "favourable resources. Which is fastest can only be told on a device.\n",
+                      run.evaluations, run.strategy);
     if (!candidate.plan.constraints.empty()) text += "\nPoints of the space had to satisfy:\n\n";
     for (const Expression& constraint : candidate.plan.constraints)
-      text += fmt::format("- {}\n", code(constraint.text()));
+      text += fmt::format("- {}\n", markdown_code(constraint.text()));
     return text + "\n";
   }
 
@@ -178,9 +172,9 @@ struct ExplanationWriter {
     bool spills = false;
     for (const KernelFacts& kernel : result.build->kernels) {
       spills = spills || kernel.spill_store_bytes + kernel.spill_load_bytes > 0;
-      text += fmt::format("| {} | {} | {}, {} | {} | {} |\n", code(kernel.expression), kernel.registers,
-                          kernel.spill_store_bytes, kernel.spill_load_bytes, kernel.stack_bytes,
-                          kernel.static_shared_bytes);
+      text += fmt::format("| {} | {} | {}, {} | {} | {} |\n", markdown_code(kernel.expression),
+                          kernel.registers, kernel.spill_store_bytes, kernel.spill_load_bytes,
+                          kernel.stack_bytes, kernel.static_shared_bytes);
     }
     text += spills ? "\nRegisters are spilled to local memory.\n" : "\nNo register is spilled.\n";
     if (result.occupancy) {
@@ -202,12 +196,12 @@ struct ExplanationWriter {
     for (const Measurement& other : result.measurements) {
       if (other.role == MeasurementRole::baseline && other.workload == m.workload && other.cold == m.cold &&
           other.median_ns > 0)
-        baseline += fmt::format("{}{} {}", baseline.empty() ? "" : ", ", cell(other.label),
+        baseline += fmt::format("{}{} {}", baseline.empty() ? "" : ", ", markdown_cell(other.label),
                                 time_text(other.median_ns));
     }
     if (baseline.empty()) baseline = "-";
     return fmt::format("| {}{} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n",
-                       cell(m.workload), m.cold ? "" : ", warm L2", time_text(m.median_ns),
+                       markdown_cell(m.workload), m.cold ? "" : ", warm L2", time_text(m.median_ns),
                        time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(), work.bytes / 1e6,
                        gbps, peak, tflops, baseline);
   }
@@ -217,8 +211,8 @@ struct ExplanationWriter {
         "## Emulated cost\n\nAn estimate, not a GPU time.\n\n| shape | which | emulated cost "
         "|\n|---|---|---|\n";
     for (const Measurement& m : result.measurements) {
-      text += fmt::format("| {} | {} | {} |\n", cell(m.workload),
-                          m.role == MeasurementRole::candidate ? "this kernel" : cell(m.label),
+      text += fmt::format("| {} | {} | {} |\n", markdown_cell(m.workload),
+                          m.role == MeasurementRole::candidate ? "this kernel" : markdown_cell(m.label),
                           time_text(m.median_ns));
     }
     return text + "\n";
@@ -232,25 +226,26 @@ struct ExplanationWriter {
       if (m.role != MeasurementRole::candidate || !shape || m.median_ns <= 0) continue;
       rows += time_row(m, *shape);
       if (m.truncated)
-        notes += fmt::format("{}: stopped before the error target was reached.\n", cell(m.workload));
+        notes += fmt::format("{}: stopped before the error target was reached.\n", markdown_cell(m.workload));
       if (!m.throttle_reasons.empty())
-        notes += fmt::format("{}: clocks were reduced while measuring ({}).\n", cell(m.workload),
-                             cell(m.throttle_reasons));
+        notes += fmt::format("{}: clocks were reduced while measuring ({}).\n", markdown_cell(m.workload),
+                             markdown_cell(m.throttle_reasons));
     }
-    const std::string formulas = fmt::format(
-        "The least work of one call: {} bytes read, {} bytes written, {} operations.\n",
-        code(problem.bytes_read.text()), code(problem.bytes_written.text()), code(problem.flops.text()));
+    const std::string formulas =
+        fmt::format("The least work of one call: {} bytes read, {} bytes written, {} operations.\n",
+                    markdown_code(problem.bytes_read.text()), markdown_code(problem.bytes_written.text()),
+                    markdown_code(problem.flops.text()));
     if (rows.empty()) return fmt::format("## Time\n\nNot measured.\n{}\n", formulas);
     std::string text = fmt::format(
         "## Time\n\n{}\n| shape | median | 95 % interval | samples | MB moved | GB/s | of peak bandwidth | "
         "TFLOP/s | baselines "
         "|\n|---|---|---|---|---|---|---|---|---|\n{}\n{}",
         formulas, rows, notes);
-    if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", cell(run.energy));
+    if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", markdown_cell(run.energy));
     for (const std::string& bottleneck : run.bottlenecks)
-      text += fmt::format("What limits it: {}.\n", cell(bottleneck));
+      if (run.parts.limits.empty()) text += fmt::format("What limits it: {}.\n", markdown_cell(bottleneck));
     for (const std::string& witness : run.witnesses)
-      text += fmt::format("Second witness of the time: {}.\n", cell(witness));
+      text += fmt::format("Second witness of the time: {}.\n", markdown_cell(witness));
     if (run.peak_bandwidth_gbps > 0)
       text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
                           run.peak_bandwidth_gbps);
@@ -281,17 +276,30 @@ struct ExplanationWriter {
         "## What was checked\n\n| shape | inputs | worst error | bound | part of the bound "
         "|\n|---|---|---|---|---|\n";
     for (const auto& [name, row] : rows) {
-      text += fmt::format("| {} | {} | {:.2e} ({}) | {:.2e} | {:.0f} %{} |\n", cell(name),
+      text += fmt::format("| {} | {} | {:.2e} ({}) | {:.2e} | {:.0f} %{} |\n", markdown_cell(name),
                           fmt::join(row.distributions, ", "), row.worst->max_error, row.worst->distribution,
                           row.worst->tolerance, 100 * ratio(*row.worst), row.failed > 0 ? " FAILED" : "");
     }
+    if (result.outcome.status == Status::ok) text += gates_text();
     if (!run.examination.empty())
-      text += fmt::format("\nExamined on small shapes: {}.\n", cell(run.examination));
+      text += fmt::format("\nExamined on small shapes: {}.\n", markdown_cell(run.examination));
     if (!run.final_measurement.empty())
-      text += fmt::format("\nThe kernel was {}.\n", cell(run.final_measurement));
+      text += fmt::format("\nThe kernel was {}.\n", markdown_cell(run.final_measurement));
     if (!run.held_out.empty())
-      text += fmt::format("\nHeld-out shapes, drawn when the search had ended: {}.\n", cell(run.held_out));
+      text += fmt::format("\nHeld-out shapes, drawn when the search had ended: {}.\n",
+                          markdown_cell(run.held_out));
     return text + tolerance_words();
+  }
+
+  /// Those that every verified kernel has passed; what was drawn or examined later is said by itself.
+  [[nodiscard]] std::string gates_text() const {
+    std::vector<std::string_view> names;
+    const GateDevices here = run.emulated ? GateDevices::cpu : GateDevices::gpu;
+    for (const GateInfo& each : gates())
+      if ((each.devices == GateDevices::both || each.devices == here) && each.gate != Gate::held_out &&
+          each.gate != Gate::problem_audit)
+        names.push_back(each.name);
+    return fmt::format("\nGates passed: {}.\n", fmt::join(names, ", "));
   }
 
   [[nodiscard]] std::string tolerance_words() const {
@@ -303,7 +311,7 @@ struct ExplanationWriter {
         "(at least {:g} unit roundoffs): {}. Outputs were filled with NaN before every launch, and buffers "
         "lay "
         "between guard bands.\n\n",
-        problem.tolerance.factor, problem.tolerance.floor_ulps, cell(problem.tolerance.reason));
+        problem.tolerance.factor, problem.tolerance.floor_ulps, markdown_cell(problem.tolerance.reason));
   }
 
   [[nodiscard]] std::string method() const {
@@ -346,7 +354,8 @@ struct ExplanationWriter {
           "accesses and barriers do:\n\n```\n{}```\n",
           run.tools);
     if (!problem.sources_cited.empty()) text += "\nThe problem follows:\n\n";
-    for (const std::string& source : problem.sources_cited) text += fmt::format("- {}\n", cell(source));
+    for (const std::string& source : problem.sources_cited)
+      text += fmt::format("- {}\n", markdown_cell(source));
     return text;
   }
 };

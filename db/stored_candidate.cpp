@@ -20,4 +20,23 @@ std::optional<StoredCandidate> find_candidate(const std::filesystem::path& file,
                          .tunables = Json::parse(row.text(4))};
 }
 
+std::string definition_of(const std::filesystem::path& file, RowId variant) {
+  Connection connection(file, OpenMode::read_only);
+  Statement& row = connection.prepare(
+      "SELECT d.name FROM variants v JOIN definitions d ON d.id = v.definition_id WHERE v.id = ?");
+  row.bind(1, variant);
+  return row.step() ? row.text(0) : "";
+}
+
+std::optional<RowId> find_variant(const std::filesystem::path& file, const std::string& variant_hash,
+                                  const std::string& definition) {
+  Connection connection(file, OpenMode::read_only);
+  Statement& row = connection.prepare(
+      "SELECT v.id FROM variants v JOIN definitions d ON d.id = v.definition_id WHERE v.variant_hash = ?1 "
+      "AND (d.name = ?2 OR ?2 = '') "
+      "ORDER BY v.id DESC");
+  row.bind(1, variant_hash).bind(2, definition);
+  return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+}
+
 }  // namespace ak::db

@@ -29,16 +29,6 @@ std::vector<std::string> known_flags(const CLI::App& app) {
   fail(ExitCode::usage, "unexpected argument '{}' (--help shows the usage)", extra);
 }
 
-/// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins.
-std::string peek(const Arguments& arguments, const std::string& name) {
-  std::string value;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == name && i + 1 < arguments.size()) value = arguments[i + 1];
-    if (arguments[i].rfind(name + "=", 0) == 0) value = arguments[i].substr(name.size() + 1);
-  }
-  return value;
-}
-
 std::string flag_name(const std::string& param) {
   std::string flag = "--" + param;
   std::replace(flag.begin(), flag.end(), '_', '-');
@@ -55,6 +45,15 @@ std::string choices_text(const ParamSpec& param) {
 }
 
 }  // namespace
+
+std::string peek(const Arguments& arguments, const std::string& name) {
+  std::string value;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == name && i + 1 < arguments.size()) value = arguments[i + 1];
+    if (arguments[i].rfind(name + "=", 0) == 0) value = arguments[i].substr(name.size() + 1);
+  }
+  return value;
+}
 
 void set_style(CLI::App& app, const std::string& examples) {
   app.get_formatter()->column_width(34);

@@ -17,6 +17,9 @@ namespace ak::tools {
 /// Throws Error(usage) for a bad flag, with the nearest known one.
 [[nodiscard]] bool parse(CLI::App& app, const Arguments& arguments);
 
+/// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins. Empty without.
+[[nodiscard]] std::string peek(const Arguments& arguments, const std::string& name);
+
 /// A CLI::App with the house style: help formatter, exit codes in the footer.
 void set_style(CLI::App& app, const std::string& examples);
 

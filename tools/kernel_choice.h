@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/candidate.h"
 #include "core/problem.h"
+#include "core/store.h"
 #include "tools/verb.h"
 
 namespace ak::tools {
@@ -15,6 +17,7 @@ struct KernelChoice {
   Candidate candidate;
   std::string problem;  ///< empty: it does not say
   Params params;
+  std::optional<RowId> variant = {};  ///< where it came from the database
 };
 
 /// From the text of a .cu file called `name`. Throws Error(bad_input) with the place of a mistake.
@@ -26,6 +29,20 @@ struct KernelChoice {
 /// From the database: `variant` is a row of `variants`. Throws Error(usage) when there is none.
 [[nodiscard]] KernelChoice kernel_of_variant(const std::filesystem::path& database,
                                              const std::string& variant);
+
+/// A kernel as a command line names it: a .cu file, the row of a variant, the first digits of its key (four
+/// or more), or the k.result.json of a run. Throws Error(usage) where that is nothing, or several.
+[[nodiscard]] KernelChoice choose_kernel(const std::string& word, const std::filesystem::path& database);
+/// Whether a word can name a kernel so.
+[[nodiscard]] bool names_kernel(const std::string& word);
+
+/// The row of `choice` among the variants of a definition. Of a file that a run wrote, it is what that run
+/// found, where k.result.json beside it says so and the file is still as it was written.
+/// @param file that the kernel was read from
+/// @param definition its name; empty: any
+[[nodiscard]] std::optional<RowId> known_variant(const std::filesystem::path& database,
+                                                 const KernelChoice& choice, const std::string& file,
+                                                 const std::string& definition = "");
 
 /// A number, as variants are named.
 [[nodiscard]] bool is_variant(const std::string& word);

@@ -5,9 +5,9 @@
 
 #include "core/error.h"
 #include "core/floor.h"
-#include "core/hash.h"
 #include "core/work.h"
 #include "runtime/candidate_plan.h"
+#include "tools/evaluation_session.h"
 
 namespace ak::tools {
 namespace {
@@ -24,85 +24,19 @@ const Workload& chosen_workload(const ProblemInstance& problem, const std::strin
   return chosen != nullptr ? *chosen : *plausible.back();  // the largest, as where costs are counted
 }
 
-/// One evaluation after another, committed to one session.
-class ProfileRun {
- public:
-  ProfileRun(const ProfileOrder& order, const Target& target, const Config& config, VariantStore& store)
-      : order_(order), target_(target), store_(store), evaluator_(make_evaluator(target, config)) {
-    session_ = store.begin_session({.command = order.command,
-                                    .proposer = "user",
-                                    .strategy = "none",
-                                    .seed = seed_,
-                                    .budgets = Json::object(),
-                                    .version = AK_VERSION,
-                                    .audited = order.audited},
-                                   *order.problem, target.device.value_or(DeviceFacts{}), target.arch);
-  }
-
-  EvaluationResult evaluate() {
-    EvaluationRequest request = this->request();
-    request.depth = target_.executes() ? Depth::time : Depth::build;
-    request.changing_inputs = true;
-    Completed done = complete(std::move(request));
-    commit(done, "");
-    return std::move(done.result);
-  }
-
-  /// The outcome says why when there is no profile.
-  EvaluationResult profile(const std::string& workload) {
-    EvaluationRequest request = this->request();
-    request.workloads = {workload};
-    request.profile = ProfileWish{.metrics = {}, .sample_lines = order_.sample_lines};
-    for (const profiler::MetricInfo* metric : order_.metrics)
-      request.profile->metrics.emplace_back(metric->cupti);
-    Completed done = complete(std::move(request));
-    commit(done, "profile");
-    return std::move(done.result);
-  }
-
-  void end(bool passed) {
-    store_.end_session(session_, "finished", "one evaluation", passed ? variant_ : std::nullopt);
-  }
-  [[nodiscard]] DeviceFacts device() const { return evaluator_->capabilities().device; }
-
- private:
-  [[nodiscard]] EvaluationRequest request() const {
-    EvaluationRequest request;
-    request.problem = order_.problem;
-    request.candidate = order_.candidate;
-    request.arch = target_.arch;
-    request.seed = seed_;
-    return request;
-  }
-
-  Completed complete(EvaluationRequest request) {
-    evaluator_->submit(std::move(request));
-    auto done = evaluator_->wait_any(std::chrono::steady_clock::time_point::max());
-    AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-    return std::move(*done);
-  }
-
-  void commit(const Completed& done, std::string arm) {
-    variant_ = store_
-                   .commit({.session = session_,
-                            .iteration = iteration_++,
-                            .proposer = "user",
-                            .arm = std::move(arm),
-                            .parents = {},
-                            .request = &done.request,
-                            .result = &done.result})
-                   .variant;
-  }
-
-  const ProfileOrder& order_;
-  const Target& target_;
-  VariantStore& store_;
-  std::unique_ptr<Evaluator> evaluator_;
-  const std::uint64_t seed_ = random_seed() >> 1;
-  RowId session_ = 0;
-  int iteration_ = 0;
-  std::optional<RowId> variant_;
-};
+/// The outcome says why when there is no profile.
+EvaluationResult profile_on(const ProfileOrder& order, const std::string& workload,
+                            EvaluationSession& session) {
+  EvaluationRequest request = session.request(order.candidate);
+  request.changing_inputs = false;
+  request.workloads = {workload};
+  request.profile = ProfileWish{.metrics = {}, .sample_lines = order.sample_lines};
+  for (const profiler::MetricInfo* metric : order.metrics)
+    request.profile->metrics.emplace_back(metric->cupti);
+  Completed done = session.complete(std::move(request));
+  session.commit(done, "profile");
+  return std::move(done.result);
+}
 
 const Measurement* measurement_of(const EvaluationResult& result, const std::string& workload) {
   const auto found = std::ranges::find_if(result.measurements, [&](const Measurement& m) {
@@ -205,15 +139,18 @@ std::optional<Profile> counted_profile(const ProblemInstance& problem, const Can
 
 ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, const Config& config,
                               VariantStore& store) {
-  ProfileRun run(order, target, config, store);
-  const DeviceFacts device = run.device();
+  EvaluationSession session({.problem = order.problem, .command = order.command, .audited = order.audited},
+                            target, config, store);
+  const DeviceFacts device = session.device();
   const Workload& workload = chosen_workload(*order.problem, order.workload, target.kind);
   ProfiledKernel kernel;
-  kernel.result = run.evaluate();
+  Completed evaluated = session.complete(session.request(order.candidate));
+  const RowId variant = session.commit(evaluated, "").variant;
+  kernel.result = std::move(evaluated.result);
   const bool passed = kernel.result.outcome.status == Status::ok;
   if (passed) {
     if (target.kind == DeviceKind::cuda) {
-      EvaluationResult profiled = run.profile(workload.name);
+      EvaluationResult profiled = profile_on(order, workload.name, session);
       if (profiled.profiles.empty()) kernel.profile.degradation.push_back(profiled.outcome.message);
       if (!profiled.profiles.empty()) kernel.profile = std::move(profiled.profiles.front());
     } else if (auto counted = counted_profile(*order.problem, order.candidate, kernel.result, workload.name,
@@ -224,7 +161,7 @@ ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, c
     kernel.launches =
         judge_profile(kernel.profile, *order.problem, order.candidate, kernel.result, device, target.arch);
   }
-  run.end(passed);
+  session.end("one evaluation", passed ? std::optional(variant) : std::nullopt);
   return kernel;
 }
 

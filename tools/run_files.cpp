@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/energy_figures.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/stats.h"
 #include "core/work.h"
 #include "tools/progress_line.h"
 
@@ -135,6 +137,35 @@ void remove_kernel_files(const OutputPaths& paths) {
   for (const auto& file : {paths.kernel, paths.explanation, paths.test, paths.result}) {
     std::error_code gone;
     std::filesystem::remove(file, gone);
+  }
+}
+
+void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result) {
+  if (run.baseline_ns) return;
+  struct Times {
+    std::vector<double> medians, weights;
+  };
+  std::map<std::string, Times> by_label;
+  std::size_t most = 0;
+  for (const Diagnostic& d : result.outcome.diagnostics) {
+    if (d.severity == "note" && d.message.starts_with("baseline ")) run.baseline_notes.push_back(d.message);
+  }
+  for (const Measurement& m : result.measurements) {
+    if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
+    Times& times = by_label[m.label];
+    for (const Workload& workload : problem.workloads) {
+      if (workload.name != m.workload) continue;
+      times.medians.push_back(m.median_ns);
+      times.weights.push_back(workload.weight);
+    }
+    most = std::max(most, times.medians.size());
+  }
+  for (const auto& [label, times] : by_label) {
+    if (times.medians.empty() || times.medians.size() < most) continue;
+    const double mean = weighted_geometric_mean(times.medians, times.weights);
+    if (run.baseline_ns && *run.baseline_ns <= mean) continue;
+    run.baseline_ns = mean;
+    run.baseline_label = label;
   }
 }
 

@@ -25,6 +25,10 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
 /// Removes what this and earlier runs left there: its kernel was found to be wrong.
 void remove_kernel_files(const OutputPaths& paths);
 
+/// The fastest of the baselines that came with the first timed results, by weighted geometric mean; one that
+/// misses shapes is left out. Nothing when there is none.
+void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result);
+
 /// "right on all 6; 2 candidates were disqualified there", or why nothing was checked.
 [[nodiscard]] std::string held_out_text(const agent::HeldOutReport& report);
 /// "passed", or why it was not examined on the CPU device.

@@ -111,6 +111,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
   }
+  if (!run.parts.ported.empty()) fmt::print("  ported {}\n", run.parts.ported);
   for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
   if (run.emulated)
     fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
@@ -267,6 +268,7 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
   const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
   Json json = result_json(*search.problem, loop, outcome.summary, search.paths);
   json["profiles"] = outcome.profiles;
+  if (search.port) json["ported"] = port_json(*search.port, outcome.summary.parts.ported);
   json["profile_note"] = loop.profile.note;
   json["model"] = {{"tokens", loop.progress.tokens},
                    {"cost_usd", loop.progress.cost_usd},

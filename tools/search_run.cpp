@@ -13,13 +13,13 @@
 #include "agent/seeds.h"
 #include "core/energy_figures.h"
 #include "core/error.h"
-#include "core/file.h"
 #include "core/hash.h"
 #include "core/say.h"
-#include "core/stats.h"
 #include "core/suggest.h"
+#include "db/evaluated_variant.h"
 #include "profiler/duration_witness.h"
 #include "tools/assembler.h"
+#include "tools/explain/explanation.h"
 #include "tools/knowledge/learn.h"
 #include "tools/knowledge/recall.h"
 #include "tools/model_choice.h"
@@ -50,37 +50,6 @@ Candidate read_candidate(const std::string& name, const std::string& source) {
          complaint.message);
   }
   return std::move(candidate).value();
-}
-
-/// The fastest of the baselines that came with the first timed results, by weighted geometric mean; one that
-/// misses shapes is left out. Nothing when there is none.
-void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, const EvaluationResult& result) {
-  if (run.baseline_ns) return;
-  struct Times {
-    std::vector<double> medians, weights;
-  };
-  std::map<std::string, Times> by_label;
-  std::size_t most = 0;
-  for (const Diagnostic& d : result.outcome.diagnostics) {
-    if (d.severity == "note" && d.message.starts_with("baseline ")) run.baseline_notes.push_back(d.message);
-  }
-  for (const Measurement& m : result.measurements) {
-    if (m.role != MeasurementRole::baseline || m.median_ns <= 0) continue;
-    Times& times = by_label[m.label];
-    for (const Workload& workload : problem.workloads) {
-      if (workload.name != m.workload) continue;
-      times.medians.push_back(m.median_ns);
-      times.weights.push_back(workload.weight);
-    }
-    most = std::max(most, times.medians.size());
-  }
-  for (const auto& [label, times] : by_label) {
-    if (times.medians.empty() || times.medians.size() < most) continue;
-    const double mean = weighted_geometric_mean(times.medians, times.weights);
-    if (run.baseline_ns && *run.baseline_ns <= mean) continue;
-    run.baseline_ns = mean;
-    run.baseline_label = label;
-  }
 }
 
 /// The baselines that were timed beside the champion in a fresh process count, if there are any.
@@ -125,6 +94,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.problem = run.problem;
   options.templates = run.templates;
   options.first_points = run.first_points;
+  if (run.port) options.origins = run.port->origins;
   options.arch = run.target.arch;
   options.depth = run.target.executes() ? Depth::time : Depth::build;
   options.strategy = run.strategy;
@@ -208,10 +178,9 @@ void keep_only(std::vector<Candidate>& candidates, const ProblemInstance& proble
 }  // namespace
 
 std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
-                                       const std::string& start, const std::string& only,
+                                       const std::vector<Candidate>& own, const std::string& only,
                                        const FixedTunables& fixed) {
-  std::vector<Candidate> candidates, own;
-  if (!start.empty()) own.push_back(read_candidate(start, read_file(start)));
+  std::vector<Candidate> candidates;
   for (const CandidateFile& file : problem.templates) {
     // `problem new` keeps the kernel it was made from in the folder: not twice.
     if (!own.empty() && sha256_hex(file.source) == own.front().source_hash()) continue;
@@ -296,9 +265,11 @@ db::InsightScope scope_of(const SearchRun& run, const DeviceFacts& device) {
           .device_kind = device.kind == DeviceKind::emulator ? "emulator" : "cuda"};
 }
 
-/// A run that repeats must not depend on what was learned meanwhile.
+/// A run that repeats must not depend on what was learned meanwhile. That it is a port stays true.
 Memory memory_of(const SearchRun& run, const db::InsightScope& scope) {
-  return run.database.empty() || run.one_by_one ? Memory{} : recall(run.database, scope);
+  Memory memory = run.database.empty() || run.one_by_one ? Memory{} : recall(run.database, scope);
+  if (run.port) memory.lessons = port_lesson(*run.port, *run.problem, run.target) + memory.lessons;
+  return memory;
 }
 
 /// What was learned is no reason to lose a kernel: failures are only said.
@@ -323,6 +294,32 @@ void learn_from(const SearchRun& run, const db::InsightScope& scope, const Searc
   } catch (const Error& error) {
     say("note: nothing was learned from this session: {}\n", error.what());
   }
+}
+
+/// What the sections of the explanation say of the leader, read back from where it was committed. A database
+/// that cannot be read now costs these sections, not the kernel.
+void explain_leader(const SearchRun& run, SearchOutcome& outcome) {
+  if (run.database.empty() || !outcome.loop.best_variant) return;
+  try {
+    const Candidate& leader = outcome.loop.best->request.candidate;
+    outcome.summary.parts = explanation_parts(
+        run.database, stored_kernel(run.database, *outcome.loop.best_variant, leader, *run.problem));
+  } catch (const Error& error) {
+    say("note: the explanation is without evidence: {}\n", error.what());
+  }
+}
+
+/// Where it was ported from, and how both compare where they ran on the same device.
+std::string ported_text(const SearchRun& run, const agent::LoopResult& loop) {
+  const Port& port = *run.port;
+  std::string text = port.from.empty() ? std::string("nothing: no relative can be built") : port.from;
+  const auto here_ns = loop.best ? loop.best->result.score_ns : std::nullopt;
+  const bool both = here_ns && port.origin_ns && run.target.device && run.target.device->name == port.device;
+  if (both)
+    text += fmt::format("; here {}, {:.2f} times as fast as there", format_ns(*here_ns),
+                        *port.origin_ns / *here_ns);
+  for (const std::string& note : port.notes) text += "; " + note;
+  return text;
 }
 
 SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
@@ -376,6 +373,8 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   if (!summary.emulated && summary.executed) summary.final_measurement = final_text(outcome.loop);
   if (outcome.loop.best) summary.energy = energy_text(*run.problem, outcome.loop.best->result);
   judge_leader(run, device, outcome);
+  explain_leader(run, outcome);
+  if (run.port) summary.parts.ported = ported_text(run, outcome.loop);
   if (outcome.loop.best) {
     write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
   } else if (written) {

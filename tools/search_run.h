@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "agent/loop.h"
 #include "codegen/emit.h"
 #include "tools/config.h"
+#include "tools/porting.h"
 #include "tools/run_files.h"
 #include "tools/target.h"
 
@@ -24,9 +26,10 @@ struct SearchRun {
   std::vector<agent::LlmModel> models;  ///< that write candidates; with the last two
   std::uint64_t seed = 0;
   std::vector<agent::FirstPoint> first_points;
+  std::optional<Port> port;  ///< what `templates` begin with was ported
   agent::Budgets budgets;
-  std::string command;      ///< stored with the session
-  bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
+  std::string command;             ///< stored with the session
+  bool own_kernel = false;         ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
       false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
   bool predict = false;  ///< prune by predicted times where a model of the target was fitted
@@ -34,8 +37,9 @@ struct SearchRun {
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
   OutputPaths paths;     ///< the best kernel so far is kept here
-  std::filesystem::path
-      database;  ///< whose knowledge models are told, and where more is learned; empty: neither
+  /// That the store writes: whose knowledge models are told, where more is learned, and where the explanation's
+  /// evidence comes from. Empty: none of it.
+  std::filesystem::path database;
 };
 
 struct SearchOutcome {
@@ -54,13 +58,13 @@ struct SearchOutcome {
 /// Tunables that a search must leave at one of the given values.
 using FixedTunables = std::map<std::string, std::vector<std::int64_t>>;
 
-/// What to search: the kernel of the file `start` first where it is named, then the problem's templates; of
+/// What to search: `own` first, then the problem's templates; of
 /// these only `only` where it is named. With `fixed`, points with other values are left out, by a constraint
 /// added to the plan. Throws Error(bad_input) for a broken file, Error(usage) when a template or a tunable is
 /// not known, or no point is left.
 [[nodiscard]] std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
-                                                     const std::string& start, const std::string& only,
-                                                     const FixedTunables& fixed);
+                                                     const std::vector<Candidate>& own,
+                                                     const std::string& only, const FixedTunables& fixed);
 
 /// The file that `tune` searches, alone. Throws Error(bad_input) where a constraint names what there is not,
 /// and as starting_points().

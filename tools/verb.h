@@ -21,6 +21,8 @@ int run_generate(const Arguments& arguments);
 int run_tune(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_profile(const Arguments& arguments);
+int run_explain(const Arguments& arguments);
+int run_compare(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
 int run_experiment(const Arguments& arguments);
 int run_selfcheck(const Arguments& arguments);

@@ -80,7 +80,7 @@ SearchRun prepare(const Manifest& manifest, const ManifestRun& run, const Experi
   search.problem = instance_of(run);
   search.target = targets.choose(first_said({&run.device, &flags.device, &manifest.device, &config.device}),
                                  first_said({&run.arch, &flags.arch, &manifest.arch, &config.arch}));
-  search.templates = starting_points(*search.problem, search.target.arch, "", run.only, run.fixed);
+  search.templates = starting_points(*search.problem, search.target.arch, {}, run.only, run.fixed);
   search.strategy = run.strategy;
   search.seed = run.seed;
   search.budgets = limited(run.budgets, flags);

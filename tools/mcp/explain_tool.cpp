@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "db/database.h"
+#include "db/stored_diagnostics.h"
 #include "tools/mcp/evaluation_brief.h"
 #include "tools/mcp/failure_advice.h"
 #include "tools/mcp/tool.h"
@@ -37,18 +38,6 @@ db::Table stored_evaluation(const Json& arguments, const ToolContext& context) {
     fail(ExitCode::usage, "the database has no evaluation of {} {}", by_variant ? "variant" : "number",
          number);
   return table;
-}
-
-std::vector<Diagnostic> diagnostics_of(const std::string& stored) {
-  std::vector<Diagnostic> list;
-  for (const Json& one : Json::parse(stored.empty() ? "[]" : stored)) {
-    list.push_back({.severity = one.value("severity", ""),
-                    .message = one.value("message", ""),
-                    .line = one.value("line", 0),
-                    .column = one.value("column", 0),
-                    .details = one.contains("details") ? one["details"].dump() : ""});
-  }
-  return list;
 }
 
 Json failed_checks(std::int64_t evaluation, const ToolContext& context) {
@@ -102,7 +91,7 @@ ToolAnswer explain_failure(const Json& arguments, const ToolContext& context) {
   const auto row = stored_evaluation(arguments, context).rows.front();
   const auto status = parse_status(text_of(row[3]));
   const auto gate = parse_gate(text_of(row[5]));
-  const auto diagnostics = diagnostics_of(text_of(row[7]));
+  const auto diagnostics = db::stored_diagnostics(text_of(row[7]));
   const auto evaluation = std::get<std::int64_t>(row[0]);
   Json json{{"evaluation", evaluation},   {"variant", std::get<std::int64_t>(row[1])},
             {"problem", text_of(row[2])}, {"device", text_of(row[9])},

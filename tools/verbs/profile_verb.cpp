@@ -14,22 +14,6 @@
 namespace ak::tools {
 namespace {
 
-/// What a flag is given before the command line as a whole is parsed; empty when it is not there.
-std::string early_value(const Arguments& arguments, const std::string& flag) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == flag && i + 1 < arguments.size()) return arguments[i + 1];
-    if (arguments[i].starts_with(flag + "=")) return arguments[i].substr(flag.size() + 1);
-  }
-  return "";
-}
-
-KernelChoice choose(const std::string& word, const std::filesystem::path& database) {
-  if (is_variant(word)) return kernel_of_variant(database, word);
-  if (!word.ends_with(".cu"))
-    fail(ExitCode::usage, "expected a kernel file ending in .cu or the number of a variant, got '{}'", word);
-  return kernel_of_file(word);
-}
-
 Json kernel_json(const ProfiledKernel& kernel) {
   Json json = {{"evaluation", evaluation_json(kernel.result)}};
   if (kernel.launches.empty()) {
@@ -70,7 +54,9 @@ int run_profile(const Arguments& arguments) {
       "  alphakernel profile mine.cu --algorithm softmax --metrics dram/bytes_read,l2/hit_rate --json\n");
   std::string kernel, other, arch, device, database, metrics = "standard", workload;
   bool json = false, unaudited = false, no_lines = false;
-  app.add_option("kernel", kernel, "a .cu file, or the number of a variant in the database")->required();
+  app.add_option("kernel", kernel,
+                 "a .cu file, or a variant in the database: its number, or the first digits of its key")
+      ->required();
   app.add_option("--compare", other, "a second kernel for the same problem: what changed from it");
   app.add_option("--workload", workload,
                  "which shape to profile (default: the timed one of the greatest weight)");
@@ -83,13 +69,13 @@ int run_profile(const Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
 
   const Config config = load_config();
-  const std::filesystem::path db_file = database_file(early_value(arguments, "--db"), config);
-  const bool named = !arguments.empty() && (is_variant(arguments[0]) || arguments[0].ends_with(".cu"));
+  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), config);
+  const bool named = !arguments.empty() && names_kernel(arguments[0]);
   std::optional<KernelChoice> choice;
-  if (named) choice = choose(arguments[0], db_file);
+  if (named) choice = choose_kernel(arguments[0], db_file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (!choice) choice = choose(kernel, db_file);
+  if (!choice) choice = choose_kernel(kernel, db_file);
   const auto wanted = profiler::parse_metrics(metrics);
   if (!wanted) fail(ExitCode::usage, "--metrics: {}", wanted.error().message);
   const auto problem = problem_flags.instance(choice->params);
@@ -109,7 +95,7 @@ int run_profile(const Arguments& arguments) {
   const ProfiledKernel profiled = profile_kernel(order, target, config, *store);
   std::optional<ProfiledKernel> before;
   if (!other.empty()) {
-    order.candidate = choose(other, db_file).candidate;
+    order.candidate = choose_kernel(other, db_file).candidate;
     before = profile_kernel(order, target, config, *store);
   }
   if (json) {

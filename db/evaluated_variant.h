@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "core/store.h"
+
+namespace ak::db {
+
+/// What a later check in the same session said of a variant.
+struct LaterCheck {
+  std::string arm;  ///< "held_out" or "examination"
+  std::string status, message, device;
+};
+
+/// What is known of a variant by the evaluation that says most of it: timed before checked, on a GPU before
+/// the CPU device, measured again before measured in a search. Where it was found wrong later, that.
+struct EvaluatedVariant {
+  RowId variant = 0, evaluation = 0, session = 0;
+  std::string arm;  ///< of its proposal
+  Arch arch;
+  DeviceFacts device;
+  std::vector<Workload> workloads;  ///< every shape that `result` speaks of
+  EvaluationResult result;  ///< with the session's baselines, exact counts, and profiles of the same device
+  std::vector<LaterCheck> later;
+  std::string command, proposer, strategy, reason, version;  ///< of the session
+  int evaluations = 0, verified = 0;                         ///< of the session
+  double wall_s = 0;                                         ///< of the session; 0: it has not ended
+};
+
+/// Nothing when the variant was never evaluated. Throws Error(database).
+/// @param device name of the product to speak of; empty: any
+[[nodiscard]] std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file, RowId variant,
+                                                              const std::string& device = "");
+
+/// The comparisons in pairs of two variants, as agent::judge_pairs takes them: `first` is the candidate, and
+/// nothing but `measurements` is filled in. Oldest first.
+struct StoredPairs {
+  RowId evaluation = 0;
+  std::string device;
+  EvaluationResult result;
+};
+[[nodiscard]] std::vector<StoredPairs> find_pairs(const std::filesystem::path& file, RowId first,
+                                                  RowId second);
+
+}  // namespace ak::db

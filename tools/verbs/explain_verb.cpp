@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "codegen/markdown.h"
+#include "tools/command_line.h"
+#include "tools/explain/ablation.h"
+#include "tools/explain/explanation.h"
+#include "tools/kernel_choice.h"
+#include "tools/problem_audits.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  alphakernel explain softmax.cu                # a file, evaluated now if it never was\n"
+    "  alphakernel explain 1234 --ablate             # a variant, trying what its optimisations are worth\n"
+    "  alphakernel explain 3f9c2a --markdown > k.md  # by the first digits of its key\n"
+    "  alphakernel query \"SELECT place, variant, score_us FROM leaderboard LIMIT 10\"   # which variants there are\n";
+
+}  // namespace
+
+int run_explain(const Arguments& arguments) {
+  CLI::App app{
+      "Say what a kernel does, which optimisations it has and what each is worth by measurement, why it is near "
+      "its limit or far from it, and how it came to be. From the database; nothing runs unless it was never "
+      "evaluated, or a device is named.",
+      "alphakernel explain"};
+  set_style(app, kExamples);
+  std::string kernel, arch, device, database;
+  bool json = false, markdown = false, ablate = false, unaudited = false;
+  app.add_option("kernel", kernel,
+                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits of its key")
+      ->required();
+  app.add_flag("--ablate", ablate,
+               "evaluate it with one tunable at a time at its least value, and with switches of its text off");
+  app.add_option("--device", device, "evaluate it anew on: auto, cuda, cuda:N, emulator");
+  app.add_option("--arch,--target", arch, "what to compile for, where something is evaluated (default: as before)");
+  app.add_option("--db", database, "performance database");
+  add_unaudited_flag(app, unaudited);
+  app.add_flag("--json", json, "print JSON");
+  app.add_flag("--markdown", markdown, "print the page as k.explanation.md has it");
+
+  const Config config = load_config();
+  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), config);
+  std::optional<KernelChoice> choice;
+  if (!arguments.empty() && names_kernel(arguments[0])) choice = choose_kernel(arguments[0], db_file);
+  const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
+  if (!parse(app, arguments)) return 0;
+  if (!choice) choice = choose_kernel(kernel, db_file);
+  const auto problem = problem_flags.instance(choice->params);
+  const KernelSubject subject{.problem = problem, .choice = *choice, .file = kernel};
+  const EvaluationWish wish{.device = device,
+                            .arch = arch,
+                            .command = fmt::format("alphakernel explain {}", fmt::join(arguments, " ")),
+                            .unaudited = unaudited};
+  StoredKernel explained = evaluated_kernel(subject, wish, config, db_file);
+  if (ablate) {
+    run_ablation(explained, wish, config, db_file);
+    explained = stored_kernel(db_file, explained.stored.variant, explained.candidate, *problem,
+                              explained.stored.device.name);
+  }
+  const codegen::RunSummary summary = stored_summary(db_file, explained);
+  if (json) {
+    fmt::print("{}\n", explanation_json(explained, summary).dump());
+    return 0;
+  }
+  const std::string page = codegen::emit_explanation(*explained.problem, explained.candidate,
+                                                     explained.stored.result, summary);
+  fmt::print("{}", markdown ? page : codegen::without_markdown(page));
+  return 0;
+}
+
+}  // namespace ak::tools
