@@ -25,7 +25,7 @@ struct LimitNote {
   std::string workload;
   std::optional<double> time_ns, floor_ns;  ///< the floor only where a time was measured
   std::string floor_reason;                 ///< what the least possible time rests on
-  std::string basis;                        ///< what the bottleneck was named by: "counters", "counts", "facts"
+  std::string basis;  ///< what the bottleneck was named by: "counters", "counts", "facts"
   std::string bottleneck, evidence;
   double at_most = 1;                 ///< times faster without it
   std::vector<std::string> remedies;  ///< with what each may bring

@@ -35,7 +35,8 @@ std::vector<std::uint32_t> samples_of(const std::string& hex) {
   for (std::size_t i = 0; i + 8 <= hex.size(); i += 8) {
     std::uint32_t sample = 0;
     for (std::size_t byte = 0; byte < 4; ++byte)
-      sample |= static_cast<std::uint32_t>(std::stoul(hex.substr(i + 2 * byte, 2), nullptr, 16)) << (8 * byte);
+      sample |= static_cast<std::uint32_t>(std::stoul(hex.substr(i + 2 * byte, 2), nullptr, 16))
+                << (8 * byte);
     samples.push_back(sample);
   }
   return samples;

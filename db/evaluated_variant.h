@@ -34,8 +34,8 @@ struct EvaluatedVariant {
 
 /// Nothing when the variant was never evaluated. Throws Error(database).
 /// @param device name of the product to speak of; empty: any
-[[nodiscard]] std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file, RowId variant,
-                                                              const std::string& device = "");
+[[nodiscard]] std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file,
+                                                              RowId variant, const std::string& device = "");
 
 /// The comparisons in pairs of two variants, as agent::judge_pairs takes them: `first` is the candidate, and
 /// nothing but `measurements` is filled in. Oldest first.

@@ -68,14 +68,16 @@ Relative describe(Candidate candidate, const std::string& word, std::optional<Ro
   if (timed) origin.time_ns = stored->result.score_ns;
   origin.description = fmt::format(
       "variant {} ({} for {}{})", *variant, db::definition_of(database, *variant), stored->arch.sm(),
-      timed ? measured_text(*origin.time_ns, origin.device, stored->device.kind == DeviceKind::emulator) : "");
+      timed ? measured_text(*origin.time_ns, origin.device, stored->device.kind == DeviceKind::emulator)
+            : "");
   return origin;
 }
 
-/// Other sources of the problem that the database knows, the likeliest first: of the same target, of the same params,
-/// and fast on their own shape.
+/// Other sources of the problem that the database knows, the likeliest first: of the same target, of the same
+/// params, and fast on their own shape.
 std::vector<Relative> relatives_of(const BestPoints& best, const std::filesystem::path& database,
-                                   const std::string& but_source, const ProblemInstance& problem, const Arch& arch) {
+                                   const std::string& but_source, const ProblemInstance& problem,
+                                   const Arch& arch) {
   std::vector<const BestPoint*> points;
   for (const BestPoint& point : best.points)
     if (point.source != but_source) points.push_back(&point);
@@ -130,7 +132,10 @@ std::vector<agent::FirstPoint> other_points(const BestPoints& best, const Candid
 class Porter {
  public:
   Porter(const std::shared_ptr<const ProblemInstance>& problem, const Target& target, const Config& config)
-      : problem_(problem), target_(target), device_(device_of(target)), evaluator_(make_evaluator(target, config)) {}
+      : problem_(problem),
+        target_(target),
+        device_(device_of(target)),
+        evaluator_(make_evaluator(target, config)) {}
 
   /// True when it is what the search begins with; else a note says why not.
   bool take(Relative relative, Port& port) {
@@ -178,7 +183,8 @@ Relative origin_of(const PortOrigin& origin, const std::filesystem::path& databa
 Port port_kernel(const PortOrigin& origin, const std::shared_ptr<const ProblemInstance>& problem,
                  const Target& target, const Config& config, const std::filesystem::path& database) {
   if (!origin.choice.problem.empty() && origin.choice.problem != problem->problem)
-    fail(ExitCode::usage, "--from {}: it computes {}, not {}", origin.word, origin.choice.problem, problem->problem);
+    fail(ExitCode::usage, "--from {}: it computes {}, not {}", origin.word, origin.choice.problem,
+         problem->problem);
   Port port;
   Porter porter(problem, target, config);
   const BestPoints best = best_points_of(database, problem->problem);
@@ -196,8 +202,10 @@ Port port_kernel(const PortOrigin& origin, const std::shared_ptr<const ProblemIn
 std::string port_lesson(const Port& port, const ProblemInstance& problem, const Target& target) {
   if (port.candidates.empty()) return "";
   std::string text = fmt::format(
-      "The candidate {} was ported {} to {} for {}. What was chosen for there (tile sizes, stages, instructions, the "
-      "use of shared memory and registers) need not be right here: find out what this target and these params allow "
+      "The candidate {} was ported {} to {} for {}. What was chosen for there (tile sizes, stages, "
+      "instructions, the "
+      "use of shared memory and registers) need not be right here: find out what this target and these "
+      "params allow "
       "that those did not, and what they take away.\n",
       port.candidates.front().name, port.from, problem.definition.name, target.arch.sm());
   for (const std::string& note : port.notes) text += note + "\n";
@@ -220,8 +228,8 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
   environment.merge(device_environment(device, arch));
   auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
   points.insert(points.begin(), candidate.tunables);
-  std::ranges::stable_sort(points, {},
-                           [&](const TunableValues& point) { return distance_of(point, candidate.tunables); });
+  std::ranges::stable_sort(
+      points, {}, [&](const TunableValues& point) { return distance_of(point, candidate.tunables); });
   const auto shapes = runtime::select_workloads(problem, {}, device.kind);
   const auto possible = [&](const TunableValues& point) {
     Candidate there = candidate;
@@ -230,7 +238,8 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
     const auto plans = runtime::resolve_plans(problem, there, shapes, device_environment(device, arch));
     return plans.ok() && std::ranges::all_of(*plans, [&](const runtime::WorkloadPlan& plan) {
              return std::ranges::all_of(plan.plan.launches, [&](const ResolvedLaunch& launch) {
-               return device.shared_bytes_per_block == 0 || launch.shared_bytes <= device.shared_bytes_per_block;
+               return device.shared_bytes_per_block == 0 ||
+                      launch.shared_bytes <= device.shared_bytes_per_block;
              });
            });
   };

@@ -21,11 +21,11 @@ struct PortOrigin {
   std::string word;  ///< as the command line names it
 };
 
-/// What a search begins with when it ports a kernel: the origin where it can be built for the target, else the
-/// best relative in the database that can. Nothing else of the search changes.
+/// What a search begins with when it ports a kernel: the origin where it can be built for the target, else
+/// the best relative in the database that can. Nothing else of the search changes.
 struct Port {
-  std::vector<Candidate> candidates;           ///< to be searched first: one, or none where nothing builds
-  std::vector<agent::FirstPoint> first_points;  ///< other good points of the first of them
+  std::vector<Candidate> candidates;             ///< to be searched first: one, or none where nothing builds
+  std::vector<agent::FirstPoint> first_points;   ///< other good points of the first of them
   std::map<std::size_t, agent::Origin> origins;  ///< of `candidates`, by index
   std::string from;                ///< "from variant 12 (softmax_bfloat16 for sm_90a, 12.30 us on ...)"
   std::vector<std::string> notes;  ///< what could not be ported, and why; what was changed
@@ -34,8 +34,9 @@ struct Port {
 };
 
 /// Throws Error(usage) where the kernel is for another problem; blocks while candidates are built.
-[[nodiscard]] Port port_kernel(const PortOrigin& origin, const std::shared_ptr<const ProblemInstance>& problem,
-                               const Target& target, const Config& config, const std::filesystem::path& database);
+[[nodiscard]] Port port_kernel(const PortOrigin& origin,
+                               const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
+                               const Config& config, const std::filesystem::path& database);
 
 /// For a language model: what the first candidate was made for, and what for now.
 [[nodiscard]] std::string port_lesson(const Port& port, const ProblemInstance& problem, const Target& target);
@@ -45,7 +46,8 @@ struct Port {
 
 /// The point of the candidate's plan that is nearest to its own among those that can run on `device`: fewest
 /// tunables changed, then by the least ratio of values. Nothing where no point can.
-[[nodiscard]] std::optional<TunableValues> nearest_point(const Candidate& candidate, const ProblemInstance& problem,
+[[nodiscard]] std::optional<TunableValues> nearest_point(const Candidate& candidate,
+                                                         const ProblemInstance& problem,
                                                          const DeviceFacts& device, const Arch& arch);
 
 }  // namespace ak::tools

@@ -28,8 +28,8 @@ struct SearchRun {
   std::vector<agent::FirstPoint> first_points;
   std::optional<Port> port;  ///< what `templates` begin with was ported
   agent::Budgets budgets;
-  std::string command;             ///< stored with the session
-  bool own_kernel = false;         ///< templates.front() is the user's: the baseline of the report
+  std::string command;      ///< stored with the session
+  bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
       false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
   bool predict = false;  ///< prune by predicted times where a model of the target was fitted
@@ -37,8 +37,8 @@ struct SearchRun {
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
   OutputPaths paths;     ///< the best kernel so far is kept here
-  /// That the store writes: whose knowledge models are told, where more is learned, and where the explanation's
-  /// evidence comes from. Empty: none of it.
+  /// That the store writes: whose knowledge models are told, where more is learned, and where the
+  /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
 };
 

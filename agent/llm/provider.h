@@ -56,8 +56,8 @@ struct LlmModel {
   std::string name;  ///< as it was named: "anthropic:claude-opus-5-5"
   ModelEntry entry;
   std::shared_ptr<LlmClient> client;
-  std::shared_ptr<const ModelInquiry>
-      inquiry;  ///< asks the provider about the model; null where nobody knows
+  std::shared_ptr<const ModelInquiry> inquiry =
+      {};  ///< asks the provider about the model; null where nobody knows
 };
 
 /// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME" or "replay:FILE". Nothing is sent

@@ -7,8 +7,8 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "tests/tools/sandbox.h"
-#include "tools/explain/measured_evidence.h"
 #include "tools/explain/line_diff.h"
+#include "tools/explain/measured_evidence.h"
 
 using namespace ak;
 using namespace ak::testing;
@@ -41,8 +41,10 @@ extern "C" __global__ void sum(const scalar_t* a, const scalar_t* b, scalar_t* c
 }
 )cu";
 
-std::vector<std::string> here(std::vector<std::string> arguments, const std::vector<std::string>& extra = {}) {
-  for (const char* word : {"--algorithm", "vector_add", "--shape", "N=3000", "--unaudited"}) arguments.emplace_back(word);
+std::vector<std::string> here(std::vector<std::string> arguments,
+                              const std::vector<std::string>& extra = {}) {
+  for (const char* word : {"--algorithm", "vector_add", "--shape", "N=3000", "--unaudited"})
+    arguments.emplace_back(word);
   arguments.insert(arguments.end(), extra.begin(), extra.end());
   return arguments;
 }
@@ -74,7 +76,8 @@ std::string tuned(Sandbox& box) {
 
 }  // namespace
 
-TEST_CASE("a kernel is explained with what other points of its source took, and nothing is claimed without it") {
+TEST_CASE(
+    "a kernel is explained with what other points of its source took, and nothing is claimed without it") {
   Sandbox box;
   const std::string file = box.write("sum.cu", kSum);
   const Json alone = json_of(box, here({"explain", file, "--json"}, kEmulator));
@@ -91,10 +94,12 @@ TEST_CASE("a kernel is explained with what other points of its source took, and 
   CHECK(evidence_of(after, "several elements a thread").find("ITEMS=4 instead of 1: ") != std::string::npos);
   CHECK(after["tunable_evidence"]["BLOCK"].dump().find("BLOCK=128 instead of 64") != std::string::npos);
   const std::string page = read_file(box.folder / "sum.tuned.explanation.md");
-  for (const char* heading : {"## Optimisations and their evidence", "## Why it is near its limit", "## Iteration log",
-                              "2 pairs of points differing in nothing else", "Gates passed: "})
+  for (const char* heading :
+       {"## Optimisations and their evidence", "## Why it is near its limit", "## Iteration log",
+        "2 pairs of points differing in nothing else", "Gates passed: "})
     CHECK(page.find(heading) != std::string::npos);
-  const ProgramResult written = box.run(here({"explain", (box.folder / "sum.tuned.cu").string(), "--markdown"}));
+  const ProgramResult written =
+      box.run(here({"explain", (box.folder / "sum.tuned.cu").string(), "--markdown"}));
   CHECK(written.err.empty());
   CHECK(written.out.find("2 pairs of points differing in nothing else") != std::string::npos);
 }
@@ -148,35 +153,41 @@ TEST_CASE("a port begins with the kernel under other params, and knows where it 
   tuned(box);
   const std::string best = box.query("SELECT 'v' || best_variant_id FROM sessions").substr(1);
   const std::string variant = best.substr(0, best.find('\r'));
-  const ProgramResult result = box.run({"generate", "--from", variant, "--dtype", "bfloat16", "--shape", "N=3000",
-                                        "--unaudited", "--device", "emulator", "--arch", "sm_80", "--max-evaluations",
-                                        "4", "--seed", "1", "--json", "--output", (box.folder / "k.cu").string()});
+  const ProgramResult result =
+      box.run({"generate", "--from", variant, "--dtype", "bfloat16", "--shape", "N=3000", "--unaudited",
+               "--device", "emulator", "--arch", "sm_80", "--max-evaluations", "4", "--seed", "1", "--json",
+               "--output", (box.folder / "k.cu").string()});
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
   const Json json = Json::parse(result.out);
   CHECK(json["definition"] == "vector_add_bfloat16");
   CHECK(json["ported"]["variant"] == std::stoi(variant));
   CHECK(json["ported"]["account"].get<std::string>().find("as fast as there") != std::string::npos);
-  CHECK(box.query("SELECT p.iteration, p.arm, r.parent_id FROM proposals p JOIN variant_parents r ON r.variant_id = "
-                  "p.variant_id WHERE p.session_id = 2 AND p.iteration = 0") == "0,port," + variant + "\r\n");
-  CHECK(read_file(box.folder / "k.explanation.md").find("Ported from variant " + variant) != std::string::npos);
+  CHECK(
+      box.query(
+          "SELECT p.iteration, p.arm, r.parent_id FROM proposals p JOIN variant_parents r ON r.variant_id = "
+          "p.variant_id WHERE p.session_id = 2 AND p.iteration = 0") == "0,port," + variant + "\r\n");
+  CHECK(read_file(box.folder / "k.explanation.md").find("Ported from variant " + variant) !=
+        std::string::npos);
 }
 
 TEST_CASE("a kernel that cannot be built for the target is left for its best relative that can") {
   Sandbox box;
   tuned(box);
   std::string newer = kSum;
-  newer.replace(newer.find("#define AK_STAGED 1"), 19,
-                "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900\n#error needs sm_90\n#endif\n#define AK_STAGED 1");
+  newer.replace(
+      newer.find("#define AK_STAGED 1"), 19,
+      "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900\n#error needs sm_90\n#endif\n#define AK_STAGED 1");
   const ProgramResult result =
-      box.run(here({"generate", "--from", box.write("newer.cu", newer), "--max-evaluations", "2", "--seed", "1", "-q",
-                    "--output", (box.folder / "k.cu").string()},
+      box.run(here({"generate", "--from", box.write("newer.cu", newer), "--max-evaluations", "2", "--seed",
+                    "1", "-q", "--output", (box.folder / "k.cu").string()},
                    kEmulator));
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.find("newer.cu cannot be ported to sm_80: compile_error") != std::string::npos);
   CHECK(result.out.find("ported from variant ") != std::string::npos);
-  CHECK(box.query("SELECT v.name LIKE '%sum.cu' FROM proposals p JOIN variants v ON v.id = p.variant_id WHERE p.arm = "
+  CHECK(box.query("SELECT v.name LIKE '%sum.cu' FROM proposals p JOIN variants v ON v.id = p.variant_id "
+                  "WHERE p.arm = "
                   "'port' AND p.iteration = 0") == "1\r\n");
 }
 

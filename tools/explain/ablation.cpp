@@ -25,9 +25,10 @@ bool possible(const StoredKernel& kernel, const Candidate& candidate) {
     if (std::ranges::any_of(kernel.stored.result.measurements,
                             [&](const Measurement& m) { return m.workload == workload.name; }))
       shapes.push_back(&workload);
-  return !shapes.empty() && runtime::resolve_plans(*kernel.problem, candidate, shapes,
-                                                   device_environment(kernel.stored.device, kernel.stored.arch))
-                                .ok();
+  return !shapes.empty() &&
+         runtime::resolve_plans(*kernel.problem, candidate, shapes,
+                                device_environment(kernel.stored.device, kernel.stored.arch))
+             .ok();
 }
 
 /// The device that the kernel was evaluated on, unless another one is wished for.
@@ -36,7 +37,8 @@ Target target_of(const StoredKernel& kernel, const EvaluationWish& wish, const C
   const std::string device = !wish.device.empty() ? wish.device : emulated ? "emulator" : config.device;
   Target target = choose_target(device, wish.arch.empty() ? kernel.stored.arch.sm() : wish.arch);
   if (!target.notice.empty()) say("note: {}\n", target.notice);
-  if (!target.executes()) fail(ExitCode::usage, "an ablation needs a device that runs kernels: {}", target.notice);
+  if (!target.executes())
+    fail(ExitCode::usage, "an ablation needs a device that runs kernels: {}", target.notice);
   return target;
 }
 

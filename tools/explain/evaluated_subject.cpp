@@ -11,8 +11,7 @@ namespace ak::tools {
 
 StoredKernel evaluated_kernel(const KernelSubject& subject, const EvaluationWish& wish, const Config& config,
                               const std::filesystem::path& database) {
-  const auto known =
-      known_variant(database, subject.choice, subject.file, subject.problem->definition.name);
+  const auto known = known_variant(database, subject.choice, subject.file, subject.problem->definition.name);
   const Candidate candidate =
       known ? kernel_of_variant(database, std::to_string(*known)).candidate : subject.choice.candidate;
   if (known && wish.device.empty() && db::find_evaluation(database, *known))
@@ -26,7 +25,8 @@ StoredKernel evaluated_kernel(const KernelSubject& subject, const EvaluationWish
                           .command = wish.command,
                           .audited = require_audit(*subject.problem, wish.unaudited, config, database)};
   const RowId variant = evaluate_once(order, target, config, database).stored.variant;
-  return stored_kernel(database, variant, candidate, *subject.problem, target.device ? target.device->name : "");
+  return stored_kernel(database, variant, candidate, *subject.problem,
+                       target.device ? target.device->name : "");
 }
 
 }  // namespace ak::tools

@@ -26,8 +26,8 @@ struct EvaluationWish {
   bool unaudited = false;
 };
 
-/// The kernel with what the database has of it, once it was evaluated: now, where it never was or the wish names a
-/// device. Throws Error as evaluate_once() and choose_target() do.
+/// The kernel with what the database has of it, once it was evaluated: now, where it never was or the wish
+/// names a device. Throws Error as evaluate_once() and choose_target() do.
 [[nodiscard]] StoredKernel evaluated_kernel(const KernelSubject& subject, const EvaluationWish& wish,
                                             const Config& config, const std::filesystem::path& database);
 

@@ -25,7 +25,8 @@ bool passed(const EvaluationResult& result) {
   return status == Status::ok || status == Status::duplicate || status == Status::compiled_only;
 }
 
-/// Whether its plan can be resolved: of a kernel that failed, or where the problem has changed, it may not be.
+/// Whether its plan can be resolved: of a kernel that failed, or where the problem has changed, it may not
+/// be.
 bool resolves(const StoredKernel& kernel, const Workload& workload) {
   const auto& stored = kernel.stored;
   return runtime::resolve_plans(*kernel.problem, kernel.candidate, {&workload},
@@ -60,8 +61,8 @@ JudgedWorkload judge(const StoredKernel& kernel, const Workload& workload) {
     for (const Profile& seen : stored.result.profiles)
       if (seen.workload == workload.name && fits(seen, profile)) profile = seen;
   }
-  auto launches = judge_profile(profile, *kernel.problem, kernel.candidate, stored.result, stored.device,
-                                stored.arch);
+  auto launches =
+      judge_profile(profile, *kernel.problem, kernel.candidate, stored.result, stored.device, stored.arch);
   return {.workload = workload.name, .profile = std::move(profile), .launches = std::move(launches)};
 }
 
@@ -147,13 +148,12 @@ std::vector<codegen::LogNote> lead_notes(const std::vector<db::LineageStep>& lea
   for (std::size_t i = 0; i < leads.size(); ++i) {
     if (i > 0 && i + kMostLeads < leads.size() + 1) continue;
     const db::LineageStep& lead = leads[i];
-    notes.push_back({.what = fmt::format("variant {} ({}) {}", lead.variant, lead.name,
-                                         agent::tunables_text(lead.tunables)),
-                     .who = who_text(lead),
-                     .came_of_it = fmt::format("{}, after {} tried", codegen::time_text(*lead.score_ns),
-                                               lead.tried),
-                     .gain = i == 0 ? std::nullopt
-                                    : std::optional(*leads[i - 1].score_ns / *lead.score_ns)});
+    notes.push_back(
+        {.what =
+             fmt::format("variant {} ({}) {}", lead.variant, lead.name, agent::tunables_text(lead.tunables)),
+         .who = who_text(lead),
+         .came_of_it = fmt::format("{}, after {} tried", codegen::time_text(*lead.score_ns), lead.tried),
+         .gain = i == 0 ? std::nullopt : std::optional(*leads[i - 1].score_ns / *lead.score_ns)});
   }
   return notes;
 }
@@ -162,7 +162,8 @@ std::string later_text(const std::vector<db::LaterCheck>& later, const std::stri
   for (auto check = later.rbegin(); check != later.rend(); ++check) {
     if (check->arm != arm) continue;
     const bool fine = check->status == "ok" || check->status == "duplicate";
-    const std::string verdict = fine ? "no fault found" : fmt::format("{}: {}", check->status, check->message);
+    const std::string verdict =
+        fine ? "no fault found" : fmt::format("{}: {}", check->status, check->message);
     return arm == "held_out" ? verdict : fmt::format("{}: {}", check->device, verdict);
   }
   return "";
@@ -197,8 +198,8 @@ StoredKernel stored_kernel(const std::filesystem::path& database, RowId variant,
                            const ProblemInstance& problem, const std::string& device) {
   auto stored = db::find_evaluation(database, variant, device);
   if (!stored)
-    fail(ExitCode::usage, "variant {} was never evaluated{}; name a device to do so now: --device auto", variant,
-         device.empty() ? "" : " on " + device);
+    fail(ExitCode::usage, "variant {} was never evaluated{}; name a device to do so now: --device auto",
+         variant, device.empty() ? "" : " on " + device);
   auto instance = std::make_shared<ProblemInstance>(problem);
   const auto has = [&](const Workload& shape) {
     return std::ranges::find(instance->workloads, shape.name, &Workload::name) != instance->workloads.end();
@@ -276,10 +277,8 @@ Json explanation_json(const StoredKernel& kernel, const codegen::RunSummary& sum
             {"examination", summary.examination}};
   json["optimisations"] = json["limits"] = Json::array();
   for (const codegen::OptimisationNote& note : parts.optimisations)
-    json["optimisations"].push_back({{"name", note.name},
-                                     {"purpose", note.purpose},
-                                     {"lines", note.lines},
-                                     {"evidence", note.evidence}});
+    json["optimisations"].push_back(
+        {{"name", note.name}, {"purpose", note.purpose}, {"lines", note.lines}, {"evidence", note.evidence}});
   json["tunable_evidence"] = Json::object();
   for (const codegen::TunableNote& note : parts.tunables) json["tunable_evidence"][note.name] = note.evidence;
   for (const codegen::LimitNote& note : parts.limits) json["limits"].push_back(limit_json(note));

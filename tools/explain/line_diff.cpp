@@ -9,8 +9,9 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kContext = 2;          // lines around a change
-constexpr std::size_t kMostCells = 4'000'000;  // of the table: two files of 2,000 lines that have nothing in common
+constexpr std::size_t kContext = 2;  // lines around a change
+constexpr std::size_t kMostCells =
+    4'000'000;  // of the table: two files of 2,000 lines that have nothing in common
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -36,15 +37,17 @@ std::vector<Edit> edits_of(const std::vector<std::string_view>& a, const std::ve
   std::vector<std::uint32_t> longest(fits ? (a.size() + 1) * width : 0);
   for (std::size_t i = fits ? a.size() : 0; i-- > 0;)
     for (std::size_t j = b.size(); j-- > 0;)
-      longest[i * width + j] = a[i] == b[j] ? longest[(i + 1) * width + j + 1] + 1
-                                            : std::max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
+      longest[i * width + j] = a[i] == b[j]
+                                   ? longest[(i + 1) * width + j + 1] + 1
+                                   : std::max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
   std::vector<Edit> edits;
   std::size_t i = 0, j = 0;
   while (i < a.size() || j < b.size()) {
     if (fits && i < a.size() && j < b.size() && a[i] == b[j]) {
       edits.push_back({' ', a[i], i, j});
       ++i, ++j;
-    } else if (i < a.size() && (j == b.size() || !fits || longest[(i + 1) * width + j] >= longest[i * width + j + 1])) {
+    } else if (i < a.size() &&
+               (j == b.size() || !fits || longest[(i + 1) * width + j] >= longest[i * width + j + 1])) {
       edits.push_back({'-', a[i], i, j});
       ++i;
     } else {
@@ -61,7 +64,8 @@ std::vector<bool> shown_of(const std::vector<Edit>& edits) {
   for (std::size_t i = 0; i < edits.size(); ++i) {
     if (edits[i].kind == ' ') continue;
     const std::size_t from = i - std::min(i, kContext), to = std::min(edits.size(), i + kContext + 1);
-    std::fill(shown.begin() + static_cast<std::ptrdiff_t>(from), shown.begin() + static_cast<std::ptrdiff_t>(to), true);
+    std::fill(shown.begin() + static_cast<std::ptrdiff_t>(from),
+              shown.begin() + static_cast<std::ptrdiff_t>(to), true);
   }
   return shown;
 }
@@ -79,7 +83,8 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
       left_out += edits[i].kind == ' ' ? 0 : 1;
       continue;
     }
-    if (i == 0 || !shown[i - 1]) text += fmt::format("@@ -{} +{} @@\n", edits[i].before + 1, edits[i].after + 1);
+    if (i == 0 || !shown[i - 1])
+      text += fmt::format("@@ -{} +{} @@\n", edits[i].before + 1, edits[i].after + 1);
     text += fmt::format("{}{}\n", edits[i].kind, edits[i].line);
     ++lines;
   }

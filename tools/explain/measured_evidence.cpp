@@ -59,7 +59,8 @@ std::vector<TunableEffect> effects_of(const std::vector<db::MeasuredPoint>& poin
 }
 
 /// What pairs of the two kernels' times said, where they were taken in turns.
-std::string paired_text(const std::filesystem::path& database, const TunableEffect& effect, const StoredKernel& kernel) {
+std::string paired_text(const std::filesystem::path& database, const TunableEffect& effect,
+                        const StoredKernel& kernel) {
   if (effect.variant == 0) return "";
   const auto pairs = db::find_pairs(database, effect.variant, kernel.stored.variant);
   if (pairs.empty()) return "";
@@ -137,12 +138,12 @@ void add_evidence(const std::filesystem::path& database, const StoredKernel& ker
   }
   for (const db::SwitchedOff& off : db::switched_off(database, stored.evaluation)) {
     const bool timed = off.score_ns && stored.result.score_ns;
-    parts.optimisations.push_back(
-        {.name = off.name,
-         .purpose = "a switch in its text",
-         .lines = {},
-         .evidence = {timed ? fmt::format("on instead of off: {:.2f}x", *off.score_ns / *stored.result.score_ns)
-                            : std::string("switched off it fails")}});
+    parts.optimisations.push_back({.name = off.name,
+                                   .purpose = "a switch in its text",
+                                   .lines = {},
+                                   .evidence = {timed ? fmt::format("on instead of off: {:.2f}x",
+                                                                    *off.score_ns / *stored.result.score_ns)
+                                                      : std::string("switched off it fails")}});
   }
 }
 

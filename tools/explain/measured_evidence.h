@@ -16,7 +16,7 @@ namespace ak::tools {
 struct TunableEffect {
   std::string name;
   std::int64_t chosen = 0, other = 0;
-  double ratio = 1;  ///< time with `other` over that with `chosen`: geometric mean over the pairs
+  double ratio = 1;          ///< time with `other` over that with `chosen`: geometric mean over the pairs
   double low = 1, high = 1;  ///< its least and greatest of a pair
   int pairs = 0;
   std::optional<double> here;  ///< of the pair that the chosen point itself is in

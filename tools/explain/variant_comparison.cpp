@@ -76,7 +76,8 @@ std::string launches_text(const StoredKernel& kernel, const Workload& workload) 
   std::vector<std::string> texts;
   for (const ResolvedLaunch& launch : plans->front().plan.launches)
     texts.push_back(fmt::format("{}: {} blocks of {} threads, {} bytes shared", launch.kernel,
-                                fmt::join(launch.grid, " x "), fmt::join(launch.block, " x "), launch.shared_bytes));
+                                fmt::join(launch.grid, " x "), fmt::join(launch.block, " x "),
+                                launch.shared_bytes));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
@@ -85,14 +86,17 @@ std::vector<Difference> resources_of(const EvaluationResult& a, const Evaluation
   const auto text = [](const EvaluationResult& result, auto member) {
     std::vector<std::string> values;
     if (result.build)
-      for (const KernelFacts& kernel : result.build->kernels) values.push_back(std::to_string(member(kernel)));
+      for (const KernelFacts& kernel : result.build->kernels)
+        values.push_back(std::to_string(member(kernel)));
     return fmt::format("{}", fmt::join(values, ", "));
   };
   const auto row = [&](const char* name, auto member) { add(list, name, text(a, member), text(b, member)); };
   row("registers a thread", [](const KernelFacts& k) { return k.registers; });
   row("spilled bytes", [](const KernelFacts& k) { return k.spill_store_bytes + k.spill_load_bytes; });
   row("static shared bytes", [](const KernelFacts& k) { return k.static_shared_bytes; });
-  const auto shared = [](const EvaluationResult& r) { return r.shared_bytes ? std::to_string(*r.shared_bytes) : "-"; };
+  const auto shared = [](const EvaluationResult& r) {
+    return r.shared_bytes ? std::to_string(*r.shared_bytes) : "-";
+  };
   add(list, "shared bytes a block", shared(a), shared(b));
   const auto occupancy = [](const EvaluationResult& r) {
     return r.occupancy ? fmt::format("{:.0f} % ({})", 100 * r.occupancy->ratio, r.occupancy->limiter) : "-";
@@ -123,11 +127,8 @@ void add_counters(const JudgedWorkload& a, const JudgedWorkload& b, std::vector<
   for (const auto& [name, unit] : units) {
     const auto x = value(*first, name), y = value(*second, name);
     if ((!x || !y) && !counted) continue;
-    const CounterDifference one{.workload = a.workload,
-                                .name = name,
-                                .unit = unit,
-                                .first = x.value_or(0),
-                                .second = y.value_or(0)};
+    const CounterDifference one{
+        .workload = a.workload, .name = name, .unit = unit, .first = x.value_or(0), .second = y.value_or(0)};
     const double most = std::max(std::abs(one.first), std::abs(one.second));
     if (std::abs(one.first - one.second) > kLeastDifference * most) list.push_back(one);
   }
@@ -143,13 +144,15 @@ std::vector<std::string> bottlenecks_of(const std::vector<JudgedWorkload>& judge
 }
 
 std::string ratio_text(const VariantComparison& comparison) {
-  if (!comparison.ratio) return "Which of them is faster is not known: they were not timed on the same device.";
+  if (!comparison.ratio)
+    return "Which of them is faster is not known: they were not timed on the same device.";
   const double ratio = *comparison.ratio;
   const std::string by = comparison.pairs ? fmt::format("timed in turns, 99 % interval {:.3f} to {:.3f}",
                                                         comparison.pairs->ratio.interval.low,
                                                         comparison.pairs->ratio.interval.high)
                                           : "by " + comparison.basis;
-  if (comparison.pairs && comparison.pairs->ratio.interval.low <= 1 && comparison.pairs->ratio.interval.high >= 1)
+  if (comparison.pairs && comparison.pairs->ratio.interval.low <= 1 &&
+      comparison.pairs->ratio.interval.high >= 1)
     return fmt::format("No difference was shown: the second takes {:.3f} times as long ({}).", ratio, by);
   if (ratio == 1) return fmt::format("They take the same time ({}).", by);
   return ratio > 1 ? fmt::format("The second takes {:.2f} times as long as the first ({}).", ratio, by)
@@ -163,8 +166,9 @@ std::string work_text(const VariantComparison& comparison) {
   for (const CounterDifference& one : comparison.counters) {
     const double slow = second_slower ? one.second : one.first, fast = second_slower ? one.first : one.second;
     if (one.unit == "percent" || slow <= kTelling * fast || texts.size() >= kMostNamed) continue;
-    texts.push_back(fast > 0 ? fmt::format("{:.2f} times as much of {}", slow / fast, one.name)
-                             : fmt::format("{} of {} where the other has none", profiler::short_number(slow), one.name));
+    texts.push_back(
+        fast > 0 ? fmt::format("{:.2f} times as much of {}", slow / fast, one.name)
+                 : fmt::format("{} of {} where the other has none", profiler::short_number(slow), one.name));
   }
   if (texts.empty()) return "";
   return fmt::format(" The slower one, the {}, has {}.", second_slower ? "second" : "first",
@@ -190,8 +194,10 @@ std::string why_text(const VariantComparison& comparison, const std::vector<Judg
                             : fmt::format(" They differ in {}.", fmt::join(differing, ", "));
   const auto* first = a.empty() ? nullptr : profiler::longest(a.front().launches);
   const auto* second = b.empty() ? nullptr : profiler::longest(b.front().launches);
-  const bool measured = first && second && first->analysis.basis != "facts" && second->analysis.basis != "facts";
-  if (!measured) return text + " Why the times differ cannot be said: not both were counted or profiled there.";
+  const bool measured =
+      first && second && first->analysis.basis != "facts" && second->analysis.basis != "facts";
+  if (!measured)
+    return text + " Why the times differ cannot be said: not both were counted or profiled there.";
   if (comparison.ratio && *comparison.ratio != 1) text += work_text(comparison);
   return text + limits_text(*first, *second);
 }
@@ -211,7 +217,8 @@ std::string cell_of(const Measurement* m) {
 std::string table(const std::string& title, const std::vector<Difference>& rows) {
   if (rows.empty()) return "";
   std::string text = title + "\n";
-  for (const Difference& row : rows) text += fmt::format("  {:<24} {:<32} {}\n", row.name, row.first, row.second);
+  for (const Difference& row : rows)
+    text += fmt::format("  {:<24} {:<32} {}\n", row.name, row.first, row.second);
   return text;
 }
 
@@ -229,10 +236,13 @@ Json time_json(const Measurement* m) {
 
 Json kernel_json(const StoredKernel& kernel) {
   const auto& score = kernel.stored.result.score_ns;
-  return {{"variant", kernel.stored.variant},   {"template", kernel.candidate.name},
-          {"device", kernel.stored.device.name}, {"arch", kernel.stored.arch.sm()},
+  return {{"variant", kernel.stored.variant},
+          {"template", kernel.candidate.name},
+          {"device", kernel.stored.device.name},
+          {"arch", kernel.stored.arch.sm()},
           {"status", to_string(kernel.stored.result.outcome.status)},
-          {"score_ns", score ? Json(*score) : Json()}, {"tunables", kernel.candidate.tunables}};
+          {"score_ns", score ? Json(*score) : Json()},
+          {"tunables", kernel.candidate.tunables}};
 }
 
 }  // namespace
@@ -257,7 +267,8 @@ VariantComparison compare_variants(const std::filesystem::path& database, const 
   comparison.tunables = tunables_of(first.candidate, second.candidate);
   for (const Workload& workload : first.problem->workloads)
     if (own_time(first, workload.name))
-      add(comparison.launches, workload.name, launches_text(first, workload), launches_text(second, workload));
+      add(comparison.launches, workload.name, launches_text(first, workload),
+          launches_text(second, workload));
   comparison.resources = resources_of(first.stored.result, second.stored.result);
   const auto judged_first = judged_workloads(first), judged_second = judged_workloads(second);
   for (const JudgedWorkload& one : judged_first) {
@@ -274,7 +285,8 @@ VariantComparison compare_variants(const std::filesystem::path& database, const 
 
 std::string comparison_text(const VariantComparison& comparison, const StoredKernel& first,
                             const StoredKernel& second) {
-  std::string text = fmt::format("first:  {}\nsecond: {}\n\n{}\n\n", name_of(first), name_of(second), comparison.why);
+  std::string text =
+      fmt::format("first:  {}\nsecond: {}\n\n{}\n\n", name_of(first), name_of(second), comparison.why);
   if (!comparison.times.empty())
     text += fmt::format("times{}\n", first.stored.device.kind == DeviceKind::emulator
                                          ? ": costs estimated on the CPU device, no GPU times"
@@ -294,7 +306,8 @@ std::string comparison_text(const VariantComparison& comparison, const StoredKer
   return text + (comparison.source.empty() ? "source: the same\n" : "source\n" + comparison.source);
 }
 
-Json comparison_json(const VariantComparison& comparison, const StoredKernel& first, const StoredKernel& second) {
+Json comparison_json(const VariantComparison& comparison, const StoredKernel& first,
+                     const StoredKernel& second) {
   Json json{{"first", kernel_json(first)},
             {"second", kernel_json(second)},
             {"basis", comparison.basis},

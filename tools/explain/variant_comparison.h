@@ -24,7 +24,7 @@ struct CounterDifference {
 
 struct TimeComparison {
   std::string workload;
-  const Measurement* first = nullptr;   ///< of the kernels that were compared
+  const Measurement* first = nullptr;  ///< of the kernels that were compared
   const Measurement* second = nullptr;
 };
 
@@ -36,14 +36,14 @@ struct VariantComparison {
   std::vector<TimeComparison> times;
   std::string source;  ///< a unified diff, short; empty: the same text
   std::vector<Difference> tunables, launches, resources;
-  std::vector<CounterDifference> counters;    ///< the largest relative differences first; a few
-  std::vector<std::string> bottlenecks[2];    ///< of each kernel, a sentence a shape
-  std::string why;                            ///< in words
+  std::vector<CounterDifference> counters;  ///< the largest relative differences first; a few
+  std::vector<std::string> bottlenecks[2];  ///< of each kernel, a sentence a shape
+  std::string why;                          ///< in words
 };
 
 /// @param first,second must outlive the result
-[[nodiscard]] VariantComparison compare_variants(const std::filesystem::path& database, const StoredKernel& first,
-                                                 const StoredKernel& second);
+[[nodiscard]] VariantComparison compare_variants(const std::filesystem::path& database,
+                                                 const StoredKernel& first, const StoredKernel& second);
 
 [[nodiscard]] std::string comparison_text(const VariantComparison& comparison, const StoredKernel& first,
                                           const StoredKernel& second);

@@ -25,11 +25,12 @@ std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const
                                                    const std::filesystem::path& database) {
   const Target target = choose_target(wish.device, wish.arch.empty() ? config.arch : wish.arch);
   if (!target.notice.empty()) say("note: {}\n", target.notice);
-  if (!target.executes()) fail(ExitCode::usage, "a comparison needs a device that runs kernels: {}", target.notice);
+  if (!target.executes())
+    fail(ExitCode::usage, "a comparison needs a device that runs kernels: {}", target.notice);
   const bool audited = require_audit(*a.problem, wish.unaudited, config, database);
   const auto store = db::open_store(database);
-  EvaluationSession session({.problem = a.problem, .command = wish.command, .audited = audited}, target, config,
-                            *store);
+  EvaluationSession session({.problem = a.problem, .command = wish.command, .audited = audited}, target,
+                            config, *store);
   const auto evaluate = [&](const KernelSubject& subject) {
     const Completed done = session.complete(session.request(subject.choice.candidate));
     return std::pair(session.commit(done, "").variant, done.result.outcome.status == Status::ok);
@@ -44,7 +45,8 @@ std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const
   }
   session.end("a comparison", std::nullopt);
   const auto stored = [&](RowId variant, const KernelSubject& subject) {
-    return stored_kernel(database, variant, subject.choice.candidate, *subject.problem, session.device().name);
+    return stored_kernel(database, variant, subject.choice.candidate, *subject.problem,
+                         session.device().name);
   };
   return {stored(first, a), stored(second, b)};
 }
@@ -67,18 +69,22 @@ std::pair<StoredKernel, StoredKernel> on_one_device(StoredKernel a, StoredKernel
 
 int run_compare(const Arguments& arguments) {
   CLI::App app{
-      "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, counters - and "
-      "why one is faster, as far as evidence goes. From the database, or measured now where a device is named.",
+      "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, "
+      "counters - and "
+      "why one is faster, as far as evidence goes. From the database, or measured now where a device is "
+      "named.",
       "alphakernel compare"};
   set_style(app, kExamples);
   std::string words[2], arch, device, database;
   bool json = false, unaudited = false;
   app.add_option("first", words[0],
-                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits of its key")
+                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits "
+                 "of its key")
       ->required();
   app.add_option("second", words[1], "the other one")->required();
   app.add_option("--device", device, "evaluate both now on: auto, cuda, cuda:N, emulator");
-  app.add_option("--arch,--target", arch, "what to compile for, where something is evaluated (default: native)");
+  app.add_option("--arch,--target", arch,
+                 "what to compile for, where something is evaluated (default: native)");
   app.add_option("--db", database, "performance database");
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON");
@@ -92,21 +98,24 @@ int run_compare(const Arguments& arguments) {
   if (!first) first = choose_kernel(words[0], db_file);
   const KernelChoice second = choose_kernel(words[1], db_file);
   if (!first->problem.empty() && !second.problem.empty() && first->problem != second.problem)
-    fail(ExitCode::usage, "{} computes {}, {} computes {}: there is nothing to compare", words[0], first->problem,
-         words[1], second.problem);
+    fail(ExitCode::usage, "{} computes {}, {} computes {}: there is nothing to compare", words[0],
+         first->problem, words[1], second.problem);
   const auto problem = problem_flags.instance(first->params);
-  const auto other = device.empty() && !second.problem.empty() ? problem_flags.instance(second.params) : problem;
+  const auto other =
+      device.empty() && !second.problem.empty() ? problem_flags.instance(second.params) : problem;
   const KernelSubject subjects[] = {{.problem = problem, .choice = *first, .file = words[0]},
                                     {.problem = other, .choice = second, .file = words[1]}};
   const EvaluationWish wish{.device = device,
                             .arch = arch,
                             .command = fmt::format("alphakernel compare {}", fmt::join(arguments, " ")),
                             .unaudited = unaudited};
-  const auto [a, b] = device.empty() ? on_one_device(evaluated_kernel(subjects[0], wish, config, db_file),
-                                                     evaluated_kernel(subjects[1], wish, config, db_file), db_file)
-                                     : measured_now(subjects[0], subjects[1], wish, config, db_file);
+  const auto [a, b] = device.empty()
+                          ? on_one_device(evaluated_kernel(subjects[0], wish, config, db_file),
+                                          evaluated_kernel(subjects[1], wish, config, db_file), db_file)
+                          : measured_now(subjects[0], subjects[1], wish, config, db_file);
   const VariantComparison comparison = compare_variants(db_file, a, b);
-  fmt::print("{}", json ? comparison_json(comparison, a, b).dump() + "\n" : comparison_text(comparison, a, b));
+  fmt::print("{}",
+             json ? comparison_json(comparison, a, b).dump() + "\n" : comparison_text(comparison, a, b));
   return 0;
 }
 

@@ -16,13 +16,15 @@ constexpr const char* kExamples =
     "  alphakernel explain softmax.cu                # a file, evaluated now if it never was\n"
     "  alphakernel explain 1234 --ablate             # a variant, trying what its optimisations are worth\n"
     "  alphakernel explain 3f9c2a --markdown > k.md  # by the first digits of its key\n"
-    "  alphakernel query \"SELECT place, variant, score_us FROM leaderboard LIMIT 10\"   # which variants there are\n";
+    "  alphakernel query \"SELECT place, variant, score_us FROM leaderboard LIMIT 10\"   # which variants "
+    "there are\n";
 
 }  // namespace
 
 int run_explain(const Arguments& arguments) {
   CLI::App app{
-      "Say what a kernel does, which optimisations it has and what each is worth by measurement, why it is near "
+      "Say what a kernel does, which optimisations it has and what each is worth by measurement, why it is "
+      "near "
       "its limit or far from it, and how it came to be. From the database; nothing runs unless it was never "
       "evaluated, or a device is named.",
       "alphakernel explain"};
@@ -30,12 +32,15 @@ int run_explain(const Arguments& arguments) {
   std::string kernel, arch, device, database;
   bool json = false, markdown = false, ablate = false, unaudited = false;
   app.add_option("kernel", kernel,
-                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits of its key")
+                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits "
+                 "of its key")
       ->required();
-  app.add_flag("--ablate", ablate,
-               "evaluate it with one tunable at a time at its least value, and with switches of its text off");
+  app.add_flag(
+      "--ablate", ablate,
+      "evaluate it with one tunable at a time at its least value, and with switches of its text off");
   app.add_option("--device", device, "evaluate it anew on: auto, cuda, cuda:N, emulator");
-  app.add_option("--arch,--target", arch, "what to compile for, where something is evaluated (default: as before)");
+  app.add_option("--arch,--target", arch,
+                 "what to compile for, where something is evaluated (default: as before)");
   app.add_option("--db", database, "performance database");
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON");
@@ -65,8 +70,8 @@ int run_explain(const Arguments& arguments) {
     fmt::print("{}\n", explanation_json(explained, summary).dump());
     return 0;
   }
-  const std::string page = codegen::emit_explanation(*explained.problem, explained.candidate,
-                                                     explained.stored.result, summary);
+  const std::string page =
+      codegen::emit_explanation(*explained.problem, explained.candidate, explained.stored.result, summary);
   fmt::print("{}", markdown ? page : codegen::without_markdown(page));
   return 0;
 }
