@@ -42,6 +42,8 @@ class CandidateSource {
   [[nodiscard]] virtual bool working() const = 0;
   /// Nothing is under way for a while: its share of the evaluations is the search's meanwhile.
   [[nodiscard]] virtual bool resting() const { return false; }
+  /// An answer is awaited.
+  [[nodiscard]] virtual bool thinking() const { return false; }
   /// Until something may be ready, no longer than `most`.
   virtual void wait(std::chrono::milliseconds most) = 0;
   /// Ends what is under way.

@@ -59,6 +59,9 @@ class Run {
   };
 
   [[nodiscard]] bool should_stop();
+  [[nodiscard]] bool stop_requested() const {
+    return options_.stop_requested != nullptr && options_.stop_requested->load();
+  }
   void note_interrupt();
   [[nodiscard]] bool source_works() const { return options_.source && options_.source->working(); }
   void fill();
@@ -66,6 +69,7 @@ class Run {
   [[nodiscard]] std::int64_t search_limit() const;
   void submit(ForetoldProposal item);
   [[nodiscard]] bool take_offers();
+  [[nodiscard]] std::optional<Offer> next_offer();
   void refuse(Offer offer);
   void consult_source(const Completed& completed, const Flight& flight, RowId variant);
   [[nodiscard]] bool take_profile(Completed& completed);
@@ -132,7 +136,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       pruning_(options, proposals_),
       champion_(depth_, capabilities_.device.kind == DeviceKind::cuda),
       origins_(options.origins.begin(), options.origins.end()),
-      start_(clock.now()) {
+      start_(clock.now() - options.spent_before) {
   result_.progress.space_points = proposals_.space_points();
   result_.session =
       store_.begin_session(options_.session, *options_.problem, capabilities_.device, options_.arch);
@@ -178,13 +182,15 @@ bool Run::should_stop() {
     spent_.cost_usd = options_.source->cost_usd();
   }
   note_interrupt();
-  const auto reached = budget_reached(options_.budgets, spent_);
+  Spent counted = spent_;
+  if (options_.replaying && options_.replaying()) counted.wall = {};
+  const auto reached = budget_reached(options_.budgets, counted);
   if (reached && !result_.interrupted) result_.stop_reason = *reached;
   return reached || result_.interrupted;
 }
 
 void Run::note_interrupt() {
-  if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return;
+  if (!stop_requested()) return;
   result_.interrupted = true;
   result_.stop_reason = "interrupted";
 }
@@ -205,10 +211,20 @@ std::int64_t Run::search_limit() const {
   return static_cast<std::int64_t>(kSearchShare * static_cast<double>(most));
 }
 
+/// Where every run of a seed is to be the same, an answer comes when it is asked for, however long it takes.
+std::optional<Offer> Run::next_offer() {
+  auto offer = options_.source->poll(!in_flight_.empty());
+  while (options_.max_in_flight == 1 && !offer && options_.source->thinking() && !stop_requested()) {
+    options_.source->wait(kPollInterval);
+    offer = options_.source->poll(!in_flight_.empty());
+  }
+  return offer;
+}
+
 /// True when one was accepted, which is then the next start.
 bool Run::take_offers() {
   if (!source_works()) return false;
-  auto offer = options_.source->poll(!in_flight_.empty());
+  auto offer = next_offer();
   if (!offer) return false;
   if (offer->complaint.empty()) {
     const auto broken = proposals_.add(offer->candidate);

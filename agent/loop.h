@@ -87,6 +87,9 @@ struct LoopOptions {
   /// With `resumed`, and where candidates are timed, the strategies begin with what earlier sessions found;
   /// the fastest kRemeasured of those points are measured again.
   SessionRecord session;
+  std::chrono::milliseconds spent_before{0};  ///< wall time that earlier processes worked at this session
+  /// What is done was done by an earlier process, and takes no time; null: no such thing.
+  std::function<bool()> replaying = {};
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
   std::function<void(const Completed&)>
       on_new_best;  ///< a verified kernel took the lead: write it to disk now

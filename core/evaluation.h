@@ -123,6 +123,7 @@ struct EvaluationResult {
   std::vector<Profile> profiles;   ///< one a workload, where the request wished for them
   bool rival_failed = false;       ///< the outcome is that of the request's rival, not the candidate's
   std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads
+  std::string program;  ///< names its machine code and launches to recall(); empty where there are none
   StageTimes stage_times;
 };
 
@@ -153,6 +154,9 @@ class Evaluator {
   virtual std::optional<Completed> wait_any(std::chrono::steady_clock::time_point deadline) = 0;
   /// The evaluation ends as `interrupted` if it has not ended yet.
   virtual void cancel(Ticket ticket) = 0;
+  /// What an evaluator of an earlier process answered: what follows ends as it would have ended there, as a
+  /// duplicate of this one, say. Of what took a worker down nothing is known.
+  virtual void recall(const Completed&) {}
   [[nodiscard]] virtual EvaluatorCapabilities capabilities() const = 0;
 };
 

@@ -103,6 +103,8 @@ class LlmClient {
   /// Blocks until there is an answer or a failure, retrying what may pass.
   /// @param cancelled may be null; ends the call as `cancelled` within a second of becoming true
   [[nodiscard]] virtual LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) = 0;
+  /// The next answer is known from an earlier process: what answers from a list goes on behind it.
+  virtual void pass_over() {}
 };
 
 }  // namespace ak

@@ -25,6 +25,8 @@ struct SessionRecord {
   std::string version;   ///< of AlphaKernel
   bool audited = true;   ///< the problem had passed its audit; false: used with --unaudited
   bool resumed = false;  ///< the strategy is told what earlier sessions found for the same sources
+  /// Row of `campaign_runs` that the session belongs to: where it has a session already, that one goes on.
+  std::optional<RowId> campaign_run = {};
 };
 
 /// How a search came to a proposal.
@@ -46,6 +48,12 @@ struct KnownPoint {
   std::optional<double> score_ns;  ///< absent: it failed
 };
 
+/// What a session that may go on in another process keeps of an evaluation.
+struct JournalRecord {
+  std::string key;                    ///< of the request: the same where the answer would be the same
+  std::optional<std::string> result;  ///< JSON; nothing where nothing was evaluated
+};
+
 /// Everything one evaluation leaves behind, committed in one transaction.
 struct EvaluationRecord {
   RowId session = 0;
@@ -58,6 +66,7 @@ struct EvaluationRecord {
   const DeviceFacts* device = nullptr;       ///< where it ran, if not on the session's device; not owned
   const AskRecord* asked = nullptr;          ///< not owned; null: no search asked for it
   std::optional<RowId> llm_call = {};        ///< the answer that proposed it
+  const JournalRecord* journal = nullptr;    ///< not owned; null: the session has no journal
 };
 
 /// A request to a language model that is about to be sent.

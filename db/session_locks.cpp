@@ -37,9 +37,13 @@ SessionLocks::SessionLocks(const std::filesystem::path& database)
   if (!descriptor_) fail(ExitCode::database, "opening {}: {}", file_.string(), std::strerror(errno));
 }
 
-void SessionLocks::hold(RowId session) {
+bool SessionLocks::try_hold(RowId session) {
   struct flock lock = one_byte(session, F_WRLCK);
-  if (::fcntl(descriptor_.get(), F_OFD_SETLK, &lock) != 0)
+  return ::fcntl(descriptor_.get(), F_OFD_SETLK, &lock) == 0;
+}
+
+void SessionLocks::hold(RowId session) {
+  if (!try_hold(session))
     fail(ExitCode::database, "locking session {} in {}: {}", session, file_.string(), std::strerror(errno));
 }
 

@@ -17,6 +17,8 @@ class SessionLocks {
   explicit SessionLocks(const std::filesystem::path& database);
 
   void hold(RowId session);
+  /// False when somebody else has it.
+  [[nodiscard]] bool try_hold(RowId session);
   void release(RowId session);
   /// Somebody else holds the session. Of a session held by this object it knows nothing.
   [[nodiscard]] bool is_held(RowId session) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/sqlite_store.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
@@ -17,6 +16,7 @@
 #include "core/say.h"
 #include "db/database.h"
 #include "db/schema.h"
+#include "db/utc.h"
 
 namespace ak::db {
 namespace {
@@ -24,13 +24,6 @@ namespace {
 using Uid = std::array<unsigned char, 16>;
 
 using std::chrono::system_clock;
-
-/// ISO 8601 with milliseconds: sorts as text.
-std::string utc(system_clock::time_point time) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(std::time_t{ms / 1000}), ms % 1000);
-}
-std::string utc_now() { return utc(system_clock::now()); }
 
 /// Seeds are unsigned 64-bit values, SQLite integers are signed: the same bits.
 std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
@@ -245,6 +238,39 @@ std::string SqliteStore::workloads_hash(const OpenSession& session) {
   return sha256_hex(hashes);
 }
 
+/// The session of a campaign's search that began before. Throws Error(bad_input) where it cannot go on.
+std::optional<RowId> SqliteStore::begun_session(const SessionRecord& session, const OpenSession& open,
+                                                RowId environment, const Arch& arch) {
+  if (!session.campaign_run) return std::nullopt;
+  const auto begun =
+      find(connection_.prepare("SELECT session_id FROM campaign_runs WHERE id = ? AND session_id IS NOT NULL")
+               .bind(1, *session.campaign_run));
+  if (!begun) return std::nullopt;
+  const auto same = find(connection_
+                             .prepare("SELECT 1 FROM sessions WHERE id = ? AND definition_id = ? AND "
+                                      "device_id = ? AND environment_id = ? AND arch = ? AND "
+                                      "workloads_hash = ?")
+                             .bind(1, *begun)
+                             .bind(2, open.definition)
+                             .bind(3, open.device)
+                             .bind(4, environment)
+                             .bind(5, arch.sm())
+                             .bind(6, workloads_hash(open)));
+  if (!same) {
+    fail(ExitCode::bad_input,
+         "search {} cannot go on: its problem, shapes, device, driver or version of alphakernel is another "
+         "now; start it anew",
+         *begun);
+  }
+  connection_
+      .prepare(
+          "UPDATE sessions SET status = 'running', reason = '', best_variant_id = NULL, ended_at = NULL "
+          "WHERE id = ?")
+      .bind(1, *begun)
+      .run();
+  return begun;
+}
+
 RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInstance& problem,
                                  const DeviceFacts& device, const Arch& arch) {
   if (!locks_) locks_.emplace(file_);
@@ -254,6 +280,20 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
   for (const Workload& workload : problem.workloads)
     open.workloads[workload.name] = workload_row(open.definition, problem, workload);
   const RowId environment = environment_row(device, session.version);
+  RowId id = 0;
+  if (const auto begun = begun_session(session, open, environment, arch)) {
+    id = *begun;
+  } else {
+    id = session_row(session, open, environment, arch);
+  }
+  locks_->hold(id);  // before anyone sees the row
+  transaction.commit();
+  sessions_[id] = std::move(open);
+  return id;
+}
+
+RowId SqliteStore::session_row(const SessionRecord& session, const OpenSession& open, RowId environment,
+                               const Arch& arch) {
   const Uid uid = random_uid();
   connection_
       .prepare(
@@ -276,9 +316,12 @@ RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInst
       .bind(14, workloads_hash(open))
       .run();
   const RowId id = connection_.last_row_id();
-  locks_->hold(id);  // before anyone sees the row
-  transaction.commit();
-  sessions_[id] = std::move(open);
+  if (session.campaign_run) {
+    connection_.prepare("UPDATE campaign_runs SET session_id = ? WHERE id = ?")
+        .bind(1, id)
+        .bind(2, *session.campaign_run)
+        .run();
+  }
   return id;
 }
 
@@ -466,6 +509,15 @@ RowId SqliteStore::evaluation_row(const EvaluationRecord& record, const OpenSess
   return connection_.last_row_id();
 }
 
+void SqliteStore::journal_row(RowId evaluation, const EvaluationRecord& record) {
+  if (record.journal == nullptr) return;
+  connection_.prepare("INSERT INTO journal (evaluation_id, request_key, result) VALUES (?,?,?)")
+      .bind(1, evaluation)
+      .bind(2, record.journal->key)
+      .bind(3, record.journal->result)
+      .run();
+}
+
 void SqliteStore::check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session) {
   for (const CheckRecord& check : record.result->checks) {
     const Uid uid = random_uid();
@@ -644,6 +696,7 @@ StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   measurement_rows(stored.evaluation, record, session->second);
   metric_rows(stored.evaluation, record, session->second);
   prediction_rows(stored, record, session->second);
+  journal_row(stored.evaluation, record);
   store_told();
   transaction.commit();
   told_.clear();

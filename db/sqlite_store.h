@@ -44,6 +44,10 @@ class SqliteStore final : public VariantStore, public AuditStore {
   RowId workload_row(RowId definition, const ProblemInstance& problem, const Workload& workload);
   RowId workload_of(const std::string& name, const EvaluationRecord& record, const OpenSession& session);
   std::string workloads_hash(const OpenSession& session);
+  RowId session_row(const SessionRecord& session, const OpenSession& open, RowId environment,
+                    const Arch& arch);
+  std::optional<RowId> begun_session(const SessionRecord& session, const OpenSession& open, RowId environment,
+                                     const Arch& arch);
   RowId source_row(const Candidate& candidate);
   RowId variant_row(RowId definition, const EvaluationRequest& request);
   RowId proposal_row(const EvaluationRecord& record, RowId variant);
@@ -51,6 +55,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   RowId evaluation_row(const EvaluationRecord& record, const OpenSession& session, RowId variant,
                        RowId proposal, std::optional<RowId> build);
   void kernel_rows(RowId build, const EvaluationRecord& record);
+  void journal_row(RowId evaluation, const EvaluationRecord& record);
   void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
   struct MetricRow {

@@ -56,7 +56,6 @@ struct Job {
   std::optional<BuildResult> rival_build;
   std::vector<WorkloadPlan> rival_plans;  ///< of the same workloads, in the same order
   bool in_fresh_process = false;          ///< the process that request.fresh_process asks for has begun
-  std::string program;                    ///< program_key(), once it waits for a device
   TimePoint submitted, built, started;
 };
 
@@ -78,9 +77,6 @@ struct DeviceLine {
   std::shared_ptr<const OpenProblem> opened;  ///< on the device
   ProblemHistory* baseline_of = nullptr;      ///< set while a baseline is being timed
 };
-
-// As many emulators as cores, but no more than there are compile workers at most: both want the same cores.
-constexpr int kMostEmulators = 16;
 
 // A request's deadline is meant for a GPU; an emulator that shares its core with compilers takes longer, and
 // a kernel that never ends is stopped by its instruction budget (chosen, untested).
@@ -128,6 +124,7 @@ class LocalEvaluator final : public Evaluator {
   Ticket submit(EvaluationRequest request) override;
   std::optional<Completed> wait_any(TimePoint deadline) override;
   void cancel(Ticket ticket) override;
+  void recall(const Completed& completed) override;
   [[nodiscard]] EvaluatorCapabilities capabilities() const override;
 
  private:
@@ -197,7 +194,8 @@ class LocalEvaluator final : public Evaluator {
     std::vector<Measurement> measurements;
     std::optional<double> score_ns;
   };
-  void remember(const Job& job);
+  void remember(const std::string& candidate, const EvaluationResult& result);
+  void note_score(const ProblemInstance& problem, const EvaluationResult& result);
   std::map<std::string, Known> known_;  ///< program_key -> how it ended; the last kKnownPrograms
   std::deque<std::string> known_order_;
   Quarantine quarantine_;
@@ -219,7 +217,7 @@ void LocalEvaluator::open_devices() {
   if (options_.device == DeviceKind::cuda) open_gpu();
   if (options_.device != DeviceKind::emulator) return;
   facts_ = emulated_device_facts(options_.target);
-  for (int i = 0; i < emulator_count(); ++i)
+  for (int i = 0; i < std::min(emulator_count(), options_.most_emulators); ++i)
     devices_.emplace_back(device_command(options_), options_.watched);
 }
 
@@ -354,7 +352,7 @@ void LocalEvaluator::inspect(Job& job) {
   if (auto wrong = inspect_plans(job)) return finish(job, std::move(*wrong));
   if (auto wrong = inspect_rival(job)) return finish(job, std::move(*wrong));
   if (job.problem == nullptr) return finish(job, Status::compiled_only, StageId::resources, {});
-  job.program = program_key(job);
+  job.result.program = program_key(job);
   waiting_.push_back(job.ticket);
 }
 
@@ -420,7 +418,7 @@ bool LocalEvaluator::twin_runs(const Job& job) const {
   const auto is_twin = [&](Ticket ticket) {
     if (ticket == 0) return false;
     const Job& other = *jobs_.at(ticket);
-    return other.program == job.program && !asks_its_own(other.request);
+    return other.result.program == job.result.program && !asks_its_own(other.request);
   };
   return !asks_its_own(job.request) && std::ranges::any_of(devices_, [&](const DeviceLine& line) {
     return is_twin(line.running) || is_twin(line.queued);
@@ -593,13 +591,13 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
   }
   const bool good = answer.outcome.status == Status::ok;
   if (finished.took_worker_down) {
-    quarantine_.count_loss(job.program, answer.outcome);
+    quarantine_.count_loss(job.result.program, answer.outcome);
   } else if (answer.outcome.status != Status::infrastructure_error) {
     quarantine_.count_verdict();
   }
   job.result.outcome = answer.outcome;
   if (good) score(job);
-  if (good && !job.request.rival && !job.request.profile) remember(job);
+  if (good && !job.request.rival && !job.request.profile) remember(job.request.candidate.name, job.result);
   if (good && job.request.depth == Depth::time) {
     auto& baselines = history_[job.request.problem.get()].baselines;
     std::move(baselines.begin(), baselines.end(), std::back_inserter(job.result.measurements));
@@ -648,19 +646,24 @@ std::optional<Outcome> LocalEvaluator::faster_than_possible(const Job& job) cons
 
 void LocalEvaluator::score(Job& job) {
   std::vector<double> medians, weights;
-  std::map<std::string, double> by_workload;
   for (const Measurement& measurement : job.result.measurements) {
     if (measurement.role != MeasurementRole::candidate || !measurement.cold) continue;
     medians.push_back(measurement.median_ns);
     weights.push_back(workload_of(job, measurement).weight);
-    by_workload[measurement.workload] = measurement.median_ns;
   }
   if (medians.empty() || *std::min_element(medians.begin(), medians.end()) <= 0) return;
   job.result.score_ns = weighted_geometric_mean(medians, weights);
-  ProblemHistory& history = history_[job.request.problem.get()];
-  if (history.best_score_ns && *history.best_score_ns <= *job.result.score_ns) return;
-  history.best_score_ns = job.result.score_ns;
-  history.best_medians_ns = std::move(by_workload);
+  note_score(*job.request.problem, job.result);
+}
+
+void LocalEvaluator::note_score(const ProblemInstance& problem, const EvaluationResult& result) {
+  ProblemHistory& history = history_[&problem];
+  if (history.best_score_ns && *history.best_score_ns <= *result.score_ns) return;
+  history.best_score_ns = result.score_ns;
+  history.best_medians_ns.clear();
+  for (const Measurement& measurement : result.measurements)
+    if (measurement.role == MeasurementRole::candidate && measurement.cold)
+      history.best_medians_ns[measurement.workload] = measurement.median_ns;
 }
 
 std::string LocalEvaluator::program_key(const Job& job) const {
@@ -673,28 +676,39 @@ std::string LocalEvaluator::program_key(const Job& job) const {
   return sha256_hex(text);
 }
 
-void LocalEvaluator::remember(const Job& job) {
-  const auto [entry, added] = known_.try_emplace(job.program);
-  entry->second = {.name = job.request.candidate.name,
-                   .measurements = job.result.measurements,
-                   .score_ns = job.result.score_ns};
+void LocalEvaluator::remember(const std::string& candidate, const EvaluationResult& result) {
+  const auto [entry, added] = known_.try_emplace(result.program);
+  entry->second = {.name = candidate, .measurements = result.measurements, .score_ns = result.score_ns};
   for (Measurement& measurement : entry->second.measurements) measurement.line_counts.clear();
   if (!added) return;
-  known_order_.push_back(job.program);
+  known_order_.push_back(result.program);
   if (known_order_.size() <= kKnownPrograms) return;
   known_.erase(known_order_.front());
   known_order_.pop_front();
 }
 
+void LocalEvaluator::recall(const Completed& completed) {
+  const EvaluationRequest& request = completed.request;
+  EvaluationResult result = completed.result;
+  if (result.outcome.status != Status::ok || result.program.empty() || request.rival || request.profile)
+    return;
+  const auto baselines = std::erase_if(result.measurements, [](const Measurement& measurement) {
+    return measurement.role == MeasurementRole::baseline;
+  });
+  if (baselines > 0) history_[request.problem.get()].baseline_timed = true;
+  if (result.score_ns) note_score(*request.problem, result);
+  remember(request.candidate.name, result);
+}
+
 // Tunables that change nothing in the program give the same code and the same launches: measured once, and
 // not run again after two lost workers.
 bool LocalEvaluator::reuse(Job& job) {
-  if (auto refused = quarantine_.refusal(job.program)) {
+  if (auto refused = quarantine_.refusal(job.result.program)) {
     finish(job, std::move(*refused));
     return true;
   }
   if (asks_its_own(job.request)) return false;
-  const auto found = known_.find(job.program);
+  const auto found = known_.find(job.result.program);
   if (found == known_.end()) return false;
   const Known& known = found->second;
   job.result.measurements = known.measurements;

@@ -23,10 +23,14 @@ struct SourceAssembler {
       lesion_reference = {};
 };
 
+/// As many emulators as cores, but no more than there are compile workers at most: both want the same cores.
+inline constexpr int kMostEmulators = 16;
+
 struct EvaluatorOptions {
   DeviceKind device = DeviceKind::cuda;  ///< emulator: several on the CPU, at most one a core
   int ordinal = 0;
   Arch target;
+  int most_emulators = kMostEmulators;
   int compile_workers = 0;          ///< 0: one per core, at most 16
   std::filesystem::path cache_dir;  ///< empty: no cache on disk
   std::vector<std::string>

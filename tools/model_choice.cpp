@@ -93,7 +93,7 @@ std::string model_names(std::span<const agent::LlmModel> models) {
 std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                       const agent::LoopOptions& options,
                                                       const DeviceFacts& device, const Config& config,
-                                                      Memory memory) {
+                                                      Memory memory, bool patient) {
   const std::filesystem::path settings = config_path();
   const auto prompts =
       agent::PromptSet::with_folder(settings.empty() ? settings : settings.parent_path() / "prompts");
@@ -108,18 +108,18 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
                                      .remembered = std::move(memory.remembered),
                                      .lessons = std::move(memory.lessons)};
   count_tokens(models, agent::system_prompt(prompts, subject, ""));
-  return std::make_unique<agent::LlmProposer>(
-      agent::LlmProposerOptions{.models = std::move(models),
-                                .parallel = static_cast<std::size_t>(config.llm_parallel),
-                                .most_candidates = static_cast<std::size_t>(config.llm_candidates),
-                                .ask_points = options.search_tunables,
-                                .outage = {},
-                                .prompts = prompts,
-                                .subject = subject,
-                                .budgets = options.budgets,
-                                .seed = agent::derive_seed(options.seed, kModelStream),
-                                .max_output_tokens = config.llm_answer_tokens,
-                                .effort = config.llm_effort});
+  return std::make_unique<agent::LlmProposer>(agent::LlmProposerOptions{
+      .models = std::move(models),
+      .parallel = static_cast<std::size_t>(config.llm_parallel),
+      .most_candidates = static_cast<std::size_t>(config.llm_candidates),
+      .ask_points = options.search_tunables,
+      .outage = patient ? std::optional<agent::LlmOutageRule>(agent::LlmOutageRule{}) : std::nullopt,
+      .prompts = prompts,
+      .subject = subject,
+      .budgets = options.budgets,
+      .seed = agent::derive_seed(options.seed, kModelStream),
+      .max_output_tokens = config.llm_answer_tokens,
+      .effort = config.llm_effort});
 }
 
 }  // namespace ak::tools

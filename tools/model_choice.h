@@ -38,9 +38,11 @@ struct Memory {
 };
 
 /// Candidates by models for a run with these options on this device.
+/// @param patient an outage that may pass does not end a model for the run
 [[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                                     const agent::LoopOptions& options,
                                                                     const DeviceFacts& device,
-                                                                    const Config& config, Memory memory);
+                                                                    const Config& config, Memory memory,
+                                                                    bool patient);
 
 }  // namespace ak::tools

@@ -139,25 +139,6 @@ int exit_code(const agent::LoopResult& loop) {
   return static_cast<int>(loop.best ? ExitCode::ok : ExitCode::no_kernel);
 }
 
-/// Points of the file that the user names, then those of other problems that the database has. A database
-/// that cannot be read now is no reason not to search.
-void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
-  SearchRun& search = setup.run;
-  if (!search.target.device) return;
-  const auto add = [&](const BestPoints& best, FirstPointWish wish) {
-    for (agent::FirstPoint& first : first_points(best, wish, search.problem, search.templates,
-                                                 *search.target.device, search.target.arch))
-      search.first_points.push_back(std::move(first));
-  };
-  if (!flags.best.empty()) add(read_best_points(flags.best), {.arm = "best"});
-  if (flags.no_transfer) return;
-  try {
-    add(best_points_of(setup.database, search.problem->problem), {.arm = "transfer", .transfer = true});
-  } catch (const Error& error) {
-    say("note: nothing is transferred from earlier sessions: {}\n", error.what());
-  }
-}
-
 }  // namespace
 
 void add_search_flags(CLI::App& app, SearchFlags& flags) {
@@ -190,6 +171,9 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
   app.add_flag("--no-transfer", flags.no_transfer,
                "do not begin with what the database knows of other shapes, parameters and devices");
   app.add_option("--seed", flags.seed, "seed of the search and of the inputs (default: random, stored)");
+  app.add_flag("--deterministic", flags.deterministic,
+               "one evaluation and one question at a time, and all that is drawn from the seed: on the CPU "
+               "device every run of a seed is the same");
   app.add_option("--db", flags.database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--cache", flags.cache,
@@ -235,6 +219,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   Config& config = setup.config;
   if (!flags.cache.empty()) config.cache = flags.cache;
   if (flags.workers > 0) config.workers = flags.workers;
+  if (flags.deterministic) config.llm_parallel = 1;
   setup.database = database_file(flags.database, config);
   SearchRun& search = setup.run;
   search.database = setup.database;
@@ -249,11 +234,29 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.proposer = choice.proposer;
   search.models = std::move(choice.models);
   search.command = std::move(command);
+  search.one_by_one = flags.deterministic;
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
   if (!flags.target.empty())
     search.budgets.target_ns = parse_target_performance(flags.target, *search.problem, search.target.device);
   return setup;
+}
+
+void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
+  SearchRun& search = setup.run;
+  if (!search.target.device) return;
+  const auto add = [&](const BestPoints& best, FirstPointWish wish) {
+    for (agent::FirstPoint& first : first_points(best, wish, search.problem, search.templates,
+                                                 *search.target.device, search.target.arch))
+      search.first_points.push_back(std::move(first));
+  };
+  if (!flags.best.empty()) add(read_best_points(flags.best), {.arm = "best"});
+  if (flags.no_transfer) return;
+  try {
+    add(best_points_of(setup.database, search.problem->problem), {.arm = "transfer", .transfer = true});
+  } catch (const Error& error) {
+    say("note: nothing is transferred from earlier sessions: {}\n", error.what());
+  }
 }
 
 int run_to_end(SearchSetup setup, const SearchFlags& flags,
@@ -264,6 +267,12 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
   add_first_points(setup, flags);
   const InterruptGuard interrupt;
   const SearchOutcome outcome = run_search(search, setup.config, *store, interrupt.requested());
+  return report_search(setup, flags, outcome, command_start);
+}
+
+int report_search(const SearchSetup& setup, const SearchFlags& flags, const SearchOutcome& outcome,
+                  std::chrono::steady_clock::time_point command_start) {
+  const SearchRun& search = setup.run;
   const agent::LoopResult& loop = outcome.loop;
   const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
   Json json = result_json(*search.problem, loop, outcome.summary, search.paths);

@@ -23,7 +23,8 @@ struct SearchFlags {
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0;
-  bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false;
+  bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false,
+       deterministic = false;
 };
 void add_search_flags(CLI::App& app, SearchFlags& flags);
 /// Throws Error(usage) for values that make no sense.
@@ -41,6 +42,15 @@ struct SearchSetup {
 /// Throws Error as choose_target(), output_paths() and load_config() do.
 [[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
                                         std::shared_ptr<const ProblemInstance> problem, std::string command);
+
+/// What the search begins with: points of the file that the user names, then those of other problems that the
+/// database has. A database that cannot be read now is no reason not to search.
+void add_first_points(SearchSetup& setup, const SearchFlags& flags);
+
+/// Writes k.result.json and the report of a search that has ended; returns its exit code.
+[[nodiscard]] int report_search(const SearchSetup& setup, const SearchFlags& flags,
+                                const SearchOutcome& outcome,
+                                std::chrono::steady_clock::time_point command_start);
 
 /// Audits the problem if need be, searches, writes the files and the report. Returns the exit code.
 [[nodiscard]] int run_to_end(SearchSetup setup, const SearchFlags& flags,

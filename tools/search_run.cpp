@@ -25,22 +25,11 @@
 #include "tools/model_choice.h"
 #include "tools/profiling.h"
 #include "tools/progress_line.h"
+#include "tools/session/run_journal.h"
 #include "tools/time_prediction.h"
 
 namespace ak::tools {
 namespace {
-
-Json budgets_json(const agent::Budgets& b) {
-  Json json = Json::object();
-  if (b.max_evaluations) json["max_evaluations"] = *b.max_evaluations;
-  if (b.max_compilations) json["max_compilations"] = *b.max_compilations;
-  if (b.max_tokens) json["max_tokens"] = *b.max_tokens;
-  if (b.max_cost_usd) json["max_cost_usd"] = *b.max_cost_usd;
-  if (b.max_wall) json["max_wall_ms"] = b.max_wall->count();
-  if (b.target_ns) json["target_ns"] = *b.target_ns;
-  if (b.patience) json["patience"] = *b.patience;
-  return json;
-}
 
 Candidate read_candidate(const std::string& name, const std::string& source) {
   Result<Candidate> candidate = parse_candidate(name, source);
@@ -109,10 +98,11 @@ agent::LoopOptions loop_options(const SearchRun& run) {
                      .proposer = run.proposer,
                      .strategy = run.strategy,
                      .seed = run.seed,
-                     .budgets = budgets_json(run.budgets),
+                     .budgets = to_json(run.budgets),
                      .version = AK_VERSION,
                      .audited = run.audited,
-                     .resumed = run.resume};
+                     .resumed = run.resume,
+                     .campaign_run = run.campaign_run};
   return options;
 }
 
@@ -176,6 +166,18 @@ void keep_only(std::vector<Candidate>& candidates, const ProblemInstance& proble
 }
 
 }  // namespace
+
+Json to_json(const agent::Budgets& b) {
+  Json json = Json::object();
+  if (b.max_evaluations) json["max_evaluations"] = *b.max_evaluations;
+  if (b.max_compilations) json["max_compilations"] = *b.max_compilations;
+  if (b.max_tokens) json["max_tokens"] = *b.max_tokens;
+  if (b.max_cost_usd) json["max_cost_usd"] = *b.max_cost_usd;
+  if (b.max_wall) json["max_wall_ms"] = b.max_wall->count();
+  if (b.target_ns) json["target_ns"] = *b.target_ns;
+  if (b.patience) json["patience"] = *b.patience;
+  return json;
+}
 
 std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
                                        const std::vector<Candidate>& own, const std::string& only,
@@ -322,15 +324,36 @@ std::string ported_text(const SearchRun& run, const agent::LoopResult& loop) {
   return text;
 }
 
+/// With several CPU devices it is up to chance which result takes the times of the baselines along.
+std::unique_ptr<Evaluator> evaluator_of(const SearchRun& run, const Config& config) {
+  runtime::EvaluatorOptions options = evaluator_options(run.target, config);
+  if (run.one_by_one) options.most_emulators = 1;
+  return runtime::make_local_evaluator(std::move(options), source_assembler());
+}
+
+/// What asks the models; null where there are none.
+std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const agent::LoopOptions& options,
+                                                    const DeviceFacts& device, const Config& config,
+                                                    const db::InsightScope& scope) {
+  if (run.models.empty()) return nullptr;
+  std::vector<agent::LlmModel> models = run.models;
+  for (agent::LlmModel& model : models)
+    if (run.journal != nullptr) model.client = run.journal->around(std::move(model.client));
+  return make_proposer(std::move(models), options, device, config, memory_of(run, scope), run.patient);
+}
+
 SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
                          const std::atomic<bool>& stop) {
-  const auto evaluator = make_evaluator(run.target, config);
+  auto evaluator = evaluator_of(run, config);
+  if (run.journal != nullptr) evaluator = run.journal->around(std::move(evaluator));
   if (!run.target.notice.empty()) say("note: {}\n", run.target.notice);
   SearchOutcome outcome{
       .loop = {}, .summary = summarise(run), .bottleneck = "", .profiles = {}, .loop_start = {}};
   codegen::RunSummary& summary = outcome.summary;
   agent::LoopOptions options = loop_options(run);
   options.stop_requested = &stop;
+  options.spent_before = run.spent_before;
+  if (run.journal != nullptr) options.replaying = [&run] { return run.journal->replaying(); };
   const DeviceFacts device = evaluator->capabilities().device;
   if (run.target.kind == DeviceKind::cuda) {
     options.examiners = examiners(run.target, config, device);
@@ -343,9 +366,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                              : nullptr;
   options.predictor = predictor.get();
   const db::InsightScope scope = scope_of(run, device);
-  const auto source = run.models.empty()
-                          ? nullptr
-                          : make_proposer(run.models, options, device, config, memory_of(run, scope));
+  const auto source = make_source(run, options, device, config, scope);
   options.source = source.get();
   ProgressLine progress(run.quiet, summary.emulated);
   options.on_progress = [&](const agent::Progress& p) {
@@ -354,10 +375,13 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
     summary.wall_s = p.elapsed_s;
     if (p.last) note_baseline(summary, *run.problem, p.last->result);
     progress.show(p);
+    const bool replays = run.journal != nullptr && run.journal->replaying();
+    if (run.on_progress && !replays) run.on_progress(p, summary);
   };
   bool written = false;
   options.on_new_best = [&](const Completed& best) {
     written = true;
+    if (run.journal != nullptr && run.journal->replaying()) return;  // was written then
     write_kernel_files(run.paths, *run.problem, best, summary);
   };
   const SystemClock clock;

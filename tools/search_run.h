@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "tools/target.h"
 
 namespace ak::tools {
+
+class RunJournal;
 
 /// One search: what `generate` does once, and an experiment for each of its runs.
 struct SearchRun {
@@ -36,10 +39,16 @@ struct SearchRun {
   bool resume = false;   ///< points that the database knows are not measured again
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
+  bool patient = false;  ///< a model's outage that may pass does not end it for the run
   OutputPaths paths;     ///< the best kernel so far is kept here
   /// That the store writes: whose knowledge models are told, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
+  std::optional<RowId> campaign_run = {};     ///< SessionRecord::campaign_run
+  RunJournal* journal = nullptr;              ///< of what is known already; null: none. Not owned
+  std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
+  /// After every evaluation that is not replayed, with what is known of the baseline.
+  std::function<void(const agent::Progress&, const codegen::RunSummary&)> on_progress = {};
 };
 
 struct SearchOutcome {
@@ -49,6 +58,9 @@ struct SearchOutcome {
   std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;
 };
+
+/// As in `sessions.budgets`.
+[[nodiscard]] Json to_json(const agent::Budgets& budgets);
 
 /// Runs it to its end, or until `stop` is set, writing the kernel's files at every new best. Throws Error
 /// when the environment failed.

@@ -8,6 +8,7 @@ namespace ak::tools {
 std::span<const Verb> verbs() {
   static constexpr std::array kVerbs{
       Verb{"generate", "find a fast, verified kernel for an algorithm (also: generate_kernel)", run_generate},
+      Verb{"session", "run a queue of searches overnight: start, status, stop, resume, log", run_session},
       Verb{"tune", "find the fastest point of one kernel file's tunables", run_tune},
       Verb{"evaluate", "build, check and time one kernel file", run_evaluate},
       Verb{"profile", "say what limits a kernel, with hardware counters and hot lines", run_profile},

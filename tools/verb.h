@@ -18,6 +18,7 @@ struct Verb {
 };
 
 int run_generate(const Arguments& arguments);
+int run_session(const Arguments& arguments);
 int run_tune(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_profile(const Arguments& arguments);

@@ -60,9 +60,11 @@ void LlmProposer::begin(RowId session, VariantStore& store) {
 }
 
 bool LlmProposer::working() const {
-  const auto under_way = [](const auto& job) { return job->reply.valid(); };
-  return store_ != nullptr &&
-         (end_reason_.empty() || !offers_.empty() || std::ranges::any_of(jobs_, under_way));
+  return store_ != nullptr && (end_reason_.empty() || !offers_.empty() || thinking());
+}
+
+bool LlmProposer::thinking() const {
+  return std::ranges::any_of(jobs_, [](const auto& job) { return job->reply.valid(); });
 }
 
 bool LlmProposer::resting() const {

@@ -58,6 +58,7 @@ class LlmProposer final : public CandidateSource {
   void tell(const Completed& completed, RowId variant) override;
   [[nodiscard]] bool working() const override;
   [[nodiscard]] bool resting() const override;
+  [[nodiscard]] bool thinking() const override;
   void wait(std::chrono::milliseconds most) override;
   void stop() override;
   [[nodiscard]] std::int64_t tokens() const override { return tokens_; }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -117,6 +118,8 @@ LlmReply ReplayClient::ask(const LlmRequest& request, const std::atomic<bool>*) 
   estimate_usage(request, !reply.failure, reply);
   return reply;
 }
+
+void ReplayClient::pass_over() { next_ = std::min(next_ + 1, replies_.size()); }
 
 RecordingClient::RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file)
     : client_(std::move(client)), file_(std::move(file)) {

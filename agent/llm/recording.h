@@ -20,6 +20,7 @@ class ReplayClient final : public LlmClient {
   /// Throws Error(bad_input) naming the line.
   explicit ReplayClient(const std::filesystem::path& file);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
+  void pass_over() override;
 
  private:
   std::vector<LlmReply> replies_;
@@ -32,6 +33,7 @@ class RecordingClient final : public LlmClient {
   /// Throws Error(output) when the file cannot be written.
   RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
+  void pass_over() override { client_->pass_over(); }
 
  private:
   std::shared_ptr<LlmClient> client_;

@@ -58,4 +58,26 @@ TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 an
   }
 }
 
+TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does not come back, and resumes") {
+  const Adopter adopter;
+  FakeGpu gpu("cuStreamSynchronize 214\ncuCtxSynchronize 214\n");
+  const std::string manifest =
+      gpu.box.write("night.json", R"({"budgets": {"wait_for_device_minutes": 0.05}, "runs": [
+        {"algorithm": "vector_add", "shape": {"N": 1000}, "device": "auto", "arch": "sm_80", "max_evaluations": 8},
+        {"name": "next", "algorithm": "vector_add", "device": "emulator", "arch": "sm_80"}]})");
+  const std::string folder = gpu.box.folder.path().string();
+  const ProgramResult lost = gpu.box.run({"session", "start", manifest, "--foreground", "-o", folder});
+  INFO(lost.out << lost.err);
+  CHECK(lost.exit_code == code(ExitCode::environment));
+  CHECK_THAT(lost.err, Contains("trying again in") && Contains("CUDA_ERROR_MADE_UP"));
+  CHECK(gpu.box.query("SELECT status, exit_code FROM campaigns") == "failed,5\r\n");
+  CHECK(gpu.box.query("SELECT state FROM campaign_runs ORDER BY position") == "failed\r\nqueued\r\n");
+  gpu.box.write("fail", "cuDevicePrimaryCtxRetain 46\n");
+  const ProgramResult again = gpu.box.run({"session", "resume", "1", "--foreground"});
+  INFO(again.out << again.err);
+  CHECK(again.exit_code == code(ExitCode::environment));  // and not on the CPU instead
+  CHECK(gpu.box.query("SELECT count(*), min(status) FROM sessions") == "1,failed\r\n");
+  CHECK(Adopter::all_ended_within(std::chrono::seconds(5)));
+}
+
 }  // namespace

@@ -14,90 +14,18 @@
 #include "core/file.h"
 #include "core/json_reader.h"
 #include "core/suggest.h"
+#include "tools/manifest_fields.h"
 
 namespace ak::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Name of an experiment or run: part of file names and of SQL placeholders.
-std::string read_name(const JsonReader& at) {
-  const std::string name = at.text();
-  const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-  if (!good) at.fail("a name of lower-case letters, digits and _");
-  return name;
-}
-
-std::string read_text(const JsonReader& at, std::string_view what) {
-  const std::string text = at.text();
-  if (text.empty()) at.fail(what);
-  return text;
-}
-
-std::int64_t read_count(const JsonReader& at) {
-  const std::int64_t count = at.integer();
-  if (count < 1) at.fail("a number of at least 1");
-  return count;
-}
-
-double read_minutes(const JsonReader& at) {
-  const double minutes = at.number();
-  if (!(minutes > 0)) at.fail("a number above 0");
-  return minutes;
-}
-
-Params read_params(const JsonReader& at) {
-  Params params;
-  for (const auto& [name, value] : at.members()) {
-    if (value.json().is_boolean()) {
-      params[name] = std::int64_t{value.boolean()};
-    } else if (value.json().is_number_integer()) {
-      params[name] = value.integer();
-    } else {
-      params[name] = value.text();
-    }
-  }
-  return params;
-}
-
-FixedTunables read_fixed(const JsonReader& at) {
-  FixedTunables fixed;
-  for (const auto& [name, value] : at.members()) {
-    std::vector<std::int64_t>& values = fixed[name];
-    if (value.json().is_array()) {
-      for (const JsonReader& item : value.items()) values.push_back(item.integer());
-    } else {
-      values.push_back(value.integer());
-    }
-    if (values.empty()) value.fail("an integer, or a list of at least one");
-  }
-  return fixed;
-}
-
-std::string read_shape(const JsonReader& at) {
-  std::vector<std::string> sizes;
-  for (const auto& [axis, size] : at.members()) sizes.push_back(fmt::format("{}={}", axis, read_count(size)));
-  if (sizes.empty()) at.fail("a size for every axis");
-  return fmt::format("{}", fmt::join(sizes, ","));
-}
-
-std::string read_strategy(const JsonReader& at) {
-  std::vector<std::string> names;
-  for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
-  const std::string name = at.text();
-  if (!agent::find_strategy(name))
-    at.complain(fmt::format("unknown strategy '{}'{}; known: {}", sanitize(name), did_you_mean(name, names),
-                            fmt::join(names, ", ")));
-  return name;
-}
-
 void read_budgets(const JsonReader& at, agent::Budgets& budgets) {
   if (const auto given = at.find("max_evaluations")) budgets.max_evaluations = read_count(*given);
   if (const auto given = at.find("max_compilations")) budgets.max_compilations = read_count(*given);
   if (const auto given = at.find("max_minutes"))
-    budgets.max_wall = std::chrono::milliseconds(std::llround(read_minutes(*given) * 60'000));
+    budgets.max_wall = std::chrono::milliseconds(std::llround(read_amount(*given) * 60'000));
 }
 
 ManifestRun read_run(const JsonReader& at, const fs::path& folder) {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overnight sessions as a user meets them: the whole program, the CPU device.
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "tests/tools/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+using Catch::Contains;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);  // of a busy machine
+
+struct Night {
+  ProgramResult session(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "session");
+    return box.run(arguments);
+  }
+  Json status() { return Json::parse(session({"status", "--json"}).out); }
+  std::string manifest(const std::string& text) const { return box.write("night.json", text); }
+  bool wait_until(const std::string& state) {
+    const auto deadline = steady_clock::now() + kPatience;
+    while (status()["state"] != state) {
+      if (steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return true;
+  }
+  std::int64_t evaluated() { return std::stoll(box.query("SELECT count(*) FROM evaluations")); }
+
+  Sandbox box;
+};
+
+TEST_CASE("the searches of a manifest run by priority, and a status says how each ended") {
+  Night night;
+  const ProgramResult result =
+      night.session({"start", AK_SOURCE_DIR "/experiments/sessions/short_night.json", "--foreground",
+                     "--output-folder", night.box.folder.path().string()});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK_THAT(result.out, Contains("[1/2] copy") && Contains("[2/2] vector_add") && Contains("finished"));
+  CHECK(night.box.exists("copy.cu"));
+  CHECK(night.box.exists("vector_add.cu"));
+  CHECK(night.box.exists("vector_add.result.json"));
+  const Json status = night.status();
+  CHECK(status["state"] == "finished");
+  CHECK(status["exit_code"] == 0);
+  REQUIRE(status["searches"].size() == 2);
+  const Json& copy = status["searches"][0];
+  CHECK(copy["name"] == "copy");
+  CHECK(copy["state"] == "finished");
+  CHECK(copy["reason"] == "evaluation budget");
+  CHECK(copy["evaluations"] == 3);
+  CHECK(copy["emulated"] == true);
+  CHECK(copy["best_ns"].get<double>() > 0);
+  CHECK(copy["speedup"].get<double>() > 0);
+  CHECK(night.box.query("SELECT count(*) FROM journal") == "0\r\n");
+  CHECK(night.box.query(
+            "SELECT s.budgets ->> 'max_compilations', s.status FROM sessions s JOIN campaign_runs r ON "
+            "r.session_id = s.id ORDER BY r.position") == "1000,finished\r\n1000,finished\r\n");
+  const ProgramResult text = night.session({"status", "1"});
+  CHECK_THAT(text.out, Contains("2 of 2 searches done") && Contains("best emulated cost") &&
+                           Contains("times as fast as") && Contains("(evaluation budget)"));
+  const ProgramResult again = night.session({"resume", "1"});
+  CHECK(again.exit_code == 0);
+  CHECK_THAT(again.out, Contains("is finished"));
+}
+
+TEST_CASE("what is wrong with a session is told before anything runs, and where") {
+  Night night;
+  struct Row {
+    std::string manifest;
+    ExitCode code;
+    std::string words;
+  };
+  const std::string target = R"("device": "emulator", "arch": "sm_80")";
+  const std::vector<Row> rows{
+      {"{", ExitCode::bad_input, "not JSON"},
+      {R"({"runs": []})", ExitCode::bad_input, "at least one run"},
+      {R"({"run": []})", ExitCode::bad_input, "runs"},
+      {R"({"runs": [{"algoritm": "softmax"}]})", ExitCode::bad_input, "did you mean 'algorithm'"},
+      {R"({"runs": [{"params": {}}]})", ExitCode::bad_input, "expected 'algorithm' or 'problem'"},
+      {R"({"runs": [{"algorithm": "copy", "max_evaluations": 0}]})", ExitCode::bad_input,
+       "runs[0].max_evaluations: a number of at least 1"},
+      {R"({"defaults": {"seed": "x"}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
+       "defaults.seed"},
+      {R"({"runs": [{"algorithm": "copy"}, {"algorithm": "copy"}]})", ExitCode::bad_input,
+       "another run is called 'copy'"},
+      {R"({"budgets": {"max_hours": 8}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
+       "max_minutes"},
+      {R"({"runs": [{"algorithm": "sofmax"}]})", ExitCode::usage, "did you mean 'softmax'"},
+      {R"({"runs": [{"algorithm": "copy", "params": {"dtype": "float77"}, )" + target + "}]}",
+       ExitCode::usage, "search 'copy'"},
+      {R"({"runs": [{"algorithm": "copy", "model": "antropic:x", )" + target + "}]}", ExitCode::usage,
+       "did you mean 'anthropic'"},
+      {R"({"runs": [{"algorithm": "copy", "output": "a.cu", )" + target +
+           R"(}, {"name": "two", "algorithm": "copy", "output": "a.cu", )" + target + "}]}",
+       ExitCode::usage, "another search writes"},
+      {R"({"budgets": {"least_free_mb": 1000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
+       ExitCode::database, "MB free"}};
+  for (const Row& row : rows) {
+    const ProgramResult result = night.session({"start", night.manifest(row.manifest)});
+    INFO(row.manifest << "\n" << result.out << result.err);
+    CHECK(result.exit_code == code(row.code));
+    CHECK_THAT(result.err, Contains(row.words));
+  }
+  CHECK(night.session({"stat"}).exit_code == code(ExitCode::usage));
+  CHECK_THAT(night.session({"stat"}).err, Contains("did you mean 'start'") || Contains("'status'"));
+  CHECK_THAT(night.session({"status"}).err, Contains("there is no session yet"));
+  CHECK_THAT(night.session({"resume", "7"}).err, Contains("there is no session 7"));
+  CHECK_THAT(night.session({"--help"}).out, Contains("MANIFEST.json") && Contains("resume"));
+}
+
+TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and goes on where it was stopped") {
+  Night night;
+  const ProgramResult start = night.session(
+      {"start", "--algorithm", "vector_add", "--shape", "N=1000", "--device", "emulator", "--arch", "sm_80",
+       "--max-evaluations", "60", "--seed", "3", "--output", (night.box.folder / "k.cu").string()});
+  INFO(start.out << start.err);
+  REQUIRE(start.exit_code == 0);
+  CHECK_THAT(start.out, Contains("session 1 runs") && Contains("session stop 1"));
+  struct stat log = {};
+  REQUIRE(::stat((night.box.folder / "ak.db-session-1.log").c_str(), &log) == 0);
+  CHECK((log.st_mode & 0777) == 0600);
+  CHECK(night.session({"resume", "1"}).exit_code == code(ExitCode::usage));  // it runs
+  const auto deadline = steady_clock::now() + kPatience;
+  while (night.evaluated() < 5 && steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+
+  const ProgramResult stop = night.session({"stop", "1"});
+  INFO(stop.out << stop.err << read_file(night.box.folder / "ak.db-session-1.log"));
+  REQUIRE(stop.exit_code == 0);
+  CHECK(night.box.exists("k.cu"));
+  Json status = night.status();
+  REQUIRE(status["state"] == "stopped");
+  CHECK(status["exit_code"] == code(ExitCode::interrupted));
+  const std::int64_t before = night.evaluated();
+  REQUIRE(before < 60);
+  CHECK_THAT(night.session({"stop", "1"}).out, Contains("does not run"));
+
+  REQUIRE(night.session({"resume", "1"}).exit_code == 0);
+  const ProgramResult followed = night.session({"log", "1", "--follow"});
+  INFO(followed.out);
+  CHECK_THAT(followed.out, Contains("session 1: stopped") && Contains("session 1: finished"));
+  REQUIRE(night.wait_until("finished"));
+  status = night.status();
+  CHECK(status["exit_code"] == 0);
+  CHECK(status["searches"][0]["evaluations"] == 60);
+  CHECK(night.box.query("SELECT count(*), min(status) FROM sessions") == "1,finished\r\n");
+  CHECK(night.box.query(
+            "SELECT count(*) FROM (SELECT 1 FROM proposals GROUP BY iteration HAVING count(*) > 1)") ==
+        "0\r\n");
+  CHECK(night.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm <> 'held_out' GROUP BY "
+                        "variant_id HAVING count(*) > 1)") == "0\r\n");
+}
+
+TEST_CASE("a session whose process was killed is called so, and resumes") {
+  Night night;
+  const std::vector<std::string> arguments{AK_PROGRAM,
+                                           "session",
+                                           "start",
+                                           "--algorithm",
+                                           "vector_add",
+                                           "--shape",
+                                           "N=1000",
+                                           "--device",
+                                           "emulator",
+                                           "--arch",
+                                           "sm_80",
+                                           "--max-evaluations",
+                                           "30",
+                                           "--seed",
+                                           "3",
+                                           "--output",
+                                           (night.box.folder / "k.cu").string(),
+                                           "--foreground"};
+  const pid_t run = start_program(arguments, night.box.environment, night.box.folder.path());
+  const auto deadline = steady_clock::now() + kPatience;
+  while (steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const std::string count = night.box.query("SELECT count(*) FROM evaluations");
+    if (!count.empty() && count >= "3" && count.size() > 2) break;
+  }
+  kill(run, SIGKILL);
+  int status = 0;
+  REQUIRE(waitpid(run, &status, 0) == run);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(night.status()["state"] == "killed");
+  CHECK(night.status()["searches"][0]["state"] == "killed");
+  const ProgramResult resumed = night.session({"resume", "1", "--foreground"});
+  INFO(resumed.out << resumed.err);
+  CHECK(resumed.exit_code == 0);
+  CHECK(night.status()["searches"][0]["evaluations"] == 30);
+}
+
+}  // namespace

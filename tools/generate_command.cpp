@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/generate_command.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/say.h"
+#include "tools/command_line.h"
+#include "tools/kernel_choice.h"
+#include "tools/porting.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  generate_kernel --algorithm softmax --dtype bf16 --arch h200 --output softmax.cu\n"
+    "  generate_kernel --algorithm reduce_sum --shape N=1000000 --max-minutes 2 --output sum.cu\n"
+    "  generate_kernel --start my_kernel.cu --problem my_problem/ --output fast.cu\n"
+    "  generate_kernel --from 1234 --arch sm_120a --output ported.cu    # port a variant (docs/explain.md)\n"
+    "  generate_kernel --help --algorithm softmax      # lists that algorithm's parameters\n";
+
+/// What the search begins with; the rest of the port goes into `setup`.
+std::vector<Candidate> port_first(PortOrigin origin, SearchSetup& setup) {
+  SearchRun& run = setup.run;
+  const auto written = known_variant(setup.database, origin.choice, origin.word);
+  if (written) origin.choice = kernel_of_variant(setup.database, std::to_string(*written));
+  run.port = port_kernel(origin, run.problem, run.target, setup.config, setup.database);
+  for (const std::string& note : run.port->notes) say("note: {}\n", note);
+  if (run.port->candidates.empty())
+    say("note: nothing can be ported; the search begins with the templates\n");
+  run.first_points = run.port->first_points;
+  return run.port->candidates;
+}
+
+}  // namespace
+
+std::string generate_line(const Arguments& arguments) {
+  return fmt::format("generate_kernel {}", fmt::join(arguments, " "));
+}
+
+std::optional<GenerateCommand> generate_command(const Arguments& arguments, std::string command) {
+  CLI::App app{
+      "Find a fast, verified CUDA kernel: search a template's parameters, build, check and time every "
+      "variant.",
+      "generate_kernel"};
+  set_style(app, kExamples);
+  GenerateCommand generate;
+  SearchFlags& flags = generate.flags;
+  std::string start, only, from;
+  add_search_flags(app, flags);
+  app.add_option("--start", start, "your own kernel: seeds the search and is the baseline of the report");
+  app.add_option("--template", only, "search only this template, e.g. softmax_online.cu");
+  app.add_option(
+      "--from", from,
+      "port this kernel: a .cu file or a variant in the database. The problem and its parameters are its own "
+      "unless flags say otherwise; the search begins with it, or with its best relative that can be built");
+  const std::string origin_word = peek(arguments, "--from");
+  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), load_config());
+  std::optional<KernelChoice> origin;
+  if (!origin_word.empty()) origin = choose_kernel(origin_word, db_file);
+  const ProblemFlags problem_flags(app, arguments, origin ? origin->problem : "");
+  if (!parse(app, arguments)) return std::nullopt;
+  if (origin && !start.empty())
+    fail(ExitCode::usage, "give --from, a kernel to port, or --start, one to beat; not both");
+  if (flags.output.empty()) fail(ExitCode::usage, "say where to write the kernel: --output FILE.cu");
+  check_search_flags(flags);
+  generate.setup =
+      set_up_search(flags, problem_flags.instance(origin ? origin->params : Params{}), std::move(command));
+  SearchRun& run = generate.setup.run;
+  std::vector<Candidate> own;
+  if (!start.empty()) own.push_back(kernel_of_file(start).candidate);
+  if (origin) own = port_first({.choice = *origin, .word = origin_word}, generate.setup);
+  run.templates = starting_points(*run.problem, run.target.arch, own, only, fixed_tunables(flags.fixed));
+  run.own_kernel = !start.empty();
+  return generate;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "tools/command_line.h"
+#include "tools/config.h"
+#include "tools/interrupt.h"
+#include "tools/session/campaign_runner.h"
+#include "tools/session/session_manifest.h"
+#include "tools/session/session_process.h"
+#include "tools/session/session_status.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHelp =
+    "Run a queue of searches overnight, apart from this terminal.\n\n"
+    "Usage: alphakernel session start MANIFEST.json [--foreground] [--output-folder DIR] [--db FILE]\n"
+    "       alphakernel session start --algorithm NAME ...   # one search, with the flags of generate\n"
+    "       alphakernel session status [N] [--watch] [--json] [--all]\n"
+    "       alphakernel session stop N                       # cleanly: the best kernels are written\n"
+    "       alphakernel session resume N [--foreground]      # after stop, kill -9, a reboot or a lost GPU\n"
+    "       alphakernel session log N [--follow]\n\n"
+    "A manifest:\n"
+    "  {\"budgets\": {\"max_minutes\": 480, \"max_cost_usd\": 20},\n"
+    "   \"defaults\": {\"arch\": \"h200\", \"model\": \"anthropic:claude-sonnet-5-5\"},\n"
+    "   \"runs\": [{\"algorithm\": \"softmax\", \"params\": {\"dtype\": \"bfloat16\"}, \"share\": 2},\n"
+    "            {\"algorithm\": \"gemm\", \"priority\": 1, \"max_evaluations\": 400}]}\n\n"
+    "Searches run one after another, those of higher priority first; what one leaves of the budgets goes to\n"
+    "the next. Everything is checked before anything runs. docs/sessions.md says more.\n"
+    "Exit codes: docs/exit_codes.md\n";
+
+/// Flags that every subcommand has, and the number of the session.
+struct Common {
+  std::string database;
+  std::optional<RowId> id;
+  bool foreground = false;
+
+  [[nodiscard]] fs::path file() const { return fs::absolute(database_file(database, load_config())); }
+};
+
+void add_database(CLI::App& app, Common& common) {
+  app.add_option("--db", common.database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+}
+
+/// The number given, else that of the latest session.
+RowId chosen(const Common& common, db::CampaignStore& store) {
+  if (common.id) return *common.id;
+  const auto all = store.all();
+  if (all.empty())
+    fail(ExitCode::usage, "there is no session yet; begin one with: alphakernel session start");
+  return all.back();
+}
+
+int launch(const fs::path& database, RowId id, bool foreground) {
+  if (foreground) return run_campaign(database, id);
+  start_detached(database, id);
+  fmt::print(
+      "session {} runs; its log: {}\n"
+      "  alphakernel session status {} --watch\n"
+      "  alphakernel session stop {}\n",
+      id, session_log(database, id).string(), id, id);
+  return 0;
+}
+
+bool take_flag(Arguments& arguments, std::string_view flag) { return std::erase(arguments, flag) > 0; }
+
+/// A search that the flags of `generate` describe; its kernel goes into this folder.
+db::Campaign queue_of_flags(Arguments arguments, Common& common) {
+  common.foreground = take_flag(arguments, "--foreground");
+  common.database = take_option(arguments, "--db");
+  db::Campaign campaign = one_search(std::move(arguments));
+  Arguments& own = campaign.runs.front().arguments;
+  if (!has_flag(own, "--output") && !has_flag(own, "-o")) own.push_back("--output=" + campaign.name + ".cu");
+  return campaign;
+}
+
+std::optional<db::Campaign> queue_of_manifest(const Arguments& arguments, Common& common) {
+  CLI::App app{"Run the searches of a manifest.", "alphakernel session start"};
+  set_style(app, "Manifests: docs/sessions.md\n");
+  std::string manifest, outputs = ".";
+  app.add_option("manifest", manifest, "a JSON file (docs/sessions.md)")->required();
+  app.add_option("--output-folder,-o", outputs, "where kernels go (default: this folder)");
+  app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
+  add_database(app, common);
+  if (!parse(app, arguments)) return std::nullopt;
+  return read_session_manifest(manifest, fs::absolute(outputs).lexically_normal());
+}
+
+int start(const Arguments& arguments) {
+  Common common;
+  const bool by_flags = has_flag(arguments, "--algorithm") || has_flag(arguments, "--problem");
+  auto campaign = by_flags ? queue_of_flags(arguments, common) : queue_of_manifest(arguments, common);
+  if (!campaign) return 0;
+  campaign->command = fmt::format("alphakernel session start {}", fmt::join(arguments, " "));
+  campaign->folder = fs::current_path().string();
+  const fs::path database = common.file();
+  db::CampaignStore store(database);
+  check_campaign(*campaign, database);
+  return launch(database, store.create(*campaign), common.foreground);
+}
+
+/// `app` with the number and what `add` adds, parsed.
+bool parse_numbered(CLI::App& app, const Arguments& arguments, Common& common, bool required) {
+  set_style(app, "Sessions: docs/sessions.md\n");
+  auto* number = app.add_option("number", common.id, "of the session (default: the latest)");
+  if (required) number->required();
+  add_database(app, common);
+  return parse(app, arguments);
+}
+
+int status(const Arguments& arguments) {
+  CLI::App app{"Say how a session stands.", "alphakernel session status"};
+  Common common;
+  bool watch = false, json = false, all = false;
+  app.add_flag("--watch", watch, "go on until it has ended");
+  app.add_flag("--json", json, "print one JSON object");
+  app.add_flag("--all", all, "every session of the database");
+  if (!parse_numbered(app, arguments, common, false)) return 0;
+  const fs::path database = common.file();
+  db::CampaignStore store(database);
+  const db::CampaignLock lock(database);
+  const RowId id = chosen(common, store);
+  if (watch) {
+    const InterruptGuard interrupt;
+    watch_status(database, id, interrupt.requested());
+    return 0;
+  }
+  for (const RowId one : all ? store.all() : std::vector<RowId>{id}) {
+    const db::Campaign campaign = store.read(one);
+    if (json) fmt::print("{}\n", status_json(campaign, lock.is_taken(one)).dump());
+    if (!json) fmt::print("{}", status_text(campaign, lock.is_taken(one)));
+  }
+  return 0;
+}
+
+int stop(const Arguments& arguments) {
+  CLI::App app{"End a session cleanly; resume goes on with it.", "alphakernel session stop"};
+  Common common;
+  int seconds = 120;
+  app.add_option("--wait", seconds, "seconds to wait for its end (default: 120)");
+  if (!parse_numbered(app, arguments, common, true)) return 0;
+  const fs::path database = common.file();
+  db::CampaignStore store(database);
+  const db::CampaignLock lock(database);
+  if (!lock.is_taken(*common.id)) {
+    fmt::print("session {} does not run: it is {}\n", *common.id,
+               session_state(store.read(*common.id), false));
+    return 0;
+  }
+  store.request_stop(*common.id);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (lock.is_taken(*common.id) && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (lock.is_taken(*common.id))
+    fail(ExitCode::environment, "session {} was told to stop and has not ended after {} s", *common.id,
+         seconds);
+  fmt::print("{}", status_text(store.read(*common.id), false));
+  return 0;
+}
+
+int resume(const Arguments& arguments) {
+  CLI::App app{"Go on with a session where it ended.", "alphakernel session resume"};
+  Common common;
+  app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
+  if (!parse_numbered(app, arguments, common, true)) return 0;
+  const fs::path database = common.file();
+  db::CampaignStore store(database);
+  if (db::CampaignLock(database).is_taken(*common.id))
+    fail(ExitCode::usage, "session {} is running already", *common.id);
+  const db::Campaign campaign = store.read(*common.id);
+  if (campaign.status == "finished" && std::ranges::all_of(campaign.runs, &db::CampaignRun::is_done)) {
+    fmt::print("session {} is finished\n", *common.id);
+    return campaign.exit_code.value_or(0);
+  }
+  store.queue(*common.id);
+  return launch(database, *common.id, common.foreground);
+}
+
+int log(const Arguments& arguments) {
+  CLI::App app{"Print what a session without a terminal has said.", "alphakernel session log"};
+  Common common;
+  bool follow = false;
+  app.add_flag("--follow,-f", follow, "go on until it has ended");
+  if (!parse_numbered(app, arguments, common, false)) return 0;
+  const fs::path database = common.file();
+  db::CampaignStore store(database);
+  const InterruptGuard interrupt;
+  print_log(database, chosen(common, store), follow, interrupt.requested());
+  return 0;
+}
+
+/// What start_detached() starts.
+int work(const Arguments& arguments) {
+  CLI::App app{"", "alphakernel session work"};
+  Common common;
+  if (!parse_numbered(app, arguments, common, true)) return 0;
+  return run_campaign(common.file(), *common.id);
+}
+
+}  // namespace
+
+int run_session(const Arguments& arguments) {
+  const std::vector<std::string> shown{"start", "status", "stop", "resume", "log"};
+  const std::map<std::string, int (*)(const Arguments&)> subcommands{
+      {"start", start}, {"status", status}, {"stop", stop}, {"resume", resume}, {"log", log}, {"work", work}};
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+    fmt::print("{}", kHelp);
+    return arguments.empty() ? static_cast<int>(ExitCode::usage) : 0;
+  }
+  const auto found = subcommands.find(arguments[0]);
+  if (found == subcommands.end()) {
+    fail(ExitCode::usage, "unknown subcommand '{}'{}; expected start, status, stop, resume or log",
+         sanitize(arguments[0], 60), did_you_mean(arguments[0], shown), fmt::join(shown, ", "));
+  }
+  return found->second({arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace ak::tools
