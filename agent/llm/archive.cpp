@@ -31,6 +31,7 @@ void thin_out(std::vector<Attempt>& elites) {
 void Archive::add(Attempt attempt) {
   attempt.approach = approach_of(attempt.candidate);
   note_point(attempt);
+  note_limits(attempt);
   if (attempt.by_model) {
     recent_.push_back(attempt);
     if (recent_.size() > kRemembered) recent_.erase(recent_.begin());
@@ -44,6 +45,20 @@ void Archive::note_point(const Attempt& attempt) {
   if (!surfaces_.contains(source) && surfaces_.size() >= kSurfaces) return;
   auto& times = surfaces_[source].times_ns;
   if (times.size() < kPoints) times[attempt.candidate.tunables] = *attempt.score_ns;
+}
+
+void Archive::note_limits(const Attempt& attempt) {
+  if (attempt.bottleneck.empty() || !attempt.score_ns) return;
+  const auto known = limits_.find(attempt.candidate.source);
+  if (known == limits_.end() ? limits_.size() >= kSurfaces : known->second.score_ns < *attempt.score_ns)
+    return;
+  limits_[attempt.candidate.source] = {attempt.bottleneck, attempt.limits, attempt.candidate.tunables,
+                                       *attempt.score_ns};
+}
+
+const KnownLimits* Archive::limits(const std::string& source) const {
+  const auto found = limits_.find(source);
+  return found == limits_.end() ? nullptr : &found->second;
 }
 
 /// Where its source is already; what the search found in a source belongs where that was written.

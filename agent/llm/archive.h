@@ -22,6 +22,7 @@ struct Attempt {
   std::string outcome;             ///< all that is known, for a prompt
   std::string line;                ///< the same in one line
   std::string bottleneck = {};     ///< what limits it, by name; empty where not known
+  std::string limits = {};         ///< the same with evidence and remedies, for a prompt
   bool by_model = false;
   int island = 0;             ///< of a model's attempt, where it was made
   std::string approach = {};  ///< see approach_of(); filled in by the archive
@@ -39,6 +40,13 @@ struct Choice {
 /// Times of the points of one source.
 struct Surface {
   std::map<TunableValues, double> times_ns;
+};
+
+/// What limits the fastest point of a source that was profiled.
+struct KnownLimits {
+  std::string bottleneck, text;
+  TunableValues point;
+  double score_ns = 0;
 };
 
 /// What was tried, for prompts: the fastest attempts on a few islands, the model's last attempts, and the
@@ -80,6 +88,9 @@ class Archive {
   [[nodiscard]] std::vector<const Attempt*> elites() const;
   /// Of the model, oldest first.
   [[nodiscard]] const std::vector<Attempt>& recent() const { return recent_; }
+  /// Null where no point of it was profiled. Not every point is: what limits one mostly limits its
+  /// neighbours.
+  [[nodiscard]] const KnownLimits* limits(const std::string& source) const;
   /// Null where nothing of it was timed.
   [[nodiscard]] const Surface* surface(const std::string& source) const;
 
@@ -89,6 +100,7 @@ class Archive {
     int stale = 0;                ///< questions since the last gain
   };
   void note_point(const Attempt& attempt);
+  void note_limits(const Attempt& attempt);
   void insert(Attempt attempt);
   [[nodiscard]] int island_of(const Attempt& attempt) const;
   [[nodiscard]] Attempt* weighted_elite(int island);
@@ -99,7 +111,8 @@ class Archive {
   std::uint64_t seed_;
   std::vector<Island> islands_{1};
   std::vector<Attempt> recent_;
-  std::map<std::string, Surface> surfaces_;  ///< by source
+  std::map<std::string, Surface> surfaces_;    ///< by source
+  std::map<std::string, KnownLimits> limits_;  ///< by source
   int turns_ = 0, choices_ = 0;
 };
 

@@ -23,6 +23,8 @@ using std::chrono::steady_clock;
 constexpr std::int64_t kAnswerTokens = 12'000;  // of an unreadable answer, when it is sent back
 constexpr int kLeastAnswerTokens = 1000;        // less room is no use: the budget is spent
 constexpr int kMaxFailuresInARow = 5;           // each after its retries; chosen
+constexpr int kMaxUselessInARow =
+    20;  // exchanges without a candidate: nothing else may limit a free model; chosen
 constexpr auto kShortNap = std::chrono::milliseconds(5);
 constexpr int kRepairs = 2;              // of what one question led to; then another parent is taken
 constexpr std::size_t kMostPoints = 8;   // of an answer
@@ -123,9 +125,10 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
                   .candidate = candidate,
                   .passed = useful,
                   .score_ns = useful ? result.score_ns : std::nullopt,
-                  .outcome = outcome_text(options_.subject, candidate, result, diagnosis),
+                  .outcome = outcome_text(options_.subject, candidate, result),
                   .line = outcome_line(result),
                   .bottleneck = diagnosis.bottleneck,
+                  .limits = diagnosis.text,
                   .by_model = job != nullptr && job->question.arm != "points",
                   .island = job ? job->island : 0};
   const double reward = reward_of(attempt);
@@ -238,9 +241,17 @@ LlmProposer::Question LlmProposer::question_about(const Choice& choice, std::siz
   return question;
 }
 
+/// Of the parent, or of its source where this point was not profiled.
+std::string LlmProposer::bottleneck_of(const Attempt& parent) const {
+  if (!parent.bottleneck.empty()) return parent.bottleneck;
+  const KnownLimits* known = archive_.limits(parent.candidate.source);
+  return known ? known->bottleneck : "";
+}
+
 std::string LlmProposer::remembered(const Choice& choice) const {
-  const bool known = choice.parent && !choice.parent->bottleneck.empty() && options_.subject.remembered;
-  return known ? options_.subject.remembered(choice.parent->bottleneck) : "";
+  if (choice.parent == nullptr || !options_.subject.remembered) return "";
+  const std::string bottleneck = bottleneck_of(*choice.parent);
+  return bottleneck.empty() ? "" : options_.subject.remembered(bottleneck);
 }
 
 /// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is under way.
@@ -285,7 +296,7 @@ bool LlmProposer::send(Job& job, Question question) {
                                           .arm = question.is_repeat ? "unreadable" : question.arm,
                                           .credited_arm = job.credited.substr(model.name.size() + 1),
                                           .prompt_version = options_.prompts.version(),
-                                          .bottleneck = question.parent.bottleneck,
+                                          .bottleneck = bottleneck_of(question.parent),
                                           .request = to_json(question.request)});
   question.sent = steady_clock::now();
   if (!job.first_call) job.first_call = question.call;
@@ -368,9 +379,14 @@ void LlmProposer::read(Job& job, const LlmReply& reply) {
   };
   const bool usable =
       proposed && std::ranges::any_of(*proposed, [](const auto& one) { return one.candidate.ok(); });
+  Asked& model = asked_models_[job.model];
+  if (usable) model.useless_in_a_row = 0;
   if (!usable && !job.question.is_repeat &&
       ask_again(job, reply, worded(proposed ? proposed->front().candidate.error() : proposed.error())))
     return;
+  if (!usable && ++model.useless_in_a_row >= kMaxUselessInARow)
+    give_up(options_.models[job.model].name,
+            fmt::format("{} exchanges in a row without a candidate", model.useless_in_a_row));
   const auto unusable = [&](const std::string& source) {
     return Candidate{
         .name = name + ".cu", .source = source.substr(0, kMaxCandidateBytes), .plan = {}, .tunables = {}};

@@ -70,7 +70,8 @@ class LlmProposer final : public CandidateSource {
   struct Asked {
     bool busy = false;
     int failures_in_a_row = 0;
-    std::string end_reason;  ///< why it is asked no more; empty while it is
+    int useless_in_a_row = 0;  ///< exchanges without a candidate
+    std::string end_reason;    ///< why it is asked no more; empty while it is
     std::optional<std::chrono::steady_clock::time_point> out_since;  ///< set during an outage
     std::chrono::steady_clock::time_point rests_until;
     std::chrono::milliseconds pause{};  ///< the last one
@@ -112,6 +113,7 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] std::optional<Plan> choose();
   [[nodiscard]] const Attempt* unexplored() const;
   [[nodiscard]] Question question_about(const Choice& choice, std::size_t model);
+  [[nodiscard]] std::string bottleneck_of(const Attempt& parent) const;
   [[nodiscard]] std::string remembered(const Choice& choice) const;
   [[nodiscard]] bool send(Job& job, Question question);
   [[nodiscard]] bool afford(Job& job, LlmRequest& request);

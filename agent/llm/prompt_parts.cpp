@@ -187,11 +187,11 @@ std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject
 }
 
 std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
-                         const EvaluationResult& result, const Diagnosis& diagnosis) {
+                         const EvaluationResult& result) {
   std::string text = explain(result.outcome);
   if (!text.ends_with('\n')) text += '\n';
   return text + quoted_lines(candidate, result.outcome) + times_text(subject, result) +
-         resources_text(result) + diagnosis.text + counts_text(result);
+         resources_text(result) + counts_text(result);
 }
 
 std::string outcome_line(const EvaluationResult& result) {

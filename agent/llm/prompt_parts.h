@@ -33,11 +33,10 @@ struct PromptSubject {
                                         const std::string& fence);
 
 /// Everything that an evaluation says to the one who wrote the candidate: the verdict and its findings with
-/// the lines they are about, times by shape beside the least that the device allows, resources, what limits
-/// it, and on the CPU device what the cost is made of.
-/// @param diagnosis of the candidate
+/// the lines they are about, times by shape beside the least that the device allows, resources, and on the
+/// CPU device what the cost is made of.
 [[nodiscard]] std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
-                                       const EvaluationResult& result, const Diagnosis& diagnosis);
+                                       const EvaluationResult& result);
 
 /// The same in one line: "12.35 us" or "incorrect: ...".
 [[nodiscard]] std::string outcome_line(const EvaluationResult& result);

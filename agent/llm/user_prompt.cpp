@@ -39,6 +39,13 @@ std::string history(const Archive& archive) {
 
 std::string us(double time_ns) { return fmt::format("{:.4g} us", time_ns / 1e3); }
 
+/// Of the attempt, or of its source where that point was not profiled.
+std::string limits_of(const Archive& archive, const Attempt& parent) {
+  if (!parent.limits.empty()) return parent.limits;
+  const KnownLimits* known = archive.limits(parent.candidate.source);
+  return known ? fmt::format("Profiled at {}:\n{}", tunables_text(known->point), known->text) : "";
+}
+
 /// What a request quotes of one parent.
 struct Quoted {
   std::string source, tunables, outcome, surface;
@@ -49,7 +56,8 @@ Quoted quoted(const Archive& archive, const Attempt* parent) {
   const Surface* surface = archive.surface(parent->candidate.source);
   const std::string found = surface ? surface_text(*surface) : "";
   return {quotable(parent->candidate.source, kSourceTokens), tunables_text(parent->candidate.tunables),
-          quotable(parent->outcome, kOutcomeTokens), found.empty() ? "" : quotable(found, kSurfaceTokens)};
+          quotable(parent->outcome + limits_of(archive, *parent), kOutcomeTokens),
+          found.empty() ? "" : quotable(found, kSurfaceTokens)};
 }
 
 }  // namespace

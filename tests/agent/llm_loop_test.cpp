@@ -153,6 +153,14 @@ TEST_CASE("an answer that cannot be read is asked for once more and then stored 
   CHECK(run.question(4).find("invalid_candidate") != std::string::npos);
 }
 
+TEST_CASE("a model that never gives a candidate is asked no more, though it costs nothing") {
+  Run run(std::vector<LlmReply>(200, reply("nonsense")));
+  const LoopResult result = run.run();
+  CHECK(result.stop_reason.find("20 exchanges in a row without a candidate") != std::string::npos);
+  CHECK(run.model->requests.size() == 40);  // each with its repeat
+  CHECK(result.progress.refused == 20);
+}
+
 TEST_CASE("in a hybrid run the tunables of a promising candidate are searched, and of a slow one not") {
   Run run({reply(candidate("quick")), reply(candidate("slow"))}, [](const EvaluationRequest& request) {
     if (has(request, "slow")) return timed(9000);

@@ -127,6 +127,21 @@ TEST_CASE("when all islands are open a stale one is emptied, but the one with th
   CHECK(archive.choose("explore", 1).parent->candidate.source == "a");
 }
 
+TEST_CASE("a parent that was not profiled is shown with what limits another point of its source") {
+  Archive archive(1);
+  Attempt profiled = attempt("a", 30);
+  profiled.candidate.tunables = {{"X", 7}};
+  profiled.bottleneck = "dram_bound";
+  profiled.limits = "What limits it: memory\n";
+  archive.add(profiled);
+  archive.add(attempt("a", 20));
+  const Choice choice = archive.choose("improve", 0);
+  CHECK(*choice.parent->score_ns == 20);
+  const std::string text = user_prompt(PromptSet::with_folder(""), archive, choice, 1, "", 5, 1);
+  CHECK(text.find("Profiled at X=7:\nWhat limits it: memory") != std::string::npos);
+  CHECK(archive.limits("b") == nullptr);
+}
+
 TEST_CASE("of the points of a source the best time for each value is shown, and the fastest") {
   Surface surface;
   for (std::int64_t x = 0; x < 3; ++x)
