@@ -22,6 +22,7 @@ struct RunSummary {
   bool executed = false;  ///< false: built and ranked by resource facts only
   bool emulated = false;  ///< executed on the CPU emulator: costs are estimates, not times
   int evaluations = 0, verified = 0;
+  bool chosen = true;  ///< the run ended with this kernel; false: it was evaluated by itself, or lost
   double wall_s = 0;
   std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline
   std::string baseline_label;

@@ -125,6 +125,22 @@ struct ExplanationWriter {
     return text + "\n";
   }
 
+  [[nodiscard]] std::string choice() const {
+    if (!run.chosen) return "\nNo search ended with this point.\n";
+    if (!run.executed)
+      return fmt::format(
+          "\nChosen without measurement: of {} variants built by the strategy {} this one has the most "
+          "favourable "
+          "resources. Which is fastest can only be told on a device.\n",
+          run.evaluations, run.strategy);
+    return fmt::format(
+        "\nChosen by {}: of {} variants evaluated ({} verified) in {:.0f} s by the strategy {}, none that "
+        "passed every "
+        "check was shown to be faster. The run ended because: {}.\n",
+        run.emulated ? "emulated cost" : "measurement, not by a model", run.evaluations, run.verified,
+        run.wall_s, run.strategy, markdown_cell(run.stop_reason));
+  }
+
   [[nodiscard]] std::string evidence_of(const std::string& tunable) const {
     const auto note = std::ranges::find(run.parts.tunables, tunable, &TunableNote::name);
     if (note == run.parts.tunables.end() || note->evidence.empty()) return "no evidence measured";
@@ -143,19 +159,7 @@ struct ExplanationWriter {
                           chosen == candidate.tunables.end() ? tunable.default_value : chosen->second,
                           fmt::join(tunable.values, ", "), evidence_of(tunable.name));
     }
-    text += run.executed
-                ? fmt::format(
-                      "\nChosen by {}: of {} variants evaluated ({} "
-                      "verified) in {:.0f} s by the "
-                      "strategy {}, none that passed every check was shown to be faster. The run "
-                      "ended because: {}.\n",
-                      run.emulated ? "emulated cost" : "measurement, not by a model", run.evaluations,
-                      run.verified, run.wall_s, run.strategy, markdown_cell(run.stop_reason))
-                : fmt::format(
-                      "\nChosen without measurement: of {} variants built by the strategy {} this "
-                      "one has the most "
-                      "favourable resources. Which is fastest can only be told on a device.\n",
-                      run.evaluations, run.strategy);
+    text += choice();
     if (!candidate.plan.constraints.empty()) text += "\nPoints of the space had to satisfy:\n\n";
     for (const Expression& constraint : candidate.plan.constraints)
       text += fmt::format("- {}\n", markdown_code(constraint.text()));

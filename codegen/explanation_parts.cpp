@@ -39,8 +39,8 @@ std::string_view caution(const std::string& basis) {
 std::string limit_text(const LimitNote& limit, bool emulated) {
   std::string text = fmt::format("**{}**: {}\n", markdown_cell(limit.workload), near_or_far(limit, emulated));
   if (limit.bottleneck.empty()) return text + "\nWhat limits it is not known: nothing was profiled.\n\n";
-  text += fmt::format("\n- What limits it: {}{}. {}.\n", markdown_cell(limit.bottleneck),
-                      caution(limit.basis), markdown_cell(limit.evidence));
+  text += fmt::format("\n- What limits it: {}{}.{}\n", markdown_cell(limit.bottleneck), caution(limit.basis),
+                      limit.evidence.empty() ? "" : " " + markdown_cell(limit.evidence) + ".");
   for (const std::string& remedy : limit.remedies)
     text += fmt::format("- To try: {}.\n", markdown_cell(remedy));
   text += limit.at_most > 1.005 ? fmt::format("- Without it at most {:.2f} times faster", limit.at_most)

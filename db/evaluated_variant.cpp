@@ -297,11 +297,13 @@ class Reader {
 
   void read_session(EvaluatedVariant& found) {
     Statement& row = connection_.prepare(
-        "SELECT count(*), coalesce(sum(e.status IN ('ok', 'duplicate', 'compiled_only')), 0) FROM "
-        "evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE e.session_id = ? AND p.arm NOT IN "
+        "SELECT count(*), coalesce(sum(e.status IN ('ok', 'duplicate', 'compiled_only')), 0), "
+        "max(s.best_variant_id IS ?2 AND s.proposer <> 'user') FROM evaluations e JOIN sessions s ON s.id = "
+        "e.session_id JOIN proposals p ON p.id = e.proposal_id WHERE e.session_id = ?1 AND p.arm NOT IN "
         "('comparison', 'held_out', 'examination', 'final', 'profile')");
-    row.bind(1, found.session);
+    row.bind(1, found.session).bind(2, found.variant);
     if (row.step()) {
+      found.chosen = row.integer(2) != 0;
       found.evaluations = static_cast<int>(row.integer(0));
       found.verified = static_cast<int>(row.integer(1));
     }

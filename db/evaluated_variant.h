@@ -29,6 +29,7 @@ struct EvaluatedVariant {
   std::vector<LaterCheck> later;
   std::string command, proposer, strategy, reason, version;  ///< of the session
   int evaluations = 0, verified = 0;                         ///< of the session
+  bool chosen = false;                                       ///< a search ended with it
   double wall_s = 0;                                         ///< of the session; 0: it has not ended
 };
 

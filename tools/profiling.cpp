@@ -169,7 +169,8 @@ std::string bottleneck_text(const std::string& workload, std::span<const profile
   const profiler::ProfiledLaunch* most = profiler::longest(launches);
   if (most == nullptr) return "";
   const profiler::Finding& found = most->analysis.bottleneck;
-  std::string text = fmt::format("{} on {}: {}", found.name, workload, found.evidence);
+  std::string text = fmt::format("{} on {}", found.name, workload);
+  if (!found.evidence.empty()) text += ": " + found.evidence;
   if (!found.remedies.empty())
     text += fmt::format("; to try: {} (at most {:.2f} times faster)", found.remedies.front().text,
                         found.remedies.front().at_most);

@@ -249,6 +249,7 @@ codegen::RunSummary stored_summary(const std::filesystem::path& database, const 
   summary.emulated = stored.device.kind == DeviceKind::emulator;
   summary.evaluations = stored.evaluations;
   summary.verified = stored.verified;
+  summary.chosen = stored.chosen;
   summary.wall_s = stored.wall_s;
   summary.peak_bandwidth_gbps = stored.device.peak_bandwidth_gbps();
   summary.held_out = later_text(stored.later, "held_out");

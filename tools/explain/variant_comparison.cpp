@@ -16,7 +16,10 @@ namespace {
 
 constexpr std::size_t kMostDiffLines = 60, kMostCounters = 8, kMostNamed = 2;
 constexpr double kLeastDifference = 0.02;  // of a counter: less is noise of what else runs
-constexpr double kTelling = 1.1;           // a counter that differs by less explains no difference of times
+// Of what differs, that which takes time: traffic, passes, instructions. Shares of units follow from these.
+constexpr std::string_view kWork[] = {"dram/",   "l2/",       "global/",     "local/", "shared/",
+                                      "atomic/", "inst/warp", "inst/tensor", "flop/"};
+constexpr double kTelling = 1.1;  // a counter that differs by less explains no difference of times
 
 const Measurement* own_time(const StoredKernel& kernel, const std::string& workload) {
   for (const Measurement& m : kernel.stored.result.measurements)
@@ -165,7 +168,9 @@ std::string work_text(const VariantComparison& comparison) {
   std::vector<std::string> texts;
   for (const CounterDifference& one : comparison.counters) {
     const double slow = second_slower ? one.second : one.first, fast = second_slower ? one.first : one.second;
-    if (one.unit == "percent" || slow <= kTelling * fast || texts.size() >= kMostNamed) continue;
+    const bool work =
+        std::ranges::any_of(kWork, [&](std::string_view prefix) { return one.name.starts_with(prefix); });
+    if (!work || one.unit == "percent" || slow <= kTelling * fast || texts.size() >= kMostNamed) continue;
     texts.push_back(
         fast > 0 ? fmt::format("{:.2f} times as much of {}", slow / fast, one.name)
                  : fmt::format("{} of {} where the other has none", profiler::short_number(slow), one.name));
@@ -179,8 +184,11 @@ std::string limits_text(const profiler::ProfiledLaunch& a, const profiler::Profi
   const profiler::Finding& first = a.analysis.bottleneck;
   const profiler::Finding& second = b.analysis.bottleneck;
   if (first.name == second.name) return fmt::format(" Both are limited by the same: {}.", first.title);
-  return fmt::format(" The first is limited otherwise ({}: {}) than the second ({}: {}).", first.title,
-                     first.evidence, second.title, second.evidence);
+  const auto words = [](const profiler::Finding& finding) {
+    return finding.evidence.empty() ? finding.title : fmt::format("{}: {}", finding.title, finding.evidence);
+  };
+  return fmt::format(" The first is limited otherwise ({}) than the second ({}).", words(first),
+                     words(second));
 }
 
 std::string why_text(const VariantComparison& comparison, const std::vector<JudgedWorkload>& a,
