@@ -108,7 +108,7 @@ struct Night {
             "--seed",
             "11",
             "--max-evaluations",
-            "40",
+            "24",
             "--model",
             "replay:" + (box.folder / "answers.jsonl").string(),
             "--output",

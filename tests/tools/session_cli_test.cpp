@@ -70,7 +70,7 @@ TEST_CASE("the searches of a manifest run by priority, and a status says how eac
             "r.session_id = s.id ORDER BY r.position") == "1000,finished\r\n1000,finished\r\n");
   const ProgramResult text = night.session({"status", "1"});
   CHECK_THAT(text.out, Contains("2 of 2 searches done") && Contains("best emulated cost") &&
-                           Contains("times as fast as") && Contains("(evaluation budget)"));
+                           Contains("times as fast as") && Contains("evaluation budget"));
   const ProgramResult again = night.session({"resume", "1"});
   CHECK(again.exit_code == 0);
   CHECK_THAT(again.out, Contains("is finished"));
@@ -91,7 +91,7 @@ TEST_CASE("what is wrong with a session is told before anything runs, and where"
       {R"({"runs": [{"algoritm": "softmax"}]})", ExitCode::bad_input, "did you mean 'algorithm'"},
       {R"({"runs": [{"params": {}}]})", ExitCode::bad_input, "expected 'algorithm' or 'problem'"},
       {R"({"runs": [{"algorithm": "copy", "max_evaluations": 0}]})", ExitCode::bad_input,
-       "runs[0].max_evaluations: a number of at least 1"},
+       "runs[0].max_evaluations: expected a number of at least 1"},
       {R"({"defaults": {"seed": "x"}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
        "defaults.seed"},
       {R"({"runs": [{"algorithm": "copy"}, {"algorithm": "copy"}]})", ExitCode::bad_input,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "core/suggest.h"
 #include "tools/progress_line.h"
@@ -87,31 +88,30 @@ Json run_json(const db::CampaignRun& run, bool alive) {
           {"left_s", run.state == "running" ? or_null(seconds_left(run)) : Json()}};
 }
 
-std::string best_text(const db::CampaignRun& run) {
+void add_best(const db::CampaignRun& run, std::vector<std::string>& parts) {
   const db::CampaignFigures& f = run.figures;
-  if (!f.best_ns) return "";
-  std::string text = fmt::format(", best {}{}", run.emulated ? "emulated cost " : "", format_ns(*f.best_ns));
+  if (!f.best_ns) return;
+  parts.push_back(fmt::format("best {}{}", run.emulated ? "emulated cost " : "", format_ns(*f.best_ns)));
   if (const auto speedup = ratio(f.baseline_ns, f.best_ns))
-    text += fmt::format(", {:.2f} times as fast as {}", *speedup, sanitize(f.baseline, 60));
+    parts.push_back(fmt::format("{:.2f} times as fast as {}", *speedup, sanitize(f.baseline, 60)));
   if (const auto share = ratio(f.limit_ns, f.best_ns))
-    text += fmt::format(", {:.0f} % of the limit", 100 * *share);
-  return text;
+    parts.push_back(fmt::format("{:.0f} % of the limit", 100 * *share));
 }
 
 std::string run_text(const db::CampaignRun& run, bool alive) {
   const db::CampaignFigures& f = run.figures;
   const std::string state = run_state(run, alive);
-  std::string text = fmt::format("  {:<24} {:<9}", run.name, state);
-  if (f.evaluations > 0) text += fmt::format(" {} tried, {} passed", f.evaluations, f.verified);
-  text += best_text(run);
-  if (f.tokens > 0) text += fmt::format(", {} tokens, {:.2f} US dollars", f.tokens, f.cost_usd);
+  std::vector<std::string> parts;
+  if (f.evaluations > 0) parts.push_back(fmt::format("{} tried, {} passed", f.evaluations, f.verified));
+  add_best(run, parts);
+  if (f.tokens > 0) parts.push_back(fmt::format("{} tokens, {:.2f} US dollars", f.tokens, f.cost_usd));
   if (state == "running") {
-    if (const auto rate = rate_per_minute(run)) text += fmt::format(", {:.3g} a minute", *rate);
-    text += fmt::format(", {}", duration_text(spent_s(run)));
-    if (const auto left = seconds_left(run)) text += fmt::format(", {} left at most", duration_text(*left));
+    if (const auto rate = rate_per_minute(run)) parts.push_back(fmt::format("{:.3g} a minute", *rate));
+    parts.push_back(duration_text(spent_s(run)));
+    if (const auto left = seconds_left(run)) parts.push_back(duration_text(*left) + " left at most");
   }
-  if (!run.reason.empty()) text += fmt::format(" ({})", sanitize(run.reason, 200));
-  return text + "\n";
+  if (!run.reason.empty() && run.reason != state) parts.push_back(sanitize(run.reason, 200));
+  return fmt::format("  {:<24} {:<9} {}\n", run.name, state, fmt::join(parts, ", "));
 }
 
 /// Lines that wrap could not be taken back.
@@ -177,7 +177,8 @@ std::string status_text(const db::Campaign& campaign, bool alive) {
     text += fmt::format(" of {}", duration_text(60 * campaign.budgets["max_minutes"].get<double>()));
   if (totals.tokens > 0)
     text += fmt::format(", {} tokens, {:.2f} US dollars", totals.tokens, totals.cost_usd);
-  if (!campaign.reason.empty()) text += fmt::format(" ({})", sanitize(campaign.reason, 200));
+  if (!campaign.reason.empty() && campaign.reason != campaign.status)
+    text += fmt::format(" ({})", sanitize(campaign.reason, 200));
   text += "\n";
   for (const db::CampaignRun& run : campaign.runs) text += run_text(run, alive);
   return text;
