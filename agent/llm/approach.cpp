@@ -28,7 +28,7 @@ const Feature kFeatures[] = {
     {"atomics", {"atomicAdd", "atomicMax", "atomicMin", "atomicCAS", "red.global", "atom.global"}},
     {"vector loads", {"float4", "uint4", "int4", "float2", "uint2", "ld.global.v", "__half2", "bfloat162"}},
     {"grid barrier", {"this_grid", "grid.sync", "grid_group"}},
-    {"clusters", {"cluster"}},
+    {"clusters", {"barrier.cluster", "cluster_group", "__cluster_dims__", "mapa.", "map_shared_rank"}},
 };
 
 }  // namespace

@@ -40,7 +40,9 @@ class InstantEvaluator final : public Evaluator {
       result.checks.push_back(
           {.workload = workload.name, .distribution = "normal", .tensor = "c", .passed = true});
       if (!workload.has(WorkloadRole::time)) continue;
-      Measurement m{.workload = workload.name, .label = "", .samples_ns = {}, .median_ns = *result.score_ns};
+      Measurement m;
+      m.workload = workload.name;
+      m.median_ns = *result.score_ns;
       m.samples_ns.assign(kSamples, static_cast<std::uint32_t>(m.median_ns));
       result.measurements.push_back(std::move(m));
     }
@@ -78,7 +80,7 @@ Overhead measure(int evaluations, const std::string& strategy, const std::filesy
   agent::LoopOptions options;
   options.problem = codegen::instantiate(problem, codegen::choose_params(problem, {}));
   options.arch = *parse_sm("sm_80");
-  options.templates = tools::starting_points(*options.problem, options.arch, "", "", {});
+  options.templates = tools::starting_points(*options.problem, options.arch, {}, "", {});
   options.strategy = strategy;
   options.seed = 1;
   options.held_out_shapes = 0;

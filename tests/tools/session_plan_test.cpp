@@ -59,7 +59,10 @@ TEST_CASE("a result in the journal is the result that was kept") {
   build.outcome.status = Status::ok;
   build.key = "k";
   build.cubin = "not kept";
-  build.kernels.push_back({.expression = "f<1>", .lowered_name = "_Z1f", .registers = 17});
+  KernelFacts& kernel = build.kernels.emplace_back();
+  kernel.expression = "f<1>";
+  kernel.lowered_name = "_Z1f";
+  kernel.registers = 17;
   result.occupancy = Occupancy{.blocks_per_sm = 3, .ratio = 0.1, .limiter = "registers"};
   result.shared_bytes = 4096;
   result.score_ns = 1.0 / 3;
