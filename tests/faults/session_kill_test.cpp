@@ -87,7 +87,8 @@ struct Night {
 
   [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }
   [[nodiscard]] bool began() const {
-    return std::filesystem::exists(database()) && integer(database(), "PRAGMA user_version") > 0 &&
+    return std::filesystem::exists(database()) &&
+           integer(database(), "SELECT count(*) FROM sqlite_schema WHERE name = 'campaigns'") > 0 &&
            integer(database(), "SELECT count(*) FROM campaigns") > 0;
   }
   [[nodiscard]] std::vector<std::string> command() const {
