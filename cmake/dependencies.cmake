@@ -27,6 +27,14 @@ add_library(ak_unpacking INTERFACE)
 target_include_directories(ak_unpacking SYSTEM INTERFACE ${AK_ZLIB_INCLUDE_DIR} ${AK_LZMA_INCLUDE_DIR})
 target_link_libraries(ak_unpacking INTERFACE ${AK_LZMA_ARCHIVE} ${AK_ZLIB_ARCHIVE} Threads::Threads)
 
+# cmark-gfm turns the Markdown of pages into HTML; linked statically as well.
+find_path(AK_CMARK_INCLUDE_DIR cmark-gfm-core-extensions.h REQUIRED)
+find_library(AK_CMARK_EXTENSIONS_ARCHIVE NAMES libcmark-gfm-extensions.a REQUIRED)
+find_library(AK_CMARK_ARCHIVE NAMES libcmark-gfm.a REQUIRED)
+add_library(ak_cmark INTERFACE)
+target_include_directories(ak_cmark SYSTEM INTERFACE ${AK_CMARK_INCLUDE_DIR})
+target_link_libraries(ak_cmark INTERFACE ${AK_CMARK_EXTENSIONS_ARCHIVE} ${AK_CMARK_ARCHIVE})
+
 # Only headers: libcurl is loaded at run time with dlopen, so that everything but language models runs where it is absent.
 find_path(AK_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 add_library(ak_curl_headers INTERFACE)

@@ -6,14 +6,24 @@
 #include <array>
 #include <chrono>
 
-#include "db/database.h"
+#include "db/reader.h"
 #include "db/schema.h"
 #include "db/sqlite.h"
 
 namespace ak::db {
-namespace {
 
 using std::chrono::steady_clock;
+
+/// Address-stable: SQLite keeps a pointer to the deadline.
+struct Reader::State {
+  explicit State(const std::filesystem::path& file) : connection(file, OpenMode::read_only) {}
+  std::vector<std::unique_ptr<TextFunction>> functions;  // outlive the connection, which calls them
+  std::chrono::milliseconds time_limit{0};
+  steady_clock::time_point deadline;
+  Connection connection;
+};
+
+namespace {
 
 // SQLite calls back every so many virtual machine steps; a step takes well under a microsecond.
 constexpr int kStepsBetweenClockReads = 10'000;
@@ -157,26 +167,51 @@ Cell read_cell(sqlite3_stmt* statement, int column) {
   }
 }
 
+/// Calls a TextFunction of two texts; NULL where either is.
+void call_text_function(sqlite3_context* context, int, sqlite3_value** values) {
+  std::array<std::string_view, 2> texts;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (sqlite3_value_type(values[i]) == SQLITE_NULL) return;
+    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[i]));
+    texts[i] = {text, static_cast<std::size_t>(sqlite3_value_bytes(values[i]))};
+  }
+  try {
+    const std::string result =
+        (*static_cast<Reader::TextFunction*>(sqlite3_user_data(context)))(texts[0], texts[1]);
+    sqlite3_result_text(context, result.data(), static_cast<int>(result.size()), SQLITE_TRANSIENT);
+  } catch (const std::exception& error) {  // must not cross SQLite's C frames
+    sqlite3_result_error(context, error.what(), -1);
+  }
+}
+
 }  // namespace
 
-Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
-            std::chrono::milliseconds time_limit, const QueryValues& values) {
+Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time_limit) {
   if (!std::filesystem::exists(file))
     fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
          file.string());
-  Connection connection(file, OpenMode::read_only);
+  state_ = std::make_unique<State>(file);
+  Connection& connection = state_->connection;
   check_database(connection, file);
-  // SQLite calls a mistake in the first statement "schema changed" unless it has read the schema before.
+  connection.execute("BEGIN");
+  // Begins the snapshot. SQLite calls a mistake in the first statement "schema changed" unless it has read
+  // the schema before.
   static_cast<void>(Statement(connection.get(), "SELECT 1 FROM sqlite_schema").step());
   // The clock is read between steps, and one step can make a value as long as this: far above any stored one.
   constexpr int kLongestValue = 64 << 20;
   sqlite3_limit(connection.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
-  steady_clock::time_point deadline = steady_clock::now() + time_limit;
-  sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &deadline);
+  state_->time_limit = time_limit;
+  state_->deadline = steady_clock::now() + time_limit;
+  sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &state_->deadline);
   sqlite3_set_authorizer(connection.get(), authorise, nullptr);
+}
+
+Reader::~Reader() = default;
+
+Table Reader::query(std::string_view sql, std::size_t row_limit, const QueryValues& values) {
+  Connection& connection = state_->connection;
   const StatementHandle statement = prepare(connection, sql);
   bind(statement.get(), values);
-
   Table table;
   const int columns = sqlite3_column_count(statement.get());
   for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(statement.get(), i));
@@ -185,7 +220,7 @@ Table query(const std::filesystem::path& file, std::string_view sql, std::size_t
     if (result == SQLITE_DONE) return table;
     if ((result & 0xff) == SQLITE_INTERRUPT)
       fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout",
-           time_limit.count());
+           state_->time_limit.count());
     if (result != SQLITE_ROW) fail_query(connection, result, sql);
     if (row_limit > 0 && table.rows.size() == row_limit) {
       table.truncated = true;
@@ -194,6 +229,28 @@ Table query(const std::filesystem::path& file, std::string_view sql, std::size_t
     std::vector<Cell>& row = table.rows.emplace_back();
     for (int i = 0; i < columns; ++i) row.push_back(read_cell(statement.get(), i));
   }
+}
+
+void Reader::keep(const std::string& name, std::string_view select, const QueryValues& values) {
+  sqlite3* connection = state_->connection.get();
+  sqlite3_set_authorizer(connection, nullptr, nullptr);
+  Statement create(connection, fmt::format("CREATE TEMP TABLE {} AS {}", name, select));
+  bind(create.get(), values);
+  create.run();
+  sqlite3_set_authorizer(connection, authorise, nullptr);
+}
+
+void Reader::define(const std::string& name, TextFunction function) {
+  state_->functions.push_back(std::make_unique<TextFunction>(std::move(function)));
+  const int result = sqlite3_create_function_v2(
+      state_->connection.get(), name.c_str(), 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+      state_->functions.back().get(), call_text_function, nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw SqliteError(result, fmt::format("defining the SQL function {}", name));
+}
+
+Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
+            std::chrono::milliseconds time_limit, const QueryValues& values) {
+  return Reader(file, time_limit).query(sql, row_limit, values);
 }
 
 }  // namespace ak::db

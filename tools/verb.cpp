@@ -25,6 +25,7 @@ std::span<const Verb> verbs() {
       Verb{"best", "write the best known points to a file, or look one up", run_best},
       Verb{"knowledge", "what earlier sessions learned, as a page or by words", run_knowledge},
       Verb{"query", "run a SELECT on the performance database", run_query},
+      Verb{"report", "a report of a week or any period, as HTML, Markdown, JSON or CSV", run_report},
       Verb{"db", "merge, export and verify performance databases", run_db},
       Verb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp},
       Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},

@@ -35,6 +35,7 @@ int run_best(const Arguments& arguments);
 int run_knowledge(const Arguments& arguments);
 int run_db(const Arguments& arguments);
 int run_query(const Arguments& arguments);
+int run_report(const Arguments& arguments);
 int run_algorithms(const Arguments& arguments);
 int run_audit(const Arguments& arguments);  ///< `alphakernel algorithms audit ...`
 int run_devices(const Arguments& arguments);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/database.h"
+
+namespace ak::tools {
+
+/// What the end of a column's name says of its unit: "score_us" is in µs. Empty where it says nothing.
+[[nodiscard]] std::string_view column_unit(std::string_view column);
+
+/// A column's name for people: "score_us" is "score (µs)".
+[[nodiscard]] std::string column_heading(std::string_view column);
+
+/// Numbers of rows, which are names: shown without separators, and linked to their page.
+[[nodiscard]] bool names_a_row(std::string_view column);
+
+/// A value as people read it: four significant digits, thousands apart, times of day to the minute, "–" for
+/// NULL, the size of a BLOB. Texts are as they are.
+[[nodiscard]] std::string shown(const db::Cell& cell, std::string_view column);
+
+/// The columns worth showing: those that are not NULL in every row.
+[[nodiscard]] std::vector<std::size_t> filled_columns(const db::Table& table);
+
+/// UTF-8 without what could disturb a reader: what is not UTF-8, control and bidirectional format characters
+/// become U+FFFD ("\n" and "\t" stay), and what is longer than `most_bytes` ends in a note on the rest.
+[[nodiscard]] std::string harmless(std::string_view text, std::size_t most_bytes);
+
+}  // namespace ak::tools

@@ -1,0 +1,60 @@
+-- Summary
+--
+-- @totals What ran
+SELECT count(DISTINCT s.id) AS sessions, count(DISTINCT s.definition_id) AS definitions, count(DISTINCT s.device_id) AS devices,
+       (SELECT count(*) FROM evaluations WHERE session_id IN (SELECT id FROM report_sessions)) AS evaluations,
+       (SELECT count(*) FROM evaluations WHERE status = 'ok' AND session_id IN (SELECT id FROM report_sessions)) AS verified,
+       round(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 2) AS hours,
+       coalesce((SELECT round(sum(cost_usd), 2) FROM llm_calls WHERE session_id IN (SELECT id FROM report_sessions)), 0) AS cost_usd,
+       (SELECT count(*) FROM llm_calls WHERE session_id IN (SELECT id FROM report_sessions)) AS calls
+FROM sessions s JOIN report_sessions r ON r.id = s.id
+HAVING count(*) > 0;
+
+-- @gains The best of each problem, beside its fastest baseline and the best from before
+WITH best AS (
+  SELECT s.definition_id, s.device_id, s.started_at >= coalesce((SELECT min(started_at) FROM sessions WHERE id IN (SELECT id FROM report_sessions)), '') AS now,
+         min(e.score_ns) AS score_ns
+  FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
+  JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
+  WHERE (s.definition_id, s.device_id) IN (SELECT definition_id, device_id FROM sessions WHERE id IN (SELECT id FROM report_sessions))
+    AND (s.id IN (SELECT id FROM report_sessions) OR s.started_at < (SELECT min(started_at) FROM sessions WHERE id IN (SELECT id FROM report_sessions)))
+    AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
+  GROUP BY 1, 2, 3),
+baseline AS (
+  SELECT definition_id, device_id, min(score_ns) AS score_ns, label FROM (
+    SELECT s.definition_id, s.device_id, m.label, e.session_id,
+           exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) AS score_ns
+    FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id JOIN sessions s ON s.id = e.session_id
+    JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
+    WHERE m.role = 'baseline' AND m.cold = 1 AND m.method <> 'emulator' AND s.id IN (SELECT id FROM report_sessions)
+    GROUP BY s.id, e.id, m.label)
+  GROUP BY 1, 2)
+SELECT d.name AS definition, v.name AS device, n.score_ns / 1000 AS best_us,
+       b.label AS baseline, b.score_ns / 1000 AS baseline_us, round(b.score_ns / n.score_ns, 2) AS speedup,
+       iif(o.score_ns IS NULL, ' It is the first result.', printf(' The best from before: %.4g µs, %s.', o.score_ns / 1000,
+         CASE WHEN n.score_ns < 0.995 * o.score_ns THEN printf('%.1f %% gained', 100 * (1 - n.score_ns / o.score_ns)) ELSE 'not beaten' END)) AS before
+FROM best n JOIN definitions d ON d.id = n.definition_id JOIN devices v ON v.id = n.device_id
+LEFT JOIN best o ON o.definition_id = n.definition_id AND o.device_id = n.device_id AND o.now = 0
+LEFT JOIN baseline b ON b.definition_id = n.definition_id AND b.device_id = n.device_id
+WHERE n.now = 1
+ORDER BY speedup DESC, definition, device;
+
+-- @attention What needs someone's attention
+SELECT what, count FROM (
+  SELECT 1 AS rank, 'sessions that failed or were interrupted' AS what, count(*) AS count
+  FROM sessions WHERE status IN ('failed', 'interrupted') AND id IN (SELECT id FROM report_sessions)
+  UNION ALL
+  SELECT 2, 'candidates that tried to deceive the checks or beat the physical limit', count(*)
+  FROM evaluations WHERE status IN ('integrity_violation', 'below_floor') AND session_id IN (SELECT id FROM report_sessions)
+  UNION ALL
+  SELECT 3, 'leaders found wrong in a later check', count(DISTINCT e.variant_id)
+  FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
+  WHERE p.arm IN ('held_out', 'examination', 'comparison', 'final') AND e.session_id IN (SELECT id FROM report_sessions)
+    AND e.status IN ('incorrect', 'nondeterministic', 'integrity_violation', 'memory_error', 'race', 'below_floor')
+  UNION ALL
+  SELECT 4, 'sessions on problems that were not audited', count(*)
+  FROM sessions WHERE audited = 0 AND id IN (SELECT id FROM report_sessions)
+  UNION ALL
+  SELECT 5, 'questions to language models without an answer', count(*)
+  FROM llm_calls WHERE status <> 'ok' AND session_id IN (SELECT id FROM report_sessions))
+WHERE count > 0 ORDER BY rank;

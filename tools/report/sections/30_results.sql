@@ -1,0 +1,46 @@
+-- Current best results
+--
+-- @best The best known of every problem of this time, beside target, baseline and speed of light
+WITH pairs AS (SELECT DISTINCT definition_id, device_id, arch FROM sessions WHERE id IN (SELECT id FROM report_sessions)),
+champion AS (
+  SELECT p.definition_id, p.device_id, p.arch, s.id AS session, s.best_variant_id AS variant, s.budgets, min(e.score_ns) AS score_ns
+  FROM pairs p JOIN sessions s ON s.definition_id = p.definition_id AND s.device_id = p.device_id AND s.arch = p.arch
+  JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
+  WHERE NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
+  GROUP BY p.definition_id, p.device_id, p.arch),
+call AS (
+  SELECT c.session, c.variant, w.id AS workload_id, w.weight, min(m.median_ns) AS median_ns,
+         max(1000.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0) / 1000,
+             coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
+  FROM champion c JOIN evaluations e ON e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
+  JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
+  JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
+  LEFT JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
+  GROUP BY 1, 2, 3),
+light AS (
+  SELECT session, variant, exp(sum(weight * ln(limit_ns)) / sum(weight)) AS limit_ns FROM call WHERE limit_ns > 0 GROUP BY 1, 2),
+baseline AS (
+  SELECT session, label, min(score_ns) AS score_ns FROM (
+    SELECT e.session_id AS session, m.label, exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) AS score_ns
+    FROM champion c JOIN evaluations e ON e.session_id = c.session JOIN measurements m ON m.evaluation_id = e.id
+    JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
+    WHERE m.role = 'baseline' AND m.cold = 1
+    GROUP BY e.id, m.label)
+  GROUP BY session)
+SELECT d.name AS definition, v.name AS device, c.arch, c.variant, n.name AS template, c.session,
+       iif(v.kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(v.kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
+       c.budgets ->> 'target' AS target, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
+       round(b.score_ns / c.score_ns, 2) AS speedup, l.limit_ns / 1000 AS limit_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct
+FROM champion c JOIN definitions d ON d.id = c.definition_id JOIN devices v ON v.id = c.device_id JOIN variants n ON n.id = c.variant
+LEFT JOIN light l ON l.session = c.session AND l.variant = c.variant LEFT JOIN baseline b ON b.session = c.session
+ORDER BY definition, device;
+
+-- @shapes The same results shape by shape
+SELECT b.definition, b.device, b.workload, b.variant, b.latency_ms * 1000 AS time_us, b.throughput_tflops, b.memory_bandwidth_gbs AS bandwidth_gbps,
+       b.speedup_vs_naive, b.speedup_vs_pytorch, b.pct_of_reference AS of_reference_pct
+FROM sessions s JOIN benchmark_results b ON b.session = s.id AND b.variant = s.best_variant_id
+WHERE s.id IN (SELECT max(t.id) FROM sessions t WHERE t.id IN (SELECT id FROM report_sessions) AND t.best_variant_id IS NOT NULL
+               GROUP BY t.definition_id, t.device_id, t.arch)
+  AND b.cold = 1 AND b.latency_ms IS NOT NULL
+GROUP BY b.definition, b.device, b.workload
+ORDER BY b.definition, b.device, b.workload LIMIT 200;

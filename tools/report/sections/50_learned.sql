@@ -1,0 +1,63 @@
+-- What was learned
+--
+-- @insights What the measurements show, with the pairs of variants it rests on
+SELECT i.kind, i.algorithm, i.device, i.text AS finding, i.ratio AS time_ratio, i.wins, i.tries,
+       (SELECT group_concat(pair, ' ') FROM (SELECT replace(value, ',', '/') AS pair FROM json_each(i.evidence, '$.variants') LIMIT 4)) AS evidence_variants
+FROM insights i
+WHERE i.kind IN ('tunable', 'template', 'pattern') AND i.tries >= 2
+  AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions)) AND abs(ifnull(i.ratio, 1) - 1) > 0.02
+ORDER BY i.device_kind, abs(ln(max(ifnull(i.ratio, 1), 1e-9))) DESC LIMIT 30;
+
+-- @attempts What language models tried, and what came of it
+SELECT i.algorithm, i.device, i.bottleneck, i.text AS attempt, i.ratio AS time_ratio
+FROM insights i
+WHERE i.kind = 'attempt' AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions))
+ORDER BY i.ratio IS NULL, i.ratio LIMIT 20;
+
+-- @heat Best time over two tunables of the source that was searched most
+WITH points AS (
+  SELECT v.source_id, v.name, v.tunables, e.score_ns FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda'
+  WHERE e.session_id IN (SELECT id FROM report_sessions) AND e.status = 'ok' AND e.score_ns IS NOT NULL AND v.tunables <> '{}'),
+source AS (SELECT source_id FROM points GROUP BY source_id ORDER BY count(DISTINCT tunables) DESC, source_id LIMIT 1),
+chosen AS (SELECT p.* FROM points p JOIN source USING (source_id)),
+-- The tunables over which the best times differ most.
+effect AS (
+  SELECT key, max(best) / min(best) AS spread, count(*) AS many
+  FROM (SELECT t.key, t.value, min(c.score_ns) AS best FROM chosen c, json_each(c.tunables) t GROUP BY 1, 2)
+  GROUP BY key HAVING count(*) BETWEEN 2 AND 24 ORDER BY spread DESC, many DESC LIMIT 2),
+axes AS (SELECT (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1) AS across, (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1 OFFSET 1) AS up)
+SELECT max(c.name) || ': ' || a.across || ' across, ' || a.up || ' upwards' AS space, CAST(c.tunables ->> a.across AS TEXT) AS across, CAST(c.tunables ->> a.up AS TEXT) AS upwards,
+       min(c.score_ns) / 1000 AS best_us, count(*) AS points
+FROM chosen c, axes a WHERE a.up IS NOT NULL
+GROUP BY a.across, a.up, 2, 3;
+
+-- @ancestors The line of a champion: what it was made from, step by step
+WITH RECURSIVE champions AS (
+  SELECT s.id AS session, s.best_variant_id AS variant FROM sessions s WHERE s.id IN (SELECT id FROM report_sessions) AND s.best_variant_id IS NOT NULL),
+line(session, variant, depth) AS (
+  SELECT session, variant, 0 FROM champions
+  UNION
+  SELECT l.session, p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant WHERE l.depth < 30),
+deepest AS (SELECT session FROM line GROUP BY session ORDER BY max(depth) DESC, session DESC LIMIT 1),
+members AS (SELECT DISTINCT l.variant, l.session FROM line l JOIN deepest USING (session))
+SELECT m.variant AS id, (SELECT min(p.parent_id) FROM variant_parents p WHERE p.variant_id = m.variant) AS parent,
+       'variant ' || m.variant || ', ' || v.name || ', ' || (SELECT q.arm FROM proposals q WHERE q.variant_id = m.variant ORDER BY q.id LIMIT 1)
+       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND e.session_id = m.session AND e.status = 'ok') / 1000, 2)
+         || iif((SELECT d.kind FROM sessions s JOIN devices d ON d.id = s.device_id WHERE s.id = m.session) = 'emulator', ' µs estimated', ' µs'), '') AS step
+FROM members m JOIN variants v ON v.id = m.variant
+ORDER BY m.variant;
+
+-- @diffs What each step changed in the source
+WITH RECURSIVE champions AS (
+  SELECT s.id AS session, s.best_variant_id AS variant FROM sessions s WHERE s.id IN (SELECT id FROM report_sessions) AND s.best_variant_id IS NOT NULL),
+line(session, variant, depth) AS (
+  SELECT session, variant, 0 FROM champions
+  UNION
+  SELECT l.session, p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant WHERE l.depth < 30),
+deepest AS (SELECT session FROM line GROUP BY session ORDER BY max(depth) DESC, session DESC LIMIT 1),
+members AS (SELECT DISTINCT l.variant FROM line l JOIN deepest USING (session))
+SELECT 'variant ' || p.parent_id || ' to variant ' || p.variant_id || ' (' || c.name || ')' AS title,
+       unified_diff((SELECT text FROM sources WHERE id = b.source_id), (SELECT text FROM sources WHERE id = c.source_id)) AS text
+FROM variant_parents p JOIN members m ON m.variant = p.variant_id JOIN variants b ON b.id = p.parent_id JOIN variants c ON c.id = p.variant_id
+WHERE b.source_id <> c.source_id
+ORDER BY p.variant_id, p.parent_id LIMIT 12;

@@ -1,0 +1,33 @@
+-- Plan for the next week
+--
+-- @open Searches that have not ended, and what is left of their limits
+SELECT c.id AS campaign, c.name, r.name AS search, r.state, r.evaluations, r.budgets ->> 'max_evaluations' AS allowed,
+       r.best_ns / 1000 AS best_us, r.reason
+FROM campaigns c JOIN campaign_runs r ON r.campaign_id = c.id
+WHERE c.status IN ('queued', 'running', 'stopped', 'failed') AND r.state IN ('queued', 'running', 'stopped')
+ORDER BY c.id DESC, r.priority DESC, r.position LIMIT 50;
+
+-- @promising Problems by what there is to gain: the distance of the best known to the speed of light
+WITH champion AS (
+  SELECT s.definition_id, s.device_id, s.arch, s.id AS session, s.best_variant_id AS variant, min(e.score_ns) AS score_ns
+  FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
+  JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
+  WHERE NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
+  GROUP BY s.definition_id, s.device_id, s.arch),
+call AS (
+  SELECT c.definition_id, c.device_id, c.arch, c.score_ns, w.id AS workload_id, w.weight,
+         max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
+             coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
+  FROM champion c JOIN evaluations e ON e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
+  JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1
+  JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
+  JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
+  GROUP BY 1, 2, 3, w.id),
+gap AS (
+  SELECT definition_id, device_id, arch, score_ns, exp(sum(weight * ln(limit_ns)) / sum(weight)) AS limit_ns
+  FROM call WHERE limit_ns > 0 GROUP BY 1, 2, 3)
+SELECT d.name AS definition, v.name AS device, g.arch, g.score_ns / 1000 AS best_us, g.limit_ns / 1000 AS limit_us, round(g.score_ns / g.limit_ns, 2) AS times_the_limit,
+       (SELECT i.bottleneck FROM insights i WHERE i.kind = 'bottleneck' AND i.algorithm = d.problem AND i.device = v.name ORDER BY i.id DESC LIMIT 1) AS limited_by,
+       (SELECT count(*) FROM evaluations e JOIN sessions s ON s.id = e.session_id WHERE s.definition_id = g.definition_id AND s.device_id = g.device_id) AS evaluations_so_far
+FROM gap g JOIN definitions d ON d.id = g.definition_id JOIN devices v ON v.id = g.device_id
+ORDER BY times_the_limit DESC LIMIT 20;

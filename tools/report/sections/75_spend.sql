@@ -1,0 +1,22 @@
+-- Spend
+--
+-- @models Language models: what they cost and what came of it
+WITH gained AS (
+  SELECT c.id, (SELECT count(DISTINCT p.variant_id) FROM proposals p WHERE p.llm_call_id = c.id) AS candidates,
+         (SELECT count(DISTINCT p.variant_id) FROM proposals p JOIN evaluations e ON e.proposal_id = p.id AND e.status = 'ok' WHERE p.llm_call_id = c.id) AS verified
+  FROM llm_calls c WHERE c.session_id IN (SELECT id FROM report_sessions))
+SELECT c.model, count(*) AS calls, sum(c.input_tokens) AS input_tokens, sum(c.output_tokens) AS output_tokens, sum(c.cost_usd) AS cost_usd,
+       sum(g.candidates) AS candidates, sum(g.verified) AS verified, sum(c.reward >= 0.5) AS took_the_lead,
+       sum(c.cost_usd) / nullif(sum(g.verified), 0) AS per_verified_usd
+FROM llm_calls c JOIN gained g ON g.id = c.id GROUP BY c.model ORDER BY cost_usd DESC, calls DESC;
+
+-- @sessions What the sessions with a model cost
+SELECT s.id AS session, d.name AS definition, sum(c.cost_usd) AS cost_usd, sum(c.input_tokens) + sum(c.output_tokens) AS used_tokens,
+       round((julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 1440, 1) AS took_minutes
+FROM sessions s JOIN llm_calls c ON c.session_id = s.id JOIN definitions d ON d.id = s.definition_id
+WHERE s.id IN (SELECT id FROM report_sessions) GROUP BY s.id ORDER BY cost_usd DESC, s.id DESC LIMIT 50;
+
+-- @devices Hours that devices were busy
+SELECT v.name AS device, count(*) AS evaluations, sum(e.gpu_busy_ms) / 3.6e6 AS busy_hours
+FROM evaluations e JOIN devices v ON v.id = e.device_id WHERE e.session_id IN (SELECT id FROM report_sessions)
+GROUP BY v.id ORDER BY busy_hours DESC;

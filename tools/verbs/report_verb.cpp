@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/say.h"
+#include "core/suggest.h"
+#include "db/database.h"
+#include "tools/command_line.h"
+#include "tools/config.h"
+#include "tools/report/report.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr std::array<std::string_view, 4> kFormats{"html", "markdown", "json", "csv"};
+
+/// The format that was asked for, else the one that the file's name says, else Markdown.
+std::string chosen_format(const std::string& given, const std::filesystem::path& output) {
+  if (given.empty()) {
+    const std::string extension = output.extension().string();
+    return extension == ".html"   ? "html"
+           : extension == ".json" ? "json"
+           : extension == ".csv"  ? "csv"
+                                  : "markdown";
+  }
+  const std::vector<std::string> names(kFormats.begin(), kFormats.end());
+  if (std::ranges::find(names, given) == names.end())
+    fail(ExitCode::usage, "unknown format '{}'{}; expected {}", given, did_you_mean(given, names),
+         fmt::join(names, ", "));
+  return given;
+}
+
+Period chosen_period(const std::string& week, const std::string& since, const std::string& until,
+                     bool sessions) {
+  const auto now = std::chrono::system_clock::now();
+  if (!week.empty() && (!since.empty() || !until.empty()))
+    fail(ExitCode::usage, "--week says both ends: expected no --since or --until beside it");
+  if (!week.empty()) return week_period(week);
+  if (!since.empty() || !until.empty()) return date_period(since, until, now);
+  if (!sessions) return last_seven_days(now);
+  Period period = date_period("", "", now);
+  period.title = "chosen sessions";
+  return period;
+}
+
+/// CSV goes to a folder, a file a table, or all in one to standard output.
+void write_csv(const Report& report, const std::string& output) {
+  for (const auto& [name, text] : report_csv(report)) {
+    if (output.empty())
+      fmt::print("# {}\n{}\n", name, text);
+    else
+      write_file_atomically(std::filesystem::path(output) / name, text);
+  }
+}
+
+void write_text(const std::string& text, const std::string& output) {
+  if (output.empty())
+    fmt::print("{}", text);
+  else
+    write_file_atomically(output, text);
+}
+
+}  // namespace
+
+int run_report(const Arguments& arguments) {
+  CLI::App app{
+      "A report of a week, of any period or of chosen sessions: results, learning, plans, spend, trust.",
+      "alphakernel report"};
+  set_style(app,
+            "Without a period: the last seven days. Times are UTC.\n\n"
+            "Examples:\n"
+            "  alphakernel report --week 2026-W47 --output week.html\n"
+            "  alphakernel report --since 2026-11-01 --until 2026-11-15 --format markdown\n"
+            "  alphakernel report --session 12 --session 13 --output two.html\n"
+            "  alphakernel report --format csv --output tables/\n"
+            "Sections, and how to add your own: docs/report.md\n");
+  std::string database, output, format, week, since, until;
+  std::vector<std::int64_t> sessions;
+  double seconds = 60;
+  app.add_option("--week", week, "an ISO week, Monday to Sunday, like 2026-W47");
+  app.add_option("--since", since, "sessions that began on this day or at this time, or later");
+  app.add_option("--until", until, "sessions that began on this day or before it, or before this time");
+  app.add_option("--session", sessions, "only these sessions, by their numbers");
+  app.add_option("--format,-f", format,
+                 "html, markdown, json or csv (default: by the file's name, else markdown)");
+  app.add_option("--output,-o", output, "file to write (of csv: a folder) instead of standard output");
+  app.add_option("--db", database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_option("--timeout", seconds, "give up after this many seconds (default 60)");
+  if (!parse(app, arguments)) return 0;
+  const std::filesystem::path config = config_path();
+  const ReportRequest request{.database = database_file(database, load_config()),
+                              .period = chosen_period(week, since, until, !sessions.empty()),
+                              .sessions = sessions,
+                              .own_sections = config.empty() ? config : config.parent_path() / "report",
+                              .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
+  const std::string chosen = chosen_format(format, output);
+  const Report report = read_report(request);
+  if (chosen == "csv")
+    write_csv(report, output);
+  else
+    write_text(chosen == "html"   ? report_html(report)
+               : chosen == "json" ? report_json(report)
+                                  : report_markdown(report),
+               output);
+  if (!output.empty()) say("wrote {}\n", output);
+  return 0;
+}
+
+}  // namespace ak::tools
