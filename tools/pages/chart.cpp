@@ -119,7 +119,6 @@ Json chart_of(std::string_view specification, const Page& page, const PageData& 
   const ChartKind& kind = kind_of(chart);
   for (const std::string_view key : kind.needed)
     if (!chart.contains(key)) fail(ExitCode::bad_input, "chart: a {} needs {}", kind.name, key);
-  chart["headings"] = headings_of(chart, kind);
   const std::string name = chart.value("data", "");
   const db::Table& table = table_of(data, name);
   std::vector<std::string> columns;
@@ -129,6 +128,7 @@ Json chart_of(std::string_view specification, const Page& page, const PageData& 
       static_cast<void>(column_of(table, column, key));
       if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
     }
+  chart["headings"] = headings_of(chart, kind);
   if (table.rows.empty()) return nullptr;
   chart["caption"] = std::ranges::find(page.datasets, name, &Dataset::name)->caption;
   chart["truncated"] = table.truncated;

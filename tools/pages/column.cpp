@@ -14,16 +14,29 @@ struct UnitOfSuffix {
   std::string_view suffix, symbol;
 };
 // The suffixes of docs/schema.md.
-constexpr std::array kUnits{UnitOfSuffix{"_ns", "ns"},         UnitOfSuffix{"_us", "µs"},
-                            UnitOfSuffix{"_ms", "ms"},         UnitOfSuffix{"_seconds", "s"},
-                            UnitOfSuffix{"_minutes", "min"},   UnitOfSuffix{"_hours", "h"},
-                            UnitOfSuffix{"_pct", "%"},         UnitOfSuffix{"_usd", "US$"},
-                            UnitOfSuffix{"_bytes", "B"},       UnitOfSuffix{"_gbps", "GB/s"},
-                            UnitOfSuffix{"_gbs", "GB/s"},      UnitOfSuffix{"_tflops", "TFLOP/s"},
-                            UnitOfSuffix{"_joule", "J"},       UnitOfSuffix{"_watt", "W"},
-                            UnitOfSuffix{"_mhz", "MHz"},       UnitOfSuffix{"_flop_per_byte", "FLOP/B"},
-                            UnitOfSuffix{"_tokens", "tokens"}, UnitOfSuffix{"_at", "UTC"},
-                            UnitOfSuffix{"_ratio", "ratio"},   UnitOfSuffix{"_error", "relative"}};
+constexpr std::array kUnits{UnitOfSuffix{"_ns", "ns"},
+                            UnitOfSuffix{"_us", "µs"},
+                            UnitOfSuffix{"_ms", "ms"},
+                            UnitOfSuffix{"_seconds", "s"},
+                            UnitOfSuffix{"_minutes", "min"},
+                            UnitOfSuffix{"_hours", "h"},
+                            UnitOfSuffix{"_pct", "%"},
+                            UnitOfSuffix{"_usd", "US$"},
+                            UnitOfSuffix{"_bytes", "B"},
+                            UnitOfSuffix{"_gbps", "GB/s"},
+                            UnitOfSuffix{"_gbs", "GB/s"},
+                            UnitOfSuffix{"_tflops", "TFLOP/s"},
+                            UnitOfSuffix{"_joule", "J"},
+                            UnitOfSuffix{"_gb_per_j", "GB/J"},
+                            UnitOfSuffix{"_gflop_per_j", "GFLOP/J"},
+                            UnitOfSuffix{"_celsius", "°C"},
+                            UnitOfSuffix{"_watt", "W"},
+                            UnitOfSuffix{"_mhz", "MHz"},
+                            UnitOfSuffix{"_flop_per_byte", "FLOP/B"},
+                            UnitOfSuffix{"_tokens", "tokens"},
+                            UnitOfSuffix{"_at", "UTC"},
+                            UnitOfSuffix{"_ratio", "ratio"},
+                            UnitOfSuffix{"_error", "relative"}};
 
 constexpr std::array<std::string_view, 7> kRowNames{"session",  "variant",    "call",  "evaluation",
                                                     "champion", "challenger", "parent"};
@@ -127,6 +140,13 @@ std::vector<std::size_t> filled_columns(const db::Table& table) {
                             [&](const auto& row) { return !std::holds_alternative<std::monostate>(row[i]); }))
       filled.push_back(i);
   return filled;
+}
+
+bool is_numeric(const db::Table& table, std::size_t column) {
+  return std::ranges::all_of(table.rows, [&](const auto& row) {
+    return std::holds_alternative<std::int64_t>(row[column]) || std::holds_alternative<double>(row[column]) ||
+           std::holds_alternative<std::monostate>(row[column]);
+  });
 }
 
 std::string harmless(std::string_view text, std::size_t most_bytes) {

@@ -25,6 +25,9 @@ namespace ak::tools {
 /// The columns worth showing: those that are not NULL in every row.
 [[nodiscard]] std::vector<std::size_t> filled_columns(const db::Table& table);
 
+/// Nothing but numbers and NULL: set flush right.
+[[nodiscard]] bool is_numeric(const db::Table& table, std::size_t column);
+
 /// UTF-8 without what could disturb a reader: what is not UTF-8, control and bidirectional format characters
 /// become U+FFFD ("\n" and "\t" stay), and what is longer than `most_bytes` ends in a note on the rest.
 [[nodiscard]] std::string harmless(std::string_view text, std::size_t most_bytes);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -44,7 +45,7 @@ Dataset parse_dataset(std::string_view page, std::string_view text) {
 
 /// Parts of a page by the name of its files without the extension.
 struct PageFiles {
-  std::string sql, text;
+  std::optional<std::string> sql, text;
 };
 
 void put(std::map<std::string, PageFiles>& pages, const fs::path& file, std::string text) {
@@ -80,9 +81,9 @@ std::vector<Page> load_pages(std::span<const EmbeddedFile> files, const fs::path
         put(found, entry.path(), read_file(entry.path()));
   std::vector<Page> pages;
   for (const auto& [stem, parts] : found) {
-    if (parts.sql.empty() || parts.text.empty())
+    if (!parts.sql || !parts.text)
       fail(ExitCode::bad_input, "page {}: expected both {}.sql and {}.md", stem, stem, stem);
-    pages.push_back(parse_page(stem, parts.sql, parts.text));
+    pages.push_back(parse_page(stem, *parts.sql, *parts.text));
   }
   return pages;
 }

@@ -15,7 +15,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostCellBytes = 500;
+constexpr std::size_t kMostCellBytes = 1'000;
 
 struct ParserDeleter {
   void operator()(cmark_parser* parser) const noexcept { cmark_parser_free(parser); }
@@ -40,10 +40,6 @@ std::string markdown_html(const std::string& markdown) {
   const std::unique_ptr<char, TextDeleter> html(
       cmark_render_html(document.get(), kOptions, cmark_parser_get_syntax_extensions(parser.get())));
   return html.get();
-}
-
-bool is_number(const db::Cell& cell) {
-  return std::holds_alternative<std::int64_t>(cell) || std::holds_alternative<double>(cell);
 }
 
 /// A value of a query string.
@@ -79,11 +75,12 @@ class HtmlWriter {
         html_escape(piece.caption));
     const std::vector<std::size_t> columns = filled_columns(table);
     for (const std::size_t i : columns)
-      out += fmt::format("<th scope=\"col\">{}</th>", html_escape(column_heading(table.columns[i])));
+      out += fmt::format("<th scope=\"col\"{}>{}</th>", cell_class(is_numeric(table, i), ""),
+                         html_escape(column_heading(table.columns[i])));
     out += "</tr></thead>\n<tbody>\n";
     for (const auto& row : table.rows) {
       out += "<tr>";
-      for (const std::size_t i : columns) out += cell(row[i], table.columns[i]);
+      for (const std::size_t i : columns) out += cell(row[i], table.columns[i], is_numeric(table, i));
       out += "</tr>\n";
     }
     out += "</tbody></table></div>\n";
@@ -125,9 +122,15 @@ class HtmlWriter {
   }
 
  private:
-  std::string cell(const db::Cell& value, const std::string& column) const {
+  /// Numbers are flush right; short texts stay on one line.
+  static std::string_view cell_class(bool numeric, std::string_view text) {
+    constexpr std::size_t kShortBytes = 40;
+    return numeric ? " class=\"number\"" : text.size() <= kShortBytes ? " class=\"short\"" : "";
+  }
+
+  std::string cell(const db::Cell& value, const std::string& column, bool numeric) const {
     const std::string text = html_escape(harmless(shown(value, column), kMostCellBytes));
-    const std::string_view kind = is_number(value) ? " class=\"number\"" : "";
+    const std::string_view kind = cell_class(numeric, text);
     if (std::holds_alternative<std::monostate>(value) || !options_.linked.contains(column))
       return fmt::format("<td{}>{}</td>", kind, text);
     return fmt::format("<td{}><a href=\"{}?{}={}\">{}</a></td>", kind, column, column,

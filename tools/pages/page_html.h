@@ -12,10 +12,9 @@ namespace ak::tools {
 
 /// How a page's HTML refers to others.
 struct HtmlOptions {
-  std::set<std::string, std::less<>> linked;  ///< columns whose values link to the page of that name
-  std::string identity;                       ///< begins the ids of headings; must be unique in a document
+  std::set<std::string, std::less<>> linked{};  ///< columns whose values link to the page of that name
   /// Of {{form}}: parameters and their present values.
-  std::span<const db::QueryParameter> parameters;
+  std::span<const db::QueryParameter> parameters{};
   const db::QueryValues* values = nullptr;
 };
 

@@ -10,15 +10,10 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostCellBytes = 500;
+constexpr std::size_t kMostCellBytes = 1'000;
 
 std::string line(const std::vector<std::string>& fields) {
   return fmt::format("| {} |\n", fmt::join(fields, " | "));
-}
-
-bool numeric(const db::Table& table, std::size_t column) {
-  return std::ranges::all_of(
-      table.rows, [&](const auto& row) { return !std::holds_alternative<std::string>(row[column]); });
 }
 
 std::string text_of(const TextPiece& piece) { return piece.markdown; }
@@ -29,7 +24,7 @@ std::string text_of(const TablePiece& piece) {
   const std::vector<std::size_t> columns = filled_columns(table);
   for (const std::size_t i : columns) {
     heads.push_back(markdown_escape(column_heading(table.columns[i])));
-    rules.push_back(numeric(table, i) ? "---:" : "---");
+    rules.push_back(is_numeric(table, i) ? "---:" : "---");
   }
   std::string out = fmt::format("\n*{}*\n\n", markdown_escape(piece.caption)) + line(heads) + line(rules);
   for (const auto& row : table.rows) {

@@ -49,6 +49,9 @@ Period chosen_period(const std::string& week, const std::string& since, const st
 
 /// CSV goes to a folder, a file a table, or all in one to standard output.
 void write_csv(const Report& report, const std::string& output) {
+  std::error_code error;
+  if (!output.empty()) std::filesystem::create_directories(output, error);
+  if (error) fail(ExitCode::output, "cannot make the folder {}: {}", output, error.message());
   for (const auto& [name, text] : report_csv(report)) {
     if (output.empty())
       fmt::print("# {}\n{}\n", name, text);

@@ -22,8 +22,9 @@ const charts = (() => {
       .map(([key, heading]) => `${heading}: ${typeof row[chart[key]] === "number" ? number(row[chart[key]]) : row[chart[key]] ?? "–"}`)
       .join("\n");
 
-  const axis = (chart, key, extra = {}) => ({
-    label: chart.headings[key], type: chart[`${key}_scale`] === "log" ? "log" : undefined, grid: true, nice: true, ...extra,
+  const axis = (chart, key, rows = []) => ({
+    label: chart.headings[key], type: chart[`${key}_scale`] === "log" ? "log" : undefined, grid: true, nice: true,
+    tickFormat: d3.max(rows, (row) => Math.abs(row[chart[key]])) < 1e-2 ? ".3~e" : undefined,
   });
 
   const colour = (chart, rows) => {
@@ -45,7 +46,7 @@ const charts = (() => {
       const how = {x: chart.x, y: chart.y, z: chart.series, curve: "step-after", stroke: stroke(chart, rows)};
       const last = d3.rollups(rows, (v) => v[v.length - 1], (row) => row[chart.series]).map(([, row]) => row);
       return {
-        height: 260, x: axis(chart, "x"), y: axis(chart, "y"), ...colour(chart, rows),
+        height: 260, x: axis(chart, "x"), y: axis(chart, "y", rows), marginLeft: 64, ...colour(chart, rows),
         marks: [Plot.lineY(rows, how),
           Plot.dot(rows, Plot.pointer({x: chart.x, y: chart.y, stroke: how.stroke, r: 4})),
           Plot.dot(last, {x: chart.x, y: chart.y, fill: how.stroke, r: 3}),
@@ -56,7 +57,7 @@ const charts = (() => {
       const rows = drawable(chart, all);
       const front = chart.front ? d3.sort(rows.filter((row) => row[chart.front]), (row) => row[chart.x]) : [];
       return {
-        height: 320, x: axis(chart, "x"), y: axis(chart, "y"), ...colour(chart, rows),
+        height: 320, x: axis(chart, "x"), y: axis(chart, "y", rows), marginLeft: 64, ...colour(chart, rows),
         marks: [Plot.line(front, {x: chart.x, y: chart.y, curve: "step-after", stroke: "currentColor", strokeOpacity: 0.6}),
           Plot.dot(rows, {x: chart.x, y: chart.y, stroke: stroke(chart, rows), r: 3, strokeOpacity: 0.8}),
           Plot.dot(front, {x: chart.x, y: chart.y, fill: "currentColor", r: 3.5}),
@@ -77,43 +78,46 @@ const charts = (() => {
         x: {label: chart.headings.x, type: "log", grid: true, domain: [left, right], tickFormat: "~g"},
         y: {label: chart.headings.y, type: "log", grid: true, tickFormat: "~g"},
         marks: [Plot.line(lines, {x: "x", y: "y", z: "label", stroke: "currentColor", strokeWidth: 1.5}),
-          Plot.text(lines.filter((_, i) => i % 3 === 2), {x: "x", y: "y", text: "label", textAnchor: "end", dy: -6, fill: "currentColor"}),
+          Plot.text(lines.filter((_, i) => i % 3 === 2), {x: "x", y: "y", text: "label", textAnchor: "end", dy: -6, fill: "currentColor", stroke: "var(--ground)", strokeWidth: 4}),
           Plot.dot(rows, {x: chart.x, y: chart.y, stroke: stroke(chart, rows), r: 3, strokeOpacity: 0.8}),
           Plot.tip(rows, Plot.pointer({x: chart.x, y: chart.y, title: tooltip(chart)}))],
       };
     },
-    bars: (chart, all) => {
+    bars: (chart, all, facet, width) => {
       const rows = defined(all, chart.x, chart.y);
+      const {margin, tickFormat} = names(rows, chart.y, width);
       return {
-        height: 40 + 24 * new Set(rows.map((row) => row[chart.y])).size, marginLeft: labelMargin(rows, chart.y), marginRight: 60,
+        height: 50 + 24 * new Set(rows.map((row) => row[chart.y])).size, marginLeft: margin, marginRight: 60,
         ...colour(chart, rows),
-        x: axis(chart, "x"), y: {label: null, domain: rows.map((row) => row[chart.y])},
+        x: axis(chart, "x"), y: {label: null, domain: rows.map((row) => row[chart.y]), tickFormat},
         marks: [Plot.barX(rows, {x: chart.x, y: chart.y, fill: stroke(chart, rows), insetTop: 3, insetBottom: 3}),
           chart.series ? null : Plot.text(rows, {x: chart.x, y: chart.y, text: (row) => number(row[chart.x]), textAnchor: "start", dx: 4, fill: "currentColor"}),
           Plot.ruleX([0]), Plot.tip(rows, Plot.pointerY({x: chart.x, y: chart.y, title: tooltip(chart)}))],
       };
     },
-    waterfall: (chart, all) => {
+    waterfall: (chart, all, facet, width) => {
       let end = 0;
       const rows = defined(all, chart.x, chart.y).map((row) => ({...row, begin: end, end: (end += row[chart.x])}));
+      const {margin, tickFormat} = names(rows, chart.y, width);
       return {
-        height: 40 + 26 * rows.length, marginLeft: labelMargin(rows, chart.y), marginRight: 70,
-        x: axis(chart, "x"), y: {label: null, domain: rows.map((row) => row[chart.y])},
+        height: 50 + 26 * rows.length, marginLeft: margin, marginRight: 90,
+        x: axis(chart, "x"), y: {label: null, domain: rows.map((row) => row[chart.y]), tickFormat},
         marks: [Plot.barX(rows, {x1: "begin", x2: "end", y: chart.y, fill: "var(--accent)", insetTop: 3, insetBottom: 3}),
           Plot.text(rows, {x: "end", y: chart.y, text: (row) => `${number(row[chart.x])} (${d3.format(".0%")(end ? row[chart.x] / end : 0)})`,
             textAnchor: "start", dx: 4, fill: "currentColor"}),
           Plot.ruleX([0])],
       };
     },
-    heatmap: (chart, all) => {
+    heatmap: (chart, all, facet, width) => {
       const rows = defined(all, chart.x, chart.y, chart.color);
       const values = (key) => d3.sort(new Set(rows.map((row) => row[key])), (v) => (isNaN(+v) ? v : +v));
       const [low, high] = d3.extent(rows, (row) => row[chart.color]);
+      const {margin, tickFormat} = names(rows, chart.y, width);
       const dark = (row) => row[chart.color] < low + 0.6 * (high - low);
       return {
-        height: 60 + 28 * values(chart.y).length, marginLeft: labelMargin(rows, chart.y),
+        height: 60 + 28 * values(chart.y).length, marginLeft: margin + 20,
         x: {label: chart.headings.x, domain: values(chart.x), type: "band"},
-        y: {label: chart.headings.y, domain: values(chart.y), type: "band"},
+        y: {label: chart.headings.y, domain: values(chart.y), type: "band", tickFormat},
         color: {legend: true, label: chart.headings.color, scheme: "viridis", type: chart.color_scale === "log" ? "log" : "linear"},
         marks: [Plot.cell(rows, {x: chart.x, y: chart.y, fill: chart.color, inset: 0.5}),
           rows.length > 150 ? null : Plot.text(rows, {x: chart.x, y: chart.y, text: (row) => number(row[chart.color]),
@@ -138,7 +142,7 @@ const charts = (() => {
       const step = Math.min(24, 240 / Math.max(deepest, 1));
       return {
         height: 20 + 22 * nodes.length, margin: 10,
-        x: {axis: null, type: "identity"}, y: {axis: null, type: "identity"},
+        marginBottom: 10, x: {axis: null, type: "identity"}, y: {axis: null, type: "identity"},
         marks: [Plot.link(nodes.filter((node) => node.above), {x1: (n) => 12 + n.above.depth * step, x2: (n) => 12 + n.depth * step,
             y1: (n) => 16 + n.above.line * 22, y2: (n) => 16 + n.line * 22, curve: "step-before", stroke: "currentColor", strokeOpacity: 0.5}),
           Plot.dot(nodes, {x: (n) => 12 + n.depth * step, y: (n) => 16 + n.line * 22, r: 4, fill: "var(--accent)"}),
@@ -147,8 +151,11 @@ const charts = (() => {
     },
   };
 
-  function labelMargin(rows, key) {
-    return Math.min(220, 16 + 6.5 * d3.max(rows, (row) => String(row[key]).length));
+  // Room for the names of a band axis, and the names shortened to it; on a phone they get less than half.
+  function names(rows, key, width) {
+    const room = Math.min(240, 0.45 * width, 16 + 7 * d3.max(rows, (row) => String(row[key]).length));
+    const most = Math.floor((room - 16) / 7);
+    return {margin: room, tickFormat: (name) => (String(name).length > most ? `${String(name).slice(0, most - 1)}…` : String(name))};
   }
 
   const drawOne = (figure) => {
@@ -161,7 +168,7 @@ const charts = (() => {
     const holder = document.createElement("div");
     holder.className = several ? "facets" : "";
     for (const [name, part] of facets) {
-      const plot = Plot.plot({width, ariaLabel: chart.title, ariaDescription: chart.caption, ...marks[chart.kind](chart, part, name)});
+      const plot = Plot.plot({width, marginBottom: 40, style: {fontSize: "12px"}, ariaLabel: chart.title, ariaDescription: chart.caption, ...marks[chart.kind](chart, part, name, width)});
       const box = document.createElement("div");
       if (several || name) box.append(Object.assign(document.createElement("p"), {className: "facet", textContent: name}));
       box.append(plot);

@@ -1,12 +1,16 @@
 -- Summary
 --
 -- @totals What ran
-SELECT count(DISTINCT s.id) AS sessions, count(DISTINCT s.definition_id) AS definitions, count(DISTINCT s.device_id) AS devices,
+SELECT printf('%d session%s on %d problem%s and %d device%s', count(DISTINCT s.id), iif(count(DISTINCT s.id) = 1, '', 's'),
+              count(DISTINCT s.definition_id), iif(count(DISTINCT s.definition_id) = 1, '', 's'),
+              count(DISTINCT s.device_id), iif(count(DISTINCT s.device_id) = 1, '', 's')) AS what,
+       count(DISTINCT s.id) AS sessions, count(DISTINCT s.definition_id) AS definitions, count(DISTINCT s.device_id) AS devices,
        (SELECT count(*) FROM evaluations WHERE session_id IN (SELECT id FROM report_sessions)) AS evaluations,
        (SELECT count(*) FROM evaluations WHERE status = 'ok' AND session_id IN (SELECT id FROM report_sessions)) AS verified,
        round(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 2) AS hours,
-       coalesce((SELECT round(sum(cost_usd), 2) FROM llm_calls WHERE session_id IN (SELECT id FROM report_sessions)), 0) AS cost_usd,
-       (SELECT count(*) FROM llm_calls WHERE session_id IN (SELECT id FROM report_sessions)) AS calls
+       (SELECT iif(count(*) = 0, 'No language model was asked.', printf('Language models were asked %d times', count(*))
+          || iif(sum(cost_usd) IS NULL, '; their prices are not known.', printf(' for US$ %.2f.', sum(cost_usd))))
+        FROM llm_calls WHERE session_id IN (SELECT id FROM report_sessions)) AS models
 FROM sessions s JOIN report_sessions r ON r.id = s.id
 HAVING count(*) > 0;
 

@@ -1,7 +1,7 @@
 -- Experiments conducted
 --
 -- @sessions Each session with its result and what was learned from it
-SELECT x.session, x.definition, x.device, x.proposer, x.strategy, x.status, x.evaluations, x.verified,
+SELECT x.session, x.definition, x.device, x.proposer || ', ' || x.strategy AS method, x.status, x.evaluations, x.verified,
        x.best_us, x.best_emulated_cost_us AS emulated_cost_us,
        round((julianday(coalesce(x.ended_at, x.started_at)) - julianday(x.started_at)) * 1440, 1) AS took_minutes,
        (SELECT sum(cost_usd) FROM llm_calls c WHERE c.session_id = x.session) AS cost_usd,

@@ -52,7 +52,7 @@ ORDER BY problem, place;
 
 -- @energy Energy of the best kernels
 SELECT d.name AS definition, v.name AS device, e.variant_id AS variant, e.score_ns / 1000 AS time_us, j.value AS energy_joule, p.value AS power_watt,
-       b.value / 1e9 AS gigabytes_per_joule, f.value / 1e9 AS gigaflop_per_joule
+       b.value / 1e9 AS traffic_gb_per_j, f.value / 1e9 AS work_gflop_per_j
 FROM evaluations e JOIN metrics j ON j.evaluation_id = e.id AND j.name = 'energy/joule'
 JOIN sessions s ON s.id = e.session_id JOIN definitions d ON d.id = s.definition_id JOIN devices v ON v.id = e.device_id
 LEFT JOIN metrics p ON p.evaluation_id = e.id AND p.name = 'energy/power'

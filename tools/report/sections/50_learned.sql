@@ -2,7 +2,7 @@
 --
 -- @insights What the measurements show, with the pairs of variants it rests on
 SELECT i.kind, i.algorithm, i.device, i.text AS finding, i.ratio AS time_ratio, i.wins, i.tries,
-       (SELECT group_concat(pair, ' ') FROM (SELECT replace(value, ',', '/') AS pair FROM json_each(i.evidence, '$.variants') LIMIT 4)) AS evidence_variants
+       (SELECT group_concat(pair, ', ') FROM (SELECT (value ->> 0) || ' and ' || (value ->> 1) AS pair FROM json_each(i.evidence, '$.variants') LIMIT 4)) AS evidence_variants
 FROM insights i
 WHERE i.kind IN ('tunable', 'template', 'pattern') AND i.tries >= 2
   AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions)) AND abs(ifnull(i.ratio, 1) - 1) > 0.02
