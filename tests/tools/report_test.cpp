@@ -201,6 +201,25 @@ TEST_CASE("what the command is given wrongly is said plainly") {
   CHECK(box.run({"report", "--week", "47"}).exit_code == code(ExitCode::usage));
 }
 
+/// The first fenced block of `language` in a document.
+std::string block_of(const std::string& document, const std::string& fence, const std::string& language) {
+  const std::size_t begin = document.find(fence + language + "\n") + fence.size() + language.size() + 1;
+  return document.substr(begin, document.find("\n" + fence + "\n", begin) + 1 - begin);
+}
+
+TEST_CASE("the section that the documentation shows works as it stands there") {
+  Sandbox box;
+  std::filesystem::copy_file(database(), box.folder / "ak.db");
+  std::filesystem::create_directory(box.folder / "report");
+  const std::string document = read_file(AK_SOURCE_DIR "/docs/report.md");
+  box.write("report/25_tensor_cores.sql", block_of(document, "```", "sql"));
+  box.write("report/25_tensor_cores.md", block_of(document, "````", "markdown"));
+  const testing::ProgramResult result = box.run({"report", "--since", "2020-01-01"});
+  CHECK(result.err.empty());
+  CHECK(result.out.find("## Use of the matrix units") != std::string::npos);
+  CHECK(result.out.find("The first of them uses **") != std::string::npos);
+}
+
 TEST_CASE("a section of one's own needs two files and no code") {
   Sandbox box;
   std::filesystem::copy_file(database(), box.folder / "ak.db");

@@ -132,8 +132,9 @@ class HtmlWriter {
     const std::string text = html_escape(harmless(shown(value, column), kMostCellBytes));
     const std::string_view kind = cell_class(numeric, text);
     if (std::holds_alternative<std::monostate>(value) || !options_.linked.contains(column))
-      return fmt::format("<td{}>{}</td>", kind, text);
-    return fmt::format("<td{}><a href=\"{}?{}={}\">{}</a></td>", kind, column, column,
+      return fmt::format("<td{} data-label=\"{}\">{}</td>", kind, html_escape(column_heading(column)), text);
+    return fmt::format("<td{} data-label=\"{}\"><a href=\"{}?{}={}\">{}</a></td>", kind,
+                       html_escape(column_heading(column)), column, column,
                        percent_encoded(plain_text(value)), text);
   }
 

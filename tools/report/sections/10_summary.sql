@@ -3,45 +3,47 @@
 -- @totals What ran
 SELECT printf('%d session%s on %d problem%s and %d device%s', count(DISTINCT s.id), iif(count(DISTINCT s.id) = 1, '', 's'),
               count(DISTINCT s.definition_id), iif(count(DISTINCT s.definition_id) = 1, '', 's'),
-              count(DISTINCT s.device_id), iif(count(DISTINCT s.device_id) = 1, '', 's')) AS what,
-       count(DISTINCT s.id) AS sessions, count(DISTINCT s.definition_id) AS definitions, count(DISTINCT s.device_id) AS devices,
+              count(DISTINCT v.name), iif(count(DISTINCT v.name) = 1, '', 's')) AS what,
+       count(DISTINCT s.id) AS sessions,
        (SELECT count(*) FROM evaluations WHERE session_id IN (SELECT id FROM report_sessions)) AS evaluations,
        (SELECT count(*) FROM evaluations WHERE status = 'ok' AND session_id IN (SELECT id FROM report_sessions)) AS verified,
        round(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 2) AS hours,
        (SELECT iif(count(*) = 0, 'No language model was asked.', printf('Language models were asked %d times', count(*))
           || iif(sum(cost_usd) IS NULL, '; their prices are not known.', printf(' for US$ %.2f.', sum(cost_usd))))
         FROM llm_calls WHERE session_id IN (SELECT id FROM report_sessions)) AS models
-FROM sessions s JOIN report_sessions r ON r.id = s.id
+FROM sessions s JOIN report_sessions r ON r.id = s.id JOIN devices v ON v.id = s.device_id
 HAVING count(*) > 0;
 
 -- @gains The best of each problem, beside its fastest baseline and the best from before
-WITH best AS (
-  SELECT s.definition_id, s.device_id, s.started_at >= coalesce((SELECT min(started_at) FROM sessions WHERE id IN (SELECT id FROM report_sessions)), '') AS now,
-         min(e.score_ns) AS score_ns
-  FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
-  JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
-  WHERE (s.definition_id, s.device_id) IN (SELECT definition_id, device_id FROM sessions WHERE id IN (SELECT id FROM report_sessions))
-    AND (s.id IN (SELECT id FROM report_sessions) OR s.started_at < (SELECT min(started_at) FROM sessions WHERE id IN (SELECT id FROM report_sessions)))
+WITH began AS (SELECT min(started_at) AS at FROM sessions WHERE id IN (SELECT id FROM report_sessions)),
+problem AS (
+  SELECT DISTINCT s.definition_id, v.name AS device FROM sessions s JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
+  WHERE s.id IN (SELECT id FROM report_sessions)),
+best AS (
+  SELECT p.definition_id, p.device, s.id IN (SELECT id FROM report_sessions) AS now, s.id AS session, min(e.score_ns) AS score_ns
+  FROM problem p JOIN sessions s ON s.definition_id = p.definition_id JOIN devices v ON v.id = s.device_id AND v.name = p.device
+  JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
+  WHERE (s.id IN (SELECT id FROM report_sessions) OR s.started_at < (SELECT at FROM began))
     AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
   GROUP BY 1, 2, 3),
+-- Of the session with the best, so that both were measured in the same hours.
 baseline AS (
-  SELECT definition_id, device_id, min(score_ns) AS score_ns, label FROM (
-    SELECT s.definition_id, s.device_id, m.label, e.session_id,
-           exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) AS score_ns
-    FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id JOIN sessions s ON s.id = e.session_id
+  SELECT session, label, min(score_ns) AS score_ns FROM (
+    SELECT n.session, m.label, exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) AS score_ns
+    FROM best n JOIN evaluations e ON e.session_id = n.session JOIN measurements m ON m.evaluation_id = e.id
     JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
-    WHERE m.role = 'baseline' AND m.cold = 1 AND m.method <> 'emulator' AND s.id IN (SELECT id FROM report_sessions)
-    GROUP BY s.id, e.id, m.label)
-  GROUP BY 1, 2)
-SELECT d.name AS definition, v.name AS device, n.score_ns / 1000 AS best_us,
+    WHERE n.now = 1 AND m.role = 'baseline' AND m.cold = 1 AND m.method <> 'emulator'
+    GROUP BY e.id, m.label)
+  GROUP BY session)
+SELECT d.name AS definition, n.device, n.score_ns / 1000 AS best_us,
        b.label AS baseline, b.score_ns / 1000 AS baseline_us, round(b.score_ns / n.score_ns, 2) AS speedup,
        iif(o.score_ns IS NULL, ' It is the first result.', printf(' The best from before: %.4g µs, %s.', o.score_ns / 1000,
          CASE WHEN n.score_ns < 0.995 * o.score_ns THEN printf('%.1f %% gained', 100 * (1 - n.score_ns / o.score_ns)) ELSE 'not beaten' END)) AS before
-FROM best n JOIN definitions d ON d.id = n.definition_id JOIN devices v ON v.id = n.device_id
-LEFT JOIN best o ON o.definition_id = n.definition_id AND o.device_id = n.device_id AND o.now = 0
-LEFT JOIN baseline b ON b.definition_id = n.definition_id AND b.device_id = n.device_id
+FROM best n JOIN definitions d ON d.id = n.definition_id
+LEFT JOIN best o ON o.definition_id = n.definition_id AND o.device = n.device AND o.now = 0
+LEFT JOIN baseline b ON b.session = n.session
 WHERE n.now = 1
-ORDER BY speedup DESC, definition, device;
+ORDER BY speedup DESC, definition, n.device;
 
 -- @attention What needs someone's attention
 SELECT what, count FROM (

@@ -5,9 +5,9 @@ SELECT x.session, x.definition, x.device, x.proposer || ', ' || x.strategy AS me
        x.best_us, x.best_emulated_cost_us AS emulated_cost_us,
        round((julianday(coalesce(x.ended_at, x.started_at)) - julianday(x.started_at)) * 1440, 1) AS took_minutes,
        (SELECT sum(cost_usd) FROM llm_calls c WHERE c.session_id = x.session) AS cost_usd,
-       (SELECT i.text FROM insights i WHERE i.algorithm = d.problem AND i.arch = x.arch AND i.device = x.device AND i.kind IN ('tunable', 'template', 'attempt')
+       iif(x.proposer = 'user', NULL, (SELECT i.text FROM insights i WHERE i.algorithm = d.problem AND i.arch = x.arch AND i.device = x.device AND i.kind IN ('tunable', 'template', 'attempt')
           AND i.ratio < 0.98 AND i.wins > 0
-        ORDER BY i.ratio LIMIT 1) AS learned
+        ORDER BY i.ratio LIMIT 1)) AS learned
 FROM experiments x JOIN definitions d ON d.name = x.definition
 WHERE x.session IN (SELECT id FROM report_sessions)
 ORDER BY x.session DESC LIMIT 200;

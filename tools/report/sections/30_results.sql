@@ -1,16 +1,18 @@
 -- Current best results
 --
 -- @best The best known of every problem of this time, beside target, baseline and speed of light
-WITH pairs AS (SELECT DISTINCT definition_id, device_id, arch FROM sessions WHERE id IN (SELECT id FROM report_sessions)),
+WITH problem AS (
+  SELECT DISTINCT s.definition_id, v.name AS device, s.arch FROM sessions s JOIN devices v ON v.id = s.device_id
+  WHERE s.id IN (SELECT id FROM report_sessions)),
 champion AS (
-  SELECT p.definition_id, p.device_id, p.arch, s.id AS session, s.best_variant_id AS variant, s.budgets, min(e.score_ns) AS score_ns
-  FROM pairs p JOIN sessions s ON s.definition_id = p.definition_id AND s.device_id = p.device_id AND s.arch = p.arch
+  SELECT p.definition_id, p.device, v.kind, v.id AS device_id, p.arch, s.id AS session, s.best_variant_id AS variant, min(e.score_ns) AS score_ns
+  FROM problem p JOIN sessions s ON s.definition_id = p.definition_id AND s.arch = p.arch JOIN devices v ON v.id = s.device_id AND v.name = p.device
   JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
   WHERE NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
-  GROUP BY p.definition_id, p.device_id, p.arch),
+  GROUP BY p.definition_id, p.device, p.arch),
 call AS (
-  SELECT c.session, c.variant, w.id AS workload_id, w.weight, min(m.median_ns) AS median_ns,
-         max(1000.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0) / 1000,
+  SELECT c.session, c.variant, w.id AS workload_id, w.weight,
+         max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
              coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
   FROM champion c JOIN evaluations e ON e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
   JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
@@ -27,20 +29,24 @@ baseline AS (
     WHERE m.role = 'baseline' AND m.cold = 1
     GROUP BY e.id, m.label)
   GROUP BY session)
-SELECT d.name AS definition, v.name AS device, c.arch, c.variant, n.name AS template, c.session,
-       iif(v.kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(v.kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
-       c.budgets ->> 'target' AS target, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
+SELECT d.name AS definition, c.device, c.arch, c.variant, n.name AS template, c.session,
+       iif(c.kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
+       (SELECT (t.budgets ->> 'target_ns') / 1000.0 FROM sessions t WHERE t.definition_id = c.definition_id AND t.arch = c.arch
+          AND t.id IN (SELECT id FROM report_sessions) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.id DESC LIMIT 1) AS target_us, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
        round(b.score_ns / c.score_ns, 2) AS speedup, l.limit_ns / 1000 AS limit_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct
-FROM champion c JOIN definitions d ON d.id = c.definition_id JOIN devices v ON v.id = c.device_id JOIN variants n ON n.id = c.variant
+FROM champion c JOIN definitions d ON d.id = c.definition_id JOIN variants n ON n.id = c.variant
 LEFT JOIN light l ON l.session = c.session AND l.variant = c.variant LEFT JOIN baseline b ON b.session = c.session
-ORDER BY definition, device;
+ORDER BY definition, c.device;
 
 -- @shapes The same results shape by shape
-SELECT b.definition, b.device, b.workload, b.variant, b.latency_ms * 1000 AS time_us, b.throughput_tflops, b.memory_bandwidth_gbs AS bandwidth_gbps,
-       b.speedup_vs_naive, b.speedup_vs_pytorch, b.pct_of_reference AS of_reference_pct
-FROM sessions s JOIN benchmark_results b ON b.session = s.id AND b.variant = s.best_variant_id
-WHERE s.id IN (SELECT max(t.id) FROM sessions t WHERE t.id IN (SELECT id FROM report_sessions) AND t.best_variant_id IS NOT NULL
-               GROUP BY t.definition_id, t.device_id, t.arch)
-  AND b.cold = 1 AND b.latency_ms IS NOT NULL
+WITH best AS (
+  SELECT s.id AS session, s.best_variant_id AS variant, min(e.score_ns)
+  FROM sessions s JOIN devices v ON v.id = s.device_id JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
+  WHERE s.id IN (SELECT id FROM report_sessions) AND v.kind = 'cuda'
+  GROUP BY s.definition_id, v.name, s.arch)
+SELECT b.definition, b.device, b.workload, b.variant, b.latency_ms * 1000 AS time_us, nullif(b.throughput_tflops, 0) AS throughput_tflops,
+       b.memory_bandwidth_gbs AS bandwidth_gbps, b.speedup_vs_naive, b.speedup_vs_pytorch, b.pct_of_reference AS of_reference_pct
+FROM best JOIN benchmark_results b ON b.session = best.session AND b.variant = best.variant
+WHERE b.cold = 1 AND b.latency_ms IS NOT NULL
 GROUP BY b.definition, b.device, b.workload
 ORDER BY b.definition, b.device, b.workload LIMIT 200;

@@ -10,8 +10,8 @@ ORDER BY i.device_kind, i.algorithm, i.id LIMIT 50;
 WITH timed AS (
   SELECT v.name AS device, d.name AS definition, w.name AS workload, e.variant_id AS variant,
          1.0 * w.flops / (w.bytes_read + w.bytes_written) AS intensity_flop_per_byte, w.flops / m.median_ns / 1000 AS speed_tflops,
-         row_number() OVER (PARTITION BY s.definition_id, s.device_id ORDER BY m.median_ns) AS place,
-         count(*) OVER (PARTITION BY s.definition_id, s.device_id) AS many
+         row_number() OVER (PARTITION BY s.definition_id, v.name ORDER BY m.median_ns) AS place,
+         count(*) OVER (PARTITION BY s.definition_id, v.name) AS many
   FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.status = 'ok'
   JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
   JOIN workloads w ON w.id = m.workload_id AND w.flops > 0 AND w.bytes_read + w.bytes_written > 0
@@ -37,16 +37,16 @@ WHERE ms IS NOT NULL ORDER BY rank;
 
 -- @tradeoffs Time against the largest error of the two hundred fastest of each problem; those no other beats are joined
 WITH fast AS (
-  SELECT s.definition_id, s.device_id, e.variant_id, min(e.score_ns) AS score_ns, min(e.id) AS evaluation_id
+  SELECT s.definition_id, v.name AS device, e.variant_id, min(e.score_ns) AS score_ns, min(e.id) AS evaluation_id
   FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.status = 'ok' AND e.score_ns IS NOT NULL
   JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
   WHERE s.id IN (SELECT id FROM report_sessions) GROUP BY 1, 2, 3),
-placed AS (SELECT *, row_number() OVER (PARTITION BY definition_id, device_id ORDER BY score_ns) AS place FROM fast),
+placed AS (SELECT *, row_number() OVER (PARTITION BY definition_id, device ORDER BY score_ns) AS place FROM fast),
 judged AS (
   SELECT p.*, (SELECT max(max_error) FROM checks c WHERE c.evaluation_id = p.evaluation_id) AS max_error FROM placed p WHERE place <= 200)
-SELECT d.name || ' on ' || v.name AS problem, j.variant_id AS variant, j.score_ns / 1000 AS time_us, j.max_error,
-       j.max_error < ifnull(min(j.max_error) OVER (PARTITION BY j.definition_id, j.device_id ORDER BY j.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1e300) AS front
-FROM judged j JOIN definitions d ON d.id = j.definition_id JOIN devices v ON v.id = j.device_id
+SELECT d.name || ' on ' || j.device AS problem, j.variant_id AS variant, j.score_ns / 1000 AS time_us, j.max_error,
+       j.max_error < ifnull(min(j.max_error) OVER (PARTITION BY j.definition_id, j.device ORDER BY j.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1e300) AS front
+FROM judged j JOIN definitions d ON d.id = j.definition_id
 WHERE j.max_error IS NOT NULL
 ORDER BY problem, place;
 

@@ -6,13 +6,13 @@ SELECT i.kind, i.algorithm, i.device, i.text AS finding, i.ratio AS time_ratio, 
 FROM insights i
 WHERE i.kind IN ('tunable', 'template', 'pattern') AND i.tries >= 2
   AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions)) AND abs(ifnull(i.ratio, 1) - 1) > 0.02
-ORDER BY i.device_kind, abs(ln(max(ifnull(i.ratio, 1), 1e-9))) DESC LIMIT 30;
+ORDER BY i.device_kind, abs(ln(max(ifnull(i.ratio, 1), 1e-9))) DESC LIMIT 20;
 
 -- @attempts What language models tried, and what came of it
 SELECT i.algorithm, i.device, i.bottleneck, i.text AS attempt, i.ratio AS time_ratio
 FROM insights i
 WHERE i.kind = 'attempt' AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions))
-ORDER BY i.ratio IS NULL, i.ratio LIMIT 20;
+ORDER BY i.ratio IS NULL, i.ratio LIMIT 12;
 
 -- @heat Best time over two tunables of the source that was searched most
 WITH points AS (
@@ -25,11 +25,11 @@ effect AS (
   SELECT key, max(best) / min(best) AS spread, count(*) AS many
   FROM (SELECT t.key, t.value, min(c.score_ns) AS best FROM chosen c, json_each(c.tunables) t GROUP BY 1, 2)
   GROUP BY key HAVING count(*) BETWEEN 2 AND 24 ORDER BY spread DESC, many DESC LIMIT 2),
-axes AS (SELECT (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1) AS across, (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1 OFFSET 1) AS up)
-SELECT max(c.name) || ': ' || a.across || ' across, ' || a.up || ' upwards' AS space, CAST(c.tunables ->> a.across AS TEXT) AS across, CAST(c.tunables ->> a.up AS TEXT) AS upwards,
+axes AS (SELECT (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1) AS across, (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1 OFFSET 1) AS down)
+SELECT max(c.name) || ': ' || a.across || ' across, ' || a.down || ' down' AS space, CAST(c.tunables ->> a.across AS TEXT) AS across, CAST(c.tunables ->> a.down AS TEXT) AS down,
        min(c.score_ns) / 1000 AS best_us, count(*) AS points
-FROM chosen c, axes a WHERE a.up IS NOT NULL
-GROUP BY a.across, a.up, 2, 3;
+FROM chosen c, axes a WHERE a.down IS NOT NULL
+GROUP BY a.across, a.down, 2, 3;
 
 -- @ancestors The line of a champion: what it was made from, step by step
 WITH RECURSIVE champions AS (

@@ -9,13 +9,13 @@ ORDER BY c.id DESC, r.priority DESC, r.position LIMIT 50;
 
 -- @promising Problems by what there is to gain: the distance of the best known to the speed of light
 WITH champion AS (
-  SELECT s.definition_id, s.device_id, s.arch, s.id AS session, s.best_variant_id AS variant, min(e.score_ns) AS score_ns
+  SELECT s.definition_id, v.name AS device, max(v.id) AS device_id, s.arch, s.id AS session, s.best_variant_id AS variant, min(e.score_ns) AS score_ns
   FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
   JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
   WHERE NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
-  GROUP BY s.definition_id, s.device_id, s.arch),
+  GROUP BY s.definition_id, v.name, s.arch),
 call AS (
-  SELECT c.definition_id, c.device_id, c.arch, c.score_ns, w.id AS workload_id, w.weight,
+  SELECT c.definition_id, c.device, c.arch, c.score_ns, w.id AS workload_id, w.weight,
          max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
              coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
   FROM champion c JOIN evaluations e ON e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
@@ -24,10 +24,10 @@ call AS (
   JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
   GROUP BY 1, 2, 3, w.id),
 gap AS (
-  SELECT definition_id, device_id, arch, score_ns, exp(sum(weight * ln(limit_ns)) / sum(weight)) AS limit_ns
+  SELECT definition_id, device, arch, score_ns, exp(sum(weight * ln(limit_ns)) / sum(weight)) AS limit_ns
   FROM call WHERE limit_ns > 0 GROUP BY 1, 2, 3)
-SELECT d.name AS definition, v.name AS device, g.arch, g.score_ns / 1000 AS best_us, g.limit_ns / 1000 AS limit_us, round(g.score_ns / g.limit_ns, 2) AS times_the_limit,
-       (SELECT i.bottleneck FROM insights i WHERE i.kind = 'bottleneck' AND i.algorithm = d.problem AND i.device = v.name ORDER BY i.id DESC LIMIT 1) AS limited_by,
-       (SELECT count(*) FROM evaluations e JOIN sessions s ON s.id = e.session_id WHERE s.definition_id = g.definition_id AND s.device_id = g.device_id) AS evaluations_so_far
-FROM gap g JOIN definitions d ON d.id = g.definition_id JOIN devices v ON v.id = g.device_id
+SELECT d.name AS definition, g.device, g.arch, g.score_ns / 1000 AS best_us, g.limit_ns / 1000 AS limit_us, round(g.score_ns / g.limit_ns, 2) AS times_the_limit,
+       (SELECT i.bottleneck FROM insights i WHERE i.kind = 'bottleneck' AND i.algorithm = d.problem AND i.device = g.device ORDER BY i.id DESC LIMIT 1) AS limited_by,
+       (SELECT count(*) FROM sessions s JOIN devices v ON v.id = s.device_id WHERE s.definition_id = g.definition_id AND v.name = g.device) AS sessions_so_far
+FROM gap g JOIN definitions d ON d.id = g.definition_id
 ORDER BY times_the_limit DESC LIMIT 20;

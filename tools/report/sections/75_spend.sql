@@ -19,4 +19,4 @@ WHERE s.id IN (SELECT id FROM report_sessions) GROUP BY s.id ORDER BY cost_usd D
 -- @devices Hours that devices were busy
 SELECT v.name AS device, count(*) AS evaluations, sum(e.gpu_busy_ms) / 3.6e6 AS busy_hours
 FROM evaluations e JOIN devices v ON v.id = e.device_id WHERE e.session_id IN (SELECT id FROM report_sessions)
-GROUP BY v.id ORDER BY busy_hours DESC;
+GROUP BY v.name ORDER BY busy_hours DESC;

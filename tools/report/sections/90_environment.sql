@@ -7,9 +7,9 @@ FROM sessions s JOIN environments n ON n.id = s.environment_id WHERE s.id IN (SE
 GROUP BY n.id ORDER BY sessions DESC LIMIT 30;
 
 -- @devices The devices
-SELECT v.name AS device, v.kind, v.arch, v.sm_count, v.l2_bytes, v.memory_bytes, v.peak_bandwidth_gbps, count(*) AS sessions
+SELECT v.name AS device, v.kind, v.arch, v.sm_count, v.l2_bytes, v.memory_bytes, v.peak_bandwidth_gbps, count(DISTINCT v.id) AS units, count(*) AS sessions
 FROM sessions s JOIN devices v ON v.id = s.device_id WHERE s.id IN (SELECT id FROM report_sessions)
-GROUP BY v.id ORDER BY sessions DESC LIMIT 30;
+GROUP BY v.name, v.arch ORDER BY sessions DESC LIMIT 30;
 
 -- @compilers Compilers of the variants
 SELECT b.nvrtc_version AS nvrtc, b.arch, count(*) AS builds, avg(b.compile_ms) AS mean_ms
@@ -21,4 +21,4 @@ SELECT v.name AS device, count(*) AS measurements, min(m.sm_clock_mhz) AS lowest
        max(m.temperature_c) AS warmest_celsius, sum(m.throttled IS NOT NULL) AS throttled_measurements
 FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id JOIN devices v ON v.id = e.device_id
 WHERE e.session_id IN (SELECT id FROM report_sessions) AND m.method <> 'emulator'
-GROUP BY v.id ORDER BY device;
+GROUP BY v.name ORDER BY device;
