@@ -32,7 +32,7 @@ const std::vector<Problem>& problems() {
   return list;
 }
 
-constexpr std::size_t kMostTimed = 3;
+constexpr std::size_t kMostTimed = 2;
 
 std::string params_text(const Params& params) {
   Json json = Json::object();

@@ -66,7 +66,7 @@ struct SyntheticDefinition {
   std::shared_ptr<const ProblemInstance> problem;
   RowId row = 0;
   std::string params, workloads_hash;
-  std::vector<SyntheticWorkload> timed;   ///< one to three
+  std::vector<SyntheticWorkload> timed;   ///< one or two
   std::deque<SyntheticSource> sources;    ///< addresses stay
   std::vector<SyntheticSource*> current;  ///< the latest revision of each template
 };

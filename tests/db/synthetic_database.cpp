@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <set>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -22,6 +23,7 @@ using Time = std::chrono::sys_time<milliseconds>;
 
 constexpr std::int64_t kLeastEvaluations = 50, kMostEvaluations = 2'000, kMostInLastWeek = 20'000;
 constexpr auto kWeek = std::chrono::hours(7 * 24), kYear = 52 * kWeek;
+constexpr int kMostTries = 20;     // to find a point that was not seen
 constexpr double kFailing = 0.15;  // of the evaluations of a search
 
 struct Failure {
@@ -154,6 +156,7 @@ class Writer {
     const SyntheticVariant* champion = nullptr;  ///< with its source and time
     SyntheticSource* champion_source = nullptr;
     double champion_ns = 1e300;
+    std::set<std::pair<RowId, std::uint64_t>> seen;  ///< sources and points
     std::vector<std::pair<SyntheticSource*, const SyntheticVariant*>> passed;
   };
 
@@ -175,8 +178,8 @@ class Writer {
     begin(s, evaluations);
     evaluate_start(s);
     while (s.iteration < evaluations && variants_ < options_.variants) {
-      if (s.models && s.iteration % 12 == 3) ask_model(s);
-      step(s);
+      if (s.models && s.iteration % 25 == 3) ask_model(s);
+      if (!step(s)) break;
     }
     end(s);
   }
@@ -187,14 +190,13 @@ class Writer {
     s.emulated = kSyntheticTargets[s.target].kind == "emulator";
     s.begin = s.now = start_of_next();
     const double kind = random_.uniform();
-    s.models = kind < 0.2;
-    s.proposer = kind < 0.05 ? "llm" : kind < 0.2 ? "hybrid" : kind < 0.97 ? "search" : "user";
+    s.models = kind < 0.12;
+    s.proposer = kind < 0.03 ? "llm" : kind < 0.12 ? "hybrid" : kind < 0.97 ? "search" : "user";
     s.strategy = s.models ? "portfolio" : std::string(random_.pick(kStrategies));
     s.foretells = random_.chance(0.2);
     s.error = std::pow(10, random_.between(-6, -2));
-    if (random_.chance(0.03)) revise(*s.definition);
-    s.sources.push_back(random_.pick(s.definition->current));
-    if (random_.chance(0.4)) s.sources.push_back(random_.pick(s.definition->current));
+    s.sources.push_back(source_of(*s.definition));
+    if (random_.chance(0.4)) s.sources.push_back(source_of(*s.definition));
     const SyntheticTarget& target = kSyntheticTargets[s.target];
     const auto seed = random_.below(1'000);
     s.row = session_(
@@ -205,13 +207,15 @@ class Writer {
         text_of(s.begin), 1, random_.chance(0.1), s.definition->workloads_hash);
   }
 
-  /// A template is edited now and then: another source, whose points are other variants.
-  void revise(SyntheticDefinition& definition) {
+  /// A template that has been searched for a while is edited: another source, whose points are other
+  /// variants.
+  SyntheticSource* source_of(SyntheticDefinition& definition) {
     SyntheticSource*& source = random_.pick(definition.current);
+    if (3 * source->variants.size() < source->points()) return source;
     SyntheticSource& next = catalog_.add_source(definition, *source, source->candidate.name,
                                                 fmt::format("// Revision {}.\n", definition.sources.size()));
     next.slowness = std::max(1.0, source->slowness * random_.between(0.97, 1.01));
-    source = &next;
+    return source = &next;
   }
 
   void evaluate_start(Session& s) {
@@ -228,9 +232,16 @@ class Writer {
     }
   }
 
-  void step(Session& s) {
+  /// False when hardly a point is left that the session has not seen.
+  bool step(Session& s) {
     SyntheticSource& source = *random_.pick(s.sources);
-    SyntheticVariant& variant = variant_at(s, source, next_point(s, source));
+    int tries = 0;
+    std::uint64_t point = next_point(s, source);
+    while (!s.seen.emplace(source.row, point).second) {
+      if (++tries > kMostTries) return false;
+      point = next_point(s, source);
+    }
+    SyntheticVariant& variant = variant_at(s, source, point);
     Plan plan{.arm = s.proposer == "user" ? "user" : s.strategy};
     const double lot = random_.uniform();
     if (variant.bad || lot < 0.03) {
@@ -248,6 +259,7 @@ class Writer {
     }
     evaluate(s, source, variant, plan);
     if (challenger_) compare(s);
+    return true;
   }
 
   void fail_at(Plan& plan) {
