@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -53,13 +54,15 @@ TableShape shape_of(Connection& connection, const std::string& name) {
   return shape;
 }
 
-/// Tables before those that refer to them. Those of the full-text index are filled by triggers.
+/// Tables before those that refer to them. Those of the full-text index are filled by triggers, and so are
+/// the derived ones.
 std::vector<TableShape> tables_in_order(Connection& connection) {
   std::vector<TableShape> left, ordered;
   for (const std::string& name :
        texts(connection,
              "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE "
-             "'insights_text%' AND name NOT LIKE 'sqlite_%' ORDER BY name"))
+             "'insights_text%' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('scores', 'session_figures') "
+             "ORDER BY name"))
     left.push_back(shape_of(connection, name));
   std::set<std::string> done;
   while (!left.empty()) {
@@ -229,6 +232,42 @@ void delete_orphans(Connection& connection, const std::vector<TableShape>& table
                       column, to));
 }
 
+/// A table that triggers keep, and the view that says what it holds.
+struct DerivedTable {
+  std::string_view table, view, key;
+};
+constexpr std::array kDerived{
+    DerivedTable{"scores", "scores_defined", "evaluation_id"},
+    DerivedTable{"session_figures", "session_figures_defined", "session_id"},
+};
+
+/// Rows whose evaluations or session were taken away: the triggers know nothing of what they belonged to
+/// then.
+void delete_stale(Connection& connection) {
+  connection.execute(
+      "DELETE FROM scores WHERE session_id NOT IN (SELECT id FROM sessions);"
+      "DELETE FROM session_figures WHERE session_id NOT IN (SELECT id FROM sessions)");
+}
+
+/// What the derived tables hold and should not, and the other way round; an example of each.
+std::vector<std::string> derived_mistakes(Connection& connection) {
+  std::vector<std::string> wrong;
+  const auto compare = [&](const DerivedTable& derived, std::string_view have, std::string_view lack,
+                           const char* words) {
+    Statement rows(connection.get(),
+                   fmt::format("SELECT count(*), min({0}) FROM (SELECT * FROM {1} EXCEPT SELECT * FROM {2})",
+                               derived.key, have, lack));
+    if (rows.step() && rows.integer(0) > 0)
+      wrong.push_back(fmt::format("{}: {} rows {}, the first of {} {}", derived.table, rows.integer(0), words,
+                                  derived.key, rows.integer(1)));
+  };
+  for (const DerivedTable& derived : kDerived) {
+    compare(derived, derived.table, derived.view, "should not be there");
+    compare(derived, derived.view, derived.table, "are missing");
+  }
+  return wrong;
+}
+
 }  // namespace
 
 std::vector<MergedTable> merge(const fs::path& into, const fs::path& from) {
@@ -262,6 +301,7 @@ std::int64_t export_since(const fs::path& from, const fs::path& to, const std::s
   delete_orphans(connection, tables);
   delete_unreferenced(connection, tables);
   delete_orphans(connection, tables);
+  delete_stale(connection);
   Statement count(connection.get(), "SELECT count(*) FROM sessions");
   const std::int64_t sessions = count.step() ? count.integer(0) : 0;
   count.reset();
@@ -285,6 +325,7 @@ std::vector<std::string> verify(const fs::path& file) {
   while (sources.step())
     if (sha256_hex(sources.text(2)) != sources.text(1))
       wrong.push_back(fmt::format("source {} is not the text of its hash", sources.integer(0)));
+  for (std::string& line : derived_mistakes(connection)) wrong.push_back(std::move(line));
   return wrong;
 }
 

@@ -1,8 +1,10 @@
 -- How fast sessions go: evaluations an hour, and where their time went.
 -- limit: most rows (integer, 20)
-SELECT t.session, t.evaluations,
-       round(t.evaluations / nullif((julianday(s.ended_at) - julianday(s.started_at)) * 24, 0), 1) AS evaluations_an_hour,
-       round(t.queue_ms, 1) AS queue_ms, round(t.build_ms, 1) AS build_ms, round(t.device_wait_ms, 1) AS device_wait_ms,
-       round(t.check_ms, 1) AS check_ms, round(t.time_ms, 1) AS time_ms, round(t.gpu_busy_ms, 1) AS gpu_busy_ms
-FROM stage_time_summary t JOIN sessions s ON s.id = t.session
-ORDER BY t.session DESC LIMIT :limit
+SELECT s.id AS session, count(*) AS evaluations,
+       round(count(*) / nullif((julianday(s.ended_at) - julianday(s.started_at)) * 24, 0), 1) AS evaluations_an_hour,
+       round(avg(e.queue_ms), 1) AS queue_ms, round(avg(e.build_ms), 1) AS build_ms,
+       round(avg(e.device_wait_ms), 1) AS device_wait_ms, round(avg(e.check_ms), 1) AS check_ms,
+       round(avg(e.time_ms), 1) AS time_ms, round(avg(e.gpu_busy_ms), 1) AS gpu_busy_ms
+FROM (SELECT session_id FROM session_figures ORDER BY session_id DESC LIMIT :limit) f
+JOIN sessions s ON s.id = f.session_id JOIN evaluations e ON e.session_id = s.id
+GROUP BY s.id ORDER BY s.id DESC

@@ -24,15 +24,15 @@ struct SyntheticTarget {
   std::string_view kind, name, arch, device_arch;
   int sm_count = 0;
   double gb_per_s = 0, tflops = 0;  ///< what times are made of
-  double weight = 0;                ///< share of the sessions
+  double weight = 0;                ///< share of the sessions; 0: has turns of its own
 };
 /// Two of them are one device with two targets of the compiler.
 inline constexpr std::array kSyntheticTargets{
-    SyntheticTarget{"cuda", "NVIDIA H200", "sm_90a", "sm_90a", 132, 4800, 800, 0.55},
+    SyntheticTarget{"cuda", "NVIDIA H200", "sm_90a", "sm_90a", 132, 4800, 800, 0.58},
     SyntheticTarget{"cuda", "NVIDIA H200", "sm_90", "sm_90a", 132, 4800, 600, 0.08},
     SyntheticTarget{"cuda", "NVIDIA A100-SXM4-80GB", "sm_80", "sm_80", 108, 2000, 250, 0.2},
     SyntheticTarget{"cuda", "NVIDIA GeForce RTX 4090", "sm_89", "sm_89", 128, 1000, 160, 0.14},
-    SyntheticTarget{"emulator", "CPU emulator of sm_90a", "sm_90a", "sm_90a", 132, 4800, 800, 0.03},
+    SyntheticTarget{"emulator", "CPU emulator of sm_90a", "sm_90a", "sm_90a", 132, 4800, 800, 0},
 };
 
 struct SyntheticVariant {

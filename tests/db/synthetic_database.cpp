@@ -185,8 +185,13 @@ class Writer {
   }
 
   void begin(Session& s, std::int64_t evaluations) {
-    s.definition = &random_.pick(catalog_.definitions);
-    s.target = static_cast<std::size_t>(&weighted(random_, kSyntheticTargets) - kSyntheticTargets.data());
+    // In turns, so that few sessions have all of them, too.
+    const auto turn = static_cast<std::size_t>(sessions_++);
+    s.definition = &catalog_.definitions[turn % catalog_.definitions.size()];
+    s.target =
+        turn % 20 == 10
+            ? kSyntheticTargets.size() - 1
+            : static_cast<std::size_t>(&weighted(random_, kSyntheticTargets) - kSyntheticTargets.data());
     s.emulated = kSyntheticTargets[s.target].kind == "emulator";
     s.begin = s.now = start_of_next();
     const double kind = random_.uniform();
@@ -592,7 +597,7 @@ class Writer {
   SyntheticCatalog catalog_;
   Connection& connection_;
   Statement end_session_;
-  std::int64_t variants_ = 0;
+  std::int64_t variants_ = 0, sessions_ = 0;
   std::optional<Challenger> challenger_;
 
   Insert session_{

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes large databases quick (schema version 17) changes no answer.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/file.h"
+#include "db/merge.h"
+#include "db/named_queries.h"
+#include "db/schema.h"
+#include "tests/db/store_fixture.h"
+#include "tests/db/synthetic_database.h"
+
+namespace ak::db::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void execute(const fs::path& file, const std::string& sql) {
+  Connection(file, OpenMode::create).execute("PRAGMA foreign_keys = ON;" + sql);
+}
+
+/// Rows as texts in the order of their texts; sums of many numbers may differ in their last bits.
+std::vector<std::string> rows_of(const fs::path& file, const std::string& sql,
+                                 const QueryValues& values = {}) {
+  const auto text = [](const Cell& cell) {
+    if (const auto* real = std::get_if<double>(&cell)) return fmt::format("{:.10g}", *real);
+    if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
+    if (const auto* words = std::get_if<std::string>(&cell)) return *words;
+    return std::string("NULL");
+  };
+  std::vector<std::string> rows;
+  for (const auto& row : query(file, sql, 0, std::chrono::seconds(60), values).rows) {
+    std::string& line = rows.emplace_back();
+    for (const Cell& cell : row) line += text(cell) + " | ";
+  }
+  std::ranges::sort(rows);
+  return rows;
+}
+
+std::vector<std::string> migration_files_before(int version) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(AK_SOURCE_DIR "/db/migrations"))
+    if (std::stoi(entry.path().filename()) < version) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+/// The rows of `from` in a file of schema version 16.
+void copy_as_version_16(const fs::path& from, const fs::path& to) {
+  Connection connection(to, OpenMode::create);
+  for (const std::string& file : migration_files_before(17)) connection.execute(read_file(file));
+  connection.execute(
+      fmt::format("PRAGMA foreign_keys = OFF; PRAGMA application_id = {}; PRAGMA user_version = 16; "
+                  "ATTACH '{}' AS other",
+                  kApplicationId, from.string()));
+  std::vector<std::string> tables;
+  Statement names(
+      connection.get(),
+      "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'insights_text%' "
+      "AND name NOT LIKE 'sqlite_%'");
+  while (names.step()) tables.push_back(names.text(0));
+  names.reset();
+  for (const std::string& table : tables)
+    connection.execute(fmt::format("INSERT INTO main.{0} SELECT * FROM other.{0}", table));
+}
+
+struct Databases {
+  Databases() {
+    make_synthetic_database(now());
+    copy_as_version_16(now(), before());
+  }
+  [[nodiscard]] fs::path now() const { return folder.path() / "now.db"; }
+  [[nodiscard]] fs::path before() const { return folder.path() / "before.db"; }
+  TemporaryFolder folder;
+};
+
+TEST_CASE("every view has the rows that it had before there were tables for large databases") {
+  const Databases databases;
+  const auto views = rows_of(databases.before(), "SELECT name FROM sqlite_schema WHERE type = 'view'");
+  CHECK(views.size() >= 18);
+  for (const std::string& line : views) {
+    const std::string view = line.substr(0, line.find(' '));
+    INFO(view);
+    const auto before = rows_of(databases.before(), "SELECT * FROM " + view);
+    const auto now = rows_of(databases.now(), "SELECT * FROM " + view);
+    CHECK(!before.empty());
+    CHECK((before == now));  // in parentheses: no megabytes of rows in the log
+  }
+}
+
+TEST_CASE("a quick named query answers what its plain form does") {
+  const Databases databases;
+  const auto queries = named_queries({});
+  int compared = 0;
+  for (const auto& entry : fs::directory_iterator(AK_SOURCE_DIR "/tests/db/plain_queries")) {
+    const NamedQuery plain = parse_named_query(entry.path().stem().string(), read_file(entry.path()));
+    const auto quick = std::ranges::find(queries, plain.name, &NamedQuery::name);
+    INFO(plain.name);
+    REQUIRE(quick != queries.end());
+    CHECK(quick->title == plain.title);
+    std::vector<std::vector<std::string>> calls{{}};
+    if (plain.name == "lineage") calls = {{"variant=1"}, {"variant=1500"}, {"variant=1999"}};
+    if (plain.name == "spills")
+      calls = {{"limit=100000"}};  // which of equals come last in a short list is open
+    if (plain.name == "leaderboard")
+      calls = {
+          {}, {"places=1"}, {"places=0"}, {"places=100000"}, {"definition=softmax_bf16"}, {"arch=sm_80"}};
+    for (const auto& given : calls) {
+      INFO(fmt::format("{}", fmt::join(given, " ")));
+      const auto expected = rows_of(databases.before(), plain.sql, query_values(plain, given));
+      CHECK((rows_of(databases.now(), quick->sql, query_values(*quick, given)) == expected));
+      CHECK(expected.empty() == (given == std::vector<std::string>{"places=0"}));
+    }
+    ++compared;
+  }
+  CHECK(compared >= 7);
+}
+
+TEST_CASE("a database of the version before is brought up to date with its rows") {
+  const Databases databases;
+  static_cast<void>(open_store(databases.before()));
+  CHECK(verify(databases.before()).empty());
+  for (const char* table : {"scores", "session_figures"})
+    CHECK((rows_of(databases.before(), fmt::format("SELECT * FROM {}", table)) ==
+           rows_of(databases.now(), fmt::format("SELECT * FROM {}", table))));
+}
+
+TEST_CASE("the scores follow what is done to a leader") {
+  const TemporaryFolder folder;
+  const auto file = folder.file();
+  const auto store = open_store(file);
+  Run run(*store);
+  const auto scored = [&] { return integer(file, "SELECT count(*) FROM scores"); };
+  const auto commit = [&](Status status, const char* arm) {
+    const EvaluationRequest request = run.request(128);
+    run.commit(request, Run::result(status, 1e6), arm);
+    CHECK(verify(file).empty());
+  };
+  commit(Status::ok, "random");
+  run.commit(256);
+  CHECK(scored() == 2);
+  commit(Status::ok, "comparison");
+  CHECK(scored() == 2);
+  commit(Status::ok, "final");
+  CHECK(scored() == 2);  // instead of the first
+  commit(Status::incorrect, "held_out");
+  CHECK(scored() == 1);
+  commit(Status::compile_error, "random");
+  CHECK(scored() == 1);
+  CHECK(integer(file, "SELECT evaluations FROM session_figures") == 6);
+  CHECK(integer(file, "SELECT searched FROM session_figures") == 3);
+  CHECK(integer(file, "SELECT verified FROM session_figures") == 2);
+}
+
+TEST_CASE("the derived tables follow rows that are changed, taken away or come out of order") {
+  const TemporaryFolder folder;
+  const auto file = folder.file();
+  {
+    const auto store = open_store(file);
+    Run run(*store);
+    for (int block = 1; block <= 4; ++block) run.commit(block, Status::ok, 1e6 * block);
+    run.commit(run.request(1), Run::result(Status::incorrect, 1e6), "held_out");
+  }
+  const auto first_board = [&] { return rows_of(file, "SELECT variant FROM leaderboard WHERE place = 1"); };
+  const auto after = [&](const std::string& sql) {
+    execute(file, sql);
+    INFO(sql);
+    CHECK(verify(file).empty());
+    return first_board();
+  };
+  CHECK(first_board() == std::vector<std::string>{"2 | "});
+  CHECK(after("UPDATE evaluations SET score_ns = 10 WHERE id = 4") == std::vector<std::string>{"4 | "});
+  CHECK(after("UPDATE evaluations SET status = 'race' WHERE id = 4") == std::vector<std::string>{"2 | "});
+  CHECK(after("UPDATE evaluations SET status = 'ok', score_ns = NULL WHERE id = 4") ==
+        std::vector<std::string>{"2 | "});
+  CHECK(after("UPDATE evaluations SET status = 'ok' WHERE id = 5") == std::vector<std::string>{"1 | "});
+  CHECK(after("UPDATE evaluations SET status = 'race' WHERE id = 5") == std::vector<std::string>{"2 | "});
+  const std::string of_4 =
+      "DELETE FROM checks WHERE evaluation_id = {0}; DELETE FROM measurements WHERE evaluation_id = {0};"
+      "DELETE FROM evaluations WHERE id = {0}";
+  CHECK(after(fmt::format(fmt::runtime(of_4), 2)) == std::vector<std::string>{"3 | "});
+  CHECK(after(fmt::format(fmt::runtime(of_4), 5)) == std::vector<std::string>{"1 | "});
+  // A row before another of its variant and session: the later one has spoken.
+  CHECK(after("UPDATE proposals SET arm = 'final' WHERE id = 3;"
+              "UPDATE evaluations SET score_ns = 5e5 WHERE id = 3;"
+              "CREATE TEMP TABLE e AS SELECT * FROM evaluations WHERE id = 3;"
+              "UPDATE e SET id = 2, uid = zeroblob(16), score_ns = 1;"
+              "INSERT INTO evaluations SELECT * FROM e") == std::vector<std::string>{"3 | "});
+}
+
+TEST_CASE("verify names rows of a derived table that are not what they should be") {
+  const TemporaryFolder folder;
+  make_synthetic_database(folder.file(), {.variants = 60});
+  CHECK(verify(folder.file()).empty());
+  execute(folder.file(), "DELETE FROM scores WHERE evaluation_id = (SELECT min(evaluation_id) FROM scores)");
+  execute(folder.file(), "UPDATE session_figures SET verified = verified + 1 WHERE session_id = 1");
+  const auto wrong = verify(folder.file());
+  REQUIRE(wrong.size() == 3);
+  CHECK_THAT(wrong[0], Catch::StartsWith("scores: 1 rows are missing"));
+  CHECK_THAT(wrong[1], Catch::StartsWith("session_figures: 1 rows should not be there"));
+}
+
+TEST_CASE("the derived tables of merged and exported databases are right") {
+  const TemporaryFolder folder;
+  const auto a = folder.path() / "a.db", b = folder.path() / "b.db", all = folder.path() / "all.db";
+  make_synthetic_database(a, {.variants = 200, .seed = 1});
+  make_synthetic_database(b, {.variants = 200, .seed = 2});
+  static_cast<void>(merge(all, a));
+  static_cast<void>(merge(all, b));
+  static_cast<void>(merge(all, a));
+  CHECK(verify(all).empty());
+  const auto count = [](const fs::path& file) { return integer(file, "SELECT count(*) FROM scores"); };
+  CHECK(count(all) == count(a) + count(b));
+  CHECK(export_since(all, folder.path() / "week.db", "2026-11-15") >= 1);
+  CHECK(verify(folder.path() / "week.db").empty());
+  CHECK(count(folder.path() / "week.db") < count(all));
+}
+
+}  // namespace
+}  // namespace ak::db::test
