@@ -119,7 +119,8 @@ SELECT d.name AS definition, dev.name AS device, dev.kind AS device_kind, r.arch
        CASE WHEN dev.kind <> 'emulator' THEN r.score_ns / 1000.0 END AS score_us,
        CASE WHEN dev.kind = 'emulator' THEN r.score_ns / 1000.0 END AS emulated_cost_us,
        'ok' AS status, r.session_id AS session, r.place
-FROM (SELECT *, rank() OVER (PARTITION BY definition_id, device_id, arch ORDER BY score_ns) AS place FROM scores) r
+FROM (SELECT definition_id, device_id, arch, score_ns, session_id, variant_id,
+             rank() OVER (PARTITION BY definition_id, device_id, arch ORDER BY score_ns) AS place FROM scores) r
 JOIN definitions d ON d.id = r.definition_id JOIN devices dev ON dev.id = r.device_id JOIN variants v ON v.id = r.variant_id
 ORDER BY definition, device, r.score_ns;
 
@@ -168,7 +169,7 @@ ORDER BY session, evaluation;
 
 DROP VIEW profiles;
 CREATE VIEW profiles AS
-SELECT e.session_id AS session, d.name AS definition, e.variant_id AS variant, v.name AS template, v.tunables, dev.name AS device,
+SELECT p.session_id AS session, d.name AS definition, e.variant_id AS variant, v.name AS template, v.tunables, dev.name AS device,
        w.name AS workload, m.kernel,
        max(m.value) FILTER (WHERE m.name = 'time/duration') / 1000.0 AS duration_us,
        max(m.value) FILTER (WHERE m.name = 'dram/throughput') AS dram_pct,
@@ -179,11 +180,11 @@ SELECT e.session_id AS session, d.name AS definition, e.variant_id AS variant, v
        max(m.value) FILTER (WHERE m.name = 'dram/bytes_read') AS dram_read_bytes,
        max(m.value) FILTER (WHERE m.name = 'dram/bytes_written') AS dram_written_bytes,
        max(m.value) FILTER (WHERE m.name = 'shared/bank_conflicts') AS bank_conflicts
-FROM proposals p JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
-JOIN metrics m ON m.evaluation_id = e.id JOIN workloads w ON w.id = m.workload_id
+FROM proposals p CROSS JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id AND e.session_id = p.session_id
+CROSS JOIN metrics m ON m.evaluation_id = e.id JOIN workloads w ON w.id = m.workload_id
 JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id
 WHERE p.arm = 'profile'
-GROUP BY e.id, w.id, m.kernel;
+GROUP BY p.session_id, e.id, w.id, m.kernel;
 
 DROP VIEW llm_yield;
 CREATE VIEW llm_yield AS
