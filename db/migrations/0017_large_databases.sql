@@ -1,5 +1,6 @@
--- Schema version 17. What a million variants need: the results in the order of their scores and the figures of every session, kept
--- by triggers; indices for rare things; views that ask them. Names, columns and rows of the views are as before.
+-- Schema version 17. What a million variants need: the results in the order of their scores and the figures of every
+-- session, kept by triggers; indices for rare things; views that ask them. Names, columns and rows of the views are as
+-- before.
 
 -- Evaluations that count in tables of results: ended ok with a score, and not superseded. The references are those of
 -- the evaluation, and are not declared again: every one would be looked up for every row.
@@ -230,19 +231,21 @@ GROUP BY s.id;
 -- the same shared memory beats in time and error: few. Being beaten passes on from point to point among them.
 DROP VIEW pareto_front;
 CREATE VIEW pareto_front AS
-WITH best AS (
-  SELECT c.definition_id, c.device_id, c.arch, s.workloads_hash, c.variant_id, c.session_id, min(c.score_ns) AS score_ns,
+WITH shaped AS MATERIALIZED (  -- a number for the hash, which is long
+  SELECT id, device_id, min(id) OVER (PARTITION BY workloads_hash) AS shapes FROM sessions),
+best AS (
+  SELECT c.definition_id, c.device_id, c.arch, s.shapes, c.variant_id, c.session_id, min(c.score_ns) AS score_ns,
          c.shared_bytes, c.evaluation_id
-  FROM scores c JOIN sessions s ON s.id = c.session_id AND s.device_id = c.device_id
+  FROM scores c CROSS JOIN shaped s ON s.id = c.session_id AND s.device_id = c.device_id
   WHERE c.searched = 1
-  GROUP BY c.definition_id, c.device_id, c.arch, s.workloads_hash, c.variant_id),
+  GROUP BY c.variant_id, c.device_id, c.arch, s.shapes),
 measured AS (
   SELECT *, (SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = b.evaluation_id) AS max_error,
          (SELECT max(k.value) FROM metrics k WHERE k.evaluation_id = b.evaluation_id AND k.name = 'energy/joule') AS energy_joule
   FROM best b),
 stairs AS (
   SELECT *, min(coalesce(max_error, 0)) OVER (
-           PARTITION BY definition_id, device_id, arch, workloads_hash, energy_joule IS NULL, coalesce(shared_bytes, 0)
+           PARTITION BY definition_id, device_id, arch, shapes, energy_joule IS NULL, coalesce(shared_bytes, 0)
            ORDER BY score_ns, coalesce(max_error, 0) GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS error_before
   FROM measured),
 points AS MATERIALIZED (
@@ -256,7 +259,7 @@ FROM points a JOIN variants v ON v.id = a.variant_id JOIN definitions d ON d.id 
 JOIN devices dev ON dev.id = a.device_id
 WHERE NOT EXISTS (
   SELECT 1 FROM points b
-  WHERE b.definition_id = a.definition_id AND b.device_id = a.device_id AND b.arch = a.arch AND b.workloads_hash IS a.workloads_hash
+  WHERE b.definition_id = a.definition_id AND b.device_id = a.device_id AND b.arch = a.arch AND b.shapes = a.shapes
     AND b.score_ns <= a.score_ns AND coalesce(b.max_error, 0) <= coalesce(a.max_error, 0)
     AND coalesce(b.shared_bytes, 0) <= coalesce(a.shared_bytes, 0)
     AND coalesce(b.energy_joule <= a.energy_joule, 1)
