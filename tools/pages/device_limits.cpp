@@ -54,12 +54,12 @@ void keep_device_limits(db::Reader& reader) {
     limit["device"] = std::get<std::int64_t>(row[1]);
     list.push_back(std::move(limit));
   }
-  reader.keep(
-      "device_limits",
-      "SELECT value ->> 'definition' AS definition, value ->> 'device' AS device_id, value ->> 'label' AS "
-      "label, "
-      "value ->> 'peak_gbps' AS peak_gbps, value ->> 'peak_tflops' AS peak_tflops FROM json_each(:list)",
-      {{"list", list.dump()}});
+  reader.keep("device_limits",
+              "SELECT CAST(value ->> 'definition' AS INTEGER) AS definition, CAST(value ->> 'device' AS "
+              "INTEGER) AS device_id, "
+              "value ->> 'label' AS label, CAST(value ->> 'peak_gbps' AS REAL) AS peak_gbps, "
+              "CAST(value ->> 'peak_tflops' AS REAL) AS peak_tflops FROM json_each(:list)",
+              {{"list", list.dump()}});
 }
 
 }  // namespace ak::tools

@@ -15,24 +15,17 @@ FROM sessions s JOIN report_sessions r ON r.id = s.id JOIN devices v ON v.id = s
 HAVING count(*) > 0;
 
 -- @gains The best of each problem, beside its fastest baseline and the best from before
-WITH began AS (SELECT min(started_at) AS at FROM sessions WHERE id IN (SELECT id FROM report_sessions)),
-problem AS (
-  SELECT DISTINCT s.definition_id, v.name AS device FROM sessions s JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
-  WHERE s.id IN (SELECT id FROM report_sessions)),
-best AS (
-  SELECT p.definition_id, p.device, s.id IN (SELECT id FROM report_sessions) AS now, s.id AS session, min(e.score_ns) AS score_ns
-  FROM problem p JOIN sessions s ON s.definition_id = p.definition_id JOIN devices v ON v.id = s.device_id AND v.name = p.device
-  JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
-  WHERE (s.id IN (SELECT id FROM report_sessions) OR s.started_at < (SELECT at FROM began))
-    AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
-  GROUP BY 1, 2, 3),
+WITH best AS (
+  SELECT definition_id, device, reported, session, min(score_ns) AS score_ns FROM report_champions
+  WHERE device_kind = 'cuda' AND (reported OR started_at < (SELECT min(started_at) FROM sessions WHERE id IN (SELECT id FROM report_sessions)))
+  GROUP BY definition_id, device, reported),
 -- Of the session with the best, so that both were measured in the same hours.
 baseline AS (
   SELECT session, label, min(score_ns) AS score_ns FROM (
     SELECT n.session, m.label, exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) AS score_ns
     FROM best n JOIN evaluations e ON e.session_id = n.session JOIN measurements m ON m.evaluation_id = e.id
     JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
-    WHERE n.now = 1 AND m.role = 'baseline' AND m.cold = 1 AND m.method <> 'emulator'
+    WHERE n.reported AND m.role = 'baseline' AND m.cold = 1 AND m.method <> 'emulator'
     GROUP BY e.id, m.label)
   GROUP BY session)
 SELECT d.name AS definition, n.device, n.score_ns / 1000 AS best_us,
@@ -40,9 +33,9 @@ SELECT d.name AS definition, n.device, n.score_ns / 1000 AS best_us,
        iif(o.score_ns IS NULL, ' It is the first result.', printf(' The best from before: %.4g µs, %s.', o.score_ns / 1000,
          CASE WHEN n.score_ns < 0.995 * o.score_ns THEN printf('%.1f %% gained', 100 * (1 - n.score_ns / o.score_ns)) ELSE 'not beaten' END)) AS before
 FROM best n JOIN definitions d ON d.id = n.definition_id
-LEFT JOIN best o ON o.definition_id = n.definition_id AND o.device = n.device AND o.now = 0
+LEFT JOIN best o ON o.definition_id = n.definition_id AND o.device = n.device AND NOT o.reported
 LEFT JOIN baseline b ON b.session = n.session
-WHERE n.now = 1
+WHERE n.reported
 ORDER BY speedup DESC, definition, n.device;
 
 -- @attention What needs someone's attention

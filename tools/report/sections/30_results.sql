@@ -1,21 +1,17 @@
 -- Current best results
 --
 -- @best The best known of every problem of this time, beside target, baseline and speed of light
-WITH problem AS (
-  SELECT DISTINCT s.definition_id, v.name AS device, s.arch FROM sessions s JOIN devices v ON v.id = s.device_id
-  WHERE s.id IN (SELECT id FROM report_sessions)),
-champion AS (
-  SELECT p.definition_id, p.device, v.kind, v.id AS device_id, p.arch, s.id AS session, s.best_variant_id AS variant, min(e.score_ns) AS score_ns
-  FROM problem p JOIN sessions s ON s.definition_id = p.definition_id AND s.arch = p.arch JOIN devices v ON v.id = s.device_id AND v.name = p.device
-  JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
-  WHERE NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
-  GROUP BY p.definition_id, p.device, p.arch),
+WITH champion AS (
+  SELECT c.*, min(c.score_ns) FROM report_champions c
+  WHERE (c.definition_id, c.device, c.arch) IN (SELECT definition_id, device, arch FROM report_champions WHERE reported)
+  GROUP BY c.definition_id, c.device, c.arch),
+-- CROSS: in this order; from the measurements it would read all of them.
 call AS (
   SELECT c.session, c.variant, w.id AS workload_id, w.weight,
          max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
              coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
-  FROM champion c JOIN evaluations e ON e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
-  JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
+  FROM champion c CROSS JOIN evaluations e ON +e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
+  CROSS JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
   JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
   LEFT JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
   GROUP BY 1, 2, 3),
@@ -30,7 +26,7 @@ baseline AS (
     GROUP BY e.id, m.label)
   GROUP BY session)
 SELECT d.name AS definition, c.device, c.arch, c.variant, n.name AS template, c.session,
-       iif(c.kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
+       iif(c.device_kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.device_kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
        (SELECT (t.budgets ->> 'target_ns') / 1000.0 FROM sessions t WHERE t.definition_id = c.definition_id AND t.arch = c.arch
           AND t.id IN (SELECT id FROM report_sessions) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.id DESC LIMIT 1) AS target_us, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
        round(b.score_ns / c.score_ns, 2) AS speedup, l.limit_ns / 1000 AS limit_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct
@@ -40,10 +36,7 @@ ORDER BY definition, c.device;
 
 -- @shapes The same results shape by shape
 WITH best AS (
-  SELECT s.id AS session, s.best_variant_id AS variant, min(e.score_ns)
-  FROM sessions s JOIN devices v ON v.id = s.device_id JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
-  WHERE s.id IN (SELECT id FROM report_sessions) AND v.kind = 'cuda'
-  GROUP BY s.definition_id, v.name, s.arch)
+  SELECT session, variant, min(score_ns) FROM report_champions WHERE reported AND device_kind = 'cuda' GROUP BY definition_id, device, arch)
 SELECT b.definition, b.device, b.workload, b.variant, b.latency_ms * 1000 AS time_us, nullif(b.throughput_tflops, 0) AS throughput_tflops,
        b.memory_bandwidth_gbs AS bandwidth_gbps, b.speedup_vs_naive, b.speedup_vs_pytorch, b.pct_of_reference AS of_reference_pct
 FROM best JOIN benchmark_results b ON b.session = best.session AND b.variant = best.variant

@@ -41,8 +41,8 @@ line(session, variant, depth) AS (
 deepest AS (SELECT session FROM line GROUP BY session ORDER BY max(depth) DESC, session DESC LIMIT 1),
 members AS (SELECT DISTINCT l.variant, l.session FROM line l JOIN deepest USING (session))
 SELECT m.variant AS id, (SELECT min(p.parent_id) FROM variant_parents p WHERE p.variant_id = m.variant) AS parent,
-       'variant ' || m.variant || ', ' || v.name || ', ' || (SELECT q.arm FROM proposals q WHERE q.variant_id = m.variant ORDER BY q.id LIMIT 1)
-       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND e.session_id = m.session AND e.status = 'ok') / 1000, 2)
+       'variant ' || m.variant || ', ' || v.name || ', ' || (SELECT q.arm FROM evaluations e JOIN proposals q ON q.id = e.proposal_id WHERE e.variant_id = m.variant ORDER BY q.id LIMIT 1)
+       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND +e.session_id = m.session AND e.status = 'ok') / 1000, 2)
          || iif((SELECT d.kind FROM sessions s JOIN devices d ON d.id = s.device_id WHERE s.id = m.session) = 'emulator', ' µs estimated', ' µs'), '') AS step
 FROM members m JOIN variants v ON v.id = m.variant
 ORDER BY m.variant;

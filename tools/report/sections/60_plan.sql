@@ -9,17 +9,14 @@ ORDER BY c.id DESC, r.priority DESC, r.position LIMIT 50;
 
 -- @promising Problems by what there is to gain: the distance of the best known to the speed of light
 WITH champion AS (
-  SELECT s.definition_id, v.name AS device, max(v.id) AS device_id, s.arch, s.id AS session, s.best_variant_id AS variant, min(e.score_ns) AS score_ns
-  FROM sessions s JOIN evaluations e ON e.session_id = s.id AND e.variant_id = s.best_variant_id AND e.status = 'ok'
-  JOIN devices v ON v.id = s.device_id AND v.kind = 'cuda'
-  WHERE NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
-  GROUP BY s.definition_id, v.name, s.arch),
+  SELECT c.*, min(c.score_ns) FROM report_champions c WHERE c.device_kind = 'cuda' GROUP BY c.definition_id, c.device, c.arch),
+-- CROSS: in this order; from the measurements it would read all of them.
 call AS (
   SELECT c.definition_id, c.device, c.arch, c.score_ns, w.id AS workload_id, w.weight,
          max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
              coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
-  FROM champion c JOIN evaluations e ON e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
-  JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1
+  FROM champion c CROSS JOIN evaluations e ON +e.session_id = c.session AND e.variant_id = c.variant AND e.status = 'ok'
+  CROSS JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1
   JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
   JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
   GROUP BY 1, 2, 3, w.id),

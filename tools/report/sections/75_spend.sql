@@ -2,13 +2,14 @@
 --
 -- @models Language models: what they cost and what came of it
 WITH gained AS (
-  SELECT c.id, (SELECT count(DISTINCT p.variant_id) FROM proposals p WHERE p.llm_call_id = c.id) AS candidates,
-         (SELECT count(DISTINCT p.variant_id) FROM proposals p JOIN evaluations e ON e.proposal_id = p.id AND e.status = 'ok' WHERE p.llm_call_id = c.id) AS verified
-  FROM llm_calls c WHERE c.session_id IN (SELECT id FROM report_sessions))
+  SELECT p.llm_call_id AS id, count(DISTINCT p.variant_id) AS candidates, count(DISTINCT CASE WHEN e.status = 'ok' THEN p.variant_id END) AS verified
+  FROM proposals p LEFT JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
+  WHERE p.session_id IN (SELECT id FROM report_sessions) AND p.llm_call_id IS NOT NULL GROUP BY p.llm_call_id)
 SELECT c.model, count(*) AS calls, sum(c.input_tokens) AS input_tokens, sum(c.output_tokens) AS output_tokens, sum(c.cost_usd) AS cost_usd,
        sum(g.candidates) AS candidates, sum(g.verified) AS verified, sum(c.reward >= 0.5) AS took_the_lead,
        sum(c.cost_usd) / nullif(sum(g.verified), 0) AS per_verified_usd
-FROM llm_calls c JOIN gained g ON g.id = c.id GROUP BY c.model ORDER BY cost_usd DESC, calls DESC;
+FROM llm_calls c LEFT JOIN gained g ON g.id = c.id WHERE c.session_id IN (SELECT id FROM report_sessions)
+GROUP BY c.model ORDER BY cost_usd DESC, calls DESC;
 
 -- @sessions What the sessions with a model cost
 SELECT s.id AS session, d.name AS definition, sum(c.cost_usd) AS cost_usd, sum(c.input_tokens) + sum(c.output_tokens) AS used_tokens,
