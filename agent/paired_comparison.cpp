@@ -16,9 +16,9 @@ const Measurement* champion_of(const EvaluationResult& result, const std::string
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
-double weight_of(const ProblemInstance& problem, const std::string& workload) {
-  const auto found = std::ranges::find(problem.workloads, workload, &Workload::name);
-  return found == problem.workloads.end() ? 1 : found->weight;
+double weight_of(std::span<const Workload> workloads, const std::string& name) {
+  const auto found = std::ranges::find(workloads, name, &Workload::name);
+  return found == workloads.end() ? 1 : found->weight;
 }
 
 // Both of a pair suffer alike from throttling.
@@ -42,7 +42,11 @@ std::string PairedVerdict::text() const {
 }
 
 std::optional<PairedVerdict> judge_pairs(const Completed& comparison) {
-  const EvaluationResult& result = comparison.result;
+  return judge_pairs(comparison.result, comparison.request.problem->workloads);
+}
+
+std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
+                                         std::span<const Workload> workloads) {
   if (result.outcome.status != Status::ok) return std::nullopt;
   std::vector<PairedSamples> samples;
   std::vector<double> challenger_ns, champion_ns, weights;
@@ -50,7 +54,7 @@ std::optional<PairedVerdict> judge_pairs(const Completed& comparison) {
     const Measurement* champion =
         m.role == MeasurementRole::candidate ? champion_of(result, m.workload) : nullptr;
     if (champion == nullptr || m.samples_ns.empty() || champion->samples_ns.empty()) continue;
-    weights.push_back(weight_of(*comparison.request.problem, m.workload));
+    weights.push_back(weight_of(workloads, m.workload));
     samples.push_back(pair_up(m, *champion, weights.back()));
     challenger_ns.push_back(median(samples.back().challenger_ns) / m.launches_per_sample);
     champion_ns.push_back(median(samples.back().champion_ns) / champion->launches_per_sample);

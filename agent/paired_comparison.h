@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/evaluation.h"
@@ -22,5 +23,9 @@ struct PairedVerdict {
 
 /// Of an evaluation with a rival, from the samples that were not throttled. Nothing when it did not pass.
 [[nodiscard]] std::optional<PairedVerdict> judge_pairs(const Completed& comparison);
+/// The same of its result alone.
+/// @param workloads give the weights; 1 for one that is not among them
+[[nodiscard]] std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
+                                                       std::span<const Workload> workloads);
 
 }  // namespace ak::agent

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/named_queries.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <set>
@@ -57,6 +59,41 @@ TEST_CASE("docs/queries.md lists every query with its title and parameters") {
     for (const QueryParameter& parameter : named.parameters)
       CHECK(line.find("`" + parameter.name + "`") != std::string::npos);
   }
+}
+
+/// Of every row "tried_by p fast/problems without_baseline".
+std::vector<std::string> fast_p(const std::filesystem::path& file, const std::vector<std::string>& given) {
+  const auto queries = named_queries({});
+  const Table table = run(file, *std::ranges::find(queries, "fast_p", &NamedQuery::name), given);
+  std::vector<std::string> rows;
+  for (const auto& row : table.rows) {
+    const std::string by = std::holds_alternative<std::string>(row[0])
+                               ? std::get<std::string>(row[0])
+                               : fmt::format("{}", std::get<std::int64_t>(row[0]));
+    rows.push_back(fmt::format("{} {:g} {}/{} {}", by, std::get<double>(row[3]), std::get<std::int64_t>(row[5]),
+                               std::get<std::int64_t>(row[4]), std::get<std::int64_t>(row[7])));
+  }
+  return rows;
+}
+
+TEST_CASE("fast_p counts problems that failed, and takes the best kernel of those that did not") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run good(*store), bad(*store);
+  good.commit(128, Status::ok, 1'600'000);
+  good.commit(256, Status::ok, 1'000'000);  // the baseline takes 2,000,000 ns
+  bad.commit(128, Status::incorrect);
+  using Rows = std::vector<std::string>;
+  CHECK(fast_p(folder.file(), {"p=0,1.5,2,2.5"}) == Rows{"1 0 1/1 0", "1 1.5 1/1 0", "1 2 1/1 0", "1 2.5 0/1 0",
+                                                         "2 0 0/1 0", "2 1.5 0/1 0", "2 2 0/1 0", "2 2.5 0/1 0"});
+  CHECK(fast_p(folder.file(), {"by=device", "p=1"}) == Rows{"Test GPU 1 1/1 0"});
+  CHECK(fast_p(folder.file(), {"by=arm", "p=2", "problems=definition"}) == Rows{"random 2 1/1 0"});
+  CHECK(fast_p(folder.file(), {"by=model", "p=2"}) == Rows{"no model 2 1/1 0"});
+  CHECK(fast_p(folder.file(), {"by=device", "baseline=n*", "p=2"}) == Rows{"Test GPU 2 1/1 0"});
+  CHECK(fast_p(folder.file(), {"by=device", "baseline=fastest", "p=2"}) == Rows{"Test GPU 2 1/1 0"});
+  CHECK(fast_p(folder.file(), {"by=device", "baseline=pytorch*", "p=0,1"}) ==
+        Rows{"Test GPU 0 1/1 1", "Test GPU 1 0/1 1"});
+  CHECK(fast_p(folder.file(), {"definition=other"}).empty());
 }
 
 TEST_CASE("values of parameters are checked, and what is wrong is said") {
