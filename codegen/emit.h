@@ -51,6 +51,10 @@ struct RunSummary {
 [[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
                                                 const Arch& arch, const std::string& kernel_file);
 
+/// The same of an exported kernel: it calls NAME_launch() of NAME.h (codegen/export.h).
+[[nodiscard]] std::string emit_exported_benchmark(const ProblemInstance& problem, const Candidate& candidate,
+                                                  const Arch& arch, const std::string& name);
+
 /// The command that builds that test, and those that run it under Nsight Compute and compute-sanitizer, a
 /// line each. They are in the test's head, too.
 [[nodiscard]] std::string stand_alone_test_commands(const ProblemInstance& problem,

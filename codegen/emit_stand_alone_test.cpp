@@ -13,12 +13,12 @@
 #include "codegen/emit.h"
 #include "codegen/frozen_constants.h"
 #include "codegen/include_scan.h"
+#include "codegen/launch_text.h"
 #include "codegen/stand_alone_commands.h"
 #include "codegen/stand_alone_launches.h"
 #include "core/device_catalog.h"
 #include "core/error.h"
 #include "core/work.h"
-#include "stand_alone_files.h"
 
 namespace ak::codegen {
 namespace {
@@ -27,6 +27,8 @@ namespace {
 /// follow SM_COUNT are then sized for these devices; results do not depend on it.
 /// A plan may hold for some architectures only: the first that it holds for.
 constexpr std::array kTypicalDevices{"h200", "b200", "rtx_pro_6000_max_q", "a100"};
+
+constexpr std::string_view kSpace = "ak_test";  // of the harness
 
 std::int64_t figure(const char* device, std::string_view name) {
   return std::llround(DeviceCatalog::shipped().find(device)->value(name).value());
@@ -44,14 +46,6 @@ std::optional<ResolvedPlan> resolve_for_test(const ProblemInstance& problem, con
     if (Result<ResolvedPlan> plan = resolve(candidate.plan, environment)) return std::move(plan).value();
   }
   return std::nullopt;
-}
-
-std::string_view embedded(std::string_view name) {
-  for (const EmbeddedFile& file : stand_alone_files()) {
-    if (file.name == name) return file.text;
-  }
-  AK_ASSERT(false, "the stand-alone harness is compiled in");
-  return "";
 }
 
 std::string c_string(std::string_view text) {
@@ -98,9 +92,12 @@ struct TestedWorkload {
 
 class TestWriter {
  public:
+  /// @param exported  the name of an exported kernel whose launch function is tested; empty: the kernel's
+  /// file
   TestWriter(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch,
-             std::string kernel_file)
-      : problem_(problem),
+             std::string kernel_file, std::string exported = "")
+      : exported_(std::move(exported)),
+        problem_(problem),
         candidate_(candidate),
         arch_(arch),
         kernel_file_(std::move(kernel_file)),
@@ -117,9 +114,10 @@ class TestWriter {
   }
 
   [[nodiscard]] std::string write() const {
-    return heading() + includes() + std::string(embedded("stand_alone_harness.cuh")) + tensor_map_harness() +
+    return heading() + includes() + host_text("host_launch.cuh", kSpace) + "\n" +
+           std::string(host_source("stand_alone_harness.cuh")) + tensor_map_harness() +
            fmt::format("\n// ---- the kernel {}\n#include {}\n", std::string(100, '-'),
-                       c_string(kernel_file_)) +
+                       c_string(exported_.empty() ? kernel_file_ : exported_ + ".h")) +
            references() + candidate_launches() + tables() + main_function();
   }
 
@@ -141,10 +139,15 @@ class TestWriter {
   [[nodiscard]] std::string build_command() const {
     std::string flags = "-O3 -std=c++20 -lineinfo";
     for (const std::string& option : candidate_.plan.options) flags += " " + nvcc_flag(option);
-    return fmt::format("nvcc {0} {1} {2}.test.cu -o {2}_test", flags, target_flag(), stem());
+    return fmt::format("nvcc {0} {1} {2}.test.cu -o {2}_test", flags, nvcc_target(arch_), stem());
   }
 
   [[nodiscard]] std::string heading() const {
+    if (!exported_.empty())
+      return fmt::format(
+          "// Checks {0}_launch() against the problem's reference and times it with a cold L2.\n"
+          "// CMakeLists.txt builds it. {0}_benchmark --help says what is printed.\n",
+          exported_);
     return fmt::format(
                "// Stand-alone test of {0}, a kernel for {1}.\n"
                "//   {2} && ./{3}_test\n"
@@ -185,25 +188,6 @@ class TestWriter {
     });
   }
 
-  // nvcc's `native` and `-arch=sm_90a` also compile for plain compute_90, which lacks the instructions of
-  // sm_90a.
-  [[nodiscard]] std::string target_flag() const {
-    if (arch_.feature == 0) return "-arch=native";
-    const std::string name = arch_.sm().substr(3);
-    return fmt::format("-gencode arch=compute_{0},code=sm_{0}", name);
-  }
-
-  [[nodiscard]] static std::string nvcc_flag(const std::string& option) {
-    if (option == "fast_math") return "--use_fast_math";
-    if (option == "ftz") return "--ftz=true";
-    if (option.starts_with("maxrregcount=")) return "--" + option;
-    const std::size_t end = option.find("_false");
-    if (end == std::string::npos) return "--extra-device-vectorization";
-    std::string name = option.substr(0, end);
-    std::ranges::replace(name, '_', '-');
-    return "--" + name + "=false";
-  }
-
   [[nodiscard]] std::string includes() const {
     std::string text;
     for (const std::string_view header : {"cuda_runtime.h", "algorithm", "cstdio", "cstdlib", "cstring",
@@ -224,8 +208,7 @@ class TestWriter {
   }
 
   [[nodiscard]] std::string tensor_map_harness() const {
-    return candidate_.plan.tensor_maps.empty() ? ""
-                                               : "\n" + std::string(embedded("stand_alone_tensor_map.cuh"));
+    return candidate_.plan.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kSpace);
   }
 
   /// The reference twice: exact, and as the honest version in the kernel's own precision.
@@ -256,8 +239,39 @@ class TestWriter {
     std::string text = fmt::format("\n// ---- launches, shapes and tables {}\nnamespace ak_candidate {{\n",
                                    std::string(82, '-'));
     for (std::size_t i = 0; i < tested_.size(); ++i)
-      text += launch_function(fmt::format("launch_{}", i), tested_[i].candidate, tensors_);
+      text += exported_.empty() ? launch_function(fmt::format("launch_{}", i), tested_[i].candidate, tensors_)
+                                : exported_call(i);
     return text + "}  // namespace ak_candidate\n";
+  }
+
+  [[nodiscard]] std::string exported_shape(std::size_t index) const {
+    std::vector<std::string> sizes;
+    for (const Axis& axis : problem_.definition.axes)
+      if (!axis.value) sizes.push_back(fmt::format("{}LL", tested_[index].workload->axes.at(axis.name)));
+    return fmt::format("{}_shape{{{}}}", exported_, fmt::join(sizes, ", "));
+  }
+
+  /// The same by the exported function. Outputs that share an input's memory are no parameters of it.
+  [[nodiscard]] std::string exported_call(std::size_t index) const {
+    std::string arguments;
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (!problem_.aliases.contains(tensors_[i])) arguments += fmt::format("tensor[{}].address, ", i);
+    return fmt::format(
+        "void launch_{0}(const std::vector<ak_test::Pointer>& tensor,\n"
+        "    const std::vector<ak_test::Pointer>& workspace) {{\n"
+        "  const {1}_shape shape = {2};\n"
+        "  if (const char* why = {1}_refusal(shape)) std::fprintf(stderr, \"refused: %s\\n\", why);\n"
+        "  AK_CHECK({1}_launch(shape, {3}workspace[0].address, {1}_workspace_bytes(shape), nullptr));\n"
+        "}}\n",
+        index, exported_, exported_shape(index), arguments);
+  }
+
+  [[nodiscard]] std::string candidate_sequence(std::size_t index) const {
+    if (exported_.empty())
+      return sequence_row(fmt::format("ak_candidate::launch_{}", index), tested_[index].candidate);
+    return fmt::format(
+        "{{&ak_candidate::launch_{}, {{{{static_cast<long long>({}_workspace_bytes({})), false}}}}}}", index,
+        exported_, exported_shape(index));
   }
 
   [[nodiscard]] std::string tensor_row(const TensorSpec& tensor, bool input) const {
@@ -290,7 +304,7 @@ class TestWriter {
     return fmt::format("    {{{}, {{{}}}, {:.1f}, {:.1f}, {}, {},\n     {},\n     {},\n     {}}},\n",
                        c_string(workload.name), fmt::join(counts, ", "), work.bytes, work.flops,
                        workload.has(WorkloadRole::time), workload.tier == WorkloadTier::deep,
-                       sequence("ak_candidate", tested.candidate), sequence("ak_exact", tested.reference),
+                       candidate_sequence(index), sequence("ak_exact", tested.reference),
                        sequence("ak_twin", tested.reference));
   }
 
@@ -322,6 +336,7 @@ class TestWriter {
         problem_.definition.inputs.size(), problem_.tolerance.factor, problem_.tolerance.floor_ulps);
   }
 
+  std::string exported_;
   const ProblemInstance& problem_;
   const Candidate& candidate_;
   Arch arch_;
@@ -338,6 +353,11 @@ class TestWriter {
 std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
                                   const Arch& arch, const std::string& kernel_file) {
   return TestWriter(problem, candidate, arch, kernel_file).write();
+}
+
+std::string emit_exported_benchmark(const ProblemInstance& problem, const Candidate& candidate,
+                                    const Arch& arch, const std::string& name) {
+  return TestWriter(problem, candidate, arch, name + ".cu", name).write();
 }
 
 std::string stand_alone_test_commands(const ProblemInstance& problem, const Candidate& candidate,

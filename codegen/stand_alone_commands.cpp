@@ -39,6 +39,24 @@ std::ptrdiff_t launches_before(const std::set<std::string>& names, const Resolve
 
 }  // namespace
 
+// nvcc's `native` and `-arch=sm_90a` also compile for plain compute_90, which lacks the instructions of
+// sm_90a.
+std::string nvcc_target(const Arch& arch) {
+  if (arch.feature == 0) return "-arch=native";
+  return fmt::format("-gencode arch=compute_{0},code=sm_{0}", arch.sm().substr(3));
+}
+
+std::string nvcc_flag(const std::string& option) {
+  if (option == "fast_math") return "--use_fast_math";
+  if (option == "ftz") return "--ftz=true";
+  if (option.starts_with("maxrregcount=")) return "--" + option;
+  const std::size_t end = option.find("_false");
+  if (end == std::string::npos) return "--extra-device-vectorization";
+  std::string name = option.substr(0, end);
+  std::ranges::replace(name, '_', '-');
+  return "--" + name + "=false";
+}
+
 std::string stand_alone_commands(const std::string& stem, const ProfiledWorkload& profiled,
                                  const std::string& checked) {
   const std::set<std::string> names = names_of(*profiled.kernel);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/arch.h"
 #include "core/launch_plan.h"
 
 namespace ak::codegen {
@@ -21,5 +22,11 @@ struct ProfiledWorkload {
 /// long). Results are right for a test built with -lineinfo.
 [[nodiscard]] std::string stand_alone_commands(const std::string& stem, const ProfiledWorkload& profiled,
                                                const std::string& checked);
+
+/// nvcc's option for a build option of a launch plan ("fast_math").
+[[nodiscard]] std::string nvcc_flag(const std::string& option);
+
+/// nvcc's options to compile for a target, for the machine's own where the target is a plain one.
+[[nodiscard]] std::string nvcc_target(const Arch& arch);
 
 }  // namespace ak::codegen

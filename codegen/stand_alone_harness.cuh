@@ -8,45 +8,6 @@ inline void check(cudaError_t status, const char* what, int line) {
 }
 #define AK_CHECK(...) ::ak_test::check((__VA_ARGS__), #__VA_ARGS__, __LINE__)
 
-// A device pointer that becomes whatever pointer type a kernel's parameter has.
-struct Pointer {
-  void* address;
-  template <class T> operator T*() const { return static_cast<T*>(address); }
-};
-
-// A launch with attributes that <<<>>> has no place for.
-class ExtendedLaunch {
- public:
-  ExtendedLaunch(dim3 grid, dim3 block, size_t shared_bytes) {
-    config_.gridDim = grid;
-    config_.blockDim = block;
-    config_.dynamicSmemBytes = shared_bytes;
-  }
-  void cluster(unsigned int x, unsigned int y, unsigned int z) {
-    cudaLaunchAttribute& attribute = add(cudaLaunchAttributeClusterDimension);
-    attribute.val.clusterDim.x = x;
-    attribute.val.clusterDim.y = y;
-    attribute.val.clusterDim.z = z;
-  }
-  void cooperative() { add(cudaLaunchAttributeCooperative).val.cooperative = 1; }
-  void programmatic() {
-    add(cudaLaunchAttributeProgrammaticStreamSerialization).val.programmaticStreamSerializationAllowed = 1;
-  }
-  const cudaLaunchConfig_t* config() {
-    config_.attrs = attributes_;
-    return &config_;
-  }
-
- private:
-  cudaLaunchAttribute& add(cudaLaunchAttributeID id) {
-    cudaLaunchAttribute& attribute = attributes_[config_.numAttrs++];
-    attribute.id = id;
-    return attribute;
-  }
-  cudaLaunchConfig_t config_{};
-  cudaLaunchAttribute attributes_[3]{};
-};
-
 struct Distribution {
   const char* name;
   int kind;  // 0 normal, 1 uniform, 2 small integers, 3 zero or one, 4 outliers, 5 ramp, 6 peaked

@@ -100,8 +100,8 @@ double signed_rank_test(std::span<const double> differences) {
   std::size_t positive = 0, negative = 0;
   for (std::size_t i = 0; i < values.size(); ++i) (values[i] > 0 ? positive : negative) += ranks[i];
   const std::size_t smaller = std::min(positive, negative);
-  const double tail = ranks.size() <= kMostExact ? exact_lower_tail(ranks, smaller)
-                                                 : normal_lower_tail(ranks, smaller);
+  const double tail =
+      ranks.size() <= kMostExact ? exact_lower_tail(ranks, smaller) : normal_lower_tail(ranks, smaller);
   return std::min(1.0, 2 * tail);
 }
 

@@ -24,7 +24,7 @@ struct PairedTest {
   std::size_t pairs = 0, wins = 0, losses = 0, ties = 0;  ///< of the second
   double ratio = 1;                                       ///< geometric mean of second over first
   Interval interval;                                      ///< 99 % interval of it, bootstrap over pairs
-  double sign_p = 1;      ///< two-sided exact sign test, ties left out
+  double sign_p = 1;                                      ///< two-sided exact sign test, ties left out
   double wilcoxon_p = 1;  ///< two-sided signed-rank test on the logarithms; exact up to 200 pairs
   /// The interval leaves out 1 and the signed-rank test is below 1 %.
   [[nodiscard]] bool beyond_chance() const;

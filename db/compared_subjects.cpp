@@ -38,7 +38,8 @@ WHERE e.session_id = ? AND e.status <> 'pruned'
 
 constexpr const char* kModels = "SELECT DISTINCT model FROM llm_calls WHERE session_id = ? ORDER BY model";
 
-// The evaluation that says most of a session's best kernel; of a session without a champion the best that passed.
+// The evaluation that says most of a session's best kernel; of a session without a champion the best that
+// passed.
 constexpr const char* kChampions = R"sql(
 WITH told AS (
   SELECT s.id AS session,
@@ -225,8 +226,7 @@ CallFigures call_figures(const std::filesystem::path& file, CallColumn column, c
   CallFigures figures;
   {
     Connection connection(file, OpenMode::read_only);
-    Statement& row =
-        connection.prepare(kCalls).bind(1, value).bind(2, column == CallColumn::prompt_version);
+    Statement& row = connection.prepare(kCalls).bind(1, value).bind(2, column == CallColumn::prompt_version);
     row.step();
     figures = {.sessions = row.integer(0),
                .calls = row.integer(1),

@@ -15,6 +15,7 @@ std::span<const Verb> verbs() {
       Verb{"explain", "say what a kernel does, what each optimisation is worth, and what limits it",
            run_explain},
       Verb{"compare", "say what two kernels differ in and why one is faster", run_compare},
+      Verb{"export", "write a kernel as a folder for C++, CMake and PyTorch", run_export},
       Verb{"problem", "make and check a problem folder for your own kernel", run_problem},
       Verb{"experiment", "run an experiment from its manifest, or list them", run_experiment},
       Verb{"selfcheck", "try known cheats and the shipped templates on this machine", run_selfcheck},

@@ -24,6 +24,7 @@ int run_evaluate(const Arguments& arguments);
 int run_profile(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
+int run_export(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
 int run_experiment(const Arguments& arguments);
 int run_selfcheck(const Arguments& arguments);

@@ -70,8 +70,9 @@ std::vector<std::string> fast_p(const std::filesystem::path& file, const std::ve
     const std::string by = std::holds_alternative<std::string>(row[0])
                                ? std::get<std::string>(row[0])
                                : fmt::format("{}", std::get<std::int64_t>(row[0]));
-    rows.push_back(fmt::format("{} {:g} {}/{} {}", by, std::get<double>(row[3]), std::get<std::int64_t>(row[5]),
-                               std::get<std::int64_t>(row[4]), std::get<std::int64_t>(row[7])));
+    rows.push_back(fmt::format("{} {:g} {}/{} {}", by, std::get<double>(row[3]),
+                               std::get<std::int64_t>(row[5]), std::get<std::int64_t>(row[4]),
+                               std::get<std::int64_t>(row[7])));
   }
   return rows;
 }
@@ -84,8 +85,9 @@ TEST_CASE("fast_p counts problems that failed, and takes the best kernel of thos
   good.commit(256, Status::ok, 1'000'000);  // the baseline takes 2,000,000 ns
   bad.commit(128, Status::incorrect);
   using Rows = std::vector<std::string>;
-  CHECK(fast_p(folder.file(), {"p=0,1.5,2,2.5"}) == Rows{"1 0 1/1 0", "1 1.5 1/1 0", "1 2 1/1 0", "1 2.5 0/1 0",
-                                                         "2 0 0/1 0", "2 1.5 0/1 0", "2 2 0/1 0", "2 2.5 0/1 0"});
+  CHECK(fast_p(folder.file(), {"p=0,1.5,2,2.5"}) == Rows{"1 0 1/1 0", "1 1.5 1/1 0", "1 2 1/1 0",
+                                                         "1 2.5 0/1 0", "2 0 0/1 0", "2 1.5 0/1 0",
+                                                         "2 2 0/1 0", "2 2.5 0/1 0"});
   CHECK(fast_p(folder.file(), {"by=device", "p=1"}) == Rows{"Test GPU 1 1/1 0"});
   CHECK(fast_p(folder.file(), {"by=arm", "p=2", "problems=definition"}) == Rows{"random 2 1/1 0"});
   CHECK(fast_p(folder.file(), {"by=model", "p=2"}) == Rows{"no model 2 1/1 0"});

@@ -5,6 +5,7 @@
 #include "core/say.h"
 #include "db/database.h"
 #include "tools/command_line.h"
+#include "tools/compare/subject_comparison.h"
 #include "tools/evaluation_session.h"
 #include "tools/explain/evaluated_subject.h"
 #include "tools/explain/variant_comparison.h"
@@ -17,7 +18,43 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  alphakernel compare 1234 1200                    # from the database\n"
     "  alphakernel compare old.cu new.cu --device cuda  # both evaluated now, and timed in turns\n"
-    "  alphakernel compare a.result.json 3f9c2a --json\n";
+    "  alphakernel compare a.result.json 3f9c2a --json\n"
+    "  alphakernel compare session:12 session:15        # what two searches found, and how soon\n"
+    "  alphakernel compare device:h200 device:a100      # the same kernels on the same shapes\n"
+    "  alphakernel compare model:opus model:gpt --format markdown\n"
+    "  alphakernel compare prompt:3 prompt:4            # versions of the prompts "
+    "(llm_calls.prompt_version)\n";
+
+enum class Form : std::uint8_t { text, markdown, json };
+const std::map<std::string, Form> kForms{
+    {"text", Form::text}, {"markdown", Form::markdown}, {"json", Form::json}};
+
+/// Sessions, devices, models or prompts: all from the database.
+int run_subjects(const std::string (&words)[2], Form form, const std::filesystem::path& database) {
+  for (const std::string& word : words) {
+    if (!subject_kind(word))
+      fail(ExitCode::usage, "'{}' is a kernel and the other is none: compare two of one kind", word);
+  }
+  const SubjectComparison comparison =
+      compare_subjects(database, find_subject(database, words[0]), find_subject(database, words[1]));
+  if (form == Form::json) fmt::print("{}\n", subject_comparison_json(comparison).dump());
+  if (form == Form::markdown) fmt::print("{}", subject_comparison_markdown(comparison));
+  if (form == Form::text) fmt::print("{}", subject_comparison_text(comparison));
+  return 0;
+}
+
+/// "variant:12" is the kernel 12.
+std::string kernel_word(const std::string& word) {
+  constexpr std::string_view kPrefix = "variant:";
+  return word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word;
+}
+
+std::string kernels_text(Form form, const VariantComparison& comparison, const StoredKernel& a,
+                         const StoredKernel& b) {
+  if (form == Form::json) return comparison_json(comparison, a, b).dump() + "\n";
+  const std::string text = comparison_text(comparison, a, b);
+  return form == Form::markdown ? fmt::format("# Comparison\n\n````\n{}````\n", text) : text;
+}
 
 /// Both by the usual gates in one session; on a GPU then in turns, as a search compares a challenger.
 std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const KernelSubject& b,
@@ -72,14 +109,18 @@ int run_compare(const Arguments& arguments) {
       "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, "
       "counters - and "
       "why one is faster, as far as evidence goes. From the database, or measured now where a device is "
-      "named.",
+      "named. Or compare two sessions, devices, models or prompts by pairs of what is the same but for "
+      "them, and say whether the difference is more than chance.",
       "alphakernel compare"};
   set_style(app, kExamples);
   std::string words[2], arch, device, database;
   bool json = false, unaudited = false;
-  app.add_option("first", words[0],
-                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits "
-                 "of its key")
+  Form form = Form::text;
+  app.add_option(
+         "first", words[0],
+         "a .cu file, a k.result.json, or a variant in the database: its number (also variant:NUMBER), "
+         "or the first digits of its key; else session:NUMBER, device:NAME, model:NAME or "
+         "prompt:VERSION, where part of a name will do")
       ->required();
   app.add_option("second", words[1], "the other one")->required();
   app.add_option("--device", device, "evaluate both now on: auto, cuda, cuda:N, emulator");
@@ -87,14 +128,23 @@ int run_compare(const Arguments& arguments) {
                  "what to compile for, where something is evaluated (default: native)");
   app.add_option("--db", database, "performance database");
   add_unaudited_flag(app, unaudited);
-  app.add_flag("--json", json, "print JSON");
+  app.add_flag("--json", json, "print JSON; the same as --format json");
+  app.add_option("--format", form, "text, markdown or json")
+      ->transform(CLI::CheckedTransformer(kForms).description("{text,markdown,json}"));
 
   const Config config = load_config();
   const std::filesystem::path db_file = database_file(peek(arguments, "--db"), config);
   std::optional<KernelChoice> first;
-  if (!arguments.empty() && names_kernel(arguments[0])) first = choose_kernel(arguments[0], db_file);
+  if (!arguments.empty() && !subject_kind(arguments[0]) && names_kernel(arguments[0]))
+    first = choose_kernel(arguments[0], db_file);
   const ProblemFlags problem_flags(app, arguments, first ? first->problem : "");
   if (!parse(app, arguments)) return 0;
+  if (json) form = Form::json;
+  if (subject_kind(words[0]) || subject_kind(words[1])) {
+    if (!device.empty()) fail(ExitCode::usage, "--device is for kernels: these come from the database");
+    return run_subjects(words, form, db_file);
+  }
+  for (std::string& word : words) word = kernel_word(word);
   if (!first) first = choose_kernel(words[0], db_file);
   const KernelChoice second = choose_kernel(words[1], db_file);
   if (!first->problem.empty() && !second.problem.empty() && first->problem != second.problem)
@@ -114,8 +164,7 @@ int run_compare(const Arguments& arguments) {
                                           evaluated_kernel(subjects[1], wish, config, db_file), db_file)
                           : measured_now(subjects[0], subjects[1], wish, config, db_file);
   const VariantComparison comparison = compare_variants(db_file, a, b);
-  fmt::print("{}",
-             json ? comparison_json(comparison, a, b).dump() + "\n" : comparison_text(comparison, a, b));
+  fmt::print("{}", kernels_text(form, comparison, a, b));
   return 0;
 }
 

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/export.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "codegen/cpp_expression.h"
+#include "codegen/launch_text.h"
+#include "codegen/problem_catalog.h"
+#include "core/file.h"
+
+using namespace ak;
+
+namespace {
+
+constexpr Arch kAmpere{8, 0, 0}, kHopper{9, 0, 'a'};
+const codegen::ExportFacts kFacts{.version = "1.0", .measured = "Nowhere.\n", .origin = "Yours."};
+
+std::shared_ptr<const ProblemInstance> problem_of(const std::string& name,
+                                                  const std::map<std::string, std::string>& params) {
+  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
+  return codegen::instantiate(problem, codegen::choose_params(problem, params));
+}
+
+Candidate template_of(const ProblemInstance& problem, const std::string& file_name) {
+  for (const CandidateFile& file : problem.templates)
+    if (file.name == file_name) return parse_candidate(file.name, file.source).value();
+  FAIL("no template " << file_name);
+  return {};
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "ak_export_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    write_file_atomically(path_ / name, text);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Ended {
+  int exit_code;
+  std::string output;
+};
+
+Ended shell(const std::filesystem::path& folder, const std::string& command) {
+  const std::string line = fmt::format("cd '{}' && {{ {}; }} > output.txt 2>&1", folder.string(), command);
+  const int status = std::system(line.c_str());
+  return {WEXITSTATUS(status), read_file(folder / "output.txt")};
+}
+
+bool nvcc_is_missing() {
+  static const bool missing = std::system("nvcc --version > /dev/null 2>&1") != 0;
+  if (missing) WARN("skipped: there is no nvcc on PATH, so exported files are not compiled");
+  return missing;
+}
+
+std::string file_of(const std::vector<codegen::ExportedFile>& files, const std::string& path) {
+  const auto found = std::ranges::find(files, path, &codegen::ExportedFile::path);
+  REQUIRE(found != files.end());
+  return found->text;
+}
+
+struct Exported {
+  const char* problem;
+  std::map<std::string, std::string> params;
+  const char* file;
+  Arch arch;
+  bool benchmark;  ///< compiled, too: takes seconds
+};
+
+void require_nvcc_accepts(const Exported& what) {
+  INFO(what.problem << " " << what.file);
+  const auto problem = problem_of(what.problem, what.params);
+  const auto files = codegen::export_files(*problem, template_of(*problem, what.file), what.arch, kFacts);
+  REQUIRE(files.ok());
+  if (nvcc_is_missing()) return;
+  const TemporaryFolder folder;
+  for (const codegen::ExportedFile& file : *files) folder.write(file.path, file.text);
+  const std::string name = codegen::export_name(problem->definition);
+  const std::string target = fmt::format(
+      "-std=c++20 -gencode arch=compute_{0},code=sm_{0} -Werror all-warnings", what.arch.sm().substr(3));
+  const Ended launch =
+      shell(folder.path(), fmt::format("nvcc {0} -O1 -c {1}_launch.cu -o l.o", target, name));
+  INFO(launch.output);
+  CHECK(launch.exit_code == 0);
+  if (!what.benchmark) return;
+  const Ended linked =
+      shell(folder.path(), fmt::format("nvcc {0} -O0 {1}_benchmark.cu l.o -o b && ./b --help", target, name));
+  INFO(linked.output);
+  CHECK(linked.exit_code == 0);
+}
+
+TEST_CASE("an exported kernel compiles with nvcc, launch function, benchmark and all") {
+  require_nvcc_accepts({"softmax", {{"dtype", "bfloat16"}}, "softmax_registers.cu", kAmpere, true});
+}
+
+TEST_CASE("several launches, workspace, tensor maps, clusters and memory in place are exported") {
+  require_nvcc_accepts({"reduce_sum", {{"dtype", "float16"}}, "reduce_sum_single_pass.cu", kAmpere, false});
+  require_nvcc_accepts({"gemm", {{"dtype", "bfloat16"}}, "gemm_wgmma.cu", kHopper, false});
+  require_nvcc_accepts(
+      {"transpose_inplace", {{"dtype", "float32"}}, "transpose_tile_pairs.cu", kAmpere, false});
+}
+
+TEST_CASE("every template of a problem can be exported for a target that it is for") {
+  int exported = 0;
+  for (const char* name : {"activation", "copy", "flash_attention", "gemm", "layernorm", "reduce_sum",
+                           "rmsnorm", "softmax", "transpose", "transpose_inplace", "vector_add"}) {
+    const auto problem = problem_of(name, {{"dtype", "float16"}});
+    for (const CandidateFile& file : problem->templates) {
+      INFO(file.name);
+      const auto files =
+          codegen::export_files(*problem, parse_candidate(file.name, file.source).value(), kHopper, kFacts);
+      if (!files.ok()) {  // a template of another type or target
+        CHECK_THAT(files.error().message, Catch::Contains("does not hold"));
+        continue;
+      }
+      ++exported;
+      CHECK(file_of(*files, "README.md").find("sm_90a") != std::string::npos);
+      CHECK(file_of(*files, "torch/reference.py").find("def run") != std::string::npos);
+    }
+  }
+  CHECK(exported >= 14);
+}
+
+TEST_CASE("outputs in place of an input are no parameter, and the operator copies that input first") {
+  const auto problem = problem_of("transpose_inplace", {{"dtype", "float32"}});
+  const auto files =
+      codegen::export_files(*problem, template_of(*problem, "transpose_tile_pairs.cu"), kHopper, kFacts);
+  REQUIRE(files.ok());
+  const std::string name = codegen::export_name(problem->definition);
+  CHECK(file_of(*files, name + ".h").find(", void* x, void* workspace") != std::string::npos);
+  CHECK(file_of(*files, "torch/" + name + "_torch.cpp").find("own_x = copied(x)") != std::string::npos);
+}
+
+TEST_CASE("what cannot be exported says why") {
+  auto problem = *problem_of("softmax", {{"dtype", "float32"}});
+  Candidate candidate = template_of(problem, "softmax_registers.cu");
+  candidate.plan.constraints.push_back(Expression::parse("dtype == 'float16'").value());
+  const auto refused = codegen::export_files(problem, candidate, kHopper, kFacts);
+  REQUIRE_FALSE(refused.ok());
+  CHECK_THAT(refused.error().message,
+             Catch::Contains("dtype == 'float16'") && Catch::Contains("does not hold"));
+  problem.definition.inputs.front().shape.reset();
+  const auto scalar = codegen::export_files(problem, candidate, kHopper, kFacts);
+  REQUIRE_FALSE(scalar.ok());
+  CHECK_THAT(scalar.error().message, Catch::Contains("x is a scalar"));
+}
+
+// ---- expressions ---------------------------------------------------------------------------------------
+
+const std::vector<std::string> kExpressions{"a + b * 2 - 7",
+                                            "-a // b",
+                                            "a % b",
+                                            "a // -3",
+                                            "-a % 5",
+                                            "ceil_div(a, b)",
+                                            "round_up(a, 16)",
+                                            "min(a, b, 3)",
+                                            "max(a, b, 3)",
+                                            "abs(b - a)",
+                                            "is_pow2(a)",
+                                            "ilog2(a)",
+                                            "a ** 2",
+                                            "2 ** b",
+                                            "1 <= a < b",
+                                            "a == b or a > 3",
+                                            "a and b",
+                                            "a and 0 or b",
+                                            "not a",
+                                            "a if a > b else b - 1",
+                                            "a in [1, 2, b]",
+                                            "a not in (3, 4)",
+                                            "a if dtype == 'x' else b",
+                                            "dtype in ['x', 'y'] and a",
+                                            "12 / 4 + a",
+                                            "a / b",
+                                            "a // (b - b)",
+                                            "ilog2(a - a)",
+                                            "C * a",
+                                            "a if C > 3 else 1 // 0",
+                                            "a * a * a * a * a"};
+
+TEST_CASE("C++ of an expression gives the value that the expression has, or refuses where it has none") {
+  const Environment constants{{"dtype", std::string("x")}, {"C", std::int64_t{5}}};
+  const std::map<std::string, std::string> variables{{"a", "ak_a"}, {"b", "ak_b"}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> points{{1, 2}, {7, 3}, {64, 8}, {1'000'000, 5}};
+  std::string program =
+      "#include <cstdint>\n#include <cstdio>\n" + std::string(codegen::host_source("exported_numbers.h")) +
+      "using namespace ak_plan;\ntemplate <class F> void show(F f) {\n"
+      "  try { std::printf(\"%lld\\n\", static_cast<long long>(f().value)); } catch (const Refusal&) { "
+      "std::printf(\"none\\n\"); }\n}\n"
+      "void all(Whole ak_a, Whole ak_b) {\n  static_cast<void>(ak_a), static_cast<void>(ak_b);\n";
+  std::string expected;
+  for (const std::string& text : kExpressions) {
+    const auto written = codegen::cpp_expression(Expression::parse(text).value(), constants, variables);
+    INFO(text);
+    REQUIRE(written.ok());
+    program += fmt::format("  show([&] {{ return {}; }});\n", written->code);
+  }
+  program += "}\nint main() {\n";
+  for (const auto& [a, b] : points) {
+    program += fmt::format("  all(Whole({}), Whole({}));\n", a, b);
+    Environment environment = constants;
+    environment["a"] = a;
+    environment["b"] = b;
+    for (const std::string& text : kExpressions) {
+      const auto value = Expression::parse(text).value().evaluate_integer(environment);
+      expected += value ? fmt::format("{}\n", *value) : "none\n";
+    }
+  }
+  const TemporaryFolder folder;
+  folder.write("p.cpp", program + "}\n");
+  const Ended ended = shell(folder.path(), "c++ -std=c++17 -Wall -Wextra -Werror p.cpp -o p && ./p");
+  CHECK(ended.output == expected);
+}
+
+TEST_CASE("a string that only the program could know, and an unknown name, are no C++") {
+  const auto code = [](const char* text) {
+    return codegen::cpp_expression(Expression::parse(text).value(), {{"s", std::string("x")}}, {{"a", "a"}});
+  };
+  CHECK_FALSE(code("a == s").ok());
+  CHECK_THAT(code("missing + 1").error().message, Catch::Contains("unknown name 'missing'"));
+  CHECK(code("s == 'x'")->always());
+  CHECK(code("s == 'y'")->never());
+  CHECK_FALSE(code("a")->known);
+}
+
+}  // namespace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "tools/command_line.h"
+#include "tools/config.h"
+#include "tools/kernel_export.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  alphakernel export 1234 --output softmax/             # a variant of the database\n"
+    "  alphakernel export session:12 --output softmax/       # what a search ended with\n"
+    "  alphakernel export --best softmax_bfloat16 --device h200 --output softmax/\n"
+    "  alphakernel export fast.cu --arch sm_90a --output softmax/\n"
+    "\n"
+    "Then: cmake -S softmax -B softmax/build && cmake --build softmax/build, or python3 "
+    "softmax/torch/check.py.\n";
+
+void require_room(const fs::path& folder, bool force) {
+  if (force || !fs::exists(folder)) return;
+  if (!fs::is_directory(folder)) fail(ExitCode::output, "{} is no folder", folder.string());
+  if (!fs::is_empty(folder))
+    fail(ExitCode::output, "{} is not empty; --force writes into it", folder.string());
+}
+
+void write(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
+  for (const codegen::ExportedFile& file : files) {
+    std::error_code error;
+    fs::create_directories((folder / file.path).parent_path(), error);
+    if (error)
+      fail(ExitCode::output, "cannot make {}: {}", (folder / file.path).parent_path().string(),
+           error.message());
+    write_file_atomically(folder / file.path, file.text);
+  }
+}
+
+/// The word that names the kernel: the first argument, or the best of a definition.
+std::string kernel_word(const Arguments& arguments, const fs::path& database) {
+  const std::string best = peek(arguments, "--best");
+  if (!best.empty()) return best_variant_of(best, peek(arguments, "--device"), database);
+  return arguments.empty() || arguments[0].starts_with("-") ? "" : arguments[0];
+}
+
+Arch target_of(const ExportChoice& choice, const std::string& flag) {
+  if (!flag.empty()) {
+    const Result<Arch> arch = parse_arch(flag);
+    if (!arch) fail(ExitCode::usage, "--arch: {}", arch.error().message);
+    return *arch;
+  }
+  if (!choice.stored)
+    fail(ExitCode::usage, "this kernel was never evaluated here: name its target with --arch");
+  return choice.stored->arch;
+}
+
+}  // namespace
+
+int run_export(const Arguments& arguments) {
+  CLI::App app{
+      "Write a kernel as a folder that is used without AlphaKernel: the kernel with its tunables fixed, a "
+      "launch "
+      "function for C++ on the caller's stream, a CMake project with a benchmark that checks it, PyTorch "
+      "operators, and a "
+      "README with what was measured. A kernel that is known to be wrong is not exported.",
+      "alphakernel export"};
+  set_style(app, kExamples);
+  std::string word, best, device, arch, output, database;
+  bool json = false, force = false;
+  app.add_option(
+      "kernel", word,
+      "a variant's number or the first digits of its key, session:NUMBER, a .cu file or a k.result.json");
+  app.add_option("--best", best, "the fastest verified kernel of this definition");
+  app.add_option("--device", device,
+                 "the product whose measurements are told (with --best: part of its name)");
+  app.add_option("--arch,--target", arch, "what to compile for (default: what it was evaluated for)");
+  app.add_option("-o,--output", output, "the folder; made where it is not there")->required();
+  app.add_flag("--force", force, "write into a folder that is not empty");
+  app.add_option("--db", database, "performance database");
+  app.add_flag("--json", json, "print JSON");
+
+  const Config config = load_config();
+  const fs::path file = database_file(peek(arguments, "--db"), config);
+  const std::string wanted = kernel_word(arguments, file);
+  std::optional<ExportChoice> choice;
+  if (!wanted.empty())
+    choice =
+        export_choice(wanted, peek(arguments, "--best").empty() ? peek(arguments, "--device") : "", file);
+  const ProblemFlags problem_flags(app, arguments, choice ? choice->kernel.problem : "");
+  if (!parse(app, arguments)) return 0;
+  if (!choice) fail(ExitCode::usage, "name a kernel first, or --best DEFINITION");
+  if (!best.empty() && !word.empty()) fail(ExitCode::usage, "name a kernel or --best, not both");
+  require_room(output, force);
+
+  const auto problem = problem_flags.instance(choice->kernel.params);
+  const Arch target = target_of(*choice, arch);
+  const auto files =
+      codegen::export_files(*problem, choice->kernel.candidate, target, export_facts(*choice, *problem));
+  if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
+  write(output, *files);
+  if (json) {
+    Json list = Json::array();
+    for (const codegen::ExportedFile& one : *files) list.push_back(one.path);
+    fmt::print("{}\n", Json{{"folder", output},
+                            {"name", codegen::export_name(problem->definition)},
+                            {"definition", problem->definition.name},
+                            {"arch", target.sm()},
+                            {"variant", choice->stored ? Json(choice->stored->variant) : Json()},
+                            {"files", list}}
+                           .dump());
+    return 0;
+  }
+  fmt::print("{}: {} for {}, {} files; README.md says how they are used\n", output, problem->definition.name,
+             target.sm(), files->size());
+  return 0;
+}
+
+}  // namespace ak::tools
