@@ -12,7 +12,7 @@ namespace ak::codegen {
 /// An expression as C++ text.
 struct CppExpression {
   std::string
-      code;  ///< of type ak_plan::Whole (codegen/exported_numbers.h), or of the literal where it is known
+      code;  ///< of type ak_plan::Whole (codegen/host_numbers.cuh), or of the literal where it is known
   std::optional<Value> known;  ///< its value where it needs nothing but constants
 
   /// Known, and false as Python has it.

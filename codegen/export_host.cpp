@@ -54,7 +54,7 @@ class LauncherWriter {
   [[nodiscard]] std::string write() {
     const std::string body = plan_function();  // says which device facts are used
     return heading() + headers() + fmt::format("namespace {}_kernel {{\n\n", name()) +
-           std::string(host_source("exported_numbers.h")) + checks() +
+           std::string(host_source("host_numbers.cuh")) + checks() +
            host_text("host_launch.cuh", kStyle.space) +
            (plan_.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kStyle.space)) + "\n" +
            kernel() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) + interface_functions();

@@ -57,7 +57,7 @@ class TorchWriter {
 
   [[nodiscard]] std::string source() const {
     return fmt::format(
-        R"CPP(// PyTorch operators of {0}: README.md says how they are built and called.
+        R"TEXT(// PyTorch operators of {0}: README.md says how they are built and called.
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <Python.h>
@@ -66,38 +66,31 @@ class TorchWriter {
 
 #include "../{0}.h"
 
-              namespace {
-              {
+namespace {{
 
-                {1} {2} {3} {4} { 5 }
-              }  // namespace
-              }  // namespace
+{1}
+{2}
+{3}
+{4}
+{5}
+}}  // namespace
 
-              TORCH_LIBRARY_FRAGMENT(alphakernel, m) {
-                {
-                  m.def("{0}({6}) -> {7}");
-                  m.def("{0}_out({8}) -> ()");
-                }
-              }
-              TORCH_LIBRARY_IMPL(alphakernel, CUDA, m) {
-                {
-                  m.impl("{0}", &compute);
-                  m.impl("{0}_out", &compute_out);
-                }
-              }
-              TORCH_LIBRARY_IMPL(alphakernel, Meta, m) {
-                { m.impl("{0}", &compute_shapes); }
-              }
+TORCH_LIBRARY_FRAGMENT(alphakernel, m) {{
+  m.def("{0}({6}) -> {7}");
+  m.def("{0}_out({8}) -> ()");
+}}
+TORCH_LIBRARY_IMPL(alphakernel, CUDA, m) {{
+  m.impl("{0}", &compute);
+  m.impl("{0}_out", &compute_out);
+}}
+TORCH_LIBRARY_IMPL(alphakernel, Meta, m) {{ m.impl("{0}", &compute_shapes); }}
 
-              // Importing the module registers the operators; it holds nothing else.
-              PyMODINIT_FUNC PyInit__C() {
-                {
-                  static PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr,
-                                                    nullptr, nullptr, nullptr, nullptr}};
-                  return PyModule_Create(&definition);
-                }
-              }
-        )CPP",
+// Importing the module registers the operators; it holds nothing else.
+PyMODINIT_FUNC PyInit__C() {{
+  static PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr}};
+  return PyModule_Create(&definition);
+}}
+)TEXT",
         subject_.name, shape_function(), allocation_function(), launch_function(), compute_function(),
         meta_function(), schema(false), schema_result(), schema(true));
   }
@@ -381,7 +374,7 @@ std::string check_file(const ExportSubject& subject) {
   const double bound =
       2 * subject.problem.tolerance.factor * std::max(subject.problem.tolerance.floor_ulps, 2.0);
   return fmt::format(
-      R"PY("""Builds the operators and compares them with the definition's reference on the problem's shapes.
+      R"TEXT("""Builds the operators and compares them with the definition's reference on the problem's shapes.
 
     python3 check.py            # prints a line a shape; exit code 0: all agree
 
@@ -503,7 +496,7 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
-)PY",
+)TEXT",
       subject.name, python_params(subject.problem.params), axes, inputs, outputs, workloads,
       [&] {
         std::vector<std::string> given;
@@ -532,6 +525,15 @@ std::vector<ExportedFile> export_torch(const ExportSubject& subject) {
           {fmt::format("torch/{}/__init__.py", subject.name), package_file(subject)},
           {"torch/reference.py", subject.problem.definition.reference},
           {"torch/check.py", check_file(subject)}};
+}
+
+std::string plain_binding(const std::string& operators, const std::string& name) {
+  std::string text = operators.substr(0, operators.find("TORCH_LIBRARY_FRAGMENT"));
+  const std::string include = fmt::format("\"../{}.h\"", name);
+  if (const std::size_t at = text.find(include); at != std::string::npos)
+    text.replace(at, include.size(), fmt::format("\"{}.h\"", name));
+  return "#include <torch/extension.h>\n\n" + text +
+         fmt::format("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def(\"{}\", &compute_out); }}\n", name);
 }
 
 }  // namespace ak::codegen

@@ -28,6 +28,7 @@ std::span<const Verb> verbs() {
       Verb{"query", "run a SELECT on the performance database", run_query},
       Verb{"report", "a report of a week or any period, as HTML, Markdown, JSON or CSV", run_report},
       Verb{"db", "merge, export and verify performance databases", run_db},
+      Verb{"exchange", "write and read data sets in FlashInfer-Bench's layout", run_exchange},
       Verb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp},
       Verb{"algorithms", "list the algorithms, or one's parameters and shapes", run_algorithms},
       Verb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices},

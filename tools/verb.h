@@ -25,6 +25,7 @@ int run_profile(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_export(const Arguments& arguments);
+int run_exchange(const Arguments& arguments);
 int run_problem(const Arguments& arguments);
 int run_experiment(const Arguments& arguments);
 int run_selfcheck(const Arguments& arguments);

@@ -200,7 +200,7 @@ TEST_CASE("C++ of an expression gives the value that the expression has, or refu
   const std::map<std::string, std::string> variables{{"a", "ak_a"}, {"b", "ak_b"}};
   const std::vector<std::pair<std::int64_t, std::int64_t>> points{{1, 2}, {7, 3}, {64, 8}, {1'000'000, 5}};
   std::string program =
-      "#include <cstdint>\n#include <cstdio>\n" + std::string(codegen::host_source("exported_numbers.h")) +
+      "#include <cstdint>\n#include <cstdio>\n" + std::string(codegen::host_source("host_numbers.cuh")) +
       "using namespace ak_plan;\ntemplate <class F> void show(F f) {\n"
       "  try { std::printf(\"%lld\\n\", static_cast<long long>(f().value)); } catch (const Refusal&) { "
       "std::printf(\"none\\n\"); }\n}\n"

@@ -108,9 +108,9 @@ void flag(const Place& place) {
   if (!place.json().is_boolean()) place.expected("true or false");
 }
 void size(const Place& place) {
-  const bool natural = place.json().is_number_integer() &&
-                       (place.json().is_number_unsigned() || place.json().get<std::int64_t>() >= 0);
-  if (!natural) place.expected("an integer of at least 0");
+  // nlohmann keeps what exceeds 2^63 - 1 as unsigned; as a signed number it would be negative.
+  const bool natural = place.json().is_number_integer() && place.json().get<std::int64_t>() >= 0;
+  if (!natural) place.expected("an integer from 0 to 2^63 - 1");
 }
 
 /// At least 0; what JSON has no number for is a string.
