@@ -34,8 +34,8 @@ struct ExportFacts {
 /// The definition's name as an identifier of C++ and Python: what functions and files are called.
 [[nodiscard]] std::string export_name(const Definition& definition);
 
-/// The source of the operators (torch/NAME_torch.cpp) as a pybind11 module with the one function NAME(), which
-/// takes inputs and then outputs. NAME.h has to lie beside it.
+/// The source of the operators (torch/NAME_torch.cpp) as a pybind11 module with the one function NAME(),
+/// which takes inputs and then outputs. NAME.h has to lie beside it.
 [[nodiscard]] std::string plain_binding(const std::string& operators, const std::string& name);
 
 }  // namespace ak::codegen

@@ -43,10 +43,10 @@ constexpr const char* kModels = "SELECT DISTINCT model FROM llm_calls WHERE sess
 constexpr const char* kChampions = R"sql(
 WITH told AS (
   SELECT s.id AS session,
-         (SELECT e.id FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
+         (SELECT e.id FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN sessions o ON o.id = e.session_id
           WHERE e.session_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
             AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'profile')
-          ORDER BY e.variant_id IS NOT s.best_variant_id, p.arm <> 'final',
+          ORDER BY e.variant_id IS NOT o.best_variant_id, p.arm <> 'final',
                    EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id), e.score_ns LIMIT 1) AS evaluation
   FROM sessions s WHERE s.id IN (?1, ?2)),
 timed AS (

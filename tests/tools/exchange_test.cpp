@@ -19,22 +19,26 @@ namespace fs = std::filesystem;
 using db::test::TemporaryFolder;
 
 Json definition() {
-  return Json::parse(R"({"name": "add_n4", "op_type": "gemm", "axes": {"N": {"type": "var"}, "D": {"type": "const", "value": 4}},
+  return Json::parse(
+      R"({"name": "add_n4", "op_type": "gemm", "axes": {"N": {"type": "var"}, "D": {"type": "const", "value": 4}},
     "inputs": {"a": {"shape": ["N", "D"], "dtype": "float32"}, "s": {"shape": null, "dtype": "float32"}},
     "outputs": {"c": {"shape": ["N"], "dtype": "float4_e2m1", "description": null}},
     "reference": "import torch\n\ndef run(a, s):\n  return a\n", "tags": ["stage:x"], "constraints": ["N > 1"]})");
 }
 Json workload() {
-  return Json::parse(R"({"axes": {"N": 7}, "inputs": {"a": {"type": "safetensors", "path": "blob/x", "tensor_key": "k"},
+  return Json::parse(
+      R"({"axes": {"N": 7}, "inputs": {"a": {"type": "safetensors", "path": "blob/x", "tensor_key": "k"},
     "s": {"type": "scalar", "value": 1.5}}, "uuid": "u-1"})");
 }
 Json solution() {
-  return Json::parse(R"({"name": "s1", "definition": "add_n4", "author": "someone", "spec": {"language": "triton",
+  return Json::parse(
+      R"({"name": "s1", "definition": "add_n4", "author": "someone", "spec": {"language": "triton",
     "target_hardware": ["NVIDIA_H100"], "entry_point": "main.py::run", "binding": null, "destination_passing_style": false},
     "sources": [{"path": "main.py", "content": "def run(): pass"}], "description": null})");
 }
 Json trace() {
-  Json json = Json::parse(R"({"definition": "add_n4", "workload": null, "solution": "s1", "evaluation": {"status": "PASSED",
+  Json json = Json::parse(
+      R"({"definition": "add_n4", "workload": null, "solution": "s1", "evaluation": {"status": "PASSED",
     "environment": {"hardware": "NVIDIA H100", "libs": {"torch": "2.8"}}, "timestamp": "2025-01-01T00:00:00", "log": "",
     "correctness": {"max_relative_error": "NaN", "max_absolute_error": 0, "extra": {"x": 1}},
     "performance": {"latency_ms": 0.5, "reference_latency_ms": 1, "speedup_factor": "Infinity"}}})");
@@ -56,7 +60,8 @@ void require_faults(SchemaFaults (*check)(const Json&), const Json& good, const 
     const SchemaFaults faults = check(bad);
     INFO(one.pointer << " in " << bad.dump());
     REQUIRE_FALSE(faults.empty());
-    CHECK(std::ranges::any_of(faults, [&](const SchemaFault& fault) { return fault.pointer == one.pointer; }));
+    CHECK(
+        std::ranges::any_of(faults, [&](const SchemaFault& fault) { return fault.pointer == one.pointer; }));
   }
 }
 
@@ -98,19 +103,20 @@ TEST_CASE("what breaks the rules of a workload, a solution or a trace is named b
                   {"/sources/1/path", [](Json& j) { j["sources"].push_back(Json(j["sources"][0])); }},
                   {"/sources", [](Json& j) { j["sources"] = Json::array(); }},
                   {"/author", [](Json& j) { j["author"] = nullptr; }}});
-  require_faults(check_trace, trace(),
-                 {{"", [](Json& j) { j["solution"] = nullptr; }},
-                  {"/evaluation/status", [](Json& j) { j["evaluation"]["status"] = "FAST"; }},
-                  {"/evaluation/performance", [](Json& j) { j["evaluation"]["performance"] = nullptr; }},
-                  {"/evaluation/performance", [](Json& j) { j["evaluation"]["status"] = "INCORRECT_NUMERICAL"; }},
-                  {"/evaluation/correctness", [](Json& j) { j["evaluation"]["status"] = "TIMEOUT"; }},
-                  {"/evaluation/correctness/max_relative_error",
-                   [](Json& j) { j["evaluation"]["correctness"]["max_relative_error"] = -1; }},
-                  {"/evaluation/performance/latency_ms",
-                   [](Json& j) { j["evaluation"]["performance"]["latency_ms"] = "NaN"; }},
-                  {"/evaluation/environment/libs/torch",
-                   [](Json& j) { j["evaluation"]["environment"]["libs"]["torch"] = 2; }},
-                  {"/workload/uuid", [](Json& j) { j["workload"]["uuid"] = 1; }}});
+  require_faults(
+      check_trace, trace(),
+      {{"", [](Json& j) { j["solution"] = nullptr; }},
+       {"/evaluation/status", [](Json& j) { j["evaluation"]["status"] = "FAST"; }},
+       {"/evaluation/performance", [](Json& j) { j["evaluation"]["performance"] = nullptr; }},
+       {"/evaluation/performance", [](Json& j) { j["evaluation"]["status"] = "INCORRECT_NUMERICAL"; }},
+       {"/evaluation/correctness", [](Json& j) { j["evaluation"]["status"] = "TIMEOUT"; }},
+       {"/evaluation/correctness/max_relative_error",
+        [](Json& j) { j["evaluation"]["correctness"]["max_relative_error"] = -1; }},
+       {"/evaluation/performance/latency_ms",
+        [](Json& j) { j["evaluation"]["performance"]["latency_ms"] = "NaN"; }},
+       {"/evaluation/environment/libs/torch",
+        [](Json& j) { j["evaluation"]["environment"]["libs"]["torch"] = 2; }},
+       {"/workload/uuid", [](Json& j) { j["workload"]["uuid"] = 1; }}});
 }
 
 TEST_CASE("a workload has the axes and inputs of its definition") {
@@ -135,29 +141,65 @@ void write(const fs::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
+/// One evaluation of the fixture's kernel, whose definition gets a reference.
+void commit(VariantStore& store, RowId session, const std::shared_ptr<const ProblemInstance>& problem,
+            int block, Status status) {
+  EvaluationRequest request = db::test::Run(store).request(block);
+  request.problem = problem;
+  const EvaluationResult result = db::test::Run::result(status, 1'600'000);
+  EvaluationRecord record;
+  record.session = session;
+  record.proposer = "search";
+  record.arm = "random";
+  record.request = &request;
+  record.result = &result;
+  static_cast<void>(store.commit(record));
+}
+
 TEST_CASE("what is exported follows the rules, and comes back byte for byte from an empty database") {
   const TemporaryFolder folder;
   {
     const auto store = db::open_store(folder.file());
-    Json named = Json::object();
-    db::test::Run run(*store);
-    run.commit(128, Status::ok, 1'600'000);
-    run.commit(256, Status::incorrect);
-    run.commit(128, Status::ok, 1'500'000);
+    ProblemInstance made = db::test::vector_add();
+    made.definition.name = "sum";
+    made.definition.reference = "def run(a, b):\n    return a + b\n";
+    const auto problem = std::make_shared<const ProblemInstance>(made);
+    const RowId session =
+        store->begin_session({.command = "generate_kernel",
+                              .proposer = "search",
+                              .strategy = "random",
+                              .budgets = {},
+                              .version = "1"},
+                             *problem, db::test::device(), {.major = 9, .minor = 0, .feature = 'a'});
+    commit(*store, session, problem, 128, Status::ok);
+    commit(*store, session, problem, 256, Status::incorrect);
   }
-  // The fixture's definition has no reference, which the format asks for.
-  {
-    const auto fails = export_exchange(folder.file(), folder.path() / "none", true);
-    CHECK(fails.definitions == 0);
-    REQUIRE_FALSE(fails.notes.empty());
-    CHECK_THAT(fails.notes.front(), Catch::Contains("/reference"));
-  }
+  const fs::path first = folder.path() / "first", second = folder.path() / "second",
+                 good = folder.path() / "good";
+  const ExchangeReport report = export_exchange(folder.file(), first, true);
+  CHECK(report.definitions == 1);  // the fixture's own has no reference, which the format asks for
+  CHECK_THAT(report.notes.front(), Catch::Contains("/reference"));
+  CHECK(report.workloads == 2);
+  CHECK(report.solutions == 2);
+  CHECK(report.traces ==
+        3);  // timed on one shape; wrong on one of two; what was checked alone is no result there
+  CHECK(export_exchange(folder.file(), good, false).solutions == 1);
+  std::vector<FileFault> faults;
+  static_cast<void>(read_exchange(first, faults));
+  CHECK(faults.empty());
+  const TemporaryFolder empty;
+  CHECK(import_exchange(first, empty.file()).variants == 2);
+  static_cast<void>(export_exchange(empty.file(), second, true));
+  CHECK(files_of(first) == files_of(second));
+  CHECK(db::test::integer(empty.file(), "SELECT count(*) FROM variants") == 2);
+  CHECK(db::test::integer(empty.file(), "SELECT count(DISTINCT tunables) FROM variants") == 2);
 }
 
 TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch plan becomes a variant") {
   const TemporaryFolder folder;
   const fs::path in = folder.path() / "in";
-  Json ours = Json::parse(R"({"name": "vector_add_float32", "op_type": "vector_add", "axes": {"N": {"type": "var"}},
+  Json ours =
+      Json::parse(R"({"name": "vector_add_float32", "op_type": "vector_add", "axes": {"N": {"type": "var"}},
     "inputs": {"a": {"shape": ["N"], "dtype": "float32"}, "b": {"shape": ["N"], "dtype": "float32"}},
     "outputs": {"c": {"shape": ["N"], "dtype": "float32"}}, "reference": "def run(a, b):\n    return a + b\n"})");
   const TemporaryFolder other;
@@ -172,7 +214,8 @@ TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch p
   Json shape = trace();
   shape["definition"] = "vector_add_float32";
   shape["solution"] = shape["evaluation"] = nullptr;
-  shape["workload"] = Json::parse(R"({"axes": {"N": 5}, "inputs": {"a": {"type": "random"}, "b": {"type": "random"}}, "uuid": "w"})");
+  shape["workload"] = Json::parse(
+      R"({"axes": {"N": 5}, "inputs": {"a": {"type": "random"}, "b": {"type": "random"}}, "uuid": "w"})");
   write(in / "definitions/gemm/add_n4.json", definition().dump());
   write(in / "definitions/vector_add/vector_add_float32.json", ours.dump());
   write(in / "workloads/vector_add/vector_add_float32.jsonl", shape.dump() + "\n");
@@ -186,7 +229,9 @@ TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch p
   CHECK(report.solutions == 2);
   CHECK(report.variants == 1);
   CHECK(report.traces == 1);
-  CHECK(std::ranges::any_of(report.notes, [](const std::string& note) { return note.find("it is in triton") != std::string::npos; }));
+  CHECK(std::ranges::any_of(report.notes, [](const std::string& note) {
+    return note.find("it is in triton") != std::string::npos;
+  }));
   CHECK(db::test::integer(folder.file(), "SELECT count(*) FROM variants") == 1);
   CHECK(db::test::integer(folder.file(), "SELECT count(*) FROM workloads") == 1);
   CHECK(db::test::integer(folder.file(), "SELECT count(*) FROM evaluations") == 0);
@@ -222,7 +267,8 @@ TEST_CASE("hostile files are told and left out, whatever is in them") {
   CHECK(report.faults.size() == 8);
   CHECK(report.definitions == 0);
   CHECK_FALSE(fs::exists(kept_folder(folder.file()) / "definitions"));
-  CHECK_THROWS_WITH(import_exchange(folder.path() / "missing", folder.file()), Catch::Contains("there is no folder"));
+  CHECK_THROWS_WITH(import_exchange(folder.path() / "missing", folder.file()),
+                    Catch::Contains("there is no folder"));
   CHECK_FALSE(is_file_name("../x"));
   CHECK_FALSE(is_file_name(".x"));
   CHECK_FALSE(is_file_name(""));
@@ -232,8 +278,18 @@ TEST_CASE("hostile files are told and left out, whatever is in them") {
 
 /// Values that a mutation puts somewhere.
 Json odd_value(std::mt19937& random) {
-  static const std::vector<Json> values{nullptr, true, -1, 1e300, 18446744073709551615u, "", "NaN", "../x", Json::array(),
-                                        Json::object(), Json::array({1, nullptr}), {{"type", "var"}}};
+  static const std::vector<Json> values{nullptr,
+                                        true,
+                                        -1,
+                                        1e300,
+                                        18446744073709551615u,
+                                        "",
+                                        "NaN",
+                                        "../x",
+                                        Json::array(),
+                                        Json::object(),
+                                        Json::array({1, nullptr}),
+                                        {{"type", "var"}}};
   return values[random() % values.size()];
 }
 
@@ -253,7 +309,7 @@ TEST_CASE("thousands of spoilt files neither crash the checks nor an import") {
   for (int i = 0; i < 3000; ++i) {
     Json files[] = {definition(), workload(), solution(), trace()};
     for (Json& one : files)
-      for (unsigned change = random() % 3 + 1; change > 0; --change) mutate(one, random);
+      for (auto change = random() % 3 + 1; change > 0; --change) mutate(one, random);
     static_cast<void>(check_workload(files[1]));
     static_cast<void>(check_solution(files[2]));
     static_cast<void>(check_trace(files[3]));
@@ -262,7 +318,10 @@ TEST_CASE("thousands of spoilt files neither crash the checks nor an import") {
     if (i % 100 != 0) continue;
     const fs::path in = folder.path() / fmt::format("in{}", i);
     write(in / "definitions/gemm/add_n4.json", files[0].dump());
-    write(in / "workloads/gemm/add_n4.jsonl", Json{{"definition", "add_n4"}, {"workload", files[1]}, {"solution", nullptr}, {"evaluation", nullptr}}.dump());
+    write(
+        in / "workloads/gemm/add_n4.jsonl",
+        Json{{"definition", "add_n4"}, {"workload", files[1]}, {"solution", nullptr}, {"evaluation", nullptr}}
+            .dump());
     write(in / "solutions/a/gemm/add_n4/s1.json", files[2].dump());
     write(in / "traces/a/gemm/add_n4.jsonl", files[3].dump());
     write(in / "alphakernel.json", files[i / 100 % 4].dump());

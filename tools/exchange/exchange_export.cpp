@@ -85,7 +85,8 @@ class Exporter {
   void add_definition(const db::ExchangedDefinition& row) {
     if (!fits("definition " + row.name, check_definition(row.definition))) return;
     if (!is_file_name(row.name) || !is_file_name(row.definition["op_type"].get<std::string>())) {
-      report_.notes.push_back(fmt::format("definition {} is left out: its name cannot be a file's", row.name));
+      report_.notes.push_back(
+          fmt::format("definition {} is left out: its name cannot be a file's", row.name));
       return;
     }
     ExchangeSet added;
@@ -124,14 +125,16 @@ class Exporter {
   }
 
   void add_variant(const db::ExchangedDefinition& row, const db::ExchangedVariant& variant,
-                   const ProblemInstance* problem, const std::map<std::string, Json>& shapes, ExchangeSet& added) {
+                   const ProblemInstance* problem, const std::map<std::string, Json>& shapes,
+                   ExchangeSet& added) {
     std::string name, author = kAuthor;
     if (imported_.contains(variant.hash)) {
       name = imported_[variant.hash].value("solution", "");
       author = imported_[variant.hash].value("author", kAuthor);
     } else {
       const Json solution = solution_json(row, variant, problem);
-      if (solution.is_null() || !fits(fmt::format("variant {}", variant.id), check_solution(solution))) return;
+      if (solution.is_null() || !fits(fmt::format("variant {}", variant.id), check_solution(solution)))
+        return;
       name = solution["name"].get<std::string>();
       added.solutions[solution_path(solution, row.definition)] = solution;
     }
@@ -150,7 +153,8 @@ class Exporter {
                                    const ProblemInstance* problem) {
     Result<Candidate> candidate = parse_candidate(variant.name, variant.source);
     if (!candidate) {
-      report_.notes.push_back(fmt::format("variant {} is left out: {}", variant.id, candidate.error().message));
+      report_.notes.push_back(
+          fmt::format("variant {} is left out: {}", variant.id, candidate.error().message));
       return nullptr;
     }
     Candidate chosen = std::move(candidate).value();
@@ -158,9 +162,11 @@ class Exporter {
     Json sources = Json::array();
     const std::string entry = sources_of(row, variant, chosen, problem, sources);
     std::string stem = variant.name.substr(0, variant.name.find('.'));
-    std::ranges::replace_if(stem, [](char c) { return !is_file_name(std::string("a") + c); }, '_');
+    std::ranges::replace_if(
+        stem, [](char c) { return !is_file_name(std::string("a") + c); }, '_');
     constexpr std::size_t kDigits = 12;
-    return {{"name", fmt::format("{}_{}", stem.empty() || stem[0] == '.' ? "kernel" : stem, variant.hash.substr(0, kDigits))},
+    return {{"name", fmt::format("{}_{}", stem.empty() || stem[0] == '.' ? "kernel" : stem,
+                                 variant.hash.substr(0, kDigits))},
             {"definition", row.name},
             {"author", kAuthor},
             {"spec",
@@ -171,12 +177,14 @@ class Exporter {
               {"destination_passing_style", true},
               {"binding", "torch"}}},
             {"sources", sources},
-            {"description", fmt::format("{} for {} with {}", variant.name, variant.arch, variant.tunables.dump())}};
+            {"description",
+             fmt::format("{} for {} with {}", variant.name, variant.arch, variant.tunables.dump())}};
   }
 
   /// The kernel first; with it, where its plan can be written as C++, a function that Python can call.
-  [[nodiscard]] std::string sources_of(const db::ExchangedDefinition& row, const db::ExchangedVariant& variant,
-                                       const Candidate& candidate, const ProblemInstance* problem, Json& sources) {
+  [[nodiscard]] std::string sources_of(const db::ExchangedDefinition& row,
+                                       const db::ExchangedVariant& variant, const Candidate& candidate,
+                                       const ProblemInstance* problem, Json& sources) {
     const std::string name = [&] {
       Definition named;
       named.name = row.name;
@@ -190,11 +198,13 @@ class Exporter {
           if (file.path == name + ".cu" || file.path == name + ".h" || file.path == name + "_launch.cu")
             sources.push_back({{"path", file.path}, {"content", file.text}});
           if (file.path == fmt::format("torch/{}_torch.cpp", name))
-            sources.push_back({{"path", name + "_binding.cpp"}, {"content", codegen::plain_binding(file.text, name)}});
+            sources.push_back(
+                {{"path", name + "_binding.cpp"}, {"content", codegen::plain_binding(file.text, name)}});
         }
         return fmt::format("{0}_binding.cpp::{0}", name);
       }
-      report_.notes.push_back(fmt::format("variant {} goes without a function to call: {}", variant.id, files.error().message));
+      report_.notes.push_back(
+          fmt::format("variant {} goes without a function to call: {}", variant.id, files.error().message));
     }
     LaunchPlan plan = candidate.plan;
     plan.frozen = candidate.tunables;
@@ -204,20 +214,21 @@ class Exporter {
     return fmt::format("{}.cu::{}", name, plan.launches.empty() ? "kernel" : plan.launches.front().kernel);
   }
 
-  [[nodiscard]] static Json trace_json(const std::string& definition, const Json& workload, const std::string& solution,
-                                       const db::ExchangedResult& result) {
+  [[nodiscard]] static Json trace_json(const std::string& definition, const Json& workload,
+                                       const std::string& solution, const db::ExchangedResult& result) {
     const std::string_view status = status_of(result.status);
     const bool passed = status == "PASSED", compared = passed || status == "INCORRECT_NUMERICAL";
     if (passed && !result.median_ns) return nullptr;  // correct and not timed: the format has no such result
-    Json evaluation{{"status", status},
-                    {"environment",
-                     {{"hardware", result.device},
-                      {"libs",
-                       {{"alphakernel", result.version}, {"cuda_driver", std::to_string(result.driver_version)}}}}},
-                    {"timestamp", result.ended_at},
-                    {"log", result.message},
-                    {"correctness", nullptr},
-                    {"performance", nullptr}};
+    Json evaluation{
+        {"status", status},
+        {"environment",
+         {{"hardware", result.device},
+          {"libs",
+           {{"alphakernel", result.version}, {"cuda_driver", std::to_string(result.driver_version)}}}}},
+        {"timestamp", result.ended_at},
+        {"log", result.message},
+        {"correctness", nullptr},
+        {"performance", nullptr}};
     if (compared)
       evaluation["correctness"] = {
           {"max_relative_error", number(result.max_error)},
@@ -228,7 +239,10 @@ class Exporter {
           {"latency_ms", *result.median_ns / kNsPerMs},
           {"reference_latency_ms", result.baseline_ns.value_or(0) / kNsPerMs},
           {"speedup_factor", *result.median_ns > 0 ? result.baseline_ns.value_or(0) / *result.median_ns : 0}};
-    return {{"definition", definition}, {"workload", workload}, {"solution", solution}, {"evaluation", evaluation}};
+    return {{"definition", definition},
+            {"workload", workload},
+            {"solution", solution},
+            {"evaluation", evaluation}};
   }
 
   void count() {

@@ -93,11 +93,13 @@ class Reader {
     return std::nullopt;
   }
 
-  void put(std::map<std::string, Json>& files, const std::string& path, const std::string& text, Check check) {
+  void put(std::map<std::string, Json>& files, const std::string& path, const std::string& text,
+           Check check) {
     if (auto json = checked(path, text, check)) files[path] = std::move(*json);
   }
 
-  void put_lines(std::map<std::string, std::vector<Json>>& files, const std::string& path, const std::string& text) {
+  void put_lines(std::map<std::string, std::vector<Json>>& files, const std::string& path,
+                 const std::string& text) {
     std::size_t line = 0;
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -120,7 +122,8 @@ std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::e
 void write_text(const fs::path& folder, const std::string& path, const std::string& text) {
   std::error_code error;
   fs::create_directories((folder / path).parent_path(), error);
-  if (error) fail(ExitCode::output, "cannot make {}: {}", (folder / path).parent_path().string(), error.message());
+  if (error)
+    fail(ExitCode::output, "cannot make {}: {}", (folder / path).parent_path().string(), error.message());
   write_file_atomically(folder / path, text);
 }
 
@@ -135,8 +138,8 @@ void write_lines(const fs::path& folder, const std::map<std::string, std::vector
 std::string name_of(const Json& json, const char* key) {
   const auto name = json.at(key).get<std::string>();
   if (!is_file_name(name))
-    fail(ExitCode::bad_input, "{} '{}' cannot be the name of a file: expected letters, digits and . _ - + = @", key,
-         name);
+    fail(ExitCode::bad_input,
+         "{} '{}' cannot be the name of a file: expected letters, digits and . _ - + = @", key, name);
   return name;
 }
 
@@ -174,7 +177,8 @@ void merge_exchange(ExchangeSet& set, const ExchangeSet& added) {
     std::set<std::string> known;
     for (const Json& line : set.workloads[path]) known.insert(line["workload"]["uuid"].get<std::string>());
     for (const Json& line : lines)
-      if (known.insert(line["workload"]["uuid"].get<std::string>()).second) set.workloads[path].push_back(line);
+      if (known.insert(line["workload"]["uuid"].get<std::string>()).second)
+        set.workloads[path].push_back(line);
   }
   for (const auto& [path, lines] : added.traces) {
     std::set<std::string> known;
@@ -197,11 +201,12 @@ std::string workloads_path(const Json& definition) {
   return fmt::format("workloads/{}/{}.jsonl", name_of(definition, "op_type"), name_of(definition, "name"));
 }
 std::string solution_path(const Json& solution, const Json& definition) {
-  return fmt::format("solutions/{}/{}/{}/{}.json", name_of(solution, "author"), name_of(definition, "op_type"),
-                     name_of(definition, "name"), name_of(solution, "name"));
+  return fmt::format("solutions/{}/{}/{}/{}.json", name_of(solution, "author"),
+                     name_of(definition, "op_type"), name_of(definition, "name"), name_of(solution, "name"));
 }
 std::string traces_path(const std::string& author, const Json& definition) {
-  return fmt::format("traces/{}/{}/{}.jsonl", author, name_of(definition, "op_type"), name_of(definition, "name"));
+  return fmt::format("traces/{}/{}/{}.jsonl", author, name_of(definition, "op_type"),
+                     name_of(definition, "name"));
 }
 
 }  // namespace ak::tools

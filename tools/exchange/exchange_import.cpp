@@ -76,17 +76,19 @@ class Importer {
     ++report_.definitions;
     const auto name = json["name"].get<std::string>();
     const Json note = note_of(set_.notes, "definitions", name);
-    KnownDefinition known{.json = json,
-                          .params = note.contains("params") && note["params"].is_object() ? note["params"] : Json::object(),
-                          .row = {}};
+    KnownDefinition known{
+        .json = json,
+        .params = note.contains("params") && note["params"].is_object() ? note["params"] : Json::object(),
+        .row = {}};
     const Result<Definition> definition = definition_from_json(json);
     if (definition && to_json(*definition) == json)
       known.row = writer_.put_definition(
-          *definition, value_or(note, "problem", json["op_type"].get<std::string>(), &Json::is_string), known.params);
+          *definition, value_or(note, "problem", json["op_type"].get<std::string>(), &Json::is_string),
+          known.params);
     else
-      report_.notes.push_back(fmt::format("definition {} is only kept: {}", name,
-                                          definition ? "it has what this program has no field for"
-                                                     : definition.error().message));
+      report_.notes.push_back(
+          fmt::format("definition {} is only kept: {}", name,
+                      definition ? "it has what this program has no field for" : definition.error().message));
     definitions_.insert_or_assign(name, std::move(known));
   }
 
@@ -94,8 +96,8 @@ class Importer {
     ++report_.workloads;
     const auto known = definitions_.find(line["definition"].get<std::string>());
     if (known == definitions_.end()) {
-      report_.notes.push_back(fmt::format("{}: a workload of {} is only kept: its definition is not there", path,
-                                          line["definition"].get<std::string>()));
+      report_.notes.push_back(fmt::format("{}: a workload of {} is only kept: its definition is not there",
+                                          path, line["definition"].get<std::string>()));
       return;
     }
     const Json& workload = line["workload"];
@@ -105,10 +107,12 @@ class Importer {
       return;
     }
     if (!known->second.row) return;
-    const bool random = std::ranges::all_of(workload["inputs"], [](const Json& input) { return input["type"] == "random"; });
+    const bool random =
+        std::ranges::all_of(workload["inputs"], [](const Json& input) { return input["type"] == "random"; });
     const auto uid = workload["uuid"].get<std::string>();
     if (!random)
-      report_.notes.push_back(fmt::format("workload {}: its inputs are only kept; here they are drawn at random", uid));
+      report_.notes.push_back(
+          fmt::format("workload {}: its inputs are only kept; here they are drawn at random", uid));
     writer_.put_workload(*known->second.row, workload_of(workload, note_of(set_.notes, "workloads", uid)));
   }
 
@@ -129,7 +133,8 @@ class Importer {
       if (!candidate) continue;
       writer_.put_variant(*known->second.row, *candidate, known->second.params);
       ++report_.variants;
-      set_.notes["variants"][candidate->variant_hash()] = {{"solution", name}, {"author", json["author"]}, {"path", path}};
+      set_.notes["variants"][candidate->variant_hash()] = {
+          {"solution", name}, {"author", json["author"]}, {"path", path}};
       return;
     }
     only_kept("none of its sources begins with a launch plan");

@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  alphakernel exchange export dataset/             # definitions, workloads, solutions and traces of the database\n"
+    "  alphakernel exchange export dataset/             # definitions, workloads, solutions and traces of "
+    "the database\n"
     "  alphakernel exchange check dataset/              # does it follow the rules of the format?\n"
     "  alphakernel exchange import dataset/ --db new.db\n";
 
@@ -56,7 +57,8 @@ int check(const fs::path& folder, bool json) {
 
 int run_exchange(const Arguments& arguments) {
   CLI::App app{
-      "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, solutions, traces. "
+      "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
+      "solutions, traces. "
       "An import makes rows of definitions, of workloads, and of solutions that are CUDA with a launch plan; "
       "all else that follows the rules is kept beside the database and exported again.",
       "alphakernel exchange"};
