@@ -218,7 +218,7 @@ PyMODINIT_FUNC PyInit__C() {{
   const char* why = {1}_refusal(shape);
   TORCH_CHECK(why == nullptr, "{1} does not take this shape: ", why != nullptr ? why : "");
   const auto bytes = static_cast<int64_t>({1}_workspace_bytes(shape));
-  const at::Tensor workspace = at::empty({{bytes}}, {5}.options().dtype(at::kByte));
+  const at::Tensor workspace = at::empty(std::vector<int64_t>{{bytes}}, {5}.options().dtype(at::kByte));
   const cudaError_t status = {1}_launch(shape, {6}, bytes > 0 ? workspace.data_ptr() : nullptr,
                                         static_cast<std::size_t>(bytes), at::cuda::getCurrentCUDAStream());
   TORCH_CHECK(status == cudaSuccess, "{1}: ", cudaGetErrorString(status));
@@ -413,6 +413,8 @@ def build():
 
 def draw(shape, dtype, generator):
     kind = getattr(torch, dtype)
+    if kind.is_floating_point and any(not s for _, s, _ in OUTPUTS):  # a sum of signs cancels, and errors do not
+        return torch.rand(shape, device="cuda", generator=generator).to(kind)
     if kind.is_floating_point:
         return torch.randn(shape, device="cuda", generator=generator).to(kind)
     if dtype == "bool":
