@@ -41,7 +41,7 @@ TEST_CASE("the signed-rank test gives exact values of small samples, with ties a
 
 TEST_CASE("beyond 200 pairs the approximation goes on where the exact test ends") {
   std::vector<double> differences;
-  for (int i = 1; i <= 200; ++i) differences.push_back(i % 3 == 0 ? -i : i);
+  for (int i = 1; i <= 200; ++i) differences.push_back(i % 7 < 3 ? -i : i);
   const double exact = signed_rank_test(differences);
   differences.push_back(1e-3);  // the smallest of 201: changes next to nothing
   CHECK(signed_rank_test(differences) == Approx(exact).epsilon(0.05));
