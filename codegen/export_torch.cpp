@@ -431,7 +431,8 @@ def reference():
 
 def expected_of(run, inputs):
     accepted = inspect.signature(run).parameters
-    params = {{k: v for k, v in PARAMS.items() if k in accepted and k not in inputs}}
+    # Where the default is None the name is that of a tensor, which is there or not.
+    params = {{k: v for k, v in PARAMS.items() if k in accepted and k not in inputs and accepted[k].default is not None}}
     result = run(**inputs, **params)
     return list(result.values()) if isinstance(result, dict) else list(result) if isinstance(result, (list, tuple)) else [result]
 

@@ -44,21 +44,32 @@ std::string trim(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+/// What the harness defines, so that a source's own defaults of it go.
+struct Known {
+  std::set<std::string> names;       ///< without "AK_"
+  std::vector<std::string> choices;  ///< "DTYPE_": another choice's default would be a second one
+
+  [[nodiscard]] bool macro(const std::string& name) const {
+    return names.contains(name) ||
+           std::ranges::any_of(choices, [&](const std::string& choice) { return name.starts_with(choice); });
+  }
+};
+
 /// A line of the defaults without the declarations of known names; nothing when all of it was such.
-std::optional<std::string> without_known(const std::string& line, const std::set<std::string>& known) {
+std::optional<std::string> without_known(const std::string& line, const Known& known) {
   static const std::regex macro(R"(^\s*#\s*define\s+AK_(\w+).*)");
   static const std::regex scalar(R"(^\s*using\s+scalar_t\s*=.*)");
   static const std::regex constant(R"(^(\s*(?:static\s+)?constexpr\s+[\w ]*?\w\s+)(\w+\s*=.*);.*)");
   if (line.size() > 1000) return line;  // std::regex takes stack in proportion to the line
   std::smatch match;
-  if (std::regex_match(line, match, macro) && known.contains(match[1])) return std::nullopt;
-  if (std::regex_match(line, scalar) && known.contains("scalar_t")) return std::nullopt;
+  if (std::regex_match(line, match, macro) && known.macro(match[1])) return std::nullopt;
+  if (std::regex_match(line, scalar) && known.names.contains("scalar_t")) return std::nullopt;
   if (!std::regex_match(line, match, constant)) return line;
   std::string kept, rest = match[2];
   for (std::size_t end = 0; !rest.empty(); rest = end < rest.size() ? rest.substr(end + 1) : "") {
     end = std::min(rest.find(','), rest.size());
     const std::string declarator = trim(rest.substr(0, end));
-    if (!known.contains(trim(declarator.substr(0, declarator.find('=')))))
+    if (!known.names.contains(trim(declarator.substr(0, declarator.find('=')))))
       kept += (kept.empty() ? "" : ", ") + declarator;
   }
   if (kept.empty()) return std::nullopt;
@@ -102,7 +113,7 @@ std::optional<Defaults> find_defaults(const std::vector<std::string>& code, std:
 }
 
 /// Source lines without the defaults of known names; blocks that held nothing else disappear.
-std::string without_defaults(std::string_view source, const std::set<std::string>& known) {
+std::string without_defaults(std::string_view source, const Known& known) {
   const std::vector<std::string> lines = split_lines(source);
   const std::vector<std::string> code = split_lines(blank_comments_and_strings(source));
   std::string result;
@@ -171,7 +182,8 @@ FrozenConstants frozen_constants(const ProblemInstance& problem, const TunableVa
       continue;
     }
     const auto& text = std::get<std::string>(value);
-    constants.flags.push_back(fmt::format("AK_{}_{}", macro_name(name), macro_name(text)));
+    constants.choices.push_back(fmt::format("AK_{}_", macro_name(name)));
+    constants.flags.push_back(constants.choices.back() + macro_name(text));
     if (name == "dtype") constants.scalar = parse_dtype(text);
   }
   for (const auto& [name, value] : tunables) integers[name] = value;
@@ -203,10 +215,11 @@ std::string declaration_lines(const FrozenConstants& constants, std::string_view
 }
 
 std::string with_constants(std::string_view source, const FrozenConstants& constants) {
-  std::set<std::string> known;
-  for (const auto& [name, value] : constants.integers) known.insert(name);
-  for (const std::string& flag : constants.flags) known.insert(flag.substr(std::string_view("AK_").size()));
-  if (constants.scalar) known.insert("scalar_t");
+  Known known;
+  for (const auto& [name, value] : constants.integers) known.names.insert(name);
+  for (const std::string& choice : constants.choices)
+    known.choices.push_back(choice.substr(std::string_view("AK_").size()));
+  if (constants.scalar) known.names.insert("scalar_t");
   std::string text = without_defaults(source, known);
   const std::string code = blank_comments_and_strings(text);
 

@@ -17,9 +17,10 @@ namespace ak::codegen {
 /// compiled without it.
 struct FrozenConstants {
   std::vector<std::pair<std::string, std::int64_t>>
-      integers;                    ///< params, fixed axes, tunables; upper-case names
-  std::vector<std::string> flags;  ///< "AK_DTYPE_FLOAT32"
-  std::optional<DType> scalar;     ///< what scalar_t is; absent without a param dtype
+      integers;                      ///< params, fixed axes, tunables; upper-case names
+  std::vector<std::string> flags;    ///< "AK_DTYPE_FLOAT32"
+  std::vector<std::string> choices;  ///< "AK_DTYPE_": how those begin of which one alone is defined
+  std::optional<DType> scalar;       ///< what scalar_t is; absent without a param dtype
 };
 [[nodiscard]] FrozenConstants frozen_constants(const ProblemInstance& problem, const TunableValues& tunables);
 

@@ -194,6 +194,18 @@ TEST_CASE("the defaults of a finished kernel are the chosen values") {
   CHECK(text.find("constexpr int OWN = 7;") != std::string::npos);
 }
 
+TEST_CASE("a finished kernel knows one choice of a parameter, not its own default beside it") {
+  const auto problem = problem_of("vector_add", "float16");
+  constexpr std::string_view kChoice =
+      "/* alphakernel\n{\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [1], \"args\": "
+      "[\"a\"]}]}\n*/\n"
+      "#ifndef ALPHAKERNEL\n#define AK_DTYPE_BFLOAT16 1\n#endif\n"
+      "#ifdef AK_DTYPE_BFLOAT16\n#error the wrong one\n#endif\n__global__ void k(const void* a) {}\n";
+  const std::string text = codegen::emit_kernel(*problem, parse_candidate("k.cu", kChoice).value());
+  INFO(text);
+  CHECK(text.find("#define AK_DTYPE_BFLOAT16") == std::string::npos);
+}
+
 TEST_CASE("emitting an emitted kernel changes nothing") {
   const auto problem = problem_of("vector_add", "float16");
   for (const Candidate& candidate :
