@@ -1,0 +1,72 @@
+-- Definition
+-- definition: its name (text, required)
+--
+-- @definition The definition
+SELECT d.name AS definition, d.problem, json_extract(d.definition, '$.description') AS description, d.params,
+       (SELECT count(*) FROM sessions s WHERE s.definition_id = d.id) AS sessions,
+       (SELECT count(*) FROM workloads w WHERE w.definition_id = d.id AND w.timed = 1) AS timed_shapes
+FROM definitions d WHERE d.name = :definition;
+-- @leaders The fastest variants on each device
+SELECT device, arch, place, variant, template, tunables, score_us, session FROM leaderboard
+WHERE definition = :definition AND place <= 10 AND device_kind <> 'emulator' ORDER BY device, arch, place LIMIT 60;
+-- @emulated The lowest estimated costs on the CPU emulator, which are no GPU times
+SELECT device, arch, place, variant, template, tunables, emulated_cost_us, session FROM leaderboard
+WHERE definition = :definition AND place <= 5 AND device_kind = 'emulator' ORDER BY device, arch, place LIMIT 30;
+-- @by_session Best score of each session
+SELECT s.id AS session, s.started_at, dev.name AS device, s.best_variant_id AS variant,
+       (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
+        WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id AND e.status = 'ok'
+          AND p.arm NOT IN ('comparison', 'examination', 'profile')) / 1000.0 AS best_us
+FROM sessions s JOIN devices dev ON dev.id = s.device_id
+WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind <> 'emulator'
+  AND s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 200;
+-- @roofline The fastest variant of each session under the limits of its device
+WITH champions AS MATERIALIZED (
+  SELECT s.id, s.best_variant_id, s.device_id FROM sessions s
+  WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
+  ORDER BY s.id DESC LIMIT 40)
+SELECT 1.0 * w.flops / (w.bytes_read + w.bytes_written) AS intensity,
+       w.flops / min(m.median_ns) / 1000.0 AS throughput_tflops, dev.name AS device, dev.peak_bandwidth_gbps AS peak_gbps,
+       w.name AS workload, c.best_variant_id AS variant
+FROM champions c JOIN evaluations e ON e.variant_id = c.best_variant_id AND e.session_id = c.id AND e.status = 'ok'
+JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
+JOIN workloads w ON w.id = m.workload_id AND w.flops > 0 AND w.bytes_read + w.bytes_written > 0
+JOIN devices dev ON dev.id = c.device_id
+GROUP BY c.id, w.id LIMIT 300;
+-- @front Variants that no other beats in time, energy, error and shared memory at once
+SELECT device, arch, variant, template, tunables, score_us, emulated_cost_us, energy_joule, max_error, shared_bytes
+FROM pareto_front WHERE definition = :definition ORDER BY device, arch, score_us LIMIT 60;
+-- @space Best time at each point of two tunables, in the session that found the fastest kernel
+WITH best AS MATERIALIZED (
+  SELECT session, variant FROM leaderboard
+  WHERE definition = :definition AND place = 1 AND device_kind <> 'emulator' ORDER BY session DESC LIMIT 1),
+points AS MATERIALIZED (
+  SELECT v.tunables, min(e.score_ns) AS score_ns
+  FROM best b JOIN evaluations e ON e.session_id = b.session AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  JOIN variants v ON v.id = e.variant_id
+  WHERE v.source_id = (SELECT source_id FROM variants WHERE id = b.variant)
+  GROUP BY v.id LIMIT 3000),
+varied AS MATERIALIZED (
+  SELECT j.key, row_number() OVER (ORDER BY count(DISTINCT j.value) DESC, j.key) AS number
+  FROM points, json_each(points.tunables) j GROUP BY j.key HAVING count(DISTINCT j.value) > 1 LIMIT 2)
+SELECT json_extract(points.tunables, '$."' || x.key || '"') AS x,
+       json_extract(points.tunables, '$."' || y.key || '"') AS y,
+       min(points.score_ns) / 1000.0 AS best_us, count(*) AS points, x.key AS x_tunable, y.key AS y_tunable
+FROM points JOIN varied x ON x.number = 1 JOIN varied y ON y.number = 2
+GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 1000;
+-- @axes Which tunables those are
+WITH best AS MATERIALIZED (
+  SELECT session, variant FROM leaderboard
+  WHERE definition = :definition AND place = 1 AND device_kind <> 'emulator' ORDER BY session DESC LIMIT 1),
+points AS MATERIALIZED (
+  SELECT v.tunables FROM best b
+  JOIN evaluations e ON e.session_id = b.session AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  JOIN variants v ON v.id = e.variant_id
+  WHERE v.source_id = (SELECT source_id FROM variants WHERE id = b.variant) GROUP BY v.id LIMIT 3000)
+SELECT j.key AS tunable, count(DISTINCT j.value) AS distinct_values FROM points, json_each(points.tunables) j
+GROUP BY j.key HAVING count(DISTINCT j.value) > 1 ORDER BY 2 DESC, 1 LIMIT 2;
+-- @shapes Its timed shapes
+SELECT w.name AS workload, w.axes, w.tier, w.weight, w.flops, w.bytes_read, w.bytes_written
+FROM workloads w
+WHERE w.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND w.timed = 1
+ORDER BY w.id DESC LIMIT 60;

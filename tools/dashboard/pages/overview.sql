@@ -1,0 +1,49 @@
+-- Overview
+--
+-- @now What is going on
+SELECT (SELECT count(*) FROM sessions WHERE status = 'running') AS running,
+       (SELECT max(id) FROM variants) AS newest_variant,
+       (SELECT max(id) FROM sessions) AS newest_session,
+       (SELECT ended_at FROM evaluations ORDER BY id DESC LIMIT 1) AS latest_at;
+-- @sessions Running and latest sessions
+WITH latest AS MATERIALIZED (
+  SELECT id, definition_id, device_id, arch, proposer, strategy, status, reason, best_variant_id, started_at
+  FROM sessions ORDER BY status = 'running' DESC, id DESC LIMIT 12)
+SELECT s.id AS session, d.name AS definition, dev.name AS device, s.arch, s.status, s.proposer, s.strategy,
+       (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations,
+       s.best_variant_id AS variant,
+       iif(dev.kind <> 'emulator', b.best_ns, NULL) / 1000.0 AS best_us,
+       iif(dev.kind = 'emulator', b.best_ns, NULL) / 1000.0 AS emulated_cost_us,
+       s.started_at, s.reason
+FROM latest s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
+LEFT JOIN (SELECT l.id, min(e.score_ns) AS best_ns
+           FROM latest l JOIN evaluations e ON e.session_id = l.id
+             AND (l.best_variant_id IS NULL OR e.variant_id = l.best_variant_id)
+           JOIN proposals p ON p.id = e.proposal_id AND p.arm NOT IN ('comparison', 'examination', 'profile')
+           WHERE e.status = 'ok' GROUP BY l.id) b ON b.id = s.id
+ORDER BY s.status = 'running' DESC, s.id DESC;
+-- @best The fastest kernels that sessions ended with, by definition and device
+WITH champions AS MATERIALIZED (
+  SELECT s.id, s.definition_id, s.device_id, s.arch, s.best_variant_id,
+         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id
+          AND e.status = 'ok') AS score_ns
+  FROM sessions s WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 2000)
+SELECT d.name AS definition, dev.name AS device, c.arch, c.best_variant_id AS variant, v.name AS template, v.tunables,
+       iif(dev.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.id AS session
+FROM champions c JOIN definitions d ON d.id = c.definition_id JOIN devices dev ON dev.id = c.device_id
+JOIN variants v ON v.id = c.best_variant_id
+WHERE c.score_ns IS NOT NULL
+GROUP BY c.definition_id, c.device_id, c.arch ORDER BY dev.kind = 'emulator', definition, device, c.arch LIMIT 60;
+-- @failures The latest failures
+WITH latest AS (SELECT * FROM evaluations ORDER BY id DESC LIMIT 5000)
+SELECT e.variant_id AS variant, e.session_id AS session, e.status, e.stage, e.gate,
+       substr(e.message, 1, 160) AS message, e.ended_at
+FROM latest e WHERE e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')
+ORDER BY e.id DESC LIMIT 10;
+-- @spend What language models cost in the latest sessions that asked one
+WITH asked AS MATERIALIZED (
+  SELECT id, session_id, model, input_tokens, output_tokens, cost_usd FROM llm_calls ORDER BY id DESC LIMIT 300)
+SELECT session_id AS session, model, count(*) AS calls, sum(input_tokens) AS input_tokens,
+       sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+FROM asked GROUP BY session_id, model ORDER BY session_id DESC LIMIT 12;

@@ -1,0 +1,97 @@
+-- Variant
+-- variant: its number (integer, required)
+--
+-- @variant The variant
+SELECT v.id AS variant, v.name AS template, d.name AS definition, v.variant_hash, v.source_id,
+       length(s.text) AS source_bytes
+FROM variants v JOIN definitions d ON d.id = v.definition_id JOIN sources s ON s.id = v.source_id WHERE v.id = :variant;
+-- @tunables Its point
+SELECT key AS tunable, value FROM variants v, json_each(v.tunables) WHERE v.id = :variant LIMIT 100;
+-- @evaluations What came of it
+SELECT e.id AS evaluation, e.session_id AS session, dev.name AS device, p.proposer, p.arm, e.depth, e.status, e.stage,
+       e.gate, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.occupancy_ratio,
+       e.occupancy_limiter, e.shared_bytes, substr(e.message, 1, 400) AS message, e.total_ms, e.ended_at
+FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices dev ON dev.id = e.device_id
+WHERE e.variant_id = :variant ORDER BY e.id DESC LIMIT 50;
+-- @diagnostics What was found, by line
+SELECT e.id AS evaluation, json_extract(f.value, '$.severity') AS severity, json_extract(f.value, '$.line') AS line,
+       substr(json_extract(f.value, '$.message'), 1, 600) AS message,
+       json_extract(f.value, '$.details.kind') AS kind,
+       substr(json_extract(f.value, '$.details.advice'), 1, 300) AS advice
+FROM evaluations e, json_each(e.diagnostics) f WHERE e.variant_id = :variant ORDER BY e.id DESC LIMIT 60;
+-- @source Its source
+SELECT v.name AS title, s.text AS text FROM variants v JOIN sources s ON s.id = v.source_id WHERE v.id = :variant;
+-- @lineage What it was made from
+WITH RECURSIVE line (variant, depth) AS (
+  SELECT :variant, 0
+  UNION
+  SELECT p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant
+  WHERE l.depth < 50 LIMIT 200)
+SELECT l.depth, l.variant, v.name AS template, v.tunables,
+       (SELECT p.parent_id FROM variant_parents p WHERE p.variant_id = l.variant LIMIT 1) AS parent,
+       (SELECT p.arm FROM proposals p JOIN evaluations e ON e.proposal_id = p.id WHERE e.variant_id = l.variant
+        ORDER BY e.id LIMIT 1) AS arm
+FROM line l JOIN variants v ON v.id = l.variant ORDER BY l.depth, l.variant LIMIT 60;
+-- @diff What distinguishes it from its parent
+SELECT 'variant ' || b.id || ' to ' || a.id AS title,
+       unified_diff(
+         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(b.tunables)) || char(10) || sb.text,
+         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(a.tunables)) || char(10) || sa.text) AS text
+FROM variants a JOIN variant_parents p ON p.variant_id = a.id JOIN variants b ON b.id = p.parent_id
+JOIN sources sa ON sa.id = a.source_id JOIN sources sb ON sb.id = b.source_id
+WHERE a.id = :variant ORDER BY b.id LIMIT 3;
+-- @origin The answer that it came from
+SELECT DISTINCT c.id AS call, c.model, c.arm, c.reward, c.cost_usd, c.started_at
+FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN llm_calls c ON c.id = p.llm_call_id
+WHERE e.variant_id = :variant ORDER BY c.id LIMIT 5;
+-- @answer Text of the answer
+SELECT c.model || ', call ' || c.id AS title, c.answer AS text
+FROM llm_calls c WHERE c.id = (
+  SELECT min(p.llm_call_id) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE e.variant_id = :variant);
+-- @checks Its outputs compared with the reference
+SELECT e.id AS evaluation, w.name AS workload, c.distribution, c.tensor, c.passed, c.max_error, c.mean_error,
+       c.tolerance, c.worst_index, c.worst_expected, c.worst_got, c.nonfinite_mismatches
+FROM evaluations e JOIN checks c ON c.evaluation_id = e.id JOIN workloads w ON w.id = c.workload_id
+WHERE e.variant_id = :variant ORDER BY c.passed, c.max_error / c.tolerance DESC LIMIT 60;
+-- @measurements Its times
+SELECT m.id AS measurement, e.session_id AS session, w.name AS workload, m.role, m.label, m.method, m.cold,
+       iif(m.method <> 'emulator', m.median_ns, NULL) / 1000.0 AS median_us,
+       iif(m.method <> 'emulator', m.ci_low_ns, NULL) / 1000.0 AS ci_low_us,
+       iif(m.method <> 'emulator', m.ci_high_ns, NULL) / 1000.0 AS ci_high_us,
+       iif(m.method = 'emulator', m.median_ns, NULL) / 1000.0 AS emulated_cost_us,
+       length(m.samples) / 4 AS samples, m.launches_per_sample,
+       w.flops / iif(m.method <> 'emulator', m.median_ns, NULL) / 1000.0 AS throughput_tflops,
+       (w.bytes_read + w.bytes_written) / iif(m.method <> 'emulator', m.median_ns, NULL) AS memory_gbps,
+       m.sm_clock_mhz, m.temperature_c, m.power_w, m.throttle_reasons
+FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id JOIN workloads w ON w.id = m.workload_id
+WHERE e.variant_id = :variant ORDER BY e.id DESC, w.id LIMIT 80;
+-- @samples Every sample of its latest measurements
+WITH latest AS (
+  SELECT m.samples, m.launches_per_sample, w.name AS workload
+  FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id JOIN workloads w ON w.id = m.workload_id
+  WHERE e.variant_id = :variant AND m.role = 'candidate' AND m.method <> 'emulator' ORDER BY e.id DESC, w.id LIMIT 8)
+SELECT l.workload, s.key + 1 AS number, s.value / 1000.0 / l.launches_per_sample AS sample_us
+FROM latest l, json_each(sample_values(l.samples)) s LIMIT 4000;
+-- @builds Its builds
+SELECT b.arch, b.nvrtc_version AS nvrtc, b.status, b.cubin_bytes, b.compile_ms, b.cache_hit, k.kernel, k.registers,
+       k.static_shared_bytes, k.spill_store_bytes, k.spill_load_bytes, k.stack_bytes, k.occupancy_ratio
+FROM builds b LEFT JOIN build_kernels k ON k.build_id = b.id WHERE b.variant_id = :variant ORDER BY b.id DESC LIMIT 20;
+-- @logs What the compiler said
+SELECT b.arch || ', NVRTC ' || b.nvrtc_version AS title, substr(b.log, 1, 20000) AS text
+FROM builds b WHERE b.variant_id = :variant AND b.log <> '' ORDER BY b.id DESC LIMIT 3;
+-- @counters Its counters, of the latest evaluation that has any
+SELECT coalesce(w.name, '') AS workload, m.kernel, m.name AS counter, m.value, m.unit
+FROM metrics m LEFT JOIN workloads w ON w.id = m.workload_id
+WHERE m.evaluation_id = (SELECT max(e.id) FROM evaluations e WHERE e.variant_id = :variant
+                         AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = e.id))
+ORDER BY m.workload_id, m.kernel, m.name LIMIT 300;
+-- @comparisons Times in pairs with the champion of the time
+SELECT c.session, c.workload, c.champion, c.challenger_us, c.champion_us, c.ratio, c.pairs, c.status,
+       substr(c.message, 1, 200) AS message
+FROM evaluations e JOIN comparisons c ON c.evaluation = e.id WHERE e.variant_id = :variant LIMIT 30;
+-- @predictions Times foretold
+SELECT p.session, p.workload, p.model, p.limiter, p.predicted_us, p.low_us, p.high_us, p.measured_us,
+       100 * p.error AS error_pct
+FROM evaluations e JOIN prediction_errors p ON p.session = e.session_id AND p.variant = e.variant_id
+WHERE e.variant_id = :variant LIMIT 30;
