@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "db/reader.h"
+#include "db/sample_values.h"
 #include "db/schema.h"
 #include "db/sqlite.h"
 
@@ -193,6 +194,7 @@ Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time
   state_ = std::make_unique<State>(file);
   Connection& connection = state_->connection;
   check_database(connection, file);
+  add_sample_values(connection);
   connection.execute("BEGIN");
   // Begins the snapshot. SQLite calls a mistake in the first statement "schema changed" unless it has read
   // the schema before.

@@ -36,8 +36,8 @@ void sample_values(sqlite3_context* context, int, sqlite3_value** values) {
 
 void add_sample_values(Connection& connection) {
   const int result =
-      sqlite3_create_function_v2(connection.get(), "sample_values", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
-                                 sample_values, nullptr, nullptr, nullptr);
+      sqlite3_create_function_v2(connection.get(), "sample_values", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                 nullptr, sample_values, nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw SqliteError(result, "adding the SQL function sample_values");
 }
 

@@ -27,6 +27,7 @@ std::span<const Verb> verbs() {
       Verb{"knowledge", "what earlier sessions learned, as a page or by words", run_knowledge},
       Verb{"query", "run a SELECT on the performance database", run_query},
       Verb{"report", "a report of a week or any period, as HTML, Markdown, JSON or CSV", run_report},
+      Verb{"dashboard", "show the database in your browser, live", run_dashboard},
       Verb{"db", "merge, export and verify performance databases", run_db},
       Verb{"exchange", "write and read data sets in FlashInfer-Bench's layout", run_exchange},
       Verb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp},

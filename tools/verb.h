@@ -35,6 +35,7 @@ int run_simulate(const Arguments& arguments);
 int run_space(const Arguments& arguments);
 int run_best(const Arguments& arguments);
 int run_knowledge(const Arguments& arguments);
+int run_dashboard(const Arguments& arguments);
 int run_db(const Arguments& arguments);
 int run_query(const Arguments& arguments);
 int run_report(const Arguments& arguments);

@@ -41,7 +41,7 @@ class RunningServer {
   explicit RunningServer(ServerLimits limits = {})
       : service_({.pages = sample_pages,
                   .assets = {{"page.css", {.type = "text/css", .body = "a{}"}}},
-                  .style_hashes = {"sha256-abc"},
+                  .style_sources = "'sha256-abc'",
                   .token = kToken}),
         server_(service_, 0, limits) {
     service_.set_port(port());

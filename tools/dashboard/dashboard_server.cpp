@@ -80,19 +80,18 @@ bool equal_in_constant_time(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-std::string content_security_policy(const std::vector<std::string>& style_hashes) {
-  std::string styles = "'self'";
-  for (const std::string& hash : style_hashes) styles += fmt::format(" '{}'", hash);
+std::string content_security_policy(std::string_view style_sources) {
   return fmt::format(
-      "default-src 'none'; script-src 'self'; style-src {}; img-src 'self' data:; connect-src 'self'; "
+      "default-src 'none'; script-src 'self'; style-src 'self'{}{}; img-src 'self' data:; connect-src "
+      "'self'; "
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-      styles);
+      style_sources.empty() ? "" : " ", style_sources);
 }
 
 std::string change_event(std::int64_t version) { return fmt::format("event: change\ndata: {}\n\n", version); }
 
 DashboardService::DashboardService(Parts parts)
-    : parts_(std::move(parts)), policy_(content_security_policy(parts_.style_hashes)) {}
+    : parts_(std::move(parts)), policy_(content_security_policy(parts_.style_sources)) {}
 
 void DashboardService::set_port(std::uint16_t port) { port_ = port; }
 

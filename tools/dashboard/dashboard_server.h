@@ -39,9 +39,9 @@ using Assets = std::map<std::string, Asset, std::less<>>;
 /// Compares in a time that says nothing of where two texts of one length differ.
 [[nodiscard]] bool equal_in_constant_time(std::string_view left, std::string_view right);
 
-/// What the browser may load for a page. `style_hashes`: "sha256-..." of inline styles that scripts of ours
-/// add.
-[[nodiscard]] std::string content_security_policy(const std::vector<std::string>& style_hashes);
+/// What the browser may load for a page. `style_sources`: "'sha256-...' ..." of inline styles that scripts of
+/// ours add.
+[[nodiscard]] std::string content_security_policy(std::string_view style_sources);
 
 /// Who may ask, and for what: the pages of a database, to the one who has the token.
 class DashboardService : public HttpService {
@@ -49,7 +49,7 @@ class DashboardService : public HttpService {
   struct Parts {
     PageHandler pages;
     Assets assets = {};
-    std::vector<std::string> style_hashes = {};
+    std::string style_sources = {};
     std::string token;
   };
   explicit DashboardService(Parts parts);

@@ -9,7 +9,7 @@ FROM llm_calls WHERE id = :call;
 SELECT p.variant_id AS variant, v.name AS template, v.tunables, p.iteration, e.status, e.stage, e.gate,
        iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, substr(e.message, 1, 200) AS message
-FROM proposals p JOIN variants v ON v.id = p.variant_id 
+FROM proposals p JOIN variants v ON v.id = p.variant_id
 LEFT JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
 LEFT JOIN devices dev ON dev.id = e.device_id WHERE p.llm_call_id = :call ORDER BY p.id LIMIT 100;
 -- @prompt What was asked

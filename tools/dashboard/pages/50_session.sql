@@ -15,8 +15,11 @@ SELECT count(*) AS evaluations, sum(e.status = 'ok') AS verified, sum(e.status =
        sum(e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AS failed
 FROM evaluations e WHERE e.session_id = :session;
 -- @progress Score of every evaluation of the search, and the best so far
-SELECT iteration, score_us, best_so_far_us, variant FROM progress
-WHERE session = :session AND device_kind <> 'emulator' AND best_so_far_us IS NOT NULL ORDER BY iteration LIMIT 5000;
+SELECT g.iteration, g.score_us, g.best_so_far_us, g.variant,
+       (SELECT p.proposer FROM proposals p WHERE p.session_id = :session AND p.iteration = g.iteration
+        LIMIT 1) AS proposer
+FROM progress g WHERE g.session = :session AND g.device_kind <> 'emulator' AND g.best_so_far_us IS NOT NULL
+ORDER BY g.iteration LIMIT 5000;
 -- @emulated Estimated cost of every evaluation of the search on the CPU emulator, and the lowest so far
 SELECT iteration, emulated_cost_us, best_emulated_cost_us, variant FROM progress
 WHERE session = :session AND device_kind = 'emulator' AND best_emulated_cost_us IS NOT NULL

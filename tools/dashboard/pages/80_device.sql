@@ -22,12 +22,13 @@ GROUP BY c.definition_id, c.arch ORDER BY definition, c.arch LIMIT 60;
 -- @sessions Its latest sessions
 SELECT s.id AS session, d.name AS definition, s.arch, s.status, s.proposer, s.strategy, s.best_variant_id AS variant,
        (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations, s.started_at, s.reason
-FROM sessions s JOIN definitions d ON d.id = s.definition_id 
+FROM sessions s JOIN definitions d ON d.id = s.definition_id
 JOIN devices dev ON dev.id = s.device_id AND dev.name = :device ORDER BY s.id DESC LIMIT 40;
 -- @clocks Clocks, heat and power of its latest measurements
 WITH latest AS (
   SELECT e.id FROM evaluations e JOIN devices dev ON dev.id = e.device_id AND dev.name = :device
   WHERE e.score_ns IS NOT NULL ORDER BY e.id DESC LIMIT 200)
-SELECT e.ended_at, m.sm_clock_mhz, m.memory_clock_mhz, m.temperature_c, m.power_w, m.throttle_reasons
+SELECT row_number() OVER (ORDER BY m.id) AS number, m.sm_clock_mhz, m.memory_clock_mhz, m.temperature_c,
+       m.power_w, m.throttle_reasons
 FROM latest l JOIN evaluations e ON e.id = l.id JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate'
 WHERE m.sm_clock_mhz IS NOT NULL ORDER BY m.id DESC LIMIT 300;

@@ -25,14 +25,18 @@ WITH champions AS MATERIALIZED (
   SELECT s.id, s.best_variant_id, s.device_id FROM sessions s
   WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
   ORDER BY s.id DESC LIMIT 40)
-SELECT 1.0 * w.flops / (w.bytes_read + w.bytes_written) AS intensity,
-       w.flops / min(m.median_ns) / 1000.0 AS throughput_tflops, dev.name AS device, dev.peak_bandwidth_gbps AS peak_gbps,
+SELECT 1.0 * w.flops / (w.bytes_read + w.bytes_written) AS intensity_flop_per_byte,
+       w.flops / min(m.median_ns) / 1000.0 AS throughput_tflops, dev.name AS device,
        w.name AS workload, c.best_variant_id AS variant
 FROM champions c JOIN evaluations e ON e.variant_id = c.best_variant_id AND e.session_id = c.id AND e.status = 'ok'
 JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
 JOIN workloads w ON w.id = m.workload_id AND w.flops > 0 AND w.bytes_read + w.bytes_written > 0
 JOIN devices dev ON dev.id = c.device_id
 GROUP BY c.id, w.id LIMIT 300;
+-- @roofs Limits of the devices
+SELECT DISTINCT dev.name AS facet, l.label, l.peak_tflops, l.peak_gbps FROM device_limits l
+JOIN devices dev ON dev.id = l.device_id
+WHERE l.definition IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind = 'cuda' LIMIT 20;
 -- @front Variants that no other beats in time, energy, error and shared memory at once
 SELECT device, arch, variant, template, tunables, score_us, emulated_cost_us, energy_joule, max_error, shared_bytes
 FROM pareto_front WHERE definition = :definition ORDER BY device, arch, score_us LIMIT 60;

@@ -37,7 +37,8 @@ FROM line l JOIN variants v ON v.id = l.variant ORDER BY l.depth, l.variant LIMI
 SELECT 'variant ' || b.id || ' to ' || a.id AS title,
        unified_diff(
          (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(b.tunables)) || char(10) || sb.text,
-         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(a.tunables)) || char(10) || sa.text) AS text
+         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(a.tunables)) || char(10) || sa.text
+       ) AS text
 FROM variants a JOIN variant_parents p ON p.variant_id = a.id JOIN variants b ON b.id = p.parent_id
 JOIN sources sa ON sa.id = a.source_id JOIN sources sb ON sb.id = b.source_id
 WHERE a.id = :variant ORDER BY b.id LIMIT 3;
@@ -71,7 +72,8 @@ WITH latest AS (
   SELECT m.samples, m.launches_per_sample, w.name AS workload
   FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id JOIN workloads w ON w.id = m.workload_id
   WHERE e.variant_id = :variant AND m.role = 'candidate' AND m.method <> 'emulator' ORDER BY e.id DESC, w.id LIMIT 8)
-SELECT l.workload, s.key + 1 AS number, s.value / 1000.0 / l.launches_per_sample AS sample_us
+SELECT l.workload, s.key + 1 AS number,
+       s.value / 1000.0 / l.launches_per_sample AS sample_us
 FROM latest l, json_each(sample_values(l.samples)) s LIMIT 4000;
 -- @builds Its builds
 SELECT b.arch, b.nvrtc_version AS nvrtc, b.status, b.cubin_bytes, b.compile_ms, b.cache_hit, k.kernel, k.registers,

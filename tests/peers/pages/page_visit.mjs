@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A browser that looks at one page and says everything that is wrong with it.
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const require = createRequire(import.meta.url);
+const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const kMostTabs = 60; // stops of the keyboard that are tried on a page; long tables have hundreds of links
+
+export const kLooks = [
+  { name: "light", colorScheme: "light", viewport: { width: 1280, height: 800 } },
+  { name: "dark", colorScheme: "dark", viewport: { width: 1280, height: 800 } },
+  { name: "phone", colorScheme: "light", viewport: { width: 390, height: 844 } },
+];
+
+/** Debian's Chromium with a profile of its own and nothing that calls home. */
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** A tab whose faults are collected in `faults`. `allowed(url)` says which requests may be made. */
+export async function openTab(context, allowed) {
+  const tab = await context.newPage();
+  const faults = [];
+  tab.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
+  tab.on("pageerror", (error) => faults.push(`script: ${error.message}`));
+  tab.on("request", (request) => allowed(request.url()) || faults.push(`request to ${request.url().slice(0, 200)}`));
+  tab.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  await tab.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (event) =>
+      console.error(`policy: ${event.violatedDirective} refused ${event.blockedURI} ${event.sample}`));
+  });
+  return { tab, faults };
+}
+
+/** Serious and critical findings of axe-core. */
+async function accessibilityFaults(tab) {
+  await tab.evaluate(kAxe);
+  const result = await tab.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+  return result.violations
+    .filter((violation) => ["serious", "critical"].includes(violation.impact))
+    .map((violation) => `axe ${violation.id} (${violation.impact}): ${violation.help}; ${violation.nodes.length} times, ` +
+      `e.g. ${violation.nodes[0].html.slice(0, 160)} ${violation.nodes[0].failureSummary.replaceAll("\n", " ").slice(0, 200)}`);
+}
+
+/** The keyboard reaches everything in the order of the page, and shows where it is. */
+async function keyboardFaults(tab) {
+  const faults = [];
+  const stops = await tab.evaluate(() => {
+    const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
+    const shown = all.filter((element) => element.getClientRects().length > 0 || element.matches(".skip"));
+    shown.forEach((element, i) => (element.dataset.stop = i));
+    return shown.length;
+  });
+  await tab.evaluate(() => {
+    document.activeElement?.blur();
+    scrollTo(0, 0);
+  });
+  for (let i = 0; i < Math.min(stops, kMostTabs); ++i) {
+    await tab.keyboard.press("Tab");
+    const at = await tab.evaluate(() => {
+      const style = getComputedStyle(document.activeElement);
+      return { stop: document.activeElement.dataset.stop, html: document.activeElement.outerHTML.slice(0, 100),
+        marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 };
+    });
+    if (at.stop !== String(i)) return [...faults, `keyboard: stop ${i} of ${stops} is ${at.stop}: ${at.html}`];
+    if (!at.marked) faults.push(`keyboard: no mark at ${at.html}`);
+  }
+  return faults;
+}
+
+/** Text that a page of the data says to be its own doing; scripts of the data would have set it. */
+const ranScript = (tab) => tab.evaluate(() => window.pwned !== undefined || window.name === "pwned");
+
+async function layoutFaults(tab) {
+  return tab.evaluate(() => {
+    const faults = [];
+    if (document.documentElement.scrollWidth > innerWidth + 1)
+      faults.push(`layout: the page is ${document.documentElement.scrollWidth} wide in a window of ${innerWidth}`);
+    for (const figure of document.querySelectorAll("figure.chart"))
+      if (!figure.querySelector("svg")) faults.push(`chart without a picture: ${figure.textContent.slice(0, 80)}`);
+    return faults;
+  });
+}
+
+/**
+ * Looks at one page. Returns its times in ms and its faults.
+ * @param options.screenshot file for a picture of the whole page, if any
+ */
+export async function visit(context, url, allowed, options = {}) {
+  const { tab, faults } = await openTab(context, allowed);
+  const response = await tab.goto(url, { waitUntil: "load" });
+  if (response && response.status() !== 200 && response.status() !== 0)
+    faults.push(`status ${response.status()}: ${(await response.text()).slice(0, 300)}`);
+  await tab.waitForTimeout(150); // charts are drawn, handlers of hostile elements would have run
+  const times = await tab.evaluate(() => ({
+    response: performance.getEntriesByType("navigation")[0].responseEnd,
+    load: performance.getEntriesByType("navigation")[0].loadEventEnd,
+    paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN,
+  }));
+  faults.push(...(await layoutFaults(tab)));
+  faults.push(...(await accessibilityFaults(tab)));
+  if (options.screenshot) await tab.screenshot({ path: options.screenshot, fullPage: true });
+  faults.push(...(await keyboardFaults(tab)));
+  if (await ranScript(tab)) faults.push("a script of the data ran");
+  await tab.close();
+  return { times, faults };
+}
