@@ -23,13 +23,9 @@ using std::chrono::steady_clock;
 
 constexpr std::string_view kFirstPage = "overview";
 constexpr std::size_t kMostDiffLines = 2'000;
-constexpr std::size_t kMostTitleBytes = 120;
+constexpr std::size_t kMostTitleBytes = 120, kMostSentenceBytes = 2'000;
 
 constexpr std::array<std::string_view, 3> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js"};
-
-PageResponse sentence(int status, std::string_view text) {
-  return {.status = status, .type = "text/plain; charset=utf-8", .body = fmt::format("{}\n", text)};
-}
 
 bool has_required(const Page& page) {
   return std::ranges::any_of(page.parameters, &db::QueryParameter::required);
@@ -90,19 +86,32 @@ const Page* DatabasePages::find(std::string_view path) const {
 
 PageResponse DatabasePages::operator()(const PageRequest& request) const {
   const Page* page = find(request.path);
-  if (page == nullptr) return sentence(404, "There is no such page. The first page is at /.");
+  const bool fragment = request.query.contains("fragment");
+  if (page == nullptr) return apology(404, "There is no page of this name.", fragment);
   const auto begin = steady_clock::now();
   try {
-    return show(*page, values_of(*page, request), request.query.contains("fragment"));
+    return show(*page, values_of(*page, request), fragment);
   } catch (const Error& error) {
     if (steady_clock::now() - begin >= parts_.time_limit)
-      return sentence(
-          503, fmt::format("The page took longer than {} s. Narrow what it shows, or start the dashboard "
-                           "with a higher --timeout.",
-                           std::chrono::duration<double>(parts_.time_limit).count()));
-    if (error.code() == ExitCode::database) return sentence(503, error.what());
-    return sentence(error.code() == ExitCode::usage ? 400 : 500, error.what());
+      return apology(
+          503,
+          fmt::format("The page took longer than {} s. Narrow what it shows, or start the dashboard with a "
+                      "higher --timeout.",
+                      std::chrono::duration<double>(parts_.time_limit).count()),
+          fragment);
+    const int status = error.code() == ExitCode::usage ? 400 : error.code() == ExitCode::database ? 503 : 500;
+    return apology(status, error.what(), fragment);
   }
+}
+
+/// A page that is open already shows the sentence in a line of its own.
+PageResponse DatabasePages::apology(int status, std::string_view sentence, bool fragment) const {
+  if (fragment) return {.status = status, .type = "text/plain; charset=utf-8", .body = std::string(sentence)};
+  return {
+      .status = status,
+      .body = document(nullptr, reason_of(status),
+                       fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n<p>{}</p>\n</main>\n",
+                                   reason_of(status), html_escape(harmless(sentence, kMostSentenceBytes))))};
 }
 
 PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values, bool fragment) const {
@@ -119,20 +128,20 @@ PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values
       page_html(pieces, {.linked = linked_, .identity = "main", .parameters = fields, .values = &values});
   const std::string main =
       fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n{}</main>\n", html_escape(title), html);
-  return {.body = fragment ? main : document(page, title, main)};
+  return {.body = fragment ? main : document(&page, title, main)};
 }
 
-std::string DatabasePages::navigation(const Page& page) const {
+std::string DatabasePages::navigation(const Page* page) const {
   std::string links;
   for (const Page& other : pages_) {
     if (has_required(other)) continue;
     links += fmt::format("<li><a href=\"/{}\"{}>{}</a></li>\n", other.name == kFirstPage ? "" : other.name,
-                         &other == &page ? " aria-current=\"page\"" : "", html_escape(other.title));
+                         &other == page ? " aria-current=\"page\"" : "", html_escape(other.title));
   }
   return fmt::format("<header><nav aria-label=\"Pages\"><ul>\n{}</ul></nav></header>\n", links);
 }
 
-std::string DatabasePages::document(const Page& page, std::string_view title, std::string_view main) const {
+std::string DatabasePages::document(const Page* page, std::string_view title, std::string_view main) const {
   std::string scripts;
   for (const std::string_view name : kScripts)
     scripts += fmt::format("<script defer src=\"/assets/{}\"></script>\n", name);

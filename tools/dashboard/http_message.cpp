@@ -136,7 +136,7 @@ std::optional<std::string> percent_decoded(std::string_view text, bool form) {
     } else if (c == '+' && form) {
       c = ' ';
     }
-    if (is_control(c) && !(form && (c == '\t' || c == '\n' || c == '\r'))) return std::nullopt;
+    if (form ? c == '\0' : is_control(c)) return std::nullopt;
     result += c;
   }
   return result;

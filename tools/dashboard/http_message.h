@@ -48,8 +48,8 @@ struct ParsedHead {
 /// are refused, and so is a body, which would otherwise be read as the next request.
 [[nodiscard]] ParsedHead parse_head(std::string_view head, const HttpLimits& limits);
 
-/// Decodes %XX; '+' means a blank where `form`. Nothing for a broken escape or a control character other than
-/// tab and line ends, which only a form may have.
+/// Decodes %XX; '+' means a blank where `form`. Nothing for a broken escape, a zero byte, and in a path for
+/// any control character: a form may ask for whatever a name in the database holds.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text, bool form);
 
 /// "Not Found" for 404.

@@ -93,7 +93,7 @@ class HtmlWriter {
     const std::string title = html_escape(piece.title);
     return fmt::format(
         "<figure class=\"code\"><figcaption>{0}</figcaption><pre tabindex=\"0\" "
-        "aria-label=\"{0}\"><code>{1}</code></pre></figure>\n",
+        "role=\"region\" aria-label=\"{0}\"><code>{1}</code></pre></figure>\n",
         title, piece.diff ? diff_lines(piece.text) : html_escape(piece.text));
   }
 

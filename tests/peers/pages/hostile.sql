@@ -21,7 +21,7 @@ UPDATE definitions SET name = (SELECT text FROM bad) || id;
 UPDATE devices SET name = (SELECT text FROM bad) || id, facts = json_object((SELECT text FROM bad), (SELECT text FROM bad));
 UPDATE workloads SET name = (SELECT text FROM bad) || id;
 UPDATE builds SET log = (SELECT text FROM bad);
-UPDATE build_kernels SET kernel = (SELECT text FROM bad);
+UPDATE build_kernels SET kernel = (SELECT text FROM bad) || id;
 UPDATE llm_calls SET model = (SELECT text FROM bad), arm = (SELECT text FROM bad), answer = (SELECT text FROM bad), message = (SELECT text FROM bad),
   request = json_object('system', (SELECT text FROM bad), 'messages', json_array(json_object('role', (SELECT text FROM bad), 'content', (SELECT text FROM bad))));
 UPDATE insights SET text = (SELECT text FROM bad) || text, subject = (SELECT text FROM bad) || id;

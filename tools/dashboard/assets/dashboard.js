@@ -123,8 +123,9 @@
       reader.restore();
     }
 
+    /** Pictures (charts.js) are figures below `node`, or `node` itself. */
     draw(node) {
-      document.dispatchEvent(new CustomEvent("alphakernel:content", { detail: node }));
+      charts.draw({ querySelectorAll: (what) => [...(node.matches(what) ? [node] : node.querySelectorAll(what))] });
     }
   }
 
@@ -132,11 +133,14 @@
     constructor(main) {
       this.part = new LivePart(main);
       this.paused = false;
-      this.under_way = false;
+      this.underWay = false;
       this.wanted = false;
       this.last = 0;
+      this.postponed = false;
+      this.lost = false;
       this.status = new StatusLine(() => this.toggle());
       document.addEventListener("visibilitychange", () => this.connect());
+      document.addEventListener("selectionchange", () => this.postponed && this.refresh());
       addEventListener("pagehide", () => this.disconnect()); // a page that is kept for going back holds no connection
       addEventListener("pageshow", (event) => event.persisted && this.connect());
       this.connect();
@@ -176,19 +180,20 @@
 
     async refresh() {
       this.wanted = true;
-      if (this.under_way) return;
-      this.under_way = true;
+      if (this.underWay) return;
+      this.underWay = true;
       while (this.wanted && !this.paused) {
         this.wanted = false;
         await new Promise((done) => setTimeout(done, Math.max(0, this.last + kLeastPause - Date.now())));
         await this.fetchPage();
         this.last = Date.now();
       }
-      this.under_way = false;
+      this.underWay = false;
     }
 
     async fetchPage() {
-      if (!getSelection()?.isCollapsed) return; // the reader marks text: the next news will do
+      this.postponed = !(getSelection()?.isCollapsed ?? true); // marked text would be lost
+      if (this.postponed) return;
       const address = new URL(location.href);
       address.searchParams.set("fragment", "1");
       address.hash = "";

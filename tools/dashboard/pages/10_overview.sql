@@ -9,12 +9,11 @@ SELECT (SELECT count(*) FROM sessions WHERE status = 'running') AS running,
 WITH latest AS MATERIALIZED (
   SELECT id, definition_id, device_id, arch, proposer, strategy, status, reason, best_variant_id, started_at
   FROM sessions ORDER BY status = 'running' DESC, id DESC LIMIT 12)
-SELECT s.id AS session, d.name AS definition, dev.name AS device, s.arch, s.status, s.proposer, s.strategy,
-       (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations,
-       s.best_variant_id AS variant,
+SELECT s.id AS session, s.status, d.name AS definition,
        iif(dev.kind <> 'emulator', b.best_ns, NULL) / 1000.0 AS best_us,
-       iif(dev.kind = 'emulator', b.best_ns, NULL) / 1000.0 AS emulated_cost_us,
-       s.started_at, s.reason
+       iif(dev.kind = 'emulator', b.best_ns, NULL) / 1000.0 AS emulated_cost_us, s.best_variant_id AS variant,
+       (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations,
+       dev.name AS device, s.arch, s.started_at, s.proposer, s.strategy, s.reason
 FROM latest s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 LEFT JOIN (SELECT l.id, min(e.score_ns) AS best_ns
            FROM latest l JOIN evaluations e ON e.session_id = l.id
@@ -28,9 +27,9 @@ WITH champions AS MATERIALIZED (
          (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id
           AND e.status = 'ok') AS score_ns
   FROM sessions s WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 2000)
-SELECT d.name AS definition, dev.name AS device, c.arch, c.best_variant_id AS variant, v.name AS template, v.tunables,
-       iif(dev.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
-       iif(dev.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.id AS session
+SELECT d.name AS definition, iif(dev.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.best_variant_id AS variant,
+       dev.name AS device, c.arch, c.id AS session, v.name AS template, v.tunables
 FROM champions c JOIN definitions d ON d.id = c.definition_id JOIN devices dev ON dev.id = c.device_id
 JOIN variants v ON v.id = c.best_variant_id
 WHERE c.score_ns IS NOT NULL

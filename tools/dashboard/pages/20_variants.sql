@@ -31,9 +31,10 @@ found AS MATERIALIZED (
                     WHERE e.variant_id = v.id AND ifnull(:status, e.status) = e.status AND ifnull(:arm, p.arm) = p.arm
                       AND ifnull(:device, dev.name) = dev.name))
   ORDER BY v.id DESC LIMIT 100)
-SELECT f.id AS variant, d.name AS definition, v.name AS template, v.tunables, e.status, e.stage, p.proposer, p.arm,
-       dev.name AS device, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
-       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.session_id AS session
+SELECT f.id AS variant, d.name AS definition, e.status,
+       iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.session_id AS session,
+       v.name AS template, v.tunables, e.stage, p.proposer, p.arm, dev.name AS device
 FROM found f JOIN variants v ON v.id = f.id JOIN definitions d ON d.id = v.definition_id
 LEFT JOIN evaluations e ON e.id = f.evaluation LEFT JOIN proposals p ON p.id = e.proposal_id
 LEFT JOIN devices dev ON dev.id = e.device_id ORDER BY f.id DESC;

@@ -3,32 +3,39 @@
 --
 -- @session The session
 SELECT s.id AS session, d.name AS definition, dev.name AS device, dev.kind AS device_kind, s.arch, s.status, s.reason,
-       s.proposer, s.strategy, s.seed, s.best_variant_id AS variant, s.started_at, s.ended_at,
+       s.proposer, s.strategy, s.seed, s.started_at, s.ended_at,
        (julianday(coalesce(s.ended_at, (SELECT max(ended_at) FROM evaluations WHERE session_id = s.id)))
         - julianday(s.started_at)) * 1440 AS minutes,
-       s.command, s.budgets, n.operating_system, n.driver_version, n.alphakernel_version
+       n.operating_system, n.driver_version, n.alphakernel_version
 FROM sessions s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 JOIN environments n ON n.id = s.environment_id WHERE s.id = :session;
+-- @results Where it stands
+SELECT d.name AS definition, dev.name AS device, s.arch, s.status, s.proposer, s.strategy, s.best_variant_id AS variant
+FROM sessions s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
+WHERE s.id = :session;
+-- @command How it was started
+SELECT 'Command' AS title, command || char(10) || 'budgets: ' || budgets AS text FROM sessions WHERE id = :session;
 -- @counts What came of its evaluations
 SELECT count(*) AS evaluations, sum(e.status = 'ok') AS verified, sum(e.status = 'duplicate') AS duplicates,
        sum(e.status = 'pruned') AS pruned,
        sum(e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AS failed
 FROM evaluations e WHERE e.session_id = :session;
 -- @progress Score of every evaluation of the search, and the best so far
-SELECT g.iteration, g.score_us, g.best_so_far_us, g.variant,
+SELECT row_number() OVER (ORDER BY g.ended_at, g.best_so_far_us DESC) AS number, g.score_us, g.best_so_far_us,
+       g.variant,
        (SELECT p.proposer FROM proposals p WHERE p.session_id = :session AND p.iteration = g.iteration
         LIMIT 1) AS proposer
 FROM progress g WHERE g.session = :session AND g.device_kind <> 'emulator' AND g.best_so_far_us IS NOT NULL
-ORDER BY g.iteration LIMIT 5000;
+ORDER BY number LIMIT 5000;
 -- @emulated Estimated cost of every evaluation of the search on the CPU emulator, and the lowest so far
-SELECT iteration, emulated_cost_us, best_emulated_cost_us, variant FROM progress
+SELECT row_number() OVER (ORDER BY ended_at, best_emulated_cost_us DESC) AS number, emulated_cost_us,
+       best_emulated_cost_us, variant FROM progress
 WHERE session = :session AND device_kind = 'emulator' AND best_emulated_cost_us IS NOT NULL
-ORDER BY iteration LIMIT 5000;
+ORDER BY number LIMIT 5000;
 -- @leaders Its fastest variants
-SELECT e.variant_id AS variant, v.name AS template, v.tunables, p.proposer, p.arm,
-       iif(dev.kind <> 'emulator', min(e.score_ns), NULL) / 1000.0 AS score_us,
+SELECT e.variant_id AS variant, iif(dev.kind <> 'emulator', min(e.score_ns), NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', min(e.score_ns), NULL) / 1000.0 AS emulated_cost_us,
-       e.occupancy_ratio, e.shared_bytes
+       v.name AS template, v.tunables, p.proposer, p.arm, e.occupancy_ratio, e.shared_bytes
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN variants v ON v.id = e.variant_id
 JOIN devices dev ON dev.id = e.device_id
 WHERE e.session_id = :session AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -49,8 +56,8 @@ WHERE e.session_id = :session GROUP BY p.proposer, p.arm ORDER BY evaluations DE
 SELECT model, arm, exchanges, calls, mean_reward, took_the_lead, input_tokens, output_tokens, cost_usd
 FROM llm_arms WHERE session = :session ORDER BY mean_reward DESC LIMIT 30;
 -- @calls Its questions to language models
-SELECT c.id AS call, c.model, c.arm, c.status, c.stop, c.input_tokens, c.output_tokens, c.cost_usd,
-       c.latency_ms, c.reward, substr(c.message, 1, 120) AS message, c.started_at
+SELECT c.id AS call, c.started_at, c.model, c.arm, c.status, c.stop, c.input_tokens, c.output_tokens, c.cost_usd,
+       c.latency_ms, c.reward, substr(c.message, 1, 120) AS message
 FROM llm_calls c WHERE c.session_id = :session ORDER BY c.id DESC LIMIT 50;
 -- @time Where the time of its evaluations went
 WITH sums AS MATERIALIZED (

@@ -8,8 +8,8 @@ FROM variants v JOIN definitions d ON d.id = v.definition_id JOIN sources s ON s
 -- @tunables Its point
 SELECT key AS tunable, value FROM variants v, json_each(v.tunables) WHERE v.id = :variant LIMIT 100;
 -- @evaluations What came of it
-SELECT e.id AS evaluation, e.session_id AS session, dev.name AS device, p.proposer, p.arm, e.depth, e.status, e.stage,
-       e.gate, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
+SELECT e.id AS evaluation, e.session_id AS session, e.status, e.stage, e.gate, dev.name AS device, p.proposer,
+       p.arm, e.depth, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.occupancy_ratio,
        e.occupancy_limiter, e.shared_bytes, substr(e.message, 1, 400) AS message, e.total_ms, e.ended_at
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices dev ON dev.id = e.device_id
@@ -29,10 +29,18 @@ WITH RECURSIVE line (variant, depth) AS (
   SELECT p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant
   WHERE l.depth < 50 LIMIT 200)
 SELECT l.depth, l.variant, v.name AS template, v.tunables,
-       (SELECT p.parent_id FROM variant_parents p WHERE p.variant_id = l.variant LIMIT 1) AS parent,
        (SELECT p.arm FROM proposals p JOIN evaluations e ON e.proposal_id = p.id WHERE e.variant_id = l.variant
         ORDER BY e.id LIMIT 1) AS arm
 FROM line l JOIN variants v ON v.id = l.variant ORDER BY l.depth, l.variant LIMIT 60;
+-- @family Its line, the oldest first
+WITH RECURSIVE line (variant) AS (
+  SELECT :variant
+  UNION
+  SELECT p.parent_id FROM line l JOIN variant_parents p ON p.variant_id = l.variant LIMIT 200)
+SELECT v.id AS variant, (SELECT min(p.parent_id) FROM variant_parents p WHERE p.variant_id = v.id) AS parent,
+       v.id || ' ' || v.name AS label
+FROM line l JOIN variants v ON v.id = l.variant
+WHERE (SELECT count(*) FROM line) > 1 ORDER BY v.id LIMIT 60;
 -- @diff What distinguishes it from its parent
 SELECT 'variant ' || b.id || ' to ' || a.id AS title,
        unified_diff(

@@ -2,15 +2,18 @@
 -- definition: its name (text, required)
 --
 -- @definition The definition
-SELECT d.name AS definition, d.problem, json_extract(d.definition, '$.description') AS description, d.params,
+SELECT d.name AS definition, d.problem, d.params,
        (SELECT count(*) FROM sessions s WHERE s.definition_id = d.id) AS sessions,
        (SELECT count(*) FROM workloads w WHERE w.definition_id = d.id AND w.timed = 1) AS timed_shapes
 FROM definitions d WHERE d.name = :definition;
+-- @about What it computes
+SELECT name AS definition, json_extract(definition, '$.description') AS description FROM definitions
+WHERE name = :definition;
 -- @leaders The fastest variants on each device
-SELECT device, arch, place, variant, template, tunables, score_us, session FROM leaderboard
+SELECT device, arch, place, variant, score_us, session, template, tunables FROM leaderboard
 WHERE definition = :definition AND place <= 10 AND device_kind <> 'emulator' ORDER BY device, arch, place LIMIT 60;
 -- @emulated The lowest estimated costs on the CPU emulator, which are no GPU times
-SELECT device, arch, place, variant, template, tunables, emulated_cost_us, session FROM leaderboard
+SELECT device, arch, place, variant, emulated_cost_us, session, template, tunables FROM leaderboard
 WHERE definition = :definition AND place <= 5 AND device_kind = 'emulator' ORDER BY device, arch, place LIMIT 30;
 -- @by_session Best score of each session
 SELECT s.id AS session, s.started_at, dev.name AS device, s.best_variant_id AS variant,
@@ -38,7 +41,7 @@ SELECT DISTINCT dev.name AS facet, l.label, l.peak_tflops, l.peak_gbps FROM devi
 JOIN devices dev ON dev.id = l.device_id
 WHERE l.definition IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind = 'cuda' LIMIT 20;
 -- @front Variants that no other beats in time, energy, error and shared memory at once
-SELECT device, arch, variant, template, tunables, score_us, emulated_cost_us, energy_joule, max_error, shared_bytes
+SELECT device, arch, variant, score_us, emulated_cost_us, energy_joule, max_error, shared_bytes, template, tunables
 FROM pareto_front WHERE definition = :definition ORDER BY device, arch, score_us LIMIT 60;
 -- @space Best time at each point of two tunables, in the session that found the fastest kernel
 WITH best AS MATERIALIZED (

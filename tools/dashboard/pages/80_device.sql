@@ -13,9 +13,9 @@ WITH champions AS MATERIALIZED (
           AND e.status = 'ok') AS score_ns
   FROM sessions s JOIN devices dev ON dev.id = s.device_id AND dev.name = :device
   WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 2000)
-SELECT d.name AS definition, c.arch, c.best_variant_id AS variant, v.name AS template, v.tunables,
-       iif(c.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
-       iif(c.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.id AS session
+SELECT d.name AS definition, iif(c.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
+       iif(c.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.best_variant_id AS variant,
+       c.arch, c.id AS session, v.name AS template, v.tunables
 FROM champions c JOIN definitions d ON d.id = c.definition_id JOIN variants v ON v.id = c.best_variant_id
 WHERE c.score_ns IS NOT NULL
 GROUP BY c.definition_id, c.arch ORDER BY definition, c.arch LIMIT 60;

@@ -25,4 +25,4 @@ SELECT 'request', request FROM llm_calls
 WHERE id = :call AND (NOT json_valid(request) OR json_type(request, '$.messages') IS NULL)
 LIMIT 100;
 -- @answer What was answered
-SELECT 'answer' AS title, answer AS text FROM llm_calls WHERE id = :call AND answer IS NOT NULL;
+SELECT 'answer' AS title, answer AS text FROM llm_calls WHERE id = :call AND answer <> '';
