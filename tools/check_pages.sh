@@ -26,7 +26,9 @@ gunzip -c experiments/results/2026-11-22_h200_llm_sessions/sessions.db.gz >"$wor
 cp "$work/real.db" "$work/live.db"
 cp "$work/real.db" "$work/hostile.db"
 sqlite3 "$work/hostile.db" <tests/peers/pages/hostile.sql
-echo "== pages of real sessions, and of hostile ones"
-node "$check" dashboard "$program" "$work/real.db" "$work/hostile.db"
+echo "== pages of real sessions"
+node "$check" dashboard "$program" "$work/real.db"
+echo "== pages of hostile texts"
+node "$check" dashboard "$program" "$work/hostile.db" light
 echo "== while another process writes"
 node "$check" live "$program" "$work/live.db"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at pages in a real browser. Usage:
-//   node check_pages.mjs dashboard PROGRAM DB...    every page of the dashboards of these databases
-//   node check_pages.mjs live PROGRAM DB            what happens while another process writes, and when the server ends
-//   node check_pages.mjs report FILE...             reports and other HTML files
+//   node check_pages.mjs dashboard PROGRAM DB [LOOK...]   every page of a database's dashboard (page_visit.mjs has the looks)
+//   node check_pages.mjs live PROGRAM DB                  what happens while another process writes, and when the server ends
+//   node check_pages.mjs report FILE...                   reports and other HTML files
 // $SCREENSHOTS: a folder for pictures of what was seen.
 import { execFileSync, spawn } from "node:child_process";
 import { basename, resolve } from "node:path";
@@ -49,9 +49,9 @@ function pagePaths(db) {
 
 const localOnly = (port) => (url) => url.startsWith(`http://127.0.0.1:${port}/`) || url.startsWith("data:");
 
-async function checkDashboard(browser, program, db) {
+async function checkDashboard(browser, program, db, looks) {
   const server = await startDashboard(program, db);
-  for (const look of kLooks) {
+  for (const look of kLooks.filter(({ name }) => looks.length === 0 || looks.includes(name))) {
     const context = await browser.newContext({ colorScheme: look.colorScheme, viewport: look.viewport });
     const first = await context.newPage();
     await first.goto(server.url);
@@ -148,9 +148,9 @@ const [what, ...rest] = process.argv.slice(2);
 const browser = await launch();
 try {
   if (what === "report") for (const file of rest) await checkReport(browser, file);
-  else if (what === "dashboard") for (const db of rest.slice(1)) await checkDashboard(browser, rest[0], db);
+  else if (what === "dashboard") await checkDashboard(browser, rest[0], rest[1], rest.slice(2));
   else if (what === "live") await checkLive(browser, rest[0], rest[1]);
-  else throw new Error("expected dashboard PROGRAM DB..., live PROGRAM DB or report FILE...");
+  else throw new Error("expected dashboard PROGRAM DB [LOOK...], live PROGRAM DB or report FILE...");
 } finally {
   await browser.close();
 }

@@ -7,26 +7,29 @@ SELECT (SELECT count(*) FROM sessions WHERE status = 'running') AS running,
        (SELECT ended_at FROM evaluations ORDER BY id DESC LIMIT 1) AS latest_at;
 -- @sessions Running and latest sessions
 WITH latest AS MATERIALIZED (
-  SELECT id, definition_id, device_id, arch, proposer, strategy, status, reason, best_variant_id, started_at
-  FROM sessions ORDER BY status = 'running' DESC, id DESC LIMIT 12)
+  SELECT s.id, s.definition_id, s.device_id, s.arch, s.proposer, s.strategy, s.status, s.reason, s.best_variant_id,
+         s.started_at,
+         iif(s.best_variant_id IS NULL,
+             (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
+              WHERE e.session_id = s.id AND e.status = 'ok' AND p.arm NOT IN ('comparison', 'examination', 'profile')),
+             (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
+              WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id AND e.status = 'ok'
+                AND p.arm NOT IN ('comparison', 'examination', 'profile'))) AS best_ns
+  FROM sessions s
+  WHERE s.id IN (SELECT id FROM sessions ORDER BY status = 'running' DESC, id DESC LIMIT 12))
 SELECT s.id AS session, s.status, d.name AS definition,
-       iif(dev.kind <> 'emulator', b.best_ns, NULL) / 1000.0 AS best_us,
-       iif(dev.kind = 'emulator', b.best_ns, NULL) / 1000.0 AS emulated_cost_us, s.best_variant_id AS variant,
+       iif(dev.kind <> 'emulator', s.best_ns, NULL) / 1000.0 AS best_us,
+       iif(dev.kind = 'emulator', s.best_ns, NULL) / 1000.0 AS emulated_cost_us, s.best_variant_id AS variant,
        (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations,
        dev.name AS device, s.arch, s.started_at, s.proposer, s.strategy, s.reason
 FROM latest s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
-LEFT JOIN (SELECT l.id, min(e.score_ns) AS best_ns
-           FROM latest l JOIN evaluations e ON e.session_id = l.id
-             AND (l.best_variant_id IS NULL OR e.variant_id = l.best_variant_id)
-           JOIN proposals p ON p.id = e.proposal_id AND p.arm NOT IN ('comparison', 'examination', 'profile')
-           WHERE e.status = 'ok' GROUP BY l.id) b ON b.id = s.id
 ORDER BY s.status = 'running' DESC, s.id DESC;
 -- @best The fastest kernels that sessions ended with, by definition and device
 WITH champions AS MATERIALIZED (
   SELECT s.id, s.definition_id, s.device_id, s.arch, s.best_variant_id,
-         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id
+         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id
           AND e.status = 'ok') AS score_ns
-  FROM sessions s WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 2000)
+  FROM sessions s WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 1000)
 SELECT d.name AS definition, iif(dev.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.best_variant_id AS variant,
        dev.name AS device, c.arch, c.id AS session, v.name AS template, v.tunables

@@ -7,23 +7,20 @@
 -- before: older than this variant (integer)
 --
 -- @span What was searched
-WITH window AS MATERIALIZED (
-  SELECT id FROM variants WHERE id < ifnull(:before, 9223372036854775807) ORDER BY id DESC LIMIT 20000)
-SELECT min(id) AS oldest, max(id) AS newest, count(*) AS searched, (SELECT min(id) FROM variants) AS first FROM window;
+WITH newest AS (SELECT min((SELECT max(id) FROM variants), ifnull(:before - 1, 9223372036854775807)) AS id)
+SELECT id AS newest, max(1, id - 10000) AS oldest FROM newest WHERE id > 0;
 -- @variants Those found, newest first
-WITH window AS MATERIALIZED (
-  SELECT id, source_id FROM variants WHERE id < ifnull(:before, 9223372036854775807)
-  AND (:definition IS NULL OR definition_id IN (SELECT id FROM definitions WHERE name = :definition))
-  AND id > ifnull((SELECT id FROM variants WHERE id < ifnull(:before, 9223372036854775807)
-                   ORDER BY id DESC LIMIT 1 OFFSET 20000), 0)
-  ORDER BY id DESC),
+WITH newest AS MATERIALIZED (
+  SELECT min((SELECT max(id) FROM variants), ifnull(:before - 1, 9223372036854775807)) AS id),
 texts AS MATERIALIZED (
-  SELECT s.id FROM sources s WHERE :q IS NOT NULL AND s.id IN (SELECT source_id FROM window)
-  AND instr(lower(s.text), lower(:q)) > 0),
+  SELECT s.id FROM sources s, newest n
+  WHERE s.id IN (SELECT source_id FROM variants WHERE id BETWEEN n.id - 10000 AND n.id)
+    AND instr(lower(s.text), lower(:q)) > 0),
 found AS MATERIALIZED (
   SELECT v.id, (SELECT max(e.id) FROM evaluations e WHERE e.variant_id = v.id) AS evaluation
-  FROM window w JOIN variants v ON v.id = w.id
-  WHERE (:q IS NULL OR instr(lower(v.name), lower(:q)) > 0 OR instr(lower(v.tunables), lower(:q)) > 0
+  FROM newest n JOIN variants v ON v.id BETWEEN n.id - 10000 AND n.id
+  WHERE (:definition IS NULL OR v.definition_id IN (SELECT id FROM definitions WHERE name = :definition))
+    AND (:q IS NULL OR instr(lower(v.name), lower(:q)) > 0 OR instr(lower(v.tunables), lower(:q)) > 0
          OR v.source_id IN (SELECT id FROM texts))
     AND ((:status IS NULL AND :arm IS NULL AND :device IS NULL)
          OR EXISTS (SELECT 1 FROM evaluations e

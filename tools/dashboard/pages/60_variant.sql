@@ -21,7 +21,8 @@ SELECT e.id AS evaluation, json_extract(f.value, '$.severity') AS severity, json
        substr(json_extract(f.value, '$.details.advice'), 1, 300) AS advice
 FROM evaluations e, json_each(e.diagnostics) f WHERE e.variant_id = :variant ORDER BY e.id DESC LIMIT 60;
 -- @source Its source
-SELECT v.name AS title, s.text AS text FROM variants v JOIN sources s ON s.id = v.source_id WHERE v.id = :variant;
+SELECT v.name AS title, substr(s.text, 1, 300000) AS text
+FROM variants v JOIN sources s ON s.id = v.source_id WHERE v.id = :variant;
 -- @lineage What it was made from
 WITH RECURSIVE line (variant, depth) AS (
   SELECT :variant, 0
@@ -44,8 +45,10 @@ WHERE (SELECT count(*) FROM line) > 1 ORDER BY v.id LIMIT 60;
 -- @diff What distinguishes it from its parent
 SELECT 'variant ' || b.id || ' to ' || a.id AS title,
        unified_diff(
-         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(b.tunables)) || char(10) || sb.text,
-         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(a.tunables)) || char(10) || sa.text
+         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(b.tunables)) || char(10)
+         || substr(sb.text, 1, 300000),
+         (SELECT group_concat(key || ' = ' || value, char(10)) FROM json_each(a.tunables)) || char(10)
+         || substr(sa.text, 1, 300000)
        ) AS text
 FROM variants a JOIN variant_parents p ON p.variant_id = a.id JOIN variants b ON b.id = p.parent_id
 JOIN sources sa ON sa.id = a.source_id JOIN sources sb ON sb.id = b.source_id

@@ -10,11 +10,8 @@ FROM definitions d WHERE d.name = :definition;
 SELECT name AS definition, json_extract(definition, '$.description') AS description FROM definitions
 WHERE name = :definition;
 -- @leaders The fastest variants on each device
-SELECT device, arch, place, variant, score_us, session, template, tunables FROM leaderboard
-WHERE definition = :definition AND place <= 10 AND device_kind <> 'emulator' ORDER BY device, arch, place LIMIT 60;
--- @emulated The lowest estimated costs on the CPU emulator, which are no GPU times
-SELECT device, arch, place, variant, emulated_cost_us, session, template, tunables FROM leaderboard
-WHERE definition = :definition AND place <= 5 AND device_kind = 'emulator' ORDER BY device, arch, place LIMIT 30;
+SELECT device, arch, place, variant, score_us, emulated_cost_us, session, template, tunables FROM leaderboard
+WHERE definition = :definition AND place <= 10 ORDER BY device_kind = 'emulator', device, arch, place LIMIT 80;
 -- @by_session Best score of each session
 SELECT s.id AS session, s.started_at, dev.name AS device, s.best_variant_id AS variant,
        (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
@@ -45,8 +42,12 @@ SELECT device, arch, variant, score_us, emulated_cost_us, energy_joule, max_erro
 FROM pareto_front WHERE definition = :definition ORDER BY device, arch, score_us LIMIT 60;
 -- @space Best time at each point of two tunables, in the session that found the fastest kernel
 WITH best AS MATERIALIZED (
-  SELECT session, variant FROM leaderboard
-  WHERE definition = :definition AND place = 1 AND device_kind <> 'emulator' ORDER BY session DESC LIMIT 1),
+  SELECT s.id AS session, s.best_variant_id AS variant,
+         (SELECT min(e.score_ns) FROM evaluations e
+          WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id AND e.status = 'ok') AS score_ns
+  FROM sessions s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
+  WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
+  ORDER BY score_ns IS NULL, score_ns LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.tunables, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.session_id = b.session AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -63,8 +64,12 @@ FROM points JOIN varied x ON x.number = 1 JOIN varied y ON y.number = 2
 GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 1000;
 -- @axes Which tunables those are
 WITH best AS MATERIALIZED (
-  SELECT session, variant FROM leaderboard
-  WHERE definition = :definition AND place = 1 AND device_kind <> 'emulator' ORDER BY session DESC LIMIT 1),
+  SELECT s.id AS session, s.best_variant_id AS variant,
+         (SELECT min(e.score_ns) FROM evaluations e
+          WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id AND e.status = 'ok') AS score_ns
+  FROM sessions s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
+  WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
+  ORDER BY score_ns IS NULL, score_ns LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.tunables FROM best b
   JOIN evaluations e ON e.session_id = b.session AND e.status = 'ok' AND e.score_ns IS NOT NULL
