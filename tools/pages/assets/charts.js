@@ -170,7 +170,7 @@ const charts = (() => {
     for (const [name, part] of facets) {
       const plot = Plot.plot({width, marginBottom: 40, style: {fontSize: "12px"}, ariaLabel: chart.title, ariaDescription: chart.caption, ...marks[chart.kind](chart, part, name, width)});
       // The picture is one image with a name; Plot's names of its parts would be read as more of them.
-      for (const svg of plot.matches("svg") ? [plot] : plot.querySelectorAll(":scope > svg")) svg.setAttribute("role", "img");
+      for (const svg of [plot, ...plot.querySelectorAll("svg")]) if (svg.matches("svg[aria-label]")) svg.setAttribute("role", "img");
       plot.querySelectorAll("g[aria-label]").forEach((part) => part.removeAttribute("aria-label"));
       const box = document.createElement("div");
       if (several || name) box.append(Object.assign(document.createElement("p"), {className: "facet", textContent: name}));
