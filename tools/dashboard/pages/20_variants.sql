@@ -1,10 +1,10 @@
 -- Variants
--- definition: of this definition alone (text)
--- status: that ended so, e.g. ok or incorrect (text)
--- arm: proposed by this arm (text)
--- device: evaluated on this device (text)
--- q: text in the name, the tunables or the source (text)
--- before: older than this variant (integer)
+-- definition: Definition (text)
+-- status: Status, e.g. ok or incorrect (text)
+-- arm: Arm that proposed it (text)
+-- device: Device (text)
+-- q: Text in name, tunables or source (text)
+-- before: Older than variant (integer)
 --
 -- @span What was searched
 WITH newest AS (SELECT min((SELECT max(id) FROM variants), ifnull(:before - 1, 9223372036854775807)) AS id)

@@ -1,7 +1,7 @@
 -- Failures
--- session: of this session alone (integer)
--- definition: of this definition alone (text)
--- status: that ended so, e.g. incorrect (text)
+-- session: Session (integer)
+-- definition: Definition (text)
+-- status: Status, e.g. incorrect (text)
 --
 -- @causes Failures of the latest 20,000 evaluations by stage and cause
 WITH latest AS MATERIALIZED (

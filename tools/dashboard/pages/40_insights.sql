@@ -1,7 +1,7 @@
 -- Insights
--- algorithm: of this problem family alone (text)
--- kind: tunable, template, pattern, attempt, failure or bottleneck (text)
--- q: text in the insight (text)
+-- algorithm: Algorithm (text)
+-- kind: Kind, one of tunable, template, pattern, attempt, failure or bottleneck (text)
+-- q: Text in the insight (text)
 --
 -- @kinds What was learned, by kind
 SELECT kind, count(*) AS insights, sum(tries) AS tries, sum(wins) AS wins FROM insights
