@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Looks at every page of the dashboard in Debian's Chromium: with the database of real sessions, with one whose texts are
 # all hostile, and while another process writes. Needs Node 20, npm, chromium and sqlite3; exit code 77 where one is missing.
-# Usage: tools/check_pages.sh [BUILD_FOLDER]        (SCREENSHOTS=DIR keeps pictures)
+# Usage: tools/check_pages.sh [BUILD_FOLDER]        (SCREENSHOTS=DIR keeps pictures; AK_QUICK=1 tries one look alone)
 #        tools/check_pages.sh --report FILE...      looks at HTML reports instead
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,7 +27,7 @@ cp "$work/real.db" "$work/live.db"
 cp "$work/real.db" "$work/hostile.db"
 sqlite3 "$work/hostile.db" <tests/peers/pages/hostile.sql
 echo "== pages of real sessions"
-node "$check" dashboard "$program" "$work/real.db"
+node "$check" dashboard "$program" "$work/real.db" ${AK_QUICK:+phone}
 echo "== pages of hostile texts"
 node "$check" dashboard "$program" "$work/hostile.db" light
 echo "== while another process writes"

@@ -124,8 +124,7 @@ PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values
   const std::vector<Piece> pieces = expand(page, data);
   std::vector<db::QueryParameter> fields = page.parameters;
   const std::string title = title_of(page, values);
-  const std::string html =
-      page_html(pieces, {.linked = linked_, .parameters = fields, .values = &values});
+  const std::string html = page_html(pieces, {.linked = linked_, .parameters = fields, .values = &values});
   const std::string main =
       fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n{}</main>\n", html_escape(title), html);
   return {.body = fragment ? main : document(&page, title, main)};
