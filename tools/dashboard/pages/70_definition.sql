@@ -10,8 +10,22 @@ FROM definitions d WHERE d.name = :definition;
 SELECT name AS definition, json_extract(definition, '$.description') AS description FROM definitions
 WHERE name = :definition;
 -- @leaders The fastest variants on each device
-SELECT device, arch, place, variant, score_us, emulated_cost_us, session, template, tunables FROM leaderboard
-WHERE definition = :definition AND place <= 10 ORDER BY device_kind = 'emulator', device, arch, place LIMIT 80;
+WITH boards AS MATERIALIZED (
+  SELECT DISTINCT definition_id, device_id, arch FROM sessions
+  WHERE definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
+placed AS (
+  SELECT c.*, rank() OVER (PARTITION BY c.definition_id, c.device_id, c.arch ORDER BY c.score_ns) AS place
+  FROM boards b CROSS JOIN scores c
+    ON c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch
+    AND c.score_ns <= ifnull((SELECT t.score_ns FROM scores t
+                              WHERE t.definition_id = b.definition_id AND t.device_id = b.device_id AND t.arch = b.arch
+                              ORDER BY t.score_ns LIMIT 1 OFFSET 9), 9e999))
+SELECT dev.name AS device, p.arch, p.place, p.variant_id AS variant,
+       iif(dev.kind <> 'emulator', p.score_ns, NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.session_id AS session,
+       v.name AS template, v.tunables
+FROM placed p JOIN devices dev ON dev.id = p.device_id JOIN variants v ON v.id = p.variant_id
+ORDER BY dev.kind = 'emulator', device, p.arch, p.place LIMIT 80;
 -- @by_session Best score of each session
 SELECT s.id AS session, s.started_at, dev.name AS device, s.best_variant_id AS variant,
        (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
@@ -37,9 +51,38 @@ GROUP BY c.id, w.id LIMIT 300;
 SELECT DISTINCT dev.name AS facet, l.label, l.peak_tflops, l.peak_gbps FROM device_limits l
 JOIN devices dev ON dev.id = l.device_id
 WHERE l.definition IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind = 'cuda' LIMIT 20;
--- @front Variants that no other beats in time, energy, error and shared memory at once
-SELECT device, arch, variant, score_us, emulated_cost_us, energy_joule, max_error, shared_bytes, template, tunables
-FROM pareto_front WHERE definition = :definition ORDER BY device, arch, score_us LIMIT 60;
+-- @front Of the 300 fastest on each device, those that no other beats in time, energy, error and shared memory at once
+WITH boards AS MATERIALIZED (
+  SELECT DISTINCT definition_id, device_id, arch, workloads_hash FROM sessions
+  WHERE definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
+fastest AS MATERIALIZED (
+  SELECT b.workloads_hash, c.*
+  FROM boards b CROSS JOIN scores c
+    ON c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch AND c.searched = 1
+    AND c.score_ns <= ifnull((SELECT t.score_ns FROM scores t
+                              WHERE t.definition_id = b.definition_id AND t.device_id = b.device_id AND t.arch = b.arch
+                              ORDER BY t.score_ns LIMIT 1 OFFSET 299), 9e999)
+  JOIN sessions s ON s.id = c.session_id AND s.workloads_hash IS b.workloads_hash),
+points AS MATERIALIZED (
+  SELECT f.device_id, f.arch, f.workloads_hash, f.variant_id, min(f.score_ns) AS score_ns,
+         coalesce(f.shared_bytes, 0) AS shared_bytes,
+         coalesce((SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = f.evaluation_id), 0) AS max_error,
+         (SELECT max(k.value) FROM metrics k WHERE k.evaluation_id = f.evaluation_id AND k.name = 'energy/joule')
+           AS energy_joule
+  FROM fastest f GROUP BY f.device_id, f.arch, f.workloads_hash, f.variant_id)
+SELECT dev.name AS device, a.arch, a.variant_id AS variant,
+       iif(dev.kind <> 'emulator', a.score_ns, NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', a.score_ns, NULL) / 1000.0 AS emulated_cost_us, a.energy_joule, a.max_error,
+       a.shared_bytes, v.name AS template, v.tunables
+FROM points a JOIN devices dev ON dev.id = a.device_id JOIN variants v ON v.id = a.variant_id
+WHERE NOT EXISTS (
+  SELECT 1 FROM points b
+  WHERE b.device_id = a.device_id AND b.arch = a.arch AND b.workloads_hash IS a.workloads_hash
+    AND b.score_ns <= a.score_ns AND b.max_error <= a.max_error AND b.shared_bytes <= a.shared_bytes
+    AND coalesce(b.energy_joule <= a.energy_joule, 1)
+    AND (b.score_ns < a.score_ns OR b.max_error < a.max_error OR b.shared_bytes < a.shared_bytes
+         OR coalesce(b.energy_joule < a.energy_joule, 0)))
+ORDER BY device, a.arch, a.score_ns LIMIT 100;
 -- @space Best time at each point of two tunables, in the session that found the fastest kernel
 WITH best AS MATERIALIZED (
   SELECT s.id AS session, s.best_variant_id AS variant,
