@@ -61,11 +61,18 @@ std::string title_of(const Page& page, const db::QueryValues& values) {
   return harmless(title, kMostTitleBytes);
 }
 
-void prepare(db::Reader& reader) {
+/// The limits of devices take a look at every session: only for pages that ask for them.
+bool asks_for_limits(const Page& page) {
+  return std::ranges::any_of(page.datasets, [](const Dataset& dataset) {
+    return dataset.sql.find("device_limits") != std::string::npos;
+  });
+}
+
+void prepare(db::Reader& reader, const Page& page) {
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
     return unified_diff(before, after, kMostDiffLines);
   });
-  keep_device_limits(reader);
+  if (asks_for_limits(page)) keep_device_limits(reader);
 }
 
 }  // namespace
@@ -118,7 +125,7 @@ PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values
   PageData data;
   {
     db::Reader reader(parts_.database, parts_.time_limit);
-    prepare(reader);
+    prepare(reader, page);
     data = read_page(reader, page, values);
   }  // the snapshot ends here: making HTML of it may take as long as it wants
   const std::vector<Piece> pieces = expand(page, data);
