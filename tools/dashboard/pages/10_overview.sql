@@ -24,19 +24,19 @@ SELECT s.id AS session, s.status, d.name AS definition,
        dev.name AS device, s.arch, s.started_at, s.proposer, s.strategy, s.reason
 FROM latest s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 ORDER BY s.status = 'running' DESC, s.id DESC;
--- @best The fastest kernels that sessions ended with, by definition and device
-WITH champions AS MATERIALIZED (
-  SELECT s.id, s.definition_id, s.device_id, s.arch, s.best_variant_id,
-         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id
-          AND e.status = 'ok') AS score_ns
-  FROM sessions s WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 1000)
-SELECT d.name AS definition, iif(dev.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
-       iif(dev.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.best_variant_id AS variant,
-       dev.name AS device, c.arch, c.id AS session, v.name AS template, v.tunables
-FROM champions c JOIN definitions d ON d.id = c.definition_id JOIN devices dev ON dev.id = c.device_id
-JOIN variants v ON v.id = c.best_variant_id
-WHERE c.score_ns IS NOT NULL
-GROUP BY c.definition_id, c.device_id, c.arch ORDER BY dev.kind = 'emulator', definition, device, c.arch LIMIT 60;
+-- @best The fastest verified kernels, by definition and device
+WITH boards AS MATERIALIZED (SELECT DISTINCT definition_id, device_id, arch FROM sessions),
+leaders AS MATERIALIZED (
+  SELECT (SELECT c.evaluation_id FROM scores c
+          WHERE c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch
+          ORDER BY c.score_ns LIMIT 1) AS evaluation
+  FROM boards b)
+SELECT d.name AS definition, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, v.id AS variant,
+       dev.name AS device, s.arch, s.id AS session, v.name AS template, v.tunables
+FROM leaders l JOIN evaluations e ON e.id = l.evaluation JOIN sessions s ON s.id = e.session_id
+JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
+JOIN devices dev ON dev.id = e.device_id ORDER BY dev.kind = 'emulator', definition, device, s.arch LIMIT 100;
 -- @failures The latest failures
 WITH latest AS (SELECT * FROM evaluations ORDER BY id DESC LIMIT 5000)
 SELECT e.variant_id AS variant, e.session_id AS session, e.status, e.stage, e.gate,
@@ -45,7 +45,7 @@ FROM latest e WHERE e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned
 ORDER BY e.id DESC LIMIT 10;
 -- @spend What language models cost in the latest sessions that asked one
 WITH asked AS MATERIALIZED (
-  SELECT id, session_id, model, input_tokens, output_tokens, cost_usd FROM llm_calls ORDER BY id DESC LIMIT 300)
+  SELECT id, session_id, model, input_tokens, output_tokens, cost_usd FROM llm_calls ORDER BY id DESC LIMIT 150)
 SELECT session_id AS session, model, count(*) AS calls, sum(input_tokens) AS input_tokens,
        sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
 FROM asked GROUP BY session_id, model ORDER BY session_id DESC LIMIT 12;

@@ -6,19 +6,21 @@ SELECT id AS number, name AS device, kind, uuid, arch, sm_count, l2_bytes, memor
 FROM devices WHERE name = :device ORDER BY id LIMIT 20;
 -- @facts All that was known when it was first seen
 SELECT DISTINCT j.key AS fact, j.value FROM devices, json_each(devices.facts) j WHERE devices.name = :device LIMIT 60;
--- @best The fastest kernels that sessions ended with on it
-WITH champions AS MATERIALIZED (
-  SELECT s.id, s.definition_id, s.arch, s.best_variant_id, dev.kind,
-         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id
-          AND e.status = 'ok') AS score_ns
-  FROM sessions s JOIN devices dev ON dev.id = s.device_id AND dev.name = :device
-  WHERE s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 2000)
-SELECT d.name AS definition, iif(c.kind <> 'emulator', min(c.score_ns), NULL) / 1000.0 AS score_us,
-       iif(c.kind = 'emulator', min(c.score_ns), NULL) / 1000.0 AS emulated_cost_us, c.best_variant_id AS variant,
-       c.arch, c.id AS session, v.name AS template, v.tunables
-FROM champions c JOIN definitions d ON d.id = c.definition_id JOIN variants v ON v.id = c.best_variant_id
-WHERE c.score_ns IS NOT NULL
-GROUP BY c.definition_id, c.arch ORDER BY definition, c.arch LIMIT 60;
+-- @best The fastest verified kernels on it
+WITH boards AS MATERIALIZED (
+  SELECT DISTINCT definition_id, device_id, arch FROM sessions
+  WHERE device_id IN (SELECT id FROM devices WHERE name = :device)),
+leaders AS MATERIALIZED (
+  SELECT (SELECT c.evaluation_id FROM scores c
+          WHERE c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch
+          ORDER BY c.score_ns LIMIT 1) AS evaluation
+  FROM boards b)
+SELECT d.name AS definition, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
+       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, v.id AS variant, s.arch,
+       s.id AS session, v.name AS template, v.tunables
+FROM leaders l JOIN evaluations e ON e.id = l.evaluation JOIN sessions s ON s.id = e.session_id
+JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
+JOIN devices dev ON dev.id = e.device_id ORDER BY definition, s.arch LIMIT 100;
 -- @sessions Its latest sessions
 SELECT s.id AS session, d.name AS definition, s.arch, s.status, s.proposer, s.strategy, s.best_variant_id AS variant,
        (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations, s.started_at, s.reason
