@@ -2,14 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/say.h"
 #include "core/suggest.h"
 #include "tools/command_line.h"
+#include "tools/guarded_main.h"
 #include "tools/verb.h"
 
 namespace ak::tools {
@@ -65,30 +63,7 @@ int dispatch(const std::string& program, Arguments arguments) {
 }  // namespace
 }  // namespace ak::tools
 
-namespace {
-
-constexpr const char* kOutputLost = "cannot write to standard output";
-
-/// What reached main and is no Error.
-int unexpected(const std::exception& error) {
-  const bool output_lost = std::ferror(stdout) != 0;  // fmt throws what the system says of a full disk
-  if (output_lost) ak::say("error: {}: {}\n", kOutputLost, error.what());
-  if (!output_lost) ak::say("bug: unexpected {}\n", error.what());
-  return static_cast<int>(output_lost ? ak::ExitCode::output : ak::ExitCode::internal_error);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  try {
-    const int code = ak::tools::dispatch(argv[0], ak::tools::Arguments(argv + 1, argv + argc));
-    // A full disk behind stdout must not look like success.
-    if (std::fflush(stdout) != 0) ak::fail(ak::ExitCode::output, "{}", kOutputLost);
-    return code;
-  } catch (const ak::Error& error) {
-    ak::say("error: {}\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    return unexpected(error);
-  }
+  return ak::tools::guarded_main(
+      [&] { return ak::tools::dispatch(argv[0], ak::tools::Arguments(argv + 1, argv + argc)); });
 }

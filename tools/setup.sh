@@ -6,6 +6,7 @@ set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config make git
   libfmt-dev nlohmann-json3-dev libcli11-dev catch2 libsqlite3-dev libsodium-dev
   zlib1g-dev liblzma-dev libcurl4-openssl-dev libcmark-gfm-dev libcmark-gfm-extensions-dev
+  libcpp-httplib-dev
   clang-format python3 sqlite3)
 
 missing=()

@@ -37,17 +37,15 @@ constexpr std::array kRefusals{
             "started; if you came here from it, reload the page."},
     Refusal{404, "There is no such page. The first page is at /."},
     Refusal{405, "Only GET and HEAD are answered: nothing can be changed here."},
-    Refusal{408, "The request did not arrive in time."},
     Refusal{414, "The address is too long. Ask for less text."},
     Refusal{421, "The dashboard answers only at 127.0.0.1 and localhost with its own port."},
-    Refusal{431, "The request has too many or too long headers."},
     Refusal{503, "Too many requests are under way. Reload the page in a moment."}};
 
 std::string_view sentence_of(int status) {
   for (const Refusal& entry : kRefusals) {
     if (entry.status == status) return entry.sentence;
   }
-  return reason_of(status);
+  return "The request was not answered.";
 }
 
 /// The value of a cookie in a Cookie header "a=1; b=2".
@@ -153,7 +151,18 @@ HttpResponse DashboardService::asset(std::string_view name) const {
   return response;
 }
 
-std::optional<HttpResponse> DashboardService::answer_at_once(const HttpRequest& request) {
+HttpResponse DashboardService::made_page(const HttpRequest& request) const {
+  PageRequest wanted{.path = request.path, .query = {}};
+  for (const auto& [name, value] : request.query) wanted.query.emplace(name, value);
+  try {
+    PageResponse made = parts_.pages(wanted);
+    return page(made.status, std::move(made.type), std::move(made.body));
+  } catch (const std::exception& error) {
+    return page(503, "text/plain; charset=utf-8", fmt::format("{}\n", error.what()));
+  }
+}
+
+HttpResponse DashboardService::answer(const HttpRequest& request) {
   if (request.method != "GET" && request.method != "HEAD") return refusal(405);
   if (const int status = misdirected(request); status != 0) return refusal(status);
   if (const auto token = find_field(request.query, "token"); token && request.path == "/")
@@ -166,18 +175,7 @@ std::optional<HttpResponse> DashboardService::answer_at_once(const HttpRequest& 
     return response;
   }
   if (request.path.starts_with(kAssets)) return asset(std::string_view(request.path).substr(kAssets.size()));
-  return std::nullopt;
-}
-
-HttpResponse DashboardService::answer(const HttpRequest& request) {
-  PageRequest wanted{.path = request.path, .query = {}};
-  for (const auto& [name, value] : request.query) wanted.query.emplace(name, value);
-  try {
-    PageResponse made = parts_.pages(wanted);
-    return page(made.status, std::move(made.type), std::move(made.body));
-  } catch (const std::exception& error) {
-    return page(503, "text/plain; charset=utf-8", fmt::format("{}\n", error.what()));
-  }
+  return made_page(request);
 }
 
 }  // namespace ak::tools::dashboard

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/guarded_main.h"
+
+#include <cstdio>
+#include <exception>
+
+#include "core/error.h"
+#include "core/say.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr const char* kOutputLost = "cannot write to standard output";
+
+/// What is no Error.
+int unexpected(const std::exception& error) {
+  const bool output_lost = std::ferror(stdout) != 0;  // fmt throws what the system says of a full disk
+  if (output_lost) say("error: {}: {}\n", kOutputLost, error.what());
+  if (!output_lost) say("bug: unexpected {}\n", error.what());
+  return static_cast<int>(output_lost ? ExitCode::output : ExitCode::internal_error);
+}
+
+}  // namespace
+
+int guarded_main(const std::function<int()>& body) {
+  try {
+    const int code = body();
+    // A full disk behind stdout must not look like success.
+    if (std::fflush(stdout) != 0) fail(ExitCode::output, "{}", kOutputLost);
+    return code;
+  } catch (const Error& error) {
+    say("error: {}\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    return unexpected(error);
+  }
+}
+
+}  // namespace ak::tools
