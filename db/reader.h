@@ -43,4 +43,8 @@ class Reader {
   std::unique_ptr<State> state_;
 };
 
+/// Brings a file of an older schema to the present one, as every search does: what asks for tables of the
+/// present one begins with it. True where there was something to do. Throws Error(database).
+bool bring_up_to_date(const std::filesystem::path& file);
+
 }  // namespace ak::db

@@ -85,7 +85,9 @@ int serve_dashboard(const Arguments& arguments) {
 
   const std::filesystem::path file = database_file(database, load_config());
   const std::chrono::milliseconds time_limit(std::llround(seconds * 1000));
-  static_cast<void>(db::Reader(file, time_limit));  // says now what would be wrong with every page
+  // Says now what would be wrong with every page.
+  if (db::bring_up_to_date(file))
+    say("note: the database was of an older schema and has been brought up to date\n");
   const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = time_limit});
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),

@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/say.h"
 #include "core/suggest.h"
-#include "db/database.h"
+#include "db/reader.h"
 #include "tools/command_line.h"
 #include "tools/config.h"
 #include "tools/report/report.h"
@@ -102,6 +102,8 @@ int run_report(const Arguments& arguments) {
                               .own_sections = config.empty() ? config : config.parent_path() / "report",
                               .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
   const std::string chosen = chosen_format(format, output);
+  if (db::bring_up_to_date(request.database))
+    say("note: the database was of an older schema and has been brought up to date\n");
   const Report report = read_report(request);
   if (chosen == "csv")
     write_csv(report, output);
