@@ -200,6 +200,7 @@
       try {
         const response = await fetch(address, { cache: "no-store", credentials: "same-origin" });
         const text = await response.text();
+        if (this.paused) return; // meanwhile
         if (response.ok) {
           this.part.take(text);
           document.documentElement.dataset.updates = Number(document.documentElement.dataset.updates ?? 0) + 1;
@@ -208,7 +209,7 @@
           this.status.show("stale", `Not updated: ${text.slice(0, 200)}`);
         }
       } catch {
-        this.status.show("lost", "Connection lost: what is shown may be old. Trying again.");
+        if (!this.paused) this.status.show("lost", "Connection lost: what is shown may be old. Trying again.");
       }
     }
   }
