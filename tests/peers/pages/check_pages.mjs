@@ -28,6 +28,7 @@ async function startDashboard(program, db) {
     child.stdout.on("data", (bytes) => (text += bytes).includes("\n") && done(text));
     child.on("exit", (code) => failed(new Error(`the dashboard ended with ${code}`)));
   });
+  process.on("exit", () => child.kill()); // also where a check throws
   const ended = new Promise((done) => child.on("exit", (code) => done(code)));
   return { child, ended, ...JSON.parse(line) };
 }
