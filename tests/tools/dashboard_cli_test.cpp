@@ -190,8 +190,9 @@ TEST_CASE("Ctrl-C and SIGTERM end it at once and cleanly, with pages open") {
 TEST_CASE("a file of an older schema is brought up to date before its pages are shown") {
   Sandbox box;
   const std::string packed = AK_SOURCE_DIR "/experiments/results/2026-11-22_h200_llm_sessions/sessions.db.gz";
-  REQUIRE(run_program({"/bin/sh", "-c", "gunzip -c '" + packed + "' > '" + (box.folder / "ak.db").string() + "'"})
-              .exit_code == 0);
+  REQUIRE(
+      run_program({"/bin/sh", "-c", "gunzip -c '" + packed + "' > '" + (box.folder / "ak.db").string() + "'"})
+          .exit_code == 0);
   Dashboard dashboard(box);
   for (const char* path : {"/", "/session?session=1", "/definition?definition=softmax_bf16"}) {
     const HttpReply reply = dashboard.get(path);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/error.h"
+#include "tests/core/fuzz_iterations.h"
 #include "tests/tools/run_program.h"
 #include "tools/pages/column.h"
 #include "tools/pages/html_document.h"
@@ -259,7 +260,7 @@ TEST_CASE("no text of a page breaks its reader") {
   const std::vector<std::string> parts{"{{",      "}}", "#",    "/",      "^",       "?",
                                        "kernels", ".",  "name", " ",      "\n",      "```chart\n",
                                        "```",     "{",  "}",    "table ", "\"kind\""};
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < test::fuzz_iterations(3000); ++i) {
     std::string text;
     for (auto k = random() % 12; k > 0; --k) text += parts[random() % parts.size()];
     try {
