@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "db/line_metrics.h"
 #include "db/sqlite.h"
 #include "db/stored_diagnostics.h"
 
@@ -257,10 +258,25 @@ class Reader {
       profile.method = "cupti";
       if (profile.launches.empty() || profile.launches.back().kernel != row.text(1))
         profile.launches.push_back({.kernel = row.text(1), .metrics = {}, .lines = {}});
-      profile.units[row.text(2)] = row.text(3);
-      profile.launches.back().metrics[row.text(2)] = row.real(4).value_or(0);
+      keep_metric(profile, row.text(2), row.text(3), row.real(4).value_or(0));
     }
     row.reset();
+    for (Profile& profile : found.result.profiles)
+      for (LaunchProfile& launch : profile.launches) std::ranges::sort(launch.lines, {}, &LineSamples::line);
+  }
+
+  /// A metric of the launch that was added last, or samples of one of its lines.
+  static void keep_metric(Profile& profile, const std::string& name, const std::string& unit, double value) {
+    LaunchProfile& launch = profile.launches.back();
+    if (const auto sampled = line_of_metric(name)) {
+      auto line = std::ranges::find(launch.lines, sampled->first, &LineSamples::line);
+      if (line == launch.lines.end())
+        line = launch.lines.insert(line, {.line = sampled->first, .samples = {}});
+      line->samples[sampled->second] = static_cast<std::uint64_t>(value);
+      return;
+    }
+    profile.units[name] = unit;
+    launch.metrics[name] = value;
   }
 
   void read_workloads(EvaluatedVariant& found) {

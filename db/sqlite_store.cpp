@@ -15,6 +15,7 @@
 #include "core/hash.h"
 #include "core/say.h"
 #include "db/database.h"
+#include "db/line_metrics.h"
 #include "db/schema.h"
 #include "db/utc.h"
 
@@ -603,6 +604,15 @@ void SqliteStore::metric_rows(RowId evaluation, const EvaluationRecord& record, 
                     .unit = unit == profile.units.end() ? std::string_view() : unit->second,
                     .value = value});
       }
+      for (const LineSamples& line : launch.lines)
+        for (const auto& [reason, samples] : line.samples) {
+          const std::string name = line_metric(line.line, reason);
+          metric_row(evaluation, workload,
+                     {.kernel = launch.kernel,
+                      .name = name,
+                      .unit = "samples",
+                      .value = static_cast<double>(samples)});
+        }
     }
   }
 }

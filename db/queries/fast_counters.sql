@@ -7,7 +7,7 @@ WITH measured AS (
           AND f.status = 'ok') AS score_ns
   FROM metrics k JOIN evaluations e ON e.id = k.evaluation_id JOIN variants v ON v.id = e.variant_id
   JOIN definitions d ON d.id = v.definition_id
-  WHERE ifnull(:definition, d.name) = d.name
+  WHERE ifnull(:definition, d.name) = d.name AND k.name NOT LIKE 'line/%'
   GROUP BY d.id, k.name, e.variant_id, e.device_id),
 halves AS (
   SELECT *, ntile(2) OVER (PARTITION BY definition_id, metric ORDER BY score_ns) AS half,

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/error.h"
+#include "db/evaluated_variant.h"
 #include "db/sqlite.h"
 #include "tests/db/store_fixture.h"
 
@@ -505,14 +506,27 @@ TEST_CASE("a profile is kept with its units, and counts as no result of the sear
   result.score_ns.reset();
   Profile& profile = result.profiles.emplace_back();
   profile.workload = "large";
-  profile.launches.push_back({.kernel = "k",
-                              .metrics = {{"time/duration", 900'000},
-                                          {"time/cycles", 1'000},
-                                          {"time/active_cycles", 750},
-                                          {"dram/throughput", 88}},
-                              .lines = {}});
+  profile.launches.push_back(
+      {.kernel = "k",
+       .metrics = {{"time/duration", 900'000},
+                   {"time/cycles", 1'000},
+                   {"time/active_cycles", 750},
+                   {"dram/throughput", 88}},
+       .lines = {{0, {{"selected", 3}}}, {42, {{"barrier", 7}, {"long_scoreboard", 90}}}}});
   profile.units = {{"time/duration", "ns"}, {"dram/throughput", "percent"}};
   run.commit(run.request(128), result, "profile");
+  CHECK(real(folder.file(),
+             "SELECT value FROM metrics WHERE name = 'line/42/long_scoreboard' AND unit = 'samples'") == 90);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM metrics WHERE name LIKE 'line/%'") == 3);
+  const auto found =
+      find_evaluation(folder.file(), integer(folder.file(), "SELECT max(variant_id) FROM evaluations"));
+  REQUIRE(found);
+  const LaunchProfile& read = found->result.profiles.at(0).launches.at(0);
+  REQUIRE(read.lines.size() == 2);
+  CHECK(read.lines[1].line == 42);
+  CHECK(read.lines[1].samples ==
+        std::map<std::string, std::uint64_t>{{"barrier", 7}, {"long_scoreboard", 90}});
+  CHECK(read.metrics.size() == 4);
   CHECK(text(folder.file(),
              "SELECT kernel || ' ' || workload || ' ' || duration_us || ' ' || dram_pct FROM profiles") ==
         "k large 900.0 88.0");

@@ -98,7 +98,29 @@ SELECT coalesce(w.name, '') AS workload, m.kernel, m.name AS counter, m.value, m
 FROM metrics m LEFT JOIN workloads w ON w.id = m.workload_id
 WHERE m.evaluation_id = (SELECT max(e.id) FROM evaluations e WHERE e.variant_id = :variant
                          AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = e.id))
+  AND m.name NOT LIKE 'line/%'
 ORDER BY m.workload_id, m.kernel, m.name LIMIT 300;
+-- @hot Lines of its source on which its warps spend most of their time, of the latest profile that sampled them
+WITH profile AS (
+  SELECT max(e.id) AS id FROM evaluations e WHERE e.variant_id = :variant
+    AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = e.id AND k.name LIKE 'line/%')),
+samples AS (
+  SELECT workload_id, kernel, CAST(substr(name, 6) AS INTEGER) AS line,
+         substr(name, 6 + instr(substr(name, 6), '/')) AS reason, value
+  FROM metrics WHERE evaluation_id = (SELECT id FROM profile) AND name LIKE 'line/%'),
+-- The source as a JSON list of lines; backslashes stand aside while the line ends are found.
+lines AS (
+  SELECT j.key + 1 AS line, replace(j.value, char(1), char(92)) AS text
+  FROM variants v JOIN sources s ON s.id = v.source_id,
+       json_each('[' || replace(json_quote(replace(substr(s.text, 1, 300000), char(92), char(1))), '\n', '","') || ']') j
+  WHERE v.id = :variant AND (SELECT id FROM profile) IS NOT NULL)
+SELECT w.name AS workload, s.kernel, nullif(s.line, 0) AS line,
+       100.0 * sum(s.value) / (SELECT sum(a.value) FROM samples a WHERE a.workload_id = s.workload_id) AS time_pct,
+       (SELECT a.reason FROM samples a WHERE a.workload_id = s.workload_id AND a.kernel = s.kernel AND a.line = s.line
+        ORDER BY a.value DESC LIMIT 1) AS mostly,
+       iif(s.line = 0, 'no line of this file: headers, the compiler''s own', trim((SELECT l.text FROM lines l WHERE l.line = s.line))) AS source
+FROM samples s JOIN workloads w ON w.id = s.workload_id
+GROUP BY s.workload_id, s.kernel, s.line ORDER BY s.workload_id, sum(s.value) DESC LIMIT 40;
 -- @comparisons Times in pairs with the champion of the time
 SELECT c.session, c.workload, c.champion, c.challenger_us, c.champion_us, c.ratio, c.pairs, c.status,
        substr(c.message, 1, 200) AS message
