@@ -53,9 +53,10 @@ std::map<std::string, std::vector<std::string>> lasting_columns() {
 std::string lasting_rows(const std::filesystem::path& database) {
   std::string text;
   for (const auto& [table, columns] : lasting_columns()) {
-    const db::Table rows =
-        db::query(database, fmt::format("SELECT {} FROM {} ORDER BY rowid", fmt::join(columns, ", "), table),
-                  0, std::chrono::seconds(30));
+    const std::string order = table == "scores" ? "evaluation_id" : "rowid";  // scores: a table WITHOUT ROWID
+    const db::Table rows = db::query(
+        database, fmt::format("SELECT {} FROM {} ORDER BY {}", fmt::join(columns, ", "), table, order), 0,
+        std::chrono::seconds(30));
     text += table + "\n" + db::render(rows, db::TableFormat::csv);
   }
   return text;
