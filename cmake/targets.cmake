@@ -10,12 +10,20 @@ if(AK_SANITIZE)
   target_link_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE})
 endif()
 
-# ak_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...]): one static library per folder.
+# ak_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [HOT|OWN]): one static library per folder.
+# HOT: its own computing time matters. OWN: it has compiler options of its own (cmake/build_time.cmake).
 function(ak_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "HOT;OWN" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(ak_${name} STATIC ${ARG_SOURCES})
   target_include_directories(ak_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(ak_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ak_warnings ${ARG_PRIVATE_DEPENDS})
+  if(ARG_HOT)
+    ak_build_fast(ak_${name} hot)
+  elseif(ARG_OWN)
+    ak_build_fast(ak_${name} own)
+  else()
+    ak_build_fast(ak_${name} plain)
+  endif()
 endfunction()
 
 # ak_embed(TARGET NAMESPACE HEADER_NAME FILES ...): compiles text files in. Generates
@@ -42,6 +50,7 @@ function(ak_embed target function_name header)
     DEPENDS ${inputs} ${list_file} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     VERBATIM)
   target_sources(${target} PRIVATE ${generated}.cpp ${generated}.h)
+  set_source_files_properties(${generated}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()
 
@@ -51,6 +60,7 @@ function(ak_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ak_warnings ak_test_main ${ARG_DEPENDS})
+  ak_build_fast(${name} test)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" SKIP_RETURN_CODE 77)
   if(ARG_TIMEOUT)

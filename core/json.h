@@ -9,3 +9,9 @@ namespace ak {
 using Json = nlohmann::ordered_json;
 
 }  // namespace ak
+
+// Compiled once, in json.cpp, and not in every file that uses JSON.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+extern template class nlohmann::detail::serializer<ak::Json>;
+extern template struct nlohmann::ordered_map<std::string, ak::Json>;
+extern template class std::vector<ak::Json>;

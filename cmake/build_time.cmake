@@ -1,0 +1,59 @@
+# What keeps the build short (docs/building.md has the figures): precompiled headers of the standard library and of third
+# parties, several sources in one translation unit, and optimisation where it pays.
+
+option(AK_FAST_BUILD "Precompile third-party headers and compile several sources of a room at once" ON)
+
+# ak_build_fast(TARGET hot|plain|test|own): how a target is compiled.
+#   hot    -O2 in Release: its own computing time matters (search, statistics, predictions)
+#   plain  -O1 in Release, the default: it waits for compilers, devices, files and networks; a third less to compile
+#   test   -O0, with Catch2 precompiled as well; one source a translation unit
+#   own    options of its own, hence a precompiled header of its own (the emulator)
+function(ak_build_fast target kind)
+  ak_optimise(${target} ${kind})
+  if(NOT AK_FAST_BUILD)
+    return()
+  endif()
+  # A main sets macros before it includes Catch2.
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "_main\\.cpp$")
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+  if(NOT kind STREQUAL "test")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  endif()
+  if(kind STREQUAL "own")
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+  else()
+    target_precompile_headers(${target} REUSE_FROM ak_precompiled_${kind})
+  endif()
+endfunction()
+
+# Nothing but the emulator is bound by the host's arithmetic: -O2 builds faster than -O3 and runs no slower there.
+function(ak_optimise target kind)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(level_hot -O2)
+    set(level_test -O0)
+    target_compile_options(${target} PRIVATE ${level_${kind}})
+  endif()
+endfunction()
+
+# ak_precompiled(KIND HEADERS...): one precompiled header a kind, shared by all targets of it.
+function(ak_precompiled kind)
+  if(NOT AK_FAST_BUILD)
+    return()
+  endif()
+  set(source ${PROJECT_BINARY_DIR}/generated/precompiled_${kind}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Exists to precompile the headers.\n")
+  add_library(ak_precompiled_${kind} OBJECT ${source})
+  target_link_libraries(ak_precompiled_${kind} PRIVATE ak_warnings fmt::fmt nlohmann_json::nlohmann_json)
+  target_include_directories(ak_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_precompile_headers(ak_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARGN})
+  ak_optimise(ak_precompiled_${kind} ${kind})
+endfunction()
+
+find_program(AK_CCACHE ccache DOC "Compiler cache; used where there is one")
+if(AK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The cache must take precompiled headers by content, and hold for checkouts in other folders.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${AK_CCACHE})
+endif()
