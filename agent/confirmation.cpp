@@ -8,7 +8,7 @@
 
 #include "agent/evaluate_one.h"
 #include "agent/seeds.h"
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 namespace ak::agent {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "agent/evaluate_one.h"
 #include "agent/seeds.h"
-#include "codegen/held_out.h"
-#include "core/hash.h"
+#include "codegen/problem/held_out.h"
+#include "core/text/hash.h"
 
 namespace ak::agent {
 namespace {

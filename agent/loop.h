@@ -14,7 +14,7 @@
 #include "core/clock.h"
 #include "core/evaluation.h"
 #include "core/interfaces.h"
-#include "core/stats.h"
+#include "core/learn/stats.h"
 #include "core/store.h"
 
 namespace ak::agent {

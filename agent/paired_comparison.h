@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/evaluation.h"
-#include "core/stats.h"
+#include "core/learn/stats.h"
 
 namespace ak::agent {
 

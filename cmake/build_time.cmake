@@ -1,6 +1,7 @@
 # What keeps the build short (docs/building.md has the figures): precompiled headers of the standard library and of third
 # parties, several sources in one translation unit, and optimisation where it pays.
 
+set(AK_UNITY_BATCH 16 CACHE STRING "Sources in one translation unit; 0 for all of a target")
 option(AK_FAST_BUILD "Precompile third-party headers and compile several sources of a room at once" ON)
 
 # ak_build_fast(TARGET hot|plain|test|own): how a target is compiled.
@@ -18,7 +19,7 @@ function(ak_build_fast target kind)
   list(FILTER sources INCLUDE REGEX "_main\\.cpp$")
   set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   if(NOT kind STREQUAL "test")
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${AK_UNITY_BATCH})
   endif()
   if(kind STREQUAL "own")
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most sources include from the standard library and from third parties, compiled once (cmake/build_time.cmake).
+// What most sources include from the standard library and from third parties, compiled once
+// (cmake/build_time.cmake).
 #pragma once
 
 #include <algorithm>
@@ -40,4 +41,4 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/json.h"
+#include "core/text/json.h"

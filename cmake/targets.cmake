@@ -1,4 +1,4 @@
-# The three helpers every folder's CMakeLists.txt is written with, and the warnings they apply.
+# The helpers every room's CMakeLists.txt is written with, and the warnings they apply.
 
 add_library(ak_warnings INTERFACE)
 target_compile_options(ak_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
@@ -52,21 +52,4 @@ function(ak_embed target function_name header)
   target_sources(${target} PRIVATE ${generated}.cpp ${generated}.h)
   set_source_files_properties(${generated}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
-endfunction()
-
-# ak_test(NAME LABEL label SOURCES ... DEPENDS ...): one Catch2 executable and one CTest entry.
-# Exit code 77 is a skip; GPU tests hold the lock gpu0.
-function(ak_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ak_warnings ak_test_main ${ARG_DEPENDS})
-  ak_build_fast(${name} test)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" SKIP_RETURN_CODE 77)
-  if(ARG_TIMEOUT)
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
-  endif()
-  if(ARG_LABEL STREQUAL "gpu")
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK gpu0)
-  endif()
 endfunction()

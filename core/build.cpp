@@ -2,7 +2,7 @@
 #include "core/build.h"
 
 #include "core/error.h"
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 namespace ak {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/arch.h"
-#include "core/json.h"
+#include "core/device/arch.h"
 #include "core/outcome.h"
+#include "core/text/json.h"
 
 namespace ak {
 

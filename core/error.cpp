@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/build.h"
-#include "core/candidate.h"
-#include "core/device_facts.h"
+#include "core/device/device_facts.h"
 #include "core/outcome.h"
-#include "core/problem.h"
+#include "core/plan/candidate.h"
+#include "core/plan/problem.h"
 #include "core/profile.h"
 
 namespace ak {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/candidate.h"
 #include "core/evaluation.h"
+#include "core/plan/candidate.h"
 #include "core/prediction.h"
 
 namespace ak {

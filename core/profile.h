@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/text/json.h"
 
 namespace ak {
 

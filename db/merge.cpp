@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "core/hash.h"
+#include "core/text/hash.h"
 #include "db/schema.h"
 #include "db/sql_text.h"
 #include "db/sqlite.h"

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/say.h"
+#include "core/text/say.h"
 #include "migrations.h"
 
 namespace ak::db {

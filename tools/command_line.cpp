@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/text/suggest.h"
 
 namespace ak::tools {
 namespace {
@@ -126,17 +125,9 @@ std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defa
   return shape_.empty() ? instance : codegen::with_shape(*instance, shape_);
 }
 
-std::vector<std::string> worker_command() {
-  return {std::filesystem::read_symlink("/proc/self/exe").string(), "worker"};
-}
-
-std::filesystem::path default_cache_dir() {
-  if (const char* dir = std::getenv("ALPHAKERNEL_CACHE"); dir && *dir) return dir;
-  if (const char* dir = std::getenv("XDG_CACHE_HOME"); dir && *dir)
-    return std::filesystem::path(dir) / "alphakernel";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".cache" / "alphakernel";
-  return {};
+void add_unaudited_flag(CLI::App& app, bool& unaudited) {
+  app.add_flag("--unaudited", unaudited,
+               "use the problem although no audit shows that its checks notice mistakes (stored)");
 }
 
 }  // namespace ak::tools

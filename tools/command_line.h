@@ -2,13 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "codegen/problem_catalog.h"
+#include "codegen/problem/problem_catalog.h"
 #include "tools/verb.h"
 
 namespace ak::tools {
@@ -46,11 +45,7 @@ class ProblemFlags {
   std::map<std::string, CLI::Option*> options_;
 };
 
-/// {"<this binary>", "worker"}.
-[[nodiscard]] std::vector<std::string> worker_command();
-
-/// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there is no
-/// home.
-[[nodiscard]] std::filesystem::path default_cache_dir();
+/// --unaudited, as require_audit() of app/audit/problem_audits.h takes it.
+void add_unaudited_flag(CLI::App& app, bool& unaudited);
 
 }  // namespace ak::tools

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "app/evaluate/kernel_choice.h"
+#include "app/search/porting.h"
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 #include "tools/command_line.h"
-#include "tools/kernel_choice.h"
-#include "tools/porting.h"
+#include "tools/search_flags.h"
 
 namespace ak::tools {
 namespace {
@@ -34,10 +35,6 @@ std::vector<Candidate> port_first(PortOrigin origin, SearchSetup& setup) {
 }
 
 }  // namespace
-
-std::string generate_line(const Arguments& arguments) {
-  return fmt::format("generate_kernel {}", fmt::join(arguments, " "));
-}
 
 std::optional<GenerateCommand> generate_command(const Arguments& arguments, std::string command) {
   CLI::App app{

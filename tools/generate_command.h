@@ -4,24 +4,15 @@
 #include <optional>
 #include <string>
 
-#include "tools/search_command.h"
+#include "app/search/search_command.h"
 #include "tools/verb.h"
 
 namespace ak::tools {
-
-/// What the arguments of `generate` ask for, ready to search.
-struct GenerateCommand {
-  SearchFlags flags;
-  SearchSetup setup;
-};
 
 /// Reads the problem, the templates and the configuration, and looks for the device. Nothing when the
 /// arguments ask for help, which was printed. Throws Error for what is wrong with them.
 /// @param command stored with the search
 [[nodiscard]] std::optional<GenerateCommand> generate_command(const Arguments& arguments,
                                                               std::string command);
-
-/// The command line that the arguments were.
-[[nodiscard]] std::string generate_line(const Arguments& arguments);
 
 }  // namespace ak::tools

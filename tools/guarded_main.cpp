@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 
 namespace ak::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/guarded_main.h"
 #include "tools/verb.h"

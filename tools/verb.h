@@ -2,13 +2,11 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
+
+#include "app/setup/arguments.h"
 
 namespace ak::tools {
-
-using Arguments = std::vector<std::string>;  ///< without the program and verb names
 
 /// One word of the command line: `alphakernel NAME ...`. One file a verb in tools/verbs/.
 struct Verb {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/json.h"
+#include "core/text/json.h"
 
 namespace ak::agent {
 namespace {

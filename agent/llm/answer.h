@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/candidate.h"
+#include "core/plan/candidate.h"
 
 namespace ak::agent {
 

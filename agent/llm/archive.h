@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/candidate.h"
+#include "core/plan/candidate.h"
 #include "core/store.h"
 
 namespace ak::agent {

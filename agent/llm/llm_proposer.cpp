@@ -8,12 +8,12 @@
 
 #include "agent/champion.h"
 #include "agent/llm/answer.h"
+#include "agent/llm/api/recording.h"
+#include "agent/llm/api/redact.h"
 #include "agent/llm/quoting.h"
-#include "agent/llm/recording.h"
-#include "agent/llm/redact.h"
 #include "agent/llm/user_prompt.h"
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 
 namespace ak::agent {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "agent/candidate_source.h"
+#include "agent/llm/api/provider.h"
 #include "agent/llm/archive.h"
 #include "agent/llm/bandit.h"
 #include "agent/llm/prompt_parts.h"
-#include "agent/llm/provider.h"
 #include "agent/loop.h"
 
 namespace ak::agent {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "agent/llm/quoting.h"
-#include "core/floor.h"
+#include "core/device/floor.h"
 
 namespace ak::agent {
 namespace {

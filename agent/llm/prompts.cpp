@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "core/hash.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
 #include "prompt_files.h"
 
 namespace ak::agent {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "agent/llm/api/redact.h"
 #include "agent/llm/prompts.h"
-#include "agent/llm/redact.h"
 #include "agent/seeds.h"
 
 namespace ak::agent {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/text/suggest.h"
 #include "core/tuning/range_arithmetic.h"
 
 namespace ak {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/expression_node.h"
+#include "core/plan/expression_node.h"
 #include "core/result.h"
 
 namespace ak {

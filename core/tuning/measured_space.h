@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
 #include "core/result.h"
+#include "core/text/json.h"
 #include "core/tuning/tunable_space.h"
 
 namespace ak {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "core/tuning/decompress.h"
 #include "core/tuning/measured_space.h"
 

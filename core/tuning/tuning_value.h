@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/json.h"
 #include "core/result.h"
+#include "core/text/json.h"
 
 namespace ak {
 

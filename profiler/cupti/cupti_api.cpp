@@ -8,7 +8,7 @@
 #include <array>
 #include <filesystem>
 
-#include "runtime/cuda_toolkit.h"
+#include "runtime/cuda/cuda_toolkit.h"
 
 namespace ak::profiler {
 namespace {

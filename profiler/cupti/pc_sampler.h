@@ -2,7 +2,7 @@
 #pragma once
 
 #include "profiler/cupti/cupti_api.h"
-#include "runtime/launch_profiler.h"
+#include "runtime/cuda/launch_profiler.h"
 
 namespace ak::profiler {
 

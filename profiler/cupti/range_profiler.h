@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "profiler/cupti/metric_host.h"
-#include "runtime/launch_profiler.h"
+#include "runtime/cuda/launch_profiler.h"
 
 namespace ak::profiler {
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "virtual_world.h"
+#include "tests/agent/virtual_world.h"
 
 namespace ak::agent {
 namespace {

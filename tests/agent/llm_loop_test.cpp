@@ -6,7 +6,7 @@
 
 #include "agent/llm/llm_proposer.h"
 #include "agent/loop.h"
-#include "virtual_world.h"
+#include "tests/agent/virtual_world.h"
 
 namespace ak::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include "agent/champion.h"
 #include "agent/proposals.h"
 #include "core/error.h"
-#include "virtual_world.h"
+#include "tests/agent/virtual_world.h"
 
 namespace ak::agent {
 namespace {

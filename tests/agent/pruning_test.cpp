@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "virtual_world.h"
+#include "tests/agent/virtual_world.h"
 
 namespace ak::agent {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "agent/search/points.h"
 #include "agent/search/strategy.h"
-#include "core/candidate.h"
-#include "virtual_world.h"
+#include "core/plan/candidate.h"
+#include "tests/agent/virtual_world.h"
 
 namespace ak::agent {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "virtual_world.h"
+#include "tests/agent/virtual_world.h"
 
 #include <numeric>
 #include <random>

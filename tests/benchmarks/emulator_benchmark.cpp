@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/json.h"
+#include "core/text/json.h"
 #include "tests/benchmarks/emulator_work.h"
 
 namespace ak::benchmark {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/launch_plan.h"
-#include "runtime/compile.h"
-#include "runtime/emulated_module.h"
-#include "runtime/ptx/emulator.h"
+#include "core/plan/launch_plan.h"
+#include "emulator/machine/emulator.h"
+#include "runtime/build/compile.h"
+#include "runtime/emulated/emulated_module.h"
 
 namespace ak::benchmark {
 

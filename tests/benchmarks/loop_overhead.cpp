@@ -13,11 +13,11 @@
 #include <filesystem>
 
 #include "agent/loop.h"
-#include "codegen/problem_catalog.h"
+#include "app/search/run_journal.h"
+#include "app/search/search_run.h"
+#include "codegen/problem/problem_catalog.h"
 #include "db/database.h"
-#include "runtime/candidate_plan.h"
-#include "tools/search_run.h"
-#include "tools/session/run_journal.h"
+#include "runtime/build/candidate_plan.h"
 
 namespace ak {
 namespace {

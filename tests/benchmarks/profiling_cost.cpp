@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/stats.h"
-#include "profiler/cupti_profiler.h"
-#include "profiler/metric_catalog.h"
-#include "runtime/worker_main.h"
-#include "tests/runtime/tiny_problem.h"
+#include "core/learn/stats.h"
+#include "profiler/analysis/metric_catalog.h"
+#include "profiler/cupti/cupti_profiler.h"
+#include "runtime/worker/worker_main.h"
+#include "tests/support/tiny_problem.h"
 
 namespace {
 

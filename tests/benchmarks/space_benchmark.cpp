@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/expression.h"
-#include "core/file.h"
+#include "core/plan/expression.h"
+#include "core/text/file.h"
 #include "core/tuning/measured_space.h"
 
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "db/named_queries.h"
+#include "db/read/named_queries.h"
 #include "tests/db/store_fixture.h"
 
 extern char** environ;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "codegen/assemble.h"
-#include "codegen/problem_catalog.h"
-#include "core/random_input.h"
-#include "runtime/candidate_plan.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/source/assemble.h"
+#include "core/plan/random_input.h"
+#include "runtime/build/candidate_plan.h"
 #include "tests/benchmarks/emulator_work.h"
 
 namespace ak::benchmark {

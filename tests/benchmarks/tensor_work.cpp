@@ -2,7 +2,7 @@
 // Kernels whose time is that of matrix instructions.
 #include <fmt/format.h>
 
-#include "codegen/assemble.h"
+#include "codegen/source/assemble.h"
 #include "tests/benchmarks/emulator_work.h"
 
 namespace ak::benchmark {

@@ -14,9 +14,9 @@
 
 #include "agent/paired_comparison.h"
 #include "core/error.h"
-#include "runtime/local_evaluator.h"
-#include "runtime/worker_main.h"
-#include "tests/runtime/tiny_problem.h"
+#include "runtime/evaluator/local_evaluator.h"
+#include "runtime/worker/worker_main.h"
+#include "tests/support/tiny_problem.h"
 
 namespace ak::test {
 namespace {

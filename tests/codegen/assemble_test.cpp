@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/assemble.h"
+#include "codegen/source/assemble.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
-#include "codegen/include_scan.h"
+#include "codegen/source/include_scan.h"
 #include "tests/codegen/sample_problem.h"
 
 using namespace ak;

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <vector>
 
-#include "codegen/assemble.h"
-#include "core/file.h"
-#include "runtime/compile.h"
-#include "runtime/cuda_toolkit.h"
-#include "runtime/nvrtc.h"
+#include "codegen/source/assemble.h"
+#include "core/text/file.h"
+#include "runtime/build/compile.h"
+#include "runtime/cuda/cuda_toolkit.h"
+#include "runtime/cuda/nvrtc.h"
 
 using namespace ak;
 

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <regex>
 
-#include "codegen/emit.h"
-#include "codegen/frozen_constants.h"
-#include "codegen/problem_catalog.h"
-#include "core/file.h"
+#include "codegen/emit/emit.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/source/frozen_constants.h"
+#include "core/text/file.h"
 
 using namespace ak;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/export.h"
+#include "codegen/export/export.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -7,10 +7,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "codegen/cpp_expression.h"
-#include "codegen/launch_text.h"
-#include "codegen/problem_catalog.h"
-#include "core/file.h"
+#include "codegen/emit/launch_text.h"
+#include "codegen/export/cpp_expression.h"
+#include "codegen/problem/problem_catalog.h"
+#include "core/text/file.h"
 
 using namespace ak;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/held_out.h"
+#include "codegen/problem/held_out.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <set>
 
 #include "core/error.h"
-#include "sample_problem.h"
+#include "tests/codegen/sample_problem.h"
 
 namespace ak::codegen {
 namespace {

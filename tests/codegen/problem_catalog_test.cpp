@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/problem_catalog.h"
+#include "codegen/problem/problem_catalog.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "codegen/held_out.h"
+#include "codegen/problem/held_out.h"
 #include "core/error.h"
 #include "tests/codegen/sample_problem.h"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "codegen/problem_catalog.h"
+#include "codegen/problem/problem_catalog.h"
 
 namespace ak::testing {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/skeleton.h"
+#include "codegen/source/skeleton.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "codegen/assemble.h"
-#include "codegen/problem_catalog.h"
-#include "codegen/signature.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/source/assemble.h"
+#include "codegen/source/signature.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/text/file.h"
 
 using namespace ak;
 using codegen::first_kernel;

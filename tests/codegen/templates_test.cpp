@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <random>
 
-#include "codegen/assemble.h"
-#include "codegen/problem_catalog.h"
-#include "runtime/candidate_plan.h"
-#include "runtime/compile.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/source/assemble.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/build/compile.h"
 
 using namespace ak;
 

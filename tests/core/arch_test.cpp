@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/arch.h"
+#include "core/device/arch.h"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/device_facts.h"
+#include "core/device/device_facts.h"
 #include "core/evaluation.h"
 
 using namespace ak;

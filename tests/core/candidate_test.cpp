@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/candidate.h"
+#include "core/plan/candidate.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "fuzz_iterations.h"
+#include "tests/support/fuzz_iterations.h"
 
 namespace ak {
 namespace {

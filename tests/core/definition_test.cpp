@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/definition.h"
+#include "core/plan/definition.h"
 
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
-#include "core/problem.h"
+#include "core/plan/problem.h"
 
 namespace ak {
 namespace {

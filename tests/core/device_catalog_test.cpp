@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/device_catalog.h"
+#include "core/device/device_catalog.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/text/file.h"
 
 namespace ak {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/expression.h"
+#include "core/plan/expression.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
 #include <optional>
 #include <random>
 
-#include "fuzz_iterations.h"
+#include "tests/support/fuzz_iterations.h"
 
 namespace ak {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/file.h"
+#include "core/text/file.h"
 
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 using namespace ak;
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random_input.h"
+#include "core/plan/random_input.h"
 
 using namespace ak;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/floor.h"
+#include "core/device/floor.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/launch_plan.h"
+#include "core/plan/launch_plan.h"
 
 #include <catch2/catch.hpp>
 

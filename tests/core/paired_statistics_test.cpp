@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/paired_statistics.h"
+#include "core/learn/paired_statistics.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/random_input.h"
+#include "core/plan/random_input.h"
 
 #include <bit>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <vector>
 
 // The device's text, compiled for the host with the toolkit's own host conversions.
-#include "runtime/device/random_input.cuh"
+#include "runtime/check/device/random_input.cuh"
 
 using namespace ak;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stats.h"
+#include "core/learn/stats.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

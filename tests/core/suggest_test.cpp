@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/suggest.h"
+#include "core/text/suggest.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "core/expression.h"
+#include "core/plan/expression.h"
 #include "core/tuning/tunable_space.h"
 
 namespace ak {

@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {

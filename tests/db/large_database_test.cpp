@@ -7,9 +7,9 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "db/merge.h"
-#include "db/named_queries.h"
+#include "db/read/named_queries.h"
 #include "db/schema.h"
 #include "tests/db/store_fixture.h"
 #include "tests/db/synthetic_database.h"

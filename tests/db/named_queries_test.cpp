@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/named_queries.h"
+#include "db/read/named_queries.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "db/schema.h"
-#include "db/sqlite_store.h"
+#include "db/store/sqlite_store.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/text/file.h"
 #include "db/sqlite.h"
 #include "tests/db/store_fixture.h"
 

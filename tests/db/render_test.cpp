@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "core/json.h"
+#include "core/text/json.h"
 #include "db/database.h"
 
 namespace ak::db::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/sample_values.h"
+#include "db/read/sample_values.h"
 
 #include <catch2/catch.hpp>
 

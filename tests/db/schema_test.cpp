@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/session_locks.h"
+#include "db/store/session_locks.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

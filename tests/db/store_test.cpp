@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "core/error.h"
-#include "db/evaluated_variant.h"
+#include "db/read/evaluated_variant.h"
 #include "db/sqlite.h"
 #include "tests/db/store_fixture.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/problem_catalog.h"
-#include "core/hash.h"
+#include "codegen/problem/problem_catalog.h"
+#include "core/text/hash.h"
 
 namespace ak::db::test {
 namespace {

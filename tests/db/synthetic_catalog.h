@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen/problem_catalog.h"
-#include "core/candidate.h"
-#include "core/problem.h"
+#include "codegen/problem/problem_catalog.h"
+#include "core/plan/candidate.h"
+#include "core/plan/problem.h"
 #include "core/store.h"
 #include "tests/db/synthetic_rows.h"
 

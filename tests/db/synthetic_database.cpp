@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/hash.h"
+#include "core/text/hash.h"
 #include "db/database.h"
 #include "db/schema.h"
 #include "db/utc.h"

@@ -7,9 +7,9 @@
 #include <csignal>
 #include <random>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/faults/processes.h"
-#include "tests/runtime/device_bench.h"
+#include "tests/support/device_bench.h"
 
 using namespace ak;
 using namespace ak::test;

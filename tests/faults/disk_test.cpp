@@ -5,10 +5,10 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "db/schema.h"
 #include "tests/db/store_fixture.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

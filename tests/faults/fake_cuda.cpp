@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "runtime/driver.h"
+#include "runtime/cuda/driver.h"
 
 namespace {
 

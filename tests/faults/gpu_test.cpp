@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/faults/processes.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

@@ -10,10 +10,10 @@
 #include <random>
 #include <thread>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/db/store_fixture.h"
 #include "tests/faults/processes.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

@@ -12,11 +12,11 @@
 #include <sstream>
 #include <thread>
 
-#include "core/file.h"
-#include "core/json.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
 #include "tests/db/store_fixture.h"
 #include "tests/faults/processes.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

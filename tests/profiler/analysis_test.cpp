@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis.h"
+#include "profiler/analysis/analysis.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <set>
 
-#include "core/file.h"
-#include "profiler/bottleneck_rules.h"
-#include "profiler/metric_catalog.h"
-#include "profiler/profile_json.h"
+#include "core/text/file.h"
+#include "profiler/analysis/bottleneck_rules.h"
+#include "profiler/analysis/metric_catalog.h"
+#include "profiler/analysis/profile_json.h"
 
 using namespace ak;
 using namespace ak::profiler;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/boosted_trees.h"
+#include "profiler/prediction/boosted_trees.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/count_extrapolation.h"
+#include "profiler/prediction/count_extrapolation.h"
 
 #include <catch2/catch.hpp>
 

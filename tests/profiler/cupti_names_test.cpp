@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "profiler/metric_catalog.h"
+#include "profiler/analysis/metric_catalog.h"
 
 using namespace ak::profiler;
 

@@ -3,10 +3,10 @@
 // chips without having them.
 #include <catch2/catch.hpp>
 
+#include "profiler/analysis/metric_catalog.h"
 #include "profiler/cupti/launch_timeline.h"
 #include "profiler/cupti/metric_host.h"
 #include "profiler/cupti/range_profiler.h"
-#include "profiler/metric_catalog.h"
 
 namespace ak::profiler {
 namespace {

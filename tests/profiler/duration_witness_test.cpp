@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/duration_witness.h"
+#include "profiler/analysis/duration_witness.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/kriging.h"
+#include "profiler/prediction/kriging.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

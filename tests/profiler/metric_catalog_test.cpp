@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/metric_catalog.h"
+#include "profiler/analysis/metric_catalog.h"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "core/file.h"
-#include "profiler/bottleneck_rules.h"
+#include "core/text/file.h"
+#include "profiler/analysis/bottleneck_rules.h"
 
 using namespace ak::profiler;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/profile_page.h"
+#include "profiler/analysis/profile_page.h"
 
 #include <catch2/catch.hpp>
 
-#include "core/file.h"
+#include "core/text/file.h"
 
 using namespace ak;
 using namespace ak::profiler;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/time_model.h"
+#include "profiler/prediction/time_model.h"
 
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "profiler/model_file.h"
-#include "profiler/operand_traffic.h"
+#include "profiler/prediction/model_file.h"
+#include "profiler/prediction/operand_traffic.h"
 
 namespace ak::profiler {
 namespace {

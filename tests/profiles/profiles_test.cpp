@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <set>
 
-#include "core/file.h"
-#include "core/json.h"
-#include "profiler/analysis.h"
-#include "profiler/bottleneck_rules.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "profiler/analysis/analysis.h"
+#include "profiler/analysis/bottleneck_rules.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::profiler;

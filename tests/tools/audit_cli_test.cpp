@@ -2,9 +2,9 @@
 // The audit as a user meets it: shipped problems pass theirs, a weak one fails and cannot be used.
 #include <catch2/catch.hpp>
 
-#include "core/file.h"
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

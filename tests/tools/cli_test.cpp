@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "core/file.h"
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

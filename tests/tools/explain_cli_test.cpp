@@ -2,13 +2,13 @@
 // Explaining, comparing and porting kernels as a user meets them, on the CPU device.
 #include <catch2/catch.hpp>
 
-#include "codegen/markdown.h"
-#include "codegen/optimisations.h"
-#include "core/file.h"
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
-#include "tools/explain/line_diff.h"
-#include "tools/explain/measured_evidence.h"
+#include "app/explain/measured_evidence.h"
+#include "codegen/emit/markdown.h"
+#include "codegen/source/optimisations.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "core/text/line_diff.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

@@ -2,8 +2,8 @@
 // Predicting times as a user meets it: real kernels through the CPU device.
 #include <catch2/catch.hpp>
 
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

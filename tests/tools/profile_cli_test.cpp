@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

@@ -8,9 +8,9 @@
 #include <csignal>
 #include <thread>
 
-#include "core/file.h"
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "core/file.h"
-#include "core/json.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
 #include "core/tuning/measured_space.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

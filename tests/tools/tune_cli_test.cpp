@@ -2,9 +2,9 @@
 // `alphakernel tune` as a user meets it, on the CPU device.
 #include <catch2/catch.hpp>
 
-#include "core/file.h"
-#include "core/json.h"
-#include "tests/tools/sandbox.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

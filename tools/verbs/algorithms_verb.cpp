@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "codegen/problem_catalog.h"
+#include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "tools/command_line.h"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/audit/problem_audits.h"
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 #include "tools/command_line.h"
-#include "tools/problem_audits.h"
 
 namespace ak::tools {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/evaluate/progress_line.h"
+#include "app/search/best_lookup.h"
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "runtime/candidate_plan.h"
-#include "tools/best_lookup.h"
+#include "core/text/file.h"
+#include "runtime/build/candidate_plan.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/progress_line.h"
 
 namespace ak::tools {
 namespace {

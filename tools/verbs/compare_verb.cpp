@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/audit/problem_audits.h"
+#include "app/compare/subject_comparison.h"
+#include "app/evaluate/evaluation_session.h"
+#include "app/explain/evaluated_subject.h"
+#include "app/explain/variant_comparison.h"
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 #include "db/database.h"
 #include "tools/command_line.h"
-#include "tools/compare/subject_comparison.h"
-#include "tools/evaluation_session.h"
-#include "tools/explain/evaluated_subject.h"
-#include "tools/explain/variant_comparison.h"
-#include "tools/problem_audits.h"
 
 namespace ak::tools {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/json.h"
+#include "core/text/json.h"
 #include "db/merge.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
 
 namespace ak::tools {
 namespace {

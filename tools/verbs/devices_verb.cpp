@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "core/arch.h"
-#include "core/device_catalog.h"
+#include "app/setup/config.h"
+#include "app/setup/program_paths.h"
+#include "core/device/arch.h"
+#include "core/device/device_catalog.h"
 #include "core/error.h"
-#include "core/suggest.h"
-#include "runtime/local_evaluator.h"
+#include "core/text/suggest.h"
+#include "runtime/evaluator/local_evaluator.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
 
 namespace ak::tools {
 namespace {

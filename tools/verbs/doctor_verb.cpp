@@ -4,17 +4,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/llm/model_inquiry.h"
-#include "codegen/assemble.h"
-#include "codegen/problem_catalog.h"
+#include "agent/llm/api/model_inquiry.h"
+#include "app/setup/config.h"
+#include "app/setup/program_paths.h"
+#include "app/setup/target.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/source/assemble.h"
 #include "core/error.h"
-#include "runtime/cuda_toolkit.h"
-#include "runtime/emulated_probe.h"
-#include "runtime/local_evaluator.h"
-#include "runtime/worker_process.h"
+#include "runtime/cuda/cuda_toolkit.h"
+#include "runtime/emulated/emulated_probe.h"
+#include "runtime/evaluator/local_evaluator.h"
+#include "runtime/process/worker_process.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/target.h"
 
 namespace ak::tools {
 namespace {

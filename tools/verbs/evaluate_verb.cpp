@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/audit/problem_audits.h"
+#include "app/evaluate/counts_table.h"
+#include "app/evaluate/kernel_choice.h"
+#include "app/evaluate/run_files.h"
+#include "app/evaluate/single_evaluation.h"
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 #include "tools/command_line.h"
-#include "tools/counts_table.h"
-#include "tools/kernel_choice.h"
-#include "tools/problem_audits.h"
-#include "tools/run_files.h"
-#include "tools/single_evaluation.h"
 
 namespace ak::tools {
 int run_evaluate(const Arguments& arguments) {

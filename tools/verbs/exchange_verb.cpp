@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/exchange/exchange.h"
+#include "app/setup/config.h"
 #include "core/error.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/exchange/exchange.h"
 
 namespace ak::tools {
 namespace {

@@ -6,15 +6,15 @@
 #include <cctype>
 #include <ctime>
 
+#include "app/audit/problem_audits.h"
+#include "app/experiment/experiment_report.h"
+#include "app/experiment/experiment_runs.h"
+#include "app/setup/interrupt.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/say.h"
+#include "core/text/file.h"
+#include "core/text/say.h"
 #include "db/database.h"
 #include "tools/command_line.h"
-#include "tools/experiment/experiment_report.h"
-#include "tools/experiment/experiment_runs.h"
-#include "tools/interrupt.h"
-#include "tools/problem_audits.h"
 
 namespace ak::tools {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "codegen/markdown.h"
+#include "app/audit/problem_audits.h"
+#include "app/evaluate/kernel_choice.h"
+#include "app/explain/ablation.h"
+#include "app/explain/explanation.h"
+#include "codegen/emit/markdown.h"
 #include "tools/command_line.h"
-#include "tools/explain/ablation.h"
-#include "tools/explain/explanation.h"
-#include "tools/kernel_choice.h"
-#include "tools/problem_audits.h"
 
 namespace ak::tools {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/export/kernel_export.h"
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/json.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/kernel_export.h"
 
 namespace ak::tools {
 namespace {

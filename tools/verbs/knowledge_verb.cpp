@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/knowledge/knowledge_page.h"
+#include "app/knowledge/learn.h"
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/say.h"
+#include "core/text/file.h"
+#include "core/text/say.h"
 #include "db/database.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/knowledge/knowledge_page.h"
-#include "tools/knowledge/learn.h"
 
 namespace ak::tools {
 

@@ -3,10 +3,11 @@
 
 #include <csignal>
 
+#include "app/setup/config.h"
+#include "app/setup/program_paths.h"
+#include "serve/mcp/mcp_server.h"
+#include "serve/mcp/tool_main.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/mcp/mcp_server.h"
-#include "tools/mcp/tool_main.h"
 
 namespace ak::tools {
 namespace {

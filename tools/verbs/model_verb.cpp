@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/predict/count_variants.h"
+#include "app/predict/measured_calls.h"
+#include "app/predict/time_prediction.h"
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/say.h"
-#include "profiler/model_file.h"
+#include "core/text/say.h"
+#include "profiler/prediction/model_file.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/count_variants.h"
-#include "tools/measured_calls.h"
-#include "tools/time_prediction.h"
 
 namespace ak::tools {
 namespace {

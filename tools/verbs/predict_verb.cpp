@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/evaluate/kernel_choice.h"
+#include "app/evaluate/progress_line.h"
+#include "app/predict/kernel_prediction.h"
 #include "core/error.h"
 #include "tools/command_line.h"
-#include "tools/kernel_choice.h"
-#include "tools/kernel_prediction.h"
-#include "tools/progress_line.h"
 
 namespace ak::tools {
 namespace {

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <sstream>
 
-#include "codegen/problem_catalog.h"
-#include "codegen/skeleton.h"
+#include "app/evaluate/run_files.h"
+#include "app/setup/assembler.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/source/skeleton.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/hash.h"
-#include "core/say.h"
-#include "runtime/candidate_plan.h"
-#include "runtime/reference_dump.h"
-#include "tools/assembler.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
+#include "core/text/say.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/evaluator/reference_dump.h"
 #include "tools/command_line.h"
-#include "tools/run_files.h"
 
 namespace ak::tools {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/audit/problem_audits.h"
+#include "app/evaluate/kernel_choice.h"
+#include "app/evaluate/profiling.h"
+#include "app/evaluate/run_files.h"
 #include "core/error.h"
-#include "core/say.h"
+#include "core/text/say.h"
 #include "db/database.h"
-#include "profiler/profile_page.h"
+#include "profiler/analysis/profile_page.h"
 #include "tools/command_line.h"
-#include "tools/kernel_choice.h"
-#include "tools/problem_audits.h"
-#include "tools/profiling.h"
-#include "tools/run_files.h"
 
 namespace ak::tools {
 namespace {

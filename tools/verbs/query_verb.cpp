@@ -5,13 +5,13 @@
 #include <array>
 #include <cmath>
 
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/say.h"
-#include "core/suggest.h"
+#include "core/text/say.h"
+#include "core/text/suggest.h"
 #include "db/database.h"
-#include "db/named_queries.h"
+#include "db/read/named_queries.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
 
 namespace ak::tools {
 namespace {

@@ -4,14 +4,14 @@
 #include <array>
 #include <cmath>
 
+#include "app/setup/config.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/say.h"
-#include "core/suggest.h"
-#include "db/reader.h"
+#include "core/text/file.h"
+#include "core/text/say.h"
+#include "core/text/suggest.h"
+#include "db/read/reader.h"
+#include "pages/report/report.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/report/report.h"
 
 namespace ak::tools {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 
+#include "app/audit/selfcheck.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/suggest.h"
+#include "core/text/json.h"
+#include "core/text/suggest.h"
 #include "tools/command_line.h"
-#include "tools/selfcheck.h"
 
 namespace ak::tools {
 namespace {

@@ -5,15 +5,16 @@
 #include <chrono>
 #include <thread>
 
+#include "app/session/campaign_runner.h"
+#include "app/session/session_manifest.h"
+#include "app/session/session_process.h"
+#include "app/session/session_status.h"
+#include "app/setup/config.h"
+#include "app/setup/interrupt.h"
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/text/suggest.h"
 #include "tools/command_line.h"
-#include "tools/config.h"
-#include "tools/interrupt.h"
-#include "tools/session/campaign_runner.h"
-#include "tools/session/session_manifest.h"
-#include "tools/session/session_process.h"
-#include "tools/session/session_status.h"
+#include "tools/generate_command.h"
 
 namespace ak::tools {
 namespace {
@@ -61,7 +62,7 @@ RowId chosen(const Common& common, db::CampaignStore& store) {
 }
 
 int launch(const fs::path& database, RowId id, bool foreground) {
-  if (foreground) return run_campaign(database, id);
+  if (foreground) return run_campaign(database, id, generate_command);
   start_detached(database, id);
   fmt::print(
       "session {} runs; its log: {}\n"
@@ -104,7 +105,7 @@ int start(const Arguments& arguments) {
   campaign->folder = fs::current_path().string();
   const fs::path database = common.file();
   db::CampaignStore store(database);
-  check_campaign(*campaign, database);
+  check_campaign(*campaign, database, generate_command);
   return launch(database, store.create(*campaign), common.foreground);
 }
 
@@ -203,7 +204,7 @@ int work(const Arguments& arguments) {
   CLI::App app{"", "alphakernel session work"};
   Common common;
   if (!parse_numbered(app, arguments, common, true)) return 0;
-  return run_campaign(common.file(), *common.id);
+  return run_campaign(common.file(), *common.id, generate_command);
 }
 
 }  // namespace

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "app/simulation/curve_picture.h"
+#include "app/simulation/simulation.h"
+#include "app/simulation/space_files.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/say.h"
-#include "core/suggest.h"
+#include "core/text/file.h"
+#include "core/text/say.h"
+#include "core/text/suggest.h"
 #include "tools/command_line.h"
-#include "tools/simulation/curve_picture.h"
-#include "tools/simulation/simulation.h"
-#include "tools/simulation/space_files.h"
 
 namespace ak::tools {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <chrono>
 
+#include "app/simulation/space_files.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/say.h"
+#include "core/text/file.h"
+#include "core/text/say.h"
 #include "tools/command_line.h"
-#include "tools/simulation/space_files.h"
 
 namespace ak::tools {
 namespace {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/evaluate/kernel_choice.h"
+#include "app/search/search_command.h"
 #include "core/error.h"
 #include "tools/command_line.h"
-#include "tools/kernel_choice.h"
-#include "tools/search_command.h"
+#include "tools/search_flags.h"
 
 namespace ak::tools {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/cupti_profiler.h"
-#include "runtime/worker_main.h"
+#include "profiler/cupti/cupti_profiler.h"
+#include "runtime/worker/worker_main.h"
 
 #include "tools/verb.h"
 

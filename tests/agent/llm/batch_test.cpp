@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches over real sockets: what is waiting goes out together, and every request gets its own answer.
-#include "agent/llm/batch_client.h"
+#include "agent/llm/api/batch_client.h"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "fake_server.h"
-#include "llm_samples.h"
+#include "tests/agent/llm/fake_server.h"
+#include "tests/agent/llm/llm_samples.h"
 
 namespace ak::agent {
 namespace {

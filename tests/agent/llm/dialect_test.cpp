@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/llm/dialect.h"
+#include "agent/llm/api/dialect.h"
 
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "llm_samples.h"
+#include "tests/agent/llm/llm_samples.h"
 
 namespace ak::agent {
 namespace {

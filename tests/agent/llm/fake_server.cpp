@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fake_server.h"
+#include "tests/agent/llm/fake_server.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

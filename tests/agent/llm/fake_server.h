@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/file.h"
+#include "core/text/file.h"
 
 namespace ak::agent::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client over real sockets, with a server that misbehaves byte by byte.
-#include "agent/llm/http_client.h"
+#include "agent/llm/api/http_client.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -8,9 +8,9 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "agent/llm/model_inquiry.h"
-#include "fake_server.h"
-#include "llm_samples.h"
+#include "agent/llm/api/model_inquiry.h"
+#include "tests/agent/llm/fake_server.h"
+#include "tests/agent/llm/llm_samples.h"
 
 namespace ak::agent {
 namespace {

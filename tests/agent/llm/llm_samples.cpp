@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "llm_samples.h"
+#include "tests/agent/llm/llm_samples.h"
 
 namespace ak::agent::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/llm/dialect.h"
+#include "agent/llm/api/dialect.h"
 
 namespace ak::agent::test {
 

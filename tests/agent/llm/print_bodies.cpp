@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints every form of request that providers are sent, a JSON object a line, for tools/check_providers.sh:
+// Prints every form of request that providers are sent, a JSON object a line, for scripts/check_providers.sh:
 // llm_bodies
 #include <fmt/core.h>
 
-#include "agent/llm/model_inquiry.h"
+#include "agent/llm/api/model_inquiry.h"
 
 using namespace ak;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/llm/provider.h"
+#include "agent/llm/api/provider.h"
 
 #include <sys/stat.h>
 
@@ -7,10 +7,10 @@
 #include <future>
 #include <thread>
 
-#include "agent/llm/recording.h"
-#include "agent/llm/redact.h"
+#include "agent/llm/api/recording.h"
+#include "agent/llm/api/redact.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/text/file.h"
 
 namespace ak::agent {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/llm/sse.h"
+#include "agent/llm/api/sse.h"
 
 #include <catch2/catch.hpp>
 #include <random>

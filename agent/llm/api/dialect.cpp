@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/api/dialect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/llm/api/redact.h"
+
+namespace ak::agent {
+namespace {
+
+struct CodeRow {
+  std::string_view code;
+  LlmFault fault;
+};
+/// What providers call their errors, in `code`, `type` or `details.error_code`.
+constexpr std::array kCodes{
+    CodeRow{"enforced_spend_limit_reached", LlmFault::quota},
+    CodeRow{"contract_spend_limit_reached", LlmFault::quota},
+    CodeRow{"insufficient_quota", LlmFault::quota},
+    CodeRow{"credit_balance_exhausted", LlmFault::quota},
+    CodeRow{"organization_spend_limit_exceeded", LlmFault::quota},
+    CodeRow{"project_spend_limit_exceeded", LlmFault::quota},
+    CodeRow{"organization_usage_limit_exceeded", LlmFault::quota},
+    CodeRow{"billing_error", LlmFault::quota},
+    CodeRow{"ramp_limit_exceeded", LlmFault::rate_limited},
+    CodeRow{"rate_limit_exceeded", LlmFault::rate_limited},
+    CodeRow{"rate_limit_error", LlmFault::rate_limited},
+    CodeRow{"slow_down", LlmFault::rate_limited},
+    CodeRow{"overloaded_error", LlmFault::overloaded},
+    CodeRow{"unavailable_error", LlmFault::overloaded},
+    CodeRow{"api_error", LlmFault::overloaded},
+    CodeRow{"server_error", LlmFault::overloaded},
+    CodeRow{"timeout_error", LlmFault::timeout},
+    CodeRow{"authentication_error", LlmFault::auth},
+    CodeRow{"permission_error", LlmFault::auth},
+    CodeRow{"invalid_api_key", LlmFault::auth},
+    CodeRow{"not_found_error", LlmFault::no_model},
+    CodeRow{"model_not_found", LlmFault::no_model},
+    CodeRow{"request_too_large", LlmFault::too_long},
+    CodeRow{"context_length_exceeded", LlmFault::too_long},
+    CodeRow{"content_filter", LlmFault::refused},
+};
+/// Words of messages, where the code says no more than that the request is invalid.
+constexpr std::array kWords{
+    CodeRow{"prompt is too long", LlmFault::too_long}, CodeRow{"maximum context", LlmFault::too_long},
+    CodeRow{"context window", LlmFault::too_long},     CodeRow{"context length", LlmFault::too_long},
+    CodeRow{"credit balance", LlmFault::quota},        CodeRow{"spend limit", LlmFault::quota},
+};
+struct StatusRow {
+  long status;
+  LlmFault fault;
+};
+constexpr std::array kStatuses{
+    StatusRow{401, LlmFault::auth},       StatusRow{402, LlmFault::quota},
+    StatusRow{403, LlmFault::auth},       StatusRow{404, LlmFault::no_model},
+    StatusRow{408, LlmFault::timeout},    StatusRow{409, LlmFault::overloaded},
+    StatusRow{413, LlmFault::too_long},   StatusRow{429, LlmFault::rate_limited},
+    StatusRow{504, LlmFault::overloaded},
+};
+constexpr std::array<std::string_view, 7> kOptionalFields{
+    "temperature",      "stop",      "stop_sequences", "stream_options",
+    "reasoning_effort", "reasoning", "output_config"};
+
+constexpr std::size_t kShownBytes = 400;  // of an error: enough for its sentence, chosen
+
+LlmFault fault_of_status(long status) {
+  const auto row = std::ranges::find(kStatuses, status, &StatusRow::status);
+  if (row != kStatuses.end()) return row->fault;
+  if (status >= 500) return LlmFault::overloaded;
+  return status >= 300 && status < 400 ? LlmFault::no_model : LlmFault::rejected;
+}
+
+std::string message_of(const Json& body, std::string_view raw) {
+  const Json& error = member(body, "error");
+  for (std::string text : {text_of(error, "message"), text_of(body, "error"), text_of(body, "message"),
+                           text_of(body, "detail")}) {
+    if (!text.empty()) return text;
+  }
+  return std::string(raw);
+}
+
+std::string one_line(std::string_view text) {
+  std::string line = clean_text(redact(text));
+  std::ranges::replace(line, '\n', ' ');
+  if (line.size() > kShownBytes) line = clean_text(line.substr(0, kShownBytes)) + "...";
+  return line;
+}
+
+}  // namespace
+
+const Json& member(const Json& json, std::string_view key) {
+  static const Json null;
+  if (!json.is_object()) return null;
+  const auto found = json.find(key);
+  return found == json.end() ? null : *found;
+}
+
+std::string text_of(const Json& json, std::string_view key) {
+  const Json& value = member(json, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::int64_t count_of(const Json& json, std::string_view key) {
+  const Json& value = member(json, key);
+  return value.is_number_integer() ? std::max<std::int64_t>(0, value.get<std::int64_t>()) : 0;
+}
+
+std::span<const Dialect* const> dialects() {
+  static const std::array table{&anthropic_messages(), &openai_chat(), &openai_responses()};
+  return table;
+}
+
+std::span<const std::string_view> optional_fields() { return kOptionalFields; }
+
+LlmFailure read_failure(long status, const Json& body, std::string_view raw) {
+  const Json& error = member(body, "error");
+  const std::string message = message_of(body, raw);
+  const std::array codes{text_of(member(error, "details"), "error_code"), text_of(error, "code"),
+                         text_of(error, "type"), text_of(body, "code")};
+  LlmFailure failure{.fault = fault_of_status(status), .message = one_line(message)};
+  if (status >= 300 && status < 400)
+    failure.message = fmt::format("HTTP {}: redirects are not followed", status);
+  if (failure.message.empty()) failure.message = fmt::format("HTTP {}", status);
+  for (const std::string& code : codes) {
+    const auto row = std::ranges::find(kCodes, code, &CodeRow::code);
+    if (row == kCodes.end()) continue;
+    failure.fault = row->fault;
+    return failure;
+  }
+  if (failure.fault != LlmFault::rejected) return failure;
+  for (const CodeRow& row : kWords) {
+    if (message.find(row.code) != std::string::npos) failure.fault = row.fault;
+  }
+  return failure;
+}
+
+AnswerReader::AnswerReader(const Dialect& dialect, bool is_stream)
+    : dialect_(dialect), is_stream_(is_stream), events_([this](const SseEvent& event) { read(event); }) {}
+
+bool AnswerReader::feed(std::string_view bytes) {
+  raw_ += bytes;
+  if (is_stream_) events_.feed(bytes);
+  return !reading_.complete && !reading_.reply.failure;
+}
+
+void AnswerReader::read(const SseEvent& event) {
+  if (reading_.complete || reading_.reply.failure) return;
+  if (event.data == "[DONE]") {
+    reading_.complete = true;
+    return;
+  }
+  const Json data = Json::parse(event.data, nullptr, false);
+  if (data.is_discarded() && ending_) return;  // broken off within an event
+  if (data.is_discarded()) {
+    reading_.reply.failure = {LlmFault::malformed, "an event of the answer is not JSON"};
+  } else if (!member(data, "error").is_null() && member(data, "response").is_null()) {
+    reading_.reply.failure = read_failure(200, data, event.data);
+  } else {
+    dialect_.read_event(event.name, data, reading_);
+  }
+}
+
+LlmReply AnswerReader::finish() {
+  ending_ = true;
+  if (is_stream_) {
+    events_.finish();
+  } else if (const Json body = Json::parse(raw_, nullptr, false); !body.is_object()) {
+    reading_.reply.failure = {LlmFault::malformed, "not a JSON object: " + one_line(raw_)};
+  } else if (!member(body, "error").is_null() && text_of(body, "status") != "failed") {
+    reading_.reply.failure = read_failure(200, body, raw_);
+  } else {
+    dialect_.read_whole(body, reading_);
+    if (!reading_.complete && !reading_.reply.failure)
+      reading_.reply.failure = {LlmFault::malformed, "no answer in what was sent: " + one_line(raw_)};
+  }
+  LlmReply reply = std::move(reading_.reply);
+  if (!reading_.complete && !reading_.may_end && !reply.failure)
+    reply.failure = {LlmFault::cut_short, "the stream ended before the answer did"};
+  reply.raw = std::move(raw_);
+  return reply;
+}
+
+}  // namespace ak::agent

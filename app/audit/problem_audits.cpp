@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/audit/problem_audits.h"
+
+#include <fmt/format.h>
+
+#include "app/setup/assembler.h"
+#include "codegen/problem/problem_catalog.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
+#include "core/text/say.h"
+#include "db/database.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/evaluator/problem_audit.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Raised when lesions or comparisons change, so that every verdict is asked for anew.
+constexpr int kRules = 1;
+constexpr const char* kRecord = "audit.json";
+
+std::vector<std::string> workload_names(const ProblemInstance& problem, const AuditOptions& options) {
+  std::vector<std::string> names;
+  for (const Workload* one : runtime::select_workloads(problem, options.workloads, DeviceKind::emulator))
+    names.push_back(one->name);
+  return names;
+}
+
+/// The problem with its own workloads, whatever shape the user asked for.
+std::shared_ptr<const ProblemInstance> as_shipped(const ProblemInstance& problem) {
+  return codegen::instantiate(codegen::load_problem(problem.folder), problem.params);
+}
+
+}  // namespace
+
+std::string audited_content(const fs::path& folder) {
+  std::string parts = fmt::format("{}\n", kRules);
+  for (const char* file : {"problem.json", "workloads.jsonl", "reference.cu"})
+    parts += sha256_hex(read_file(folder / file)) + "\n";
+  return sha256_hex(parts);
+}
+
+bool has_audit_record(const fs::path& folder) {
+  if (!fs::exists(folder / kRecord)) return false;
+  const Json record = Json::parse(read_file(folder / kRecord), nullptr, false);
+  return record.is_object() && record.value("passed", "") == audited_content(folder);
+}
+
+void write_audit_record(const fs::path& folder) {
+  write_file_atomically(folder / kRecord, Json{{"passed", audited_content(folder)}}.dump() + "\n");
+}
+
+ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
+                             const Config& config, const fs::path& database, const AuditOptions& options) {
+  ProblemAudit audit = runtime::audit_problem(
+      evaluator_options(target, config), source_assembler(), target.device.value(),
+      {.problem = problem, .workloads = workload_names(*problem, options), .seed = options.seed});
+  db::open_audit_store(database)->commit_audit({.problem = problem.get(),
+                                                .content_hash = audited_content(problem->folder),
+                                                .version = AK_VERSION,
+                                                .audit = &audit},
+                                               *target.device, target.arch);
+  return audit;
+}
+
+std::string audit_complaint(const ProblemAudit& audit) {
+  std::vector<std::string> parts;
+  for (const AuditFinding& finding : audit.findings) {
+    if (finding.as_expected()) continue;
+    if (finding.kind == AuditKind::honest) {
+      parts.push_back(fmt::format("its checks reject its own honest twin: {}", finding.message));
+      continue;
+    }
+    parts.push_back(fmt::format("its checks accept the lesion '{}'{} ({})", finding.name,
+                                finding.tensor.empty() ? "" : fmt::format(" of '{}'", finding.tensor),
+                                finding.what));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
+                   const fs::path& database) {
+  if (unaudited) return false;
+  if (has_audit_record(problem.folder)) return true;
+  const std::string content = audited_content(problem.folder);
+  if (db::open_audit_store(database)->audit_passed(content, problem)) return true;
+  say("note: auditing {} on the CPU, once for each change of the problem\n", problem.definition.name);
+  const ProblemAudit audit =
+      audit_and_store(as_shipped(problem), choose_target("emulator", ""), config, database);
+  if (audit.passed()) return true;
+  fail(ExitCode::audit,
+       "{} failed its audit and cannot be used: {}. Correct {} (docs/checking.md, Audit), "
+       "or go on all the same with --unaudited",
+       problem.definition.name, audit_complaint(audit), (problem.folder / "problem.json").string());
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/setup/config.h"
+#include "app/setup/target.h"
+#include "core/audit.h"
+#include "core/plan/problem.h"
+
+namespace ak::tools {
+
+/// What an audit's verdict holds for: SHA-256 of problem.json, workloads.jsonl and reference.cu of a folder,
+/// and of the audit's own rules.
+[[nodiscard]] std::string audited_content(const std::filesystem::path& folder);
+
+/// The folder's audit.json says that it passed as it is now, under all combinations of dtypes and booleans.
+[[nodiscard]] bool has_audit_record(const std::filesystem::path& folder);
+/// Writes audit.json. Throws Error(output).
+void write_audit_record(const std::filesystem::path& folder);
+
+struct AuditOptions {
+  std::vector<std::string> workloads;  ///< names; empty: those of tier emulator
+  std::uint64_t seed = 1;
+};
+/// Audits on target's device and stores the result in `database`. Blocks. Throws Error as
+/// runtime::audit_problem does.
+[[nodiscard]] ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem,
+                                           const Target& target, const Config& config,
+                                           const std::filesystem::path& database,
+                                           const AuditOptions& options = {});
+
+/// Names of the lesions that got through, and what they do; or why the honest twin did not.
+[[nodiscard]] std::string audit_complaint(const ProblemAudit& audit);
+
+/// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`
+/// says so, else after an audit on the CPU device, which a note on stderr announces; false, with nothing
+/// done, where the user said --unaudited. Throws Error(audit) naming the lesions when it fails.
+bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
+                   const std::filesystem::path& database);
+
+}  // namespace ak::tools

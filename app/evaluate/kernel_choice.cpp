@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/evaluate/kernel_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "codegen/emit/emit.h"
+#include "codegen/problem/problem_catalog.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "db/read/lineage.h"
+#include "db/store/stored_candidate.h"
+
+namespace ak::tools {
+namespace {
+
+Params params_of(const Json& json) {
+  Params params;
+  if (!json.is_object()) return params;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_string()) params[name] = value.get<std::string>();
+    if (value.is_number_integer()) params[name] = value.get<std::int64_t>();
+    if (value.is_boolean()) params[name] = static_cast<std::int64_t>(value.get<bool>());
+  }
+  return params;
+}
+
+constexpr std::size_t kLeastPrefix = 4;  // digits of a key; fewer are typing errors
+constexpr std::string_view kResult = ".result.json";
+
+bool is_prefix(const std::string& word) {
+  return word.size() >= kLeastPrefix && word.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+KernelChoice kernel_of_prefix(const std::filesystem::path& database, const std::string& prefix) {
+  const auto found = db::variants_of_prefix(database, prefix);
+  if (found.empty())
+    fail(ExitCode::usage, "no variant in {} has a key that begins with {}", database.string(), prefix);
+  if (found.size() > 1)
+    fail(ExitCode::usage, "several variants have keys that begin with {}: {}; give more of it, or the number",
+         prefix, fmt::join(found, ", "));
+  return kernel_of_variant(database, std::to_string(found.front()));
+}
+
+/// The variant that a run found, by its k.result.json; nothing where there is none, or it is of another
+/// database.
+std::optional<RowId> variant_of_result(const std::filesystem::path& file,
+                                       const std::filesystem::path& database) {
+  if (!std::filesystem::exists(file) || !std::filesystem::exists(database)) return std::nullopt;
+  const Json json = Json::parse(read_file(file), nullptr, false);
+  if (!json.is_object() || !json.contains("best") || !json["best"].is_object()) return std::nullopt;
+  const Json& best = json["best"];
+  if (!best.contains("variant") || !best["variant"].is_number_integer()) return std::nullopt;
+  const auto variant = best["variant"].get<RowId>();
+  const auto stored = db::find_candidate(database, variant);
+  const bool same =
+      stored && stored->name == best.value("template", "") && stored->tunables == best["tunables"];
+  return same ? std::optional(variant) : std::nullopt;
+}
+
+/// The file that a run writes of a variant; empty where its problem is none of the shipped.
+/// @param file says which problem it was written for
+std::string text_of(const KernelChoice& found, const KernelChoice& file) {
+  try {
+    const codegen::Problem problem = codegen::load_problem(codegen::find_problem(file.problem));
+    std::map<std::string, std::string> params;
+    for (const auto& [name, value] : file.params) params[name] = to_string(value);
+    return codegen::emit_kernel(*codegen::instantiate(problem, codegen::choose_params(problem, params)),
+                                found.candidate);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+bool names_kernel(const std::string& word) {
+  return is_variant(word) || is_prefix(word) || word.ends_with(".cu") || word.ends_with(kResult);
+}
+
+KernelChoice choose_kernel(const std::string& word, const std::filesystem::path& database) {
+  if (word.ends_with(".cu")) return kernel_of_file(word);
+  if (word.ends_with(kResult)) {
+    const auto variant = variant_of_result(word, database);
+    if (!variant) fail(ExitCode::usage, "{} names no variant of {}", word, database.string());
+    return kernel_of_variant(database, std::to_string(*variant));
+  }
+  // Few keys begin with so many decimal digits, and no database has so many rows.
+  constexpr std::size_t kMostDigits = 9;
+  if (is_variant(word) && word.size() <= kMostDigits) return kernel_of_variant(database, word);
+  if (is_prefix(word)) return kernel_of_prefix(database, word);
+  fail(ExitCode::usage,
+       "expected a kernel file ending in .cu, the number of a variant, four or more digits of its key, or a "
+       "k.result.json; got '{}'",
+       word);
+}
+
+std::optional<RowId> known_variant(const std::filesystem::path& database, const KernelChoice& choice,
+                                   const std::string& file, const std::string& definition) {
+  if (choice.variant || !std::filesystem::exists(database)) return choice.variant;
+  const std::filesystem::path path(file);
+  const auto written =
+      variant_of_result(path.parent_path() / (path.stem().string() + std::string(kResult)), database);
+  if (written &&
+      choice.candidate.source == text_of(kernel_of_variant(database, std::to_string(*written)), choice))
+    return written;
+  return db::find_variant(database, choice.candidate.variant_hash(), definition);
+}
+
+KernelChoice kernel_of_source(const std::string& name, const std::string& source) {
+  Result<Candidate> parsed = parse_candidate(name, source);
+  if (!parsed) fail(ExitCode::bad_input, "{}:{}: {}", name, parsed.error().line, parsed.error().message);
+  const LaunchPlan& plan = parsed->plan;
+  return {.candidate = *parsed, .problem = plan.problem, .params = params_of(plan.params), .variant = {}};
+}
+
+KernelChoice kernel_of_file(const std::string& path) { return kernel_of_source(path, read_file(path)); }
+
+KernelChoice kernel_of_variant(const std::filesystem::path& database, const std::string& variant) {
+  const auto stored = db::find_candidate(database, std::stoll(variant));
+  if (!stored)
+    fail(ExitCode::usage,
+         "there is no variant {} in {} (alphakernel query \"SELECT id, name FROM variants\")", variant,
+         database.string());
+  Result<Candidate> parsed = parse_candidate(stored->name, stored->source);
+  if (!parsed) fail(ExitCode::bad_input, "variant {}: {}", variant, parsed.error().message);
+  Candidate candidate = std::move(parsed).value();
+  candidate.tunables = stored->tunables.get<TunableValues>();
+  return {.candidate = std::move(candidate),
+          .problem = stored->problem,
+          .params = params_of(stored->params),
+          .variant = std::stoll(variant)};
+}
+
+bool is_variant(const std::string& word) {
+  constexpr std::size_t kMostDigits = 18;  // of a row number
+  return !word.empty() && word.size() <= kMostDigits &&
+         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string kernel_argument(const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool output = i > 0 && (arguments[i - 1] == "--output" || arguments[i - 1] == "-o");
+    if (argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-' && !output) return argument;
+  }
+  return "";
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "app/setup/arguments.h"
+#include "core/plan/candidate.h"
+#include "core/plan/problem.h"
+#include "core/store.h"
+
+namespace ak::tools {
+
+/// A kernel named on the command line, and what it says it is for.
+struct KernelChoice {
+  Candidate candidate;
+  std::string problem;  ///< empty: it does not say
+  Params params;
+  std::optional<RowId> variant = {};  ///< where it came from the database
+};
+
+/// From the text of a .cu file called `name`. Throws Error(bad_input) with the place of a mistake.
+[[nodiscard]] KernelChoice kernel_of_source(const std::string& name, const std::string& source);
+
+/// From a .cu file. Throws Error(bad_input) with the place of a mistake.
+[[nodiscard]] KernelChoice kernel_of_file(const std::string& path);
+
+/// From the database: `variant` is a row of `variants`. Throws Error(usage) when there is none.
+[[nodiscard]] KernelChoice kernel_of_variant(const std::filesystem::path& database,
+                                             const std::string& variant);
+
+/// A kernel as a command line names it: a .cu file, the row of a variant, the first digits of its key (four
+/// or more), or the k.result.json of a run. Throws Error(usage) where that is nothing, or several.
+[[nodiscard]] KernelChoice choose_kernel(const std::string& word, const std::filesystem::path& database);
+/// Whether a word can name a kernel so.
+[[nodiscard]] bool names_kernel(const std::string& word);
+
+/// The row of `choice` among the variants of a definition. Of a file that a run wrote, it is what that run
+/// found, where k.result.json beside it says so and the file is still as it was written.
+/// @param file that the kernel was read from
+/// @param definition its name; empty: any
+[[nodiscard]] std::optional<RowId> known_variant(const std::filesystem::path& database,
+                                                 const KernelChoice& choice, const std::string& file,
+                                                 const std::string& definition = "");
+
+/// A number, as variants are named.
+[[nodiscard]] bool is_variant(const std::string& word);
+
+/// The kernel file among the arguments: the first one ending in .cu that is not the value of --output; empty
+/// when there is none.
+[[nodiscard]] std::string kernel_argument(const Arguments& arguments);
+
+}  // namespace ak::tools

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/evaluate/progress_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "core/text/say.h"
+
+namespace ak::tools {
+namespace {
+
+using std::chrono::steady_clock;
+constexpr auto kTerminalInterval = std::chrono::milliseconds(100);  // faster flickers, slower looks stuck
+constexpr auto kPlainInterval = std::chrono::seconds(10);           // a log of a night stays readable
+
+std::string describe(const agent::Progress& progress, bool emulated) {
+  std::string line = fmt::format("{} tried", progress.evaluated);
+  if (progress.space_points > 0) line += fmt::format(" of {}", progress.space_points);
+  line += fmt::format(", {} passed, {} failed", progress.verified, progress.failed);
+  if (progress.best_ns)
+    line += fmt::format(", best {}{}", emulated ? "emulated cost " : "", format_ns(*progress.best_ns));
+  return line + fmt::format(", {:.0f} s", progress.elapsed_s);
+}
+
+}  // namespace
+
+std::string format_ns(double time_ns) {
+  if (time_ns < 1e3) return fmt::format("{:.3g} ns", time_ns);
+  if (time_ns < 1e6) return fmt::format("{:.4g} us", time_ns / 1e3);
+  if (time_ns < 1e9) return fmt::format("{:.4g} ms", time_ns / 1e6);
+  return fmt::format("{:.4g} s", time_ns / 1e9);
+}
+
+ProgressLine::ProgressLine(bool quiet, bool emulated)
+    : quiet_(quiet), emulated_(emulated), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() { finish(); }
+
+void ProgressLine::finish() {
+  if (std::exchange(open_line_, false)) std::fputc('\n', stderr);
+}
+
+void ProgressLine::show(const agent::Progress& progress) {
+  if (quiet_) return;
+  const auto now = steady_clock::now();
+  const bool new_best = progress.best_ns.value_or(0) != last_best_ns_;
+  const bool due = now - last_ >= (terminal_ ? steady_clock::duration(kTerminalInterval) : kPlainInterval);
+  if (!due && (terminal_ || !new_best)) return;
+  last_ = now;
+  last_best_ns_ = progress.best_ns.value_or(0);
+  const std::string line = describe(progress, emulated_);
+  terminal_ ? say("\r\x1b[K{}", line) : say("{}\n", line);
+  std::fflush(stderr);
+  open_line_ = terminal_;
+}
+
+}  // namespace ak::tools

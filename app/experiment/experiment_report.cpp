@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/experiment/experiment_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "build_commit.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "db/database.h"
+
+namespace ak::tools {
+namespace {
+
+// Far above any query over the results of a day; one that does not end is a mistake.
+constexpr std::chrono::seconds kQueryTime{60};
+
+// Copies are measured in the same experiment, by runs of the algorithm `copy`.
+constexpr const char* kCopyBandwidth =
+    "SELECT max(r.memory_bandwidth_gbs) AS gbps FROM benchmark_results r JOIN sessions s ON s.id = r.session "
+    "JOIN definitions d ON d.id = s.definition_id WHERE d.problem = 'copy' AND r.output_correct = 1";
+
+constexpr const char* kRuns =
+    "SELECT x.session, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, "
+    "x.reason, "
+    "x.evaluations, x.verified, round((julianday(x.ended_at) - julianday(x.started_at)) * 86400, 1) AS "
+    "seconds, "
+    "x.command FROM experiments x ORDER BY x.session";
+
+constexpr const char* kResults =
+    "SELECT r.session, r.definition, r.template, r.tunables, r.workload, r.latency_ms, r.emulated_cost_us, "
+    "r.throughput_tflops, r.memory_bandwidth_gbs, "
+    "100.0 * r.memory_bandwidth_gbs / (SELECT gbps FROM ({copy})) AS pct_of_copy, "
+    "100.0 * r.memory_efficiency AS pct_of_peak, r.speedup_vs_naive, r.speedup_vs_pytorch, r.occupancy, "
+    "r.register_usage, r.shared_mem_usage, r.max_error FROM sessions s JOIN benchmark_results r ON "
+    "r.evaluation = "
+    "(SELECT e.id FROM evaluations e WHERE e.session_id = s.id AND e.variant_id = s.best_variant_id "
+    "ORDER BY e.status = 'ok' DESC, e.score_ns IS NULL, e.score_ns, e.id LIMIT 1) "
+    "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.session, r.workload";
+
+constexpr const char* kFailures =
+    "SELECT session, status, count(*) AS variants, min(message) AS message FROM failures GROUP BY session, "
+    "status ORDER BY session, status";
+
+Json rows(const ResultFolder& folder, const std::string& sql) {
+  return Json::parse(db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::json));
+}
+
+Json first_row(const ResultFolder& folder, const std::string& sql) {
+  const Json all = rows(folder, sql);
+  return all.empty() ? Json::object() : all.front();
+}
+
+/// Adds the name of the run to rows that have the number of its session.
+Json named(Json rows_of_sessions, const Manifest& manifest) {
+  Json list = Json::array();
+  for (const Json& row : rows_of_sessions) {
+    Json entry = {{"run", manifest.runs.at(row["session"].get<std::size_t>() - 1).name}};
+    entry.update(row);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+/// The value of the expectation's query; null when there is no row or the value is NULL.
+Json value_of(const Expectation& expectation, const Manifest& manifest, const ResultFolder& folder) {
+  const std::string where = fmt::format("{}: expectation '{}'", manifest.file.string(), expectation.name);
+  db::Table table;
+  try {
+    table = db::query(folder.database(), sql_of(expectation, manifest), 2, kQueryTime);
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", where, error.what());
+  }
+  if (table.columns.size() != 1 || table.rows.size() > 1)
+    fail(ExitCode::bad_input, "{}: expected a SELECT of one value, got {} columns and {} rows", where,
+         table.columns.size(), table.rows.size());
+  if (table.rows.empty()) return nullptr;
+  const db::Cell& cell = table.rows.front().front();
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return *integer;
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  if (std::holds_alternative<std::monostate>(cell)) return nullptr;
+  fail(ExitCode::bad_input, "{}: expected a number", where);
+}
+
+bool within(const Expectation& expectation, double value) {
+  return (!expectation.at_least || value >= *expectation.at_least) &&
+         (!expectation.at_most || value <= *expectation.at_most) &&
+         (!expectation.equals || value == *expectation.equals);
+}
+
+Json judge(const Expectation& expectation, const Manifest& manifest, const ResultFolder& folder,
+           bool on_gpu) {
+  Json json = {{"name", expectation.name}, {"unit", expectation.unit}};
+  if (expectation.at_least) json["at_least"] = *expectation.at_least;
+  if (expectation.at_most) json["at_most"] = *expectation.at_most;
+  if (expectation.equals) json["equals"] = *expectation.equals;
+  json["value"] = nullptr;
+  json["status"] = "skipped";
+  if (expectation.needs_gpu && !on_gpu) return json;
+  json["value"] = value_of(expectation, manifest, folder);
+  if (json["value"].is_null()) {
+    json["status"] = "no_value";
+  } else {
+    json["status"] = within(expectation, json["value"].get<double>()) ? "met" : "missed";
+  }
+  return json;
+}
+
+std::string kernel_driver() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+void try_expectations(const Manifest& manifest, const ResultFolder& folder) {
+  static_cast<void>(db::open_store(folder.database()));
+  for (const Expectation& expectation : manifest.expectations)
+    static_cast<void>(value_of(expectation, manifest, folder));
+}
+
+Json report_json(const Manifest& manifest, const ExperimentEnd& end, const ResultFolder& folder,
+                 bool on_gpu) {
+  std::string results = kResults;
+  results.replace(results.find("{copy}"), 6, kCopyBandwidth);
+  Json report = {{"experiment", manifest.name},
+                 {"question", manifest.question},
+                 {"status", end.status},
+                 {"reason", end.reason},
+                 {"copy_bandwidth_gbps", first_row(folder, kCopyBandwidth)["gbps"]},
+                 {"runs", named(rows(folder, kRuns), manifest)},
+                 {"results", named(rows(folder, results), manifest)},
+                 {"failures", named(rows(folder, kFailures), manifest)},
+                 {"expectations", Json::array()}};
+  for (Json& result : report["results"])
+    result["tunables"] = Json::parse(result["tunables"].get<std::string>());
+  for (const Expectation& expectation : manifest.expectations)
+    report["expectations"].push_back(judge(expectation, manifest, folder, on_gpu));
+  return report;
+}
+
+Json environment_json(const ResultFolder& folder, const std::string& command) {
+  Json devices = Json::array();
+  for (const Json& row : rows(folder, "SELECT facts, peak_bandwidth_gbps FROM devices ORDER BY id")) {
+    devices.push_back(Json::parse(row["facts"].get<std::string>()));
+    devices.back()["peak_bandwidth_gbps"] = row["peak_bandwidth_gbps"];
+  }
+  const Json nvrtc = rows(folder, "SELECT DISTINCT nvrtc_version FROM builds ORDER BY 1");
+  return {
+      {"command", command},
+      {"version", AK_VERSION},
+      {"commit", AK_COMMIT},
+      {"hosts", rows(folder, "SELECT host, operating_system, driver_version FROM environments")},
+      {"kernel_driver", kernel_driver()},
+      {"nvrtc_version", nvrtc.empty() ? Json() : nvrtc.front()["nvrtc_version"]},
+      {"devices", devices},
+      {"while_timing",
+       first_row(folder,
+                 "SELECT min(sm_clock_mhz) AS least_sm_clock_mhz, max(sm_clock_mhz) AS most_sm_clock_mhz, "
+                 "max(memory_clock_mhz) AS memory_clock_mhz, max(temperature_c) AS most_temperature_c, "
+                 "group_concat(DISTINCT nullif(throttle_reasons, '')) AS throttle_reasons "
+                 "FROM measurements")},
+      {"times", first_row(folder,
+                          "SELECT min(started_at) AS started_at, max(ended_at) AS ended_at FROM "
+                          "sessions")}};
+}
+
+void export_tables(const ResultFolder& folder) {
+  const auto write = [&](const char* name, const char* order) {
+    const std::string sql = fmt::format("SELECT * FROM {} ORDER BY {}", name, order);
+    write_file_atomically(folder.path / (std::string(name) + ".csv"),
+                          db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::csv));
+  };
+  write("benchmark_results", "session, evaluation, workload");
+  write("leaderboard", "definition, device, place, variant");
+}
+
+int count_expectations(const Json& report, std::string_view status) {
+  return static_cast<int>(std::ranges::count_if(
+      report["expectations"], [&](const Json& e) { return e["status"] == std::string(status); }));
+}
+
+}  // namespace ak::tools

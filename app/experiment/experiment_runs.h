@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/experiment/manifest.h"
+
+namespace ak::tools {
+
+/// What the command line says about an experiment; empty = not said.
+struct ExperimentFlags {
+  std::string device, arch;
+  std::optional<std::int64_t> max_evaluations;  ///< of every run, at most
+  std::optional<double> max_minutes;            ///< of every run, at most
+  bool quiet = false;
+};
+
+/// The files of a result folder.
+struct ResultFolder {
+  explicit ResultFolder(std::filesystem::path root) : path(std::move(root)) {}
+  [[nodiscard]] std::filesystem::path database() const { return path / "experiment.db"; }
+  [[nodiscard]] std::filesystem::path kernels() const { return path / "kernels"; }
+  [[nodiscard]] std::filesystem::path report() const { return path / "report.json"; }
+
+  std::filesystem::path path;
+};
+
+/// The searches of a manifest, ready to run: problems read, tunables fixed, targets chosen. A run's own
+/// device and arch come before the flags, these before the manifest's and the configured ones. On the CPU
+/// device evaluations go one by one, so that a rerun gives the same results. Throws Error naming the run.
+[[nodiscard]] std::vector<SearchRun> prepare_runs(const Manifest& manifest, const ExperimentFlags& flags,
+                                                  const Config& config);
+
+/// How an experiment ended, besides what its database says.
+struct ExperimentEnd {
+  std::string status = "complete";  ///< or "interrupted", "failed"
+  std::string reason;               ///< of a failure
+  ExitCode code = ExitCode::ok;     ///< ok, no_kernel, interrupted, or that of the failure
+};
+
+/// Runs them in order into a fresh database in `folder`, which must exist; run i is session i + 1. Ends
+/// early when `stop` is set or the environment fails. Throws nothing but Error(database) and Error(output)
+/// before the first run.
+[[nodiscard]] ExperimentEnd execute_runs(const Manifest& manifest, std::vector<SearchRun> runs,
+                                         const ResultFolder& folder, const Config& config,
+                                         const std::atomic<bool>& stop, bool quiet);
+
+}  // namespace ak::tools

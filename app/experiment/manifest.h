@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/loop.h"
+#include "app/search/search_run.h"
+#include "core/plan/problem.h"
+
+namespace ak::tools {
+
+/// One search of an experiment, as its manifest says it. Empty = not said.
+struct ManifestRun {
+  std::string name;  ///< unique; names files, and stands for the session in expectations
+  std::string algorithm;
+  std::filesystem::path problem;  ///< folder; exactly one of the two
+  Params params;
+  std::string arch, device, shape, only, target_performance;
+  std::string strategy = "random";
+  std::uint64_t seed = 1;
+  FixedTunables fixed;
+  agent::Budgets budgets;
+};
+
+/// A check over the results: one value, and the bounds it must keep.
+struct Expectation {
+  std::string name, sql, unit;
+  bool needs_gpu = false;
+  std::optional<double> at_least, at_most, equals;
+};
+
+/// An experiment as data (docs/experiments.md).
+struct Manifest {
+  std::filesystem::path file;
+  std::string text;  ///< of the file, byte for byte
+  std::string name, question, arch, device;
+  std::vector<ManifestRun> runs;
+  std::vector<Expectation> expectations;
+};
+
+/// Throws Error(bad_input) naming the file, the field and what was expected.
+[[nodiscard]] Manifest read_manifest(const std::filesystem::path& file);
+
+/// The expectation's SQL with `{run}` replaced by the number of that run's session: runs are the sessions 1,
+/// 2, ... of the experiment's database.
+[[nodiscard]] std::string sql_of(const Expectation& expectation, const Manifest& manifest);
+
+/// Where manifests are looked for: $ALPHAKERNEL_EXPERIMENTS, the installed tree, the source tree.
+[[nodiscard]] std::vector<std::filesystem::path> manifest_search_path();
+
+/// Every *.json on the search path, sorted by name; the first of a name hides the others.
+[[nodiscard]] std::vector<std::filesystem::path> list_manifests();
+
+/// The file itself, or the known manifest of that name. Throws Error(usage) with the nearest known name.
+[[nodiscard]] std::filesystem::path find_manifest(const std::string& file_or_name);
+
+}  // namespace ak::tools

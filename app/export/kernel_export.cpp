@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/export/kernel_export.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/compare/compared_subject.h"
+#include "codegen/emit/explanation_parts.h"
+#include "codegen/emit/markdown.h"
+#include "core/error.h"
+#include "db/database.h"
+#include "db/read/compared_subjects.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr std::chrono::milliseconds kQueryLimit{60'000};
+
+std::string variant_of_session(const std::filesystem::path& database, const std::string& word) {
+  const ComparedSubject subject = find_subject(database, word);
+  const auto figures = db::session_figures(database, std::stoll(subject.name)).value();
+  if (!figures.best_variant)
+    fail(ExitCode::no_kernel, "session {} ended without a verified kernel ({})", subject.name,
+         figures.status);
+  return std::to_string(*figures.best_variant);
+}
+
+std::string time_cell(const Measurement& m) {
+  if (m.method == kEmulatedMethod) return fmt::format("{:.2f} us (estimated cost)", m.median_ns / 1e3);
+  return fmt::format("{:.2f} us [{:.2f}, {:.2f}]", m.median_ns / 1e3, m.ci_low_ns / 1e3, m.ci_high_ns / 1e3);
+}
+
+/// The fastest baseline on the shape; empty without one.
+std::string baseline_cell(const EvaluationResult& result, const Measurement& own) {
+  const Measurement* best = nullptr;
+  for (const Measurement& m : result.measurements) {
+    if (m.role != MeasurementRole::baseline || m.workload != own.workload || m.cold != own.cold) continue;
+    if (m.median_ns > 0 && (best == nullptr || m.median_ns < best->median_ns)) best = &m;
+  }
+  if (best == nullptr || own.median_ns <= 0) return "";
+  return fmt::format("{:.2f}x {}", best->median_ns / own.median_ns, best->label);
+}
+
+std::string times_table(const db::EvaluatedVariant& stored) {
+  std::string rows;
+  for (const Measurement& m : stored.result.measurements)
+    if (m.role == MeasurementRole::candidate && m.cold)
+      rows += fmt::format("| {} | {} | {} |\n", codegen::markdown_cell(m.workload), time_cell(m),
+                          codegen::markdown_cell(baseline_cell(stored.result, m)));
+  if (rows.empty()) return "It was checked and not timed.\n";
+  return "| shape | median with a cold L2, 95 % interval | faster than the fastest baseline by "
+         "|\n|---|---|---|\n" +
+         rows;
+}
+
+std::string checks_text(const db::EvaluatedVariant& stored) {
+  std::set<std::string> shapes;
+  double worst = 0, bound = 0;
+  for (const CheckRecord& check : stored.result.checks) {
+    shapes.insert(check.workload);
+    if (check.tolerance > 0 && check.max_error / check.tolerance >= worst)
+      worst = check.max_error / check.tolerance, bound = check.tolerance;
+  }
+  std::string text = fmt::format(
+      "{} comparisons with an fp64 reference on {} shapes passed; the largest error was {:.0f} % of its "
+      "bound ({:.2e}).\n",
+      stored.result.checks.size(), shapes.size(), 100 * worst, bound);
+  for (const db::LaterCheck& later : stored.later)
+    text += fmt::format("Later, {}: {}{}{}.\n",
+                        later.arm == "held_out" ? "on shapes drawn at random" : "examined", later.status,
+                        later.message.empty() ? "" : ": ", codegen::markdown_cell(later.message));
+  return text;
+}
+
+std::string measured_text(const ExportChoice& choice) {
+  if (!choice.stored) return "It was not evaluated: nothing is known of its results and times.\n";
+  const db::EvaluatedVariant& stored = *choice.stored;
+  const bool ran = stored.result.outcome.status != Status::compiled_only;
+  if (!ran) return "It was built and never run: nothing is known of its results and times.\n";
+  const bool estimated = stored.device.kind == DeviceKind::emulator;
+  return fmt::format("On {} ({}) by AlphaKernel {}, variant {}, session {}.{}\n\n{}\n{}",
+                     codegen::markdown_cell(stored.device.name), stored.arch.sm(), stored.version,
+                     stored.variant, stored.session,
+                     estimated ? " Costs are estimates of the CPU device, no GPU times." : "",
+                     times_table(stored), checks_text(stored));
+}
+
+std::string origin_text(const ExportChoice& choice, const ProblemInstance& problem) {
+  const std::string& source = choice.kernel.candidate.source;
+  const bool shipped =
+      std::ranges::find(problem.templates, source, &CandidateFile::source) != problem.templates.end();
+  if (shipped)
+    return fmt::format("The kernel is `{}` of the problem `{}`, under the licence of that.",
+                       choice.kernel.candidate.name, problem.problem);
+  return fmt::format(
+      "The kernel's source came from `{}`: what may be done with it is what its author says. Of a language "
+      "model's "
+      "answer look at the terms of its provider.",
+      choice.kernel.candidate.name);
+}
+
+void require_right(const db::EvaluatedVariant& stored) {
+  const Outcome& outcome = stored.result.outcome;
+  const bool right = outcome.status == Status::ok || outcome.status == Status::duplicate ||
+                     outcome.status == Status::compiled_only;
+  if (!right)
+    fail(ExitCode::no_kernel, "variant {} ended as {}: {}; only kernels that passed are exported",
+         stored.variant, to_string(outcome.status), outcome.message);
+  for (const db::LaterCheck& later : stored.later)
+    if (later.status != "ok" && later.arm == "held_out")
+      fail(ExitCode::no_kernel,
+           "variant {} failed on shapes drawn at random: {}; only kernels that passed are exported",
+           stored.variant, later.message);
+}
+
+}  // namespace
+
+ExportChoice export_choice(const std::string& word, const std::string& device,
+                           const std::filesystem::path& database) {
+  constexpr std::string_view kVariant = "variant:";
+  ExportChoice choice;
+  if (subject_kind(word) == SubjectKind::session)
+    choice.kernel = kernel_of_variant(database, variant_of_session(database, word));
+  else if (word.starts_with(kVariant))
+    choice.kernel = choose_kernel(word.substr(kVariant.size()), database);
+  else
+    choice.kernel = choose_kernel(word, database);
+  const auto variant = known_variant(database, choice.kernel, word, "");
+  if (variant) choice.stored = db::find_evaluation(database, *variant, device);
+  if (choice.stored) require_right(*choice.stored);
+  return choice;
+}
+
+std::string best_variant_of(const std::string& definition, const std::string& device,
+                            const std::filesystem::path& database) {
+  const db::Table rows = db::query(database,
+                                   "SELECT variant FROM leaderboard WHERE definition = :definition AND "
+                                   "instr(lower(device), lower(:device)) > 0 "
+                                   "ORDER BY device_kind <> 'cuda', place, score_us LIMIT 1",
+                                   1, kQueryLimit, {{"definition", definition}, {"device", device}});
+  if (!rows.rows.empty()) return std::to_string(std::get<std::int64_t>(rows.rows[0][0]));
+  const db::Table known = db::query(database, "SELECT DISTINCT definition FROM leaderboard", 0, kQueryLimit);
+  std::vector<std::string> names;
+  for (const auto& row : known.rows) names.push_back(std::get<std::string>(row[0]));
+  fail(ExitCode::usage, "no verified kernel of '{}'{} is in {}; there are some of: {}", definition,
+       device.empty() ? "" : fmt::format(" on a device called {}", device), database.string(),
+       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInstance& problem) {
+  return {.version = AK_VERSION, .measured = measured_text(choice), .origin = origin_text(choice, problem)};
+}
+
+}  // namespace ak::tools

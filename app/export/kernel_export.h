@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "app/evaluate/kernel_choice.h"
+#include "codegen/export/export.h"
+#include "db/read/evaluated_variant.h"
+
+namespace ak::tools {
+
+/// A kernel that is to be exported, with what the database has of it.
+struct ExportChoice {
+  KernelChoice kernel;
+  std::optional<db::EvaluatedVariant> stored;
+};
+
+/// Finds it by a word as choose_kernel() takes it, or session:NUMBER: what that session ended with.
+/// @param device  product to speak of; empty: any
+/// Throws Error(usage) where there is none, Error(no_kernel) where it is known to be wrong.
+[[nodiscard]] ExportChoice export_choice(const std::string& word, const std::string& device,
+                                         const std::filesystem::path& database);
+
+/// The number of the fastest verified variant of a definition; on a GPU where one ran there.
+/// @param device  part of the product's name; empty: any
+/// Throws Error(usage) naming what there is.
+[[nodiscard]] std::string best_variant_of(const std::string& definition, const std::string& device,
+                                          const std::filesystem::path& database);
+
+/// What the README says of it.
+[[nodiscard]] codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInstance& problem);
+
+}  // namespace ak::tools

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/llm/model_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/llm_proposer.h"
+#include "agent/seeds.h"
+#include "app/llm/diagnosis.h"
+#include "core/error.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr std::uint64_t kModelStream = 2;  // of a run's seed; inputs and held-out shapes have 0 and 1
+
+agent::LlmModel open_priced(const std::string& name, const agent::LlmSettings& settings,
+                            const agent::Budgets& budgets) {
+  agent::LlmModel model = agent::open_model(name, settings);
+  if (budgets.max_cost_usd && !model.entry.price) {
+    fail(ExitCode::usage,
+         "model '{}' has no price entry, so --max-cost-usd cannot be kept; give it one in {} "
+         "(docs/providers.md)",
+         name, settings.models_file.string());
+  }
+  return model;
+}
+
+/// What the provider says of its model goes before what the table says; once a run.
+void consult(const std::string& name, agent::LlmSettings& settings) {
+  const agent::LlmModel model = agent::open_model(name, settings);
+  if (!model.inquiry) return;
+  if (const auto said = model.inquiry->description()) settings.entries[name] = *said;
+}
+
+// How far the parts of a prompt that change may be above the counted part, in tokens a byte; chosen.
+constexpr double kMostAboveCounted = 1.2;
+
+/// Tokens of the session's system prompt by the provider's count, in place of a rule of thumb.
+void count_tokens(std::vector<agent::LlmModel>& models, const std::string& system) {
+  std::map<std::string, double> counted;
+  for (agent::LlmModel& model : models) {
+    if (!model.inquiry || counted.contains(model.name)) continue;
+    const LlmRequest request{
+        .model = model.entry.name, .system = system, .messages = {{"user", "?"}}, .max_output_tokens = 0};
+    if (const auto tokens = model.inquiry->count_tokens(request))
+      counted[model.name] = static_cast<double>(*tokens) / static_cast<double>(estimated_tokens(request));
+  }
+  for (agent::LlmModel& model : models) {
+    if (const auto known = counted.find(model.name); known != counted.end())
+      model.entry.most_per_estimate = kMostAboveCounted * known->second;
+  }
+}
+
+}  // namespace
+
+ProposerChoice choose_proposer(const std::string& proposer, const std::vector<std::string>& models,
+                               const std::string& record_to, const agent::Budgets& budgets,
+                               const Config& config) {
+  const std::vector<std::string>& names = models.empty() ? config.models : models;
+  ProposerChoice choice{.proposer = proposer, .models = {}};
+  if (proposer == "auto") choice.proposer = names.empty() ? "search" : "hybrid";
+  if (choice.proposer != "search" && choice.proposer != "llm" && choice.proposer != "hybrid")
+    fail(ExitCode::usage, "proposer '{}' is not known; expected auto, search, llm or hybrid", proposer);
+  if (choice.proposer == "search") {
+    if (!models.empty())
+      fail(ExitCode::usage, "a search asks no model: leave --model or --proposer search out");
+    return choice;
+  }
+  if (names.empty()) {
+    fail(ExitCode::usage, "--proposer {} needs a language model: --model PROVIDER:MODEL (docs/providers.md)",
+         choice.proposer);
+  }
+  agent::LlmSettings settings = config.llm;
+  for (const std::string& name : names) consult(name, settings);
+  settings.record_to = record_to;
+  for (int copy = 0; copy < config.llm_parallel; ++copy)
+    for (const std::string& name : names) choice.models.push_back(open_priced(name, settings, budgets));
+  return choice;
+}
+
+std::string model_names(std::span<const agent::LlmModel> models) {
+  std::vector<std::string> names;
+  for (const agent::LlmModel& model : models)
+    if (std::ranges::find(names, model.name) == names.end()) names.push_back(model.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
+                                                      const agent::LoopOptions& options,
+                                                      const DeviceFacts& device, const Config& config,
+                                                      Memory memory, bool patient) {
+  const std::filesystem::path settings = config_path();
+  const auto prompts =
+      agent::PromptSet::with_folder(settings.empty() ? settings : settings.parent_path() / "prompts");
+  const auto diagnosis = [problem = options.problem, device, arch = options.arch](
+                             const Candidate& candidate, const EvaluationResult& result) {
+    return diagnose(*problem, candidate, result, device, arch);
+  };
+  const agent::PromptSubject subject{.problem = options.problem,
+                                     .device = device,
+                                     .arch = options.arch,
+                                     .diagnosis = diagnosis,
+                                     .remembered = std::move(memory.remembered),
+                                     .lessons = std::move(memory.lessons)};
+  count_tokens(models, agent::system_prompt(prompts, subject, ""));
+  return std::make_unique<agent::LlmProposer>(agent::LlmProposerOptions{
+      .models = std::move(models),
+      .parallel = static_cast<std::size_t>(config.llm_parallel),
+      .most_candidates = static_cast<std::size_t>(config.llm_candidates),
+      .ask_points = options.search_tunables,
+      .outage = patient ? std::optional<agent::LlmOutageRule>(agent::LlmOutageRule{}) : std::nullopt,
+      .prompts = prompts,
+      .subject = subject,
+      .budgets = options.budgets,
+      .seed = agent::derive_seed(options.seed, kModelStream),
+      .max_output_tokens = config.llm_answer_tokens,
+      .effort = config.llm_effort});
+}
+
+}  // namespace ak::tools

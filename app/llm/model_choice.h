@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agent/candidate_source.h"
+#include "agent/llm/api/provider.h"
+#include "app/setup/config.h"
+
+namespace ak::tools {
+
+/// Who proposes: "search", "llm" or "hybrid", and the models for the last two.
+struct ProposerChoice {
+  std::string proposer;
+  std::vector<agent::LlmModel> models;  ///< each as often as it may be asked at once
+};
+
+/// What the flags and the configuration come to: "auto" is hybrid where a model is named, else search. Models
+/// named by flag and a search are a contradiction.
+/// @param record_to every exchange is appended to this file; empty: none is
+/// Throws Error(usage) also when money is limited and a model has no price; else as agent::open_model().
+[[nodiscard]] ProposerChoice choose_proposer(const std::string& proposer,
+                                             const std::vector<std::string>& models,
+                                             const std::string& record_to, const agent::Budgets& budgets,
+                                             const Config& config);
+
+/// "anthropic:a, local:http://...#b": every model once.
+[[nodiscard]] std::string model_names(std::span<const agent::LlmModel> models);
+
+/// What earlier sessions know that may help: see agent::PromptSubject.
+struct Memory {
+  std::string lessons;
+  std::function<std::string(const std::string& bottleneck)> remembered;
+};
+
+/// Candidates by models for a run with these options on this device.
+/// @param patient an outage that may pass does not end a model for the run
+[[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
+                                                                    const agent::LoopOptions& options,
+                                                                    const DeviceFacts& device,
+                                                                    const Config& config, Memory memory,
+                                                                    bool patient);
+
+}  // namespace ak::tools

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/setup/config.h"
+#include "core/plan/problem.h"
+#include "profiler/prediction/time_model.h"
+
+namespace ak::tools {
+
+struct PredictionOrder {
+  std::shared_ptr<const ProblemInstance> problem;
+  Candidate candidate;
+  Arch arch;
+  std::filesystem::path model =
+      {};             ///< that `alphakernel model fit` wrote; empty: the user's, if there is one
+  bool count = true;  ///< what it does on reduced shapes, on the CPU device: slower, more exact
+};
+
+struct PredictedWorkload {
+  const Workload* workload;  ///< of PredictedKernel::problem
+  profiler::Prediction prediction;
+  std::optional<double> count_check;  ///< how far counts are from growing as assumed, ratio
+  std::optional<double> measured_ns;  ///< of the same variant, from the database
+};
+
+struct PredictedKernel {
+  std::shared_ptr<const ProblemInstance> problem;
+  DeviceFacts device;
+  std::string note;  ///< why less is known than was asked for; empty: nothing is amiss
+  Json training;     ///< what the model was fitted to; null: there is none
+  std::vector<PredictedWorkload> workloads;
+};
+
+/// Foretells the times of the problem's timed workloads. Blocks. Throws Error(bad_input) when the candidate
+/// cannot be built, Error(usage) when the problem times nothing or the model is for another target.
+[[nodiscard]] PredictedKernel predict_kernel(const PredictionOrder& order, const Config& config,
+                                             const std::filesystem::path& database);
+
+[[nodiscard]] Json to_json(const PredictedKernel& predicted);
+
+}  // namespace ak::tools

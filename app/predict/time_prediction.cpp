@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/predict/time_prediction.h"
+
+#include "core/learn/stats.h"
+
+namespace ak::tools {
+namespace {
+
+class PlanPredictor final : public Predictor {
+ public:
+  PlanPredictor(const profiler::FittedModels& models, const Arch& arch, const DeviceFacts& device)
+      : model_(models.models.at(profiler::Knowledge::plan)),
+        name_(models.arch + " plan"),
+        arch_(arch),
+        device_(device) {}
+
+  std::optional<PredictedScore> predict(const ProblemInstance& problem,
+                                        const Candidate& candidate) const override {
+    PredictedScore score{.model = name_, .times = {}};
+    std::vector<double> times, lows, highs, weights;
+    for (const Workload& workload : problem.workloads) {
+      if (!workload.has(WorkloadRole::time)) continue;
+      const auto facts = profiler::call_facts(problem, profiler::least_work(problem, workload), candidate,
+                                              workload.axes, device_, arch_, {});
+      if (!facts) return std::nullopt;
+      const profiler::Prediction time = model_.predict(*facts, device_);
+      // Of another file the model knows too little to order points (docs/prediction.md).
+      if (!time.known_space) return std::nullopt;
+      times.push_back(time.time_ns);
+      lows.push_back(time.low_ns);
+      highs.push_back(time.high_ns);
+      weights.push_back(workload.weight);
+      score.times.push_back({.workload = workload.name,
+                             .time_ns = time.time_ns,
+                             .low_ns = time.low_ns,
+                             .high_ns = time.high_ns,
+                             .limiter = std::string(time.analytic.limiter())});
+    }
+    if (times.empty()) return std::nullopt;
+    score.score_ns = weighted_geometric_mean(times, weights);
+    score.low_ns = weighted_geometric_mean(lows, weights);
+    score.high_ns = weighted_geometric_mean(highs, weights);
+    return score;
+  }
+
+ private:
+  const profiler::TimeModel model_;
+  const std::string name_;
+  const Arch arch_;
+  const DeviceFacts device_;
+};
+
+}  // namespace
+
+std::filesystem::path model_file(const std::string& arch, const Config& config) {
+  return database_file("", config).parent_path() / ("prediction_" + arch + ".json");
+}
+
+std::optional<profiler::FittedModels> load_models(const std::string& arch, const Config& config) {
+  const std::filesystem::path file = model_file(arch, config);
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  return profiler::read_models(file);
+}
+
+std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& device, const Config& config) {
+  const auto models = load_models(arch.sm(), config);
+  if (!models) return nullptr;
+  return std::make_unique<PlanPredictor>(*models, arch, device);
+}
+
+}  // namespace ak::tools

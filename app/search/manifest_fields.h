@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "app/search/search_run.h"
+#include "core/plan/problem.h"
+#include "core/text/json_reader.h"
+
+namespace ak::tools {
+
+// What manifests of experiments and of sessions say in the same way. All throw JsonComplaint.
+
+/// Name of an experiment or run: part of file names and of SQL placeholders.
+[[nodiscard]] std::string read_name(const JsonReader& at);
+/// A text that is not empty. @param what was expected
+[[nodiscard]] std::string read_text(const JsonReader& at, std::string_view what);
+[[nodiscard]] std::int64_t read_count(const JsonReader& at);  ///< at least 1
+[[nodiscard]] double read_amount(const JsonReader& at);       ///< above 0
+[[nodiscard]] Params read_params(const JsonReader& at);
+[[nodiscard]] FixedTunables read_fixed(const JsonReader& at);
+[[nodiscard]] std::string read_shape(const JsonReader& at);     ///< "M=4096,N=1000"
+[[nodiscard]] std::string read_strategy(const JsonReader& at);  ///< a known one
+
+}  // namespace ak::tools

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/search/run_journal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/llm/api/recording.h"
+
+namespace ak::tools {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+/// As the database has it.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+class JournalEvaluator final : public Evaluator {
+ public:
+  JournalEvaluator(RunJournal& journal, std::unique_ptr<Evaluator> evaluator)
+      : journal_(journal), evaluator_(std::move(evaluator)) {}
+
+  Ticket submit(EvaluationRequest request) override {
+    const Ticket ticket = ++last_;
+    if (auto entry = journal_.take(request_key(request), true)) {
+      known_.emplace(entry->evaluation, Known{ticket, std::move(request), std::move(*entry)});
+    } else {
+      live_.emplace(evaluator_->submit(std::move(request)), ticket);
+    }
+    return ticket;
+  }
+
+  std::optional<Completed> wait_any(steady_clock::time_point deadline) override {
+    if (!known_.empty()) return hand_out(known_.extract(known_.begin()).mapped());
+    journal_.goes_on_ = true;
+    auto completed = evaluator_->wait_any(deadline);
+    if (!completed) return std::nullopt;
+    const auto node = live_.extract(completed->ticket);
+    if (!node.empty()) completed->ticket = node.mapped();
+    journal_.live_.insert(request_key(completed->request));
+    return completed;
+  }
+
+  void cancel(Ticket ticket) override {
+    const auto found = std::ranges::find(live_, ticket, [](const auto& entry) { return entry.second; });
+    if (found != live_.end()) evaluator_->cancel(found->first);
+  }
+
+  void recall(const Completed& completed) override { evaluator_->recall(completed); }
+  [[nodiscard]] EvaluatorCapabilities capabilities() const override { return evaluator_->capabilities(); }
+
+ private:
+  struct Known {
+    Ticket ticket;
+    EvaluationRequest request;
+    db::JournalEntry entry;
+  };
+
+  Completed hand_out(Known known) {
+    Completed completed{known.ticket, std::move(known.request), result_from_json(*known.entry.result)};
+    evaluator_->recall(completed);
+    journal_.handed_[known.entry.key].push_back({known.entry.variant, known.entry.evaluation});
+    return completed;
+  }
+
+  RunJournal& journal_;
+  std::unique_ptr<Evaluator> evaluator_;
+  Ticket last_ = 0;
+  std::map<Ticket, Ticket> live_;  ///< the evaluator's own -> ours
+  std::map<RowId, Known> known_;   ///< by evaluation: in the order in which they ended
+};
+
+class JournalStore final : public VariantStore {
+ public:
+  JournalStore(RunJournal& journal, VariantStore& store) : journal_(journal), store_(store) {}
+
+  RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
+                      const Arch& arch) override {
+    return store_.begin_session(session, problem, device, arch);
+  }
+  std::vector<KnownPoint> known_points(RowId session, const std::string& source_hash) override {
+    return store_.known_points(session, source_hash);
+  }
+
+  StoredEvaluation commit(const EvaluationRecord& record) override {
+    const std::string key = request_key(*record.request);
+    if (auto& handed = journal_.handed_[key]; !handed.empty()) {
+      const StoredEvaluation stored = handed.front();
+      handed.pop_front();
+      replayed_.insert(stored.evaluation);
+      return stored;
+    }
+    JournalRecord kept{.key = key, .result = {}};
+    if (const auto live = journal_.live_.find(key); live != journal_.live_.end()) {
+      journal_.live_.erase(live);
+      kept.result = text_of(result_to_json(*record.result));
+    } else if (const auto entry = journal_.take(key, false)) {
+      replayed_.insert(entry->evaluation);
+      return {entry->variant, entry->evaluation};
+    }
+    EvaluationRecord written = record;
+    written.iteration = journal_.free_iteration(record.iteration);
+    written.journal = &kept;
+    return store_.commit(written);
+  }
+
+  void note_told(RowId evaluation, const TellRecord& told) override {
+    if (!replayed_.contains(evaluation)) store_.note_told(evaluation, told);
+  }
+
+  // A question that was sent and never answered is asked again under its old number, if it is the same.
+  RowId begin_llm_call(const LlmCallRecord& record) override {
+    const std::string request = text_of(record.request);
+    auto& calls = journal_.calls_;
+    const auto known = std::ranges::find_if(calls, [&](const db::JournalCall& call) {
+      return call.model == record.model && (call.reply || call.request == request);
+    });
+    if (known == calls.end()) return store_.begin_llm_call(record);
+    const RowId id = known->id;
+    if (known->reply) {
+      answered_.insert(id);
+      const std::lock_guard lock(journal_.mutex_);
+      journal_.answers_[request].push_back(std::move(*known->reply));
+    }
+    calls.erase(known);
+    return id;
+  }
+  void note_llm_reward(RowId call, double reward) override { store_.note_llm_reward(call, reward); }
+  void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override {
+    if (!answered_.contains(call)) store_.end_llm_call(call, reply, latency_ms);
+  }
+
+  void end_session(RowId session, std::string_view status, std::string_view reason,
+                   std::optional<RowId> best_variant) override {
+    store_.end_session(session, status, reason, best_variant);
+  }
+
+ private:
+  RunJournal& journal_;
+  VariantStore& store_;
+  std::set<RowId> replayed_;  ///< evaluations
+  std::set<RowId> answered_;  ///< calls
+};
+
+class JournalClient final : public LlmClient {
+ public:
+  JournalClient(RunJournal& journal, std::shared_ptr<LlmClient> client)
+      : journal_(journal), client_(std::move(client)) {}
+
+  // A question is begun in the store before it is asked here.
+  LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override {
+    auto known = answer_to(text_of(agent::to_json(request)));
+    if (!known) return client_->ask(request, cancelled);
+    client_->pass_over();
+    return std::move(*known);
+  }
+  void pass_over() override { client_->pass_over(); }
+
+ private:
+  std::optional<LlmReply> answer_to(const std::string& request) {
+    const std::lock_guard lock(journal_.mutex_);
+    auto& known = journal_.answers_[request];
+    if (known.empty()) return std::nullopt;
+    LlmReply reply = std::move(known.front());
+    known.pop_front();
+    return reply;
+  }
+
+  RunJournal& journal_;
+  std::shared_ptr<LlmClient> client_;
+};
+
+RunJournal::RunJournal(std::vector<db::JournalEntry> entries, std::vector<db::JournalCall> calls)
+    : calls_(std::make_move_iterator(calls.begin()), std::make_move_iterator(calls.end())) {
+  for (const db::JournalEntry& entry : entries) iterations_.insert(entry.iteration);
+  // Where the device was lost, the last evaluations came to no verdict: those are done again.
+  while (!entries.empty() && parse_status(entries.back().status) == Status::infrastructure_error)
+    entries.pop_back();
+  for (db::JournalEntry& entry : entries) {
+    waiting_ += entry.result.has_value();
+    entries_[entry.key].push_back(std::move(entry));
+  }
+}
+
+/// The next entry of this key that was evaluated, or was not.
+std::optional<db::JournalEntry> RunJournal::take(const std::string& key, bool evaluated) {
+  const auto known = entries_.find(key);
+  if (known == entries_.end()) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      known->second, [&](const db::JournalEntry& entry) { return entry.result.has_value() == evaluated; });
+  if (found == known->second.end()) return std::nullopt;
+  db::JournalEntry entry = std::move(*found);
+  known->second.erase(found);
+  waiting_ -= evaluated;
+  return entry;
+}
+
+int RunJournal::free_iteration(int wanted) {
+  const int free = iterations_.contains(wanted) ? *iterations_.rbegin() + 1 : wanted;
+  iterations_.insert(free);
+  return free;
+}
+
+std::unique_ptr<Evaluator> RunJournal::around(std::unique_ptr<Evaluator> evaluator) {
+  return std::make_unique<JournalEvaluator>(*this, std::move(evaluator));
+}
+
+std::unique_ptr<VariantStore> RunJournal::around(VariantStore& store) {
+  return std::make_unique<JournalStore>(*this, store);
+}
+
+std::shared_ptr<LlmClient> RunJournal::around(std::shared_ptr<LlmClient> client) {
+  return std::make_shared<JournalClient>(*this, std::move(client));
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "core/llm.h"
+#include "core/store.h"
+#include "db/store/campaign_store.h"
+
+namespace ak::tools {
+
+/// Lets a search go on where another process of its session ended. The search runs from its beginning again,
+/// and whatever that process committed is handed to it instead of being done: an evaluation of the same
+/// request, in the order in which they ended; the answers of a model in the order of its questions. What is
+/// handed out is not committed again. So a search that is the same in every run of its seed comes to the same
+/// rows as one that was never interrupted; of any other nothing is evaluated twice or asked again.
+///
+/// Must outlive what its functions return. Used by one thread, besides the clients.
+class RunJournal {
+ public:
+  /// Of a session that has committed nothing yet.
+  RunJournal() = default;
+  RunJournal(const RunJournal&) = delete;
+  RunJournal& operator=(const RunJournal&) = delete;
+  RunJournal(std::vector<db::JournalEntry> entries, std::vector<db::JournalCall> calls);
+
+  /// Nothing but what was known has been done yet, and there is more.
+  [[nodiscard]] bool replaying() const { return waiting_ > 0 && !goes_on_; }
+
+  [[nodiscard]] std::unique_ptr<Evaluator> around(std::unique_ptr<Evaluator> evaluator);
+  [[nodiscard]] std::unique_ptr<VariantStore> around(VariantStore& store);
+  [[nodiscard]] std::shared_ptr<LlmClient> around(std::shared_ptr<LlmClient> client);
+
+ private:
+  friend class JournalEvaluator;
+  friend class JournalStore;
+  friend class JournalClient;
+
+  [[nodiscard]] std::optional<db::JournalEntry> take(const std::string& key, bool evaluated);
+  [[nodiscard]] int free_iteration(int wanted);
+
+  std::map<std::string, std::deque<db::JournalEntry>> entries_;  ///< by key, in order
+  std::size_t waiting_ = 0;                                      ///< of these, with a result
+  bool goes_on_ = false;                                         ///< an evaluation was waited for
+  std::set<int> iterations_;                                     ///< that are committed
+  std::deque<db::JournalCall> calls_;
+  std::mutex mutex_;  ///< of what follows: questions are asked from threads of their own
+  std::map<std::string, std::deque<LlmReply>> answers_;         ///< by request, of questions that are begun
+  std::map<std::string, std::deque<StoredEvaluation>> handed_;  ///< by key: not committed again
+  std::multiset<std::string> live_;                             ///< keys: evaluated now, not committed yet
+};
+
+/// What decides the answer to a request: candidate, shapes, inputs, and what is asked.
+[[nodiscard]] std::string request_key(const EvaluationRequest& request);
+
+/// All of a result but machine code and PTX.
+[[nodiscard]] Json result_to_json(const EvaluationResult& result);
+[[nodiscard]] EvaluationResult result_from_json(const Json& json);
+
+}  // namespace ak::tools

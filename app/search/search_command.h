@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/search/search_run.h"
+#include "app/setup/arguments.h"
+
+namespace ak::tools {
+
+/// What the verbs that search, generate and tune, can be told.
+struct SearchFlags {
+  std::string arch, device, output, proposer = "auto", strategy = "portfolio", record, best, database, cache,
+                                    target;
+  std::vector<std::string> fixed, models;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
+  std::optional<double> max_minutes, max_cost_usd;
+  int workers = 0;
+  bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false,
+       deterministic = false;
+};
+/// Throws Error(usage) for values that make no sense.
+void check_search_flags(const SearchFlags& flags);
+/// --set, parsed. Throws Error(usage).
+[[nodiscard]] FixedTunables fixed_tunables(const std::vector<std::string>& texts);
+
+/// A search that is ready but for what it searches, run.templates.
+struct SearchSetup {
+  Config config;
+  std::filesystem::path database;
+  SearchRun run;
+  bool show_leaders = false;  ///< report the best few points, too
+};
+/// Throws Error as choose_target(), output_paths() and load_config() do.
+[[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
+                                        std::shared_ptr<const ProblemInstance> problem, std::string command);
+
+/// What the search begins with: points of the file that the user names, then those of other problems that the
+/// database has. A database that cannot be read now is no reason not to search.
+void add_first_points(SearchSetup& setup, const SearchFlags& flags);
+
+/// Writes k.result.json and the report of a search that has ended; returns its exit code.
+[[nodiscard]] int report_search(const SearchSetup& setup, const SearchFlags& flags,
+                                const SearchOutcome& outcome,
+                                std::chrono::steady_clock::time_point command_start);
+
+/// Audits the problem if need be, searches, writes the files and the report. Returns the exit code.
+[[nodiscard]] int run_to_end(SearchSetup setup, const SearchFlags& flags,
+                             std::chrono::steady_clock::time_point command_start);
+
+/// What the arguments of `generate` ask for, ready to search.
+struct GenerateCommand {
+  SearchFlags flags;
+  SearchSetup setup;
+};
+/// Reads the arguments of `generate`; `command` is stored with the search. Nothing when they ask for help.
+using ReadGenerate =
+    std::function<std::optional<GenerateCommand>(const Arguments& arguments, std::string command)>;
+
+/// The command line that the arguments were.
+[[nodiscard]] std::string generate_line(const Arguments& arguments);
+
+}  // namespace ak::tools

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/loop.h"
+#include "app/evaluate/run_files.h"
+#include "app/search/porting.h"
+#include "app/setup/config.h"
+#include "app/setup/target.h"
+#include "codegen/emit/emit.h"
+
+namespace ak::tools {
+
+class RunJournal;
+
+/// One search: what `generate` does once, and an experiment for each of its runs.
+struct SearchRun {
+  std::shared_ptr<const ProblemInstance> problem;
+  std::vector<Candidate> templates;
+  Target target;
+  std::string strategy = "portfolio";
+  std::string proposer = "search";      ///< "search", "llm" or "hybrid"
+  std::vector<agent::LlmModel> models;  ///< that write candidates; with the last two
+  std::uint64_t seed = 0;
+  std::vector<agent::FirstPoint> first_points;
+  std::optional<Port> port;  ///< what `templates` begin with was ported
+  agent::Budgets budgets;
+  std::string command;      ///< stored with the session
+  bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
+  bool one_by_one =
+      false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
+  bool predict = false;  ///< prune by predicted times where a model of the target was fitted
+  bool resume = false;   ///< points that the database knows are not measured again
+  bool quiet = false;    ///< no progress
+  bool audited = true;   ///< see require_audit()
+  bool patient = false;  ///< a model's outage that may pass does not end it for the run
+  OutputPaths paths;     ///< the best kernel so far is kept here
+  /// That the store writes: whose knowledge models are told, where more is learned, and where the
+  /// explanation's evidence comes from. Empty: none of it.
+  std::filesystem::path database;
+  std::optional<RowId> campaign_run = {};     ///< SessionRecord::campaign_run
+  RunJournal* journal = nullptr;              ///< of what is known already; null: none. Not owned
+  std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
+  /// After every evaluation that is not replayed, with what is known of the baseline.
+  std::function<void(const agent::Progress&, const codegen::RunSummary&)> on_progress = {};
+};
+
+struct SearchOutcome {
+  agent::LoopResult loop;
+  codegen::RunSummary summary;
+  std::string bottleneck;      ///< of the leader, by name; empty where it was not profiled
+  std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
+  std::chrono::steady_clock::time_point loop_start;
+};
+
+/// As in `sessions.budgets`.
+[[nodiscard]] Json to_json(const agent::Budgets& budgets);
+
+/// Runs it to its end, or until `stop` is set, writing the kernel's files at every new best. Throws Error
+/// when the environment failed.
+[[nodiscard]] SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
+                                       const std::atomic<bool>& stop);
+
+/// Tunables that a search must leave at one of the given values.
+using FixedTunables = std::map<std::string, std::vector<std::int64_t>>;
+
+/// What to search: `own` first, then the problem's templates; of
+/// these only `only` where it is named. With `fixed`, points with other values are left out, by a constraint
+/// added to the plan. Throws Error(bad_input) for a broken file, Error(usage) when a template or a tunable is
+/// not known, or no point is left.
+[[nodiscard]] std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
+                                                     const std::vector<Candidate>& own,
+                                                     const std::string& only, const FixedTunables& fixed);
+
+/// The file that `tune` searches, alone. Throws Error(bad_input) where a constraint names what there is not,
+/// and as starting_points().
+[[nodiscard]] std::vector<Candidate> file_to_tune(Candidate candidate, const ProblemInstance& problem,
+                                                  const Arch& arch, const FixedTunables& fixed);
+
+/// "BM=64,128" added to `fixed`. Throws Error(usage).
+void parse_fixed(const std::string& text, FixedTunables& fixed);
+
+/// Throws Error(usage) listing the strategies when there is none of this name.
+void check_strategy(const std::string& name);
+
+}  // namespace ak::tools

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session/campaign_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "app/audit/problem_audits.h"
+#include "app/llm/model_choice.h"
+#include "app/search/run_journal.h"
+#include "app/search/search_command.h"
+#include "app/session/session_manifest.h"
+#include "app/session/session_plan.h"
+#include "app/session/session_watch.h"
+#include "app/setup/interrupt.h"
+#include "core/error.h"
+#include "core/text/json_reader.h"
+#include "core/text/say.h"
+#include "db/database.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::steady_clock;
+
+constexpr auto kDevicePause = std::chrono::milliseconds(15'000);  // between two looks for it; chosen
+
+/// How a search, or the session, ended.
+struct End {
+  std::string state, reason;
+  int code = 0;
+};
+
+int value(ExitCode code) { return static_cast<int>(code); }
+
+class CampaignRunner {
+ public:
+  CampaignRunner(fs::path database, RowId id, SessionWatch& watch, const SessionBudgets& budgets,
+                 const ReadGenerate& read)
+      : database_(std::move(database)),
+        id_(id),
+        watch_(watch),
+        budgets_(budgets),
+        read_(read),
+        store_(database_) {}
+
+  End run();
+
+ private:
+  /// Runs on; false when the session ends here.
+  [[nodiscard]] bool run_one(std::size_t index);
+  [[nodiscard]] End search(const db::Campaign& campaign, db::CampaignRun& run);
+  [[nodiscard]] End search_patiently(std::size_t index);
+  void prepare(const db::Campaign& campaign, db::CampaignRun& run, GenerateCommand& generate);
+
+  fs::path database_;
+  RowId id_;
+  SessionWatch& watch_;
+  SessionBudgets budgets_;
+  const ReadGenerate& read_;
+  db::CampaignStore store_;
+  End end_{.state = "finished", .reason = "", .code = 0};
+};
+
+bool no_time_left(const db::Campaign& campaign, const SessionBudgets& budgets) {
+  std::int64_t spent_ms = 0;
+  for (const db::CampaignRun& run : campaign.runs) spent_ms += run.figures.spent_ms;
+  return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
+}
+
+/// What a search begins with and may use is decided once, so that it goes on as it began.
+void CampaignRunner::prepare(const db::Campaign& campaign, db::CampaignRun& run, GenerateCommand& generate) {
+  SearchRun& search = generate.setup.run;
+  search.audited = require_audit(*search.problem, generate.flags.unaudited, generate.setup.config, database_);
+  if (run.first_points) {
+    search.first_points = first_points_from_json(*run.first_points);
+  } else {
+    add_first_points(generate.setup, generate.flags);
+    run.first_points = to_json(search.first_points);
+  }
+  if (run.budgets.is_null()) run.budgets = to_json(budgets_of(campaign, run, budgets_, search.budgets));
+  search.budgets = budgets_from_json(run.budgets);
+  run.figures.limit_ns = limit_ns(search);
+  search.campaign_run = run.id;
+  search.patient = !search.one_by_one;
+  search.spent_before = std::chrono::milliseconds(run.figures.spent_ms);
+  search.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
+    watch_.note(progress, summary);
+  };
+}
+
+End CampaignRunner::search(const db::Campaign& campaign, db::CampaignRun& run) {
+  const auto start = steady_clock::now();
+  auto generate = read_(arguments_of(run, database_), generate_line(run.arguments));
+  AK_ASSERT(generate, "a session's arguments were parsed when it began");
+  prepare(campaign, run, *generate);
+  store_.begin_run(run);
+  RunJournal journal(run.session ? store_.journal(*run.session) : std::vector<db::JournalEntry>(),
+                     run.session ? store_.calls(*run.session) : std::vector<db::JournalCall>());
+  generate->setup.run.journal = &journal;
+  const auto store = db::open_store(database_);
+  const auto kept = journal.around(*store);
+  const SearchOutcome outcome = run_search(generate->setup.run, generate->setup.config, *kept, watch_.stop());
+  watch_.note(outcome.loop.progress, outcome.summary);
+  const int code = report_search(generate->setup, generate->flags, outcome, start);
+  std::fflush(stdout);
+  if (outcome.loop.interrupted) return {"stopped", watch_.reason(), value(ExitCode::interrupted)};
+  return {"finished", outcome.loop.stop_reason, code};
+}
+
+/// A device that is lost may come back: what was committed until then is not done again.
+End CampaignRunner::search_patiently(std::size_t index) {
+  const std::chrono::milliseconds patience(std::llround(budgets_.wait_for_device_minutes * 60'000));
+  const auto give_up = steady_clock::now() + patience;
+  for (;;) {
+    const db::Campaign campaign = store_.read(id_);
+    db::CampaignRun run = campaign.runs.at(index);
+    watch_.begin_run(run);
+    End end;
+    try {
+      end = search(campaign, run);
+    } catch (const Error& error) {
+      end = {"failed", error.what(), value(error.code())};
+    }
+    store_.note_figures(id_, run.id, watch_.end_run());
+    const bool lost = end.code == value(ExitCode::environment);
+    if (!lost || watch_.stop() || steady_clock::now() >= give_up) return end;
+    const auto pause = std::min(kDevicePause, patience / 4);
+    say("note: {}; trying again in {:.3g} s\n", end.reason, static_cast<double>(pause.count()) / 1000);
+    watch_.rest(pause);
+  }
+}
+
+bool CampaignRunner::run_one(std::size_t index) {
+  const db::Campaign campaign = store_.read(id_);
+  db::CampaignRun run = campaign.runs.at(index);
+  End end{"skipped", "the session had no time left", 0};
+  if (!no_time_left(campaign, budgets_)) {
+    fmt::print("[{}/{}] {}: {}\n", index + 1, campaign.runs.size(), run.name, generate_line(run.arguments));
+    std::fflush(stdout);
+    end = search_patiently(index);
+  }
+  run.state = end.state;
+  run.reason = end.reason;
+  run.exit_code = end.code;
+  store_.end_run(run, run.is_done());
+  if (end.state == "failed") say("error: {}: {}\n", run.name, end.reason);
+  if (end.code != 0 && end_.code == 0) end_.code = end.code;
+  // The next search would meet the same fate.
+  const bool over = end.state == "failed" &&
+                    (end.code == value(ExitCode::environment) || end.code == value(ExitCode::database));
+  if (over) end_ = {"failed", fmt::format("{}: {}", run.name, end.reason), end.code};
+  return !over;
+}
+
+End CampaignRunner::run() {
+  const std::size_t runs = store_.read(id_).runs.size();
+  for (std::size_t i = 0; i < runs; ++i) {
+    const db::CampaignRun run = store_.read(id_).runs.at(i);
+    if (run.is_done()) {
+      if (run.exit_code.value_or(0) != 0 && end_.code == 0) end_.code = *run.exit_code;
+      continue;
+    }
+    if (watch_.stop() || !run_one(i)) break;
+  }
+  if (watch_.stop() && end_.state != "failed")
+    end_ = {"stopped", watch_.reason(),
+            value(watch_.disk_is_full() ? ExitCode::database : ExitCode::interrupted)};
+  store_.end(id_, end_.state, end_.reason, end_.code);
+  return end_;
+}
+
+/// A device that was there when the session began is not replaced by the CPU when it is lost.
+void pin_device(Arguments& arguments, const Target& target) {
+  static_cast<void>(take_option(arguments, "--device"));
+  std::string device(to_string(target.kind));
+  if (target.kind == DeviceKind::cuda) device += fmt::format(":{}", target.ordinal);
+  arguments.push_back("--device=" + device);
+}
+
+void check_disk(const fs::path& database, const SessionBudgets& budgets) {
+  const auto free = free_bytes(database);
+  if (!free || *free >= budgets.least_free_mb << 20) return;
+  fail(ExitCode::database, "the disk of {} has {} MB free, and a session needs {} (least_free_mb)",
+       database.string(), *free >> 20, budgets.least_free_mb);
+}
+
+SessionBudgets session_budgets_of(const db::Campaign& campaign) {
+  return session_budgets_from(JsonReader(campaign.budgets));
+}
+
+}  // namespace
+
+Arguments arguments_of(const db::CampaignRun& run, const fs::path& database) {
+  Arguments arguments = run.arguments;
+  arguments.push_back("--db=" + database.string());
+  return arguments;
+}
+
+void check_campaign(db::Campaign& campaign, const fs::path& database, const ReadGenerate& read) {
+  check_disk(database, session_budgets_of(campaign));
+  std::set<fs::path> outputs;
+  for (db::CampaignRun& run : campaign.runs) {
+    try {
+      auto generate = read(arguments_of(run, database), "");
+      if (!generate) fail(ExitCode::usage, "--help is no argument of a search");
+      const SearchRun& search = generate->setup.run;
+      run.model = model_names(search.models);
+      if (!outputs.insert(fs::absolute(search.paths.kernel)).second)
+        fail(ExitCode::usage, "another search writes {} too", search.paths.kernel.string());
+      pin_device(run.arguments, search.target);
+      static_cast<void>(
+          require_audit(*search.problem, generate->flags.unaudited, generate->setup.config, database));
+    } catch (const Error& error) {
+      fail(error.code(), "search '{}': {}", run.name, error.what());
+    }
+  }
+}
+
+int run_campaign(const fs::path& database, RowId id, const ReadGenerate& read) {
+  db::CampaignLock lock(database);
+  if (!lock.take(id)) fail(ExitCode::usage, "session {} is running already", id);
+  SessionBudgets budgets;
+  {
+    db::CampaignStore store(database);
+    const db::Campaign campaign = store.read(id);
+    budgets = session_budgets_of(campaign);
+    std::error_code gone;
+    fs::current_path(campaign.folder, gone);
+    if (gone) fail(ExitCode::environment, "the folder {} of session {} is gone", campaign.folder, id);
+    store.begin(id);
+  }
+  const InterruptGuard interrupt;
+  SessionWatch watch(database, id, budgets.least_free_mb << 20, interrupt.requested());
+  const End end = CampaignRunner(database, id, watch, budgets, read).run();
+  fmt::print("session {}: {}{}{}\n", id, end.state, end.reason.empty() ? "" : ": ", end.reason);
+  return end.code;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "app/search/search_command.h"
+#include "app/setup/arguments.h"
+#include "db/store/campaign_store.h"
+
+namespace ak::tools {
+
+/// `generate`'s arguments of a search, in the session's database.
+[[nodiscard]] Arguments arguments_of(const db::CampaignRun& run, const std::filesystem::path& database);
+
+/// Everything that can be wrong with a session before it begins: its searches' problems, kernels, audits,
+/// devices, models and outputs, and the disk. Notes which models are asked. Throws Error naming the search.
+void check_campaign(db::Campaign& campaign, const std::filesystem::path& database, const ReadGenerate& read);
+
+/// Runs the searches of a session that are not done, one after another, in this process, and reports on
+/// standard output. Returns the session's exit code. A device that is lost is waited for, ten minutes at
+/// most. Throws Error(usage) when another process runs the session, else only what is wrong with its
+/// database.
+[[nodiscard]] int run_campaign(const std::filesystem::path& database, RowId campaign,
+                               const ReadGenerate& read);
+
+}  // namespace ak::tools

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session/session_manifest.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "app/search/manifest_fields.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
+#include "core/text/json_reader.h"
+#include "core/text/suggest.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run being read: its arguments, and the folder of the manifest.
+struct Reading {
+  Arguments arguments;
+  fs::path folder;
+
+  template <class T>
+  void add(std::string_view flag, const T& value) {
+    arguments.push_back(fmt::format("--{}={}", flag, value));
+  }
+};
+
+using Read = void (*)(const JsonReader&, std::string_view flag, Reading&);
+
+void read_words(const JsonReader& at, std::string_view flag, Reading& run) {
+  run.add(flag, read_text(at, "a text"));
+}
+/// One, or a list of several.
+void read_several(const JsonReader& at, std::string_view flag, Reading& run) {
+  if (!at.json().is_array()) return read_words(at, flag, run);
+  for (const JsonReader& item : at.items()) read_words(item, flag, run);
+}
+void read_path(const JsonReader& at, std::string_view flag, Reading& run) {
+  run.add(flag, fs::absolute(run.folder / read_text(at, "a path")).lexically_normal().string());
+}
+void read_number(const JsonReader& at, std::string_view flag, Reading& run) { run.add(flag, read_count(at)); }
+void read_limit(const JsonReader& at, std::string_view flag, Reading& run) {
+  if (at.integer() < 0) at.fail("a number of at least 0");
+  run.add(flag, at.integer());
+}
+void read_quantity(const JsonReader& at, std::string_view flag, Reading& run) {
+  run.add(flag, read_amount(at));
+}
+void read_chosen_strategy(const JsonReader& at, std::string_view flag, Reading& run) {
+  run.add(flag, read_strategy(at));
+}
+void read_sizes(const JsonReader& at, std::string_view flag, Reading& run) { run.add(flag, read_shape(at)); }
+void read_points(const JsonReader& at, std::string_view flag, Reading& run) {
+  for (const auto& [name, values] : read_fixed(at))
+    run.add(flag, fmt::format("{}={}", name, fmt::join(values, ",")));
+}
+void read_problem_params(const JsonReader& at, std::string_view, Reading& run) {
+  for (const auto& [name, value] : read_params(at)) run.add(name, to_string(value));
+}
+void read_on(const JsonReader& at, std::string_view flag, Reading& run) {
+  if (at.boolean()) run.arguments.push_back(fmt::format("--{}", flag));
+}
+void read_off(const JsonReader& at, std::string_view flag, Reading& run) {
+  if (!at.boolean()) run.arguments.push_back(fmt::format("--no-{}", flag));
+}
+
+/// A key of a run, and the flag of `generate` that it stands for. In this order flags are given.
+struct Key {
+  std::string_view name, flag;
+  Read read;
+};
+constexpr std::array kKeys{
+    Key{"algorithm", "algorithm", read_words},
+    Key{"problem", "problem", read_path},
+    Key{"params", "", read_problem_params},
+    Key{"shape", "shape", read_sizes},
+    Key{"start", "start", read_path},
+    Key{"template", "template", read_words},
+    Key{"set", "set", read_points},
+    Key{"best", "best", read_path},
+    Key{"arch", "arch", read_words},
+    Key{"device", "device", read_words},
+    Key{"proposer", "proposer", read_words},
+    Key{"model", "model", read_several},
+    Key{"record", "record", read_path},
+    Key{"strategy", "strategy", read_chosen_strategy},
+    Key{"seed", "seed", read_limit},
+    Key{"deterministic", "deterministic", read_on},
+    Key{"unaudited", "unaudited", read_on},
+    Key{"predict", "predict", read_off},
+    Key{"transfer", "transfer", read_off},
+    Key{"target_performance", "target-performance", read_words},
+    Key{"patience", "patience", read_number},
+    Key{"max_evaluations", "max-evaluations", read_number},
+    Key{"max_compilations", "max-compilations", read_number},
+    Key{"max_minutes", "max-minutes", read_quantity},
+    Key{"max_tokens", "max-tokens", read_limit},
+    Key{"max_cost_usd", "max-cost-usd", read_quantity},
+    Key{"workers", "workers", read_number},
+};
+// What only a session knows.
+constexpr std::array<std::string_view, 4> kOwnKeys{"name", "output", "priority", "share"};
+
+void check_keys(const JsonReader& at) {
+  std::vector<std::string> known(kOwnKeys.begin(), kOwnKeys.end());
+  for (const Key& key : kKeys) known.emplace_back(key.name);
+  for (const auto& [name, value] : at.members()) {
+    if (std::ranges::find(known, name) == known.end())
+      at.complain(fmt::format("unknown key '{}'{}; known: {}", sanitize(name, 60), did_you_mean(name, known),
+                              fmt::join(known, ", ")));
+  }
+}
+
+Arguments read_arguments(const JsonReader& at, const fs::path& folder) {
+  check_keys(at);
+  Reading reading{.arguments = {}, .folder = folder};
+  for (const Key& key : kKeys)
+    if (const auto given = at.find(key.name)) key.read(*given, key.flag, reading);
+  return std::move(reading.arguments);
+}
+
+void complete(db::CampaignRun& run) {
+  if (!has_flag(run.arguments, "--seed"))
+    run.arguments.push_back(fmt::format("--seed={}", random_seed() >> 1));
+  if (!has_flag(run.arguments, "--max-compilations"))
+    run.arguments.push_back(fmt::format("--max-compilations={}", kMostCompilations));
+}
+
+db::CampaignRun read_run(const Json& defaults, const JsonReader& at, const fs::path& folder,
+                         const fs::path& outputs) {
+  check_keys(at);
+  if (at.find("algorithm").has_value() == at.find("problem").has_value())
+    at.complain("expected 'algorithm' or 'problem', one of them");
+  Json merged = defaults;
+  merged.update(at.json());
+  const JsonReader whole(merged, at.path());
+  db::CampaignRun run;
+  const auto name = whole.find("name");
+  if (!name && !whole.find("algorithm")) at.complain("the key 'name' is missing");
+  run.name = read_name(name ? *name : whole.member("algorithm"));
+  if (const auto given = whole.find("priority")) run.priority = given->integer();
+  if (const auto given = whole.find("share")) run.share = read_amount(*given);
+  run.arguments = read_arguments(whole, folder);
+  const auto output = whole.find("output");
+  const fs::path kernel = output ? fs::path(read_text(*output, "a path")) : fs::path(run.name + ".cu");
+  run.arguments.push_back(fmt::format("--output={}", (outputs / kernel).string()));
+  complete(run);
+  return run;
+}
+
+db::Campaign read(const JsonReader& at, const fs::path& file, const fs::path& outputs) {
+  at.only({"name", "budgets", "defaults", "runs"});
+  const fs::path folder = file.parent_path();
+  db::Campaign campaign;
+  const auto name = at.find("name");
+  campaign.name = name ? read_name(*name) : file.stem().string();
+  const auto budgets = at.find("budgets");
+  campaign.budgets = to_json(budgets ? session_budgets_from(*budgets) : SessionBudgets{});
+  Json defaults = Json::object();
+  if (const auto given = at.find("defaults")) {
+    static_cast<void>(read_arguments(*given, folder));
+    for (const char* key : {"name", "output", "algorithm", "problem"})
+      if (given->find(key)) given->complain(fmt::format("'{}' is of one run", key));
+    defaults = given->json();
+  }
+  std::set<std::string> names;
+  for (const JsonReader& item : at.member("runs").items()) {
+    campaign.runs.push_back(read_run(defaults, item, folder, outputs));
+    const std::string& run = campaign.runs.back().name;
+    if (!names.insert(run).second)
+      item.complain(fmt::format("another run is called '{}' too; give it a 'name'", run));
+  }
+  if (campaign.runs.empty()) at.member("runs").fail("at least one run");
+  std::ranges::stable_sort(campaign.runs, std::greater(), &db::CampaignRun::priority);
+  return campaign;
+}
+
+}  // namespace
+
+bool has_flag(const Arguments& arguments, std::string_view flag) {
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return argument == flag || argument.starts_with(std::string(flag) + "=");
+  });
+}
+
+std::string take_option(Arguments& arguments, const std::string& flag) {
+  std::string value;
+  for (std::size_t i = 0; i < arguments.size();) {
+    const bool apart = arguments[i] == flag && i + 1 < arguments.size();
+    if (!apart && !arguments[i].starts_with(flag + "=")) {
+      ++i;
+      continue;
+    }
+    value = apart ? arguments[i + 1] : arguments[i].substr(flag.size() + 1);
+    const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(i);
+    arguments.erase(at, at + (apart ? 2 : 1));
+  }
+  return value;
+}
+
+Json to_json(const SessionBudgets& budgets) {
+  Json json = {{"least_free_mb", budgets.least_free_mb},
+               {"wait_for_device_minutes", budgets.wait_for_device_minutes}};
+  if (budgets.max_minutes) json["max_minutes"] = *budgets.max_minutes;
+  if (budgets.max_tokens) json["max_tokens"] = *budgets.max_tokens;
+  if (budgets.max_cost_usd) json["max_cost_usd"] = *budgets.max_cost_usd;
+  return json;
+}
+
+SessionBudgets session_budgets_from(const JsonReader& at) {
+  at.only({"max_minutes", "max_tokens", "max_cost_usd", "least_free_mb", "wait_for_device_minutes"});
+  SessionBudgets budgets;
+  if (const auto given = at.find("max_minutes")) budgets.max_minutes = read_amount(*given);
+  if (const auto given = at.find("max_tokens")) budgets.max_tokens = read_count(*given);
+  if (const auto given = at.find("max_cost_usd")) budgets.max_cost_usd = read_amount(*given);
+  if (const auto given = at.find("least_free_mb")) budgets.least_free_mb = read_count(*given);
+  if (const auto given = at.find("wait_for_device_minutes"))
+    budgets.wait_for_device_minutes = read_amount(*given);
+  return budgets;
+}
+
+db::Campaign read_session_manifest(const fs::path& file, const fs::path& outputs) {
+  const std::string text = read_file(file);
+  try {
+    const Json json = Json::parse(text);
+    return read(JsonReader(json), file, outputs);
+  } catch (const Json::parse_error& error) {
+    fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());
+  } catch (const JsonComplaint& complaint) {
+    fail(ExitCode::bad_input, "{}: {}", file.string(), complaint.what());
+  }
+}
+
+db::Campaign one_search(Arguments arguments) {
+  db::CampaignRun run;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    for (const std::string flag : {"--algorithm", "--problem"}) {
+      if (arguments[i] == flag && i + 1 < arguments.size()) run.name = arguments[i + 1];
+      if (arguments[i].starts_with(flag + "=")) run.name = arguments[i].substr(flag.size() + 1);
+    }
+  }
+  run.name = fs::path(run.name).lexically_normal().filename().string();
+  run.arguments = std::move(arguments);
+  complete(run);
+  db::Campaign campaign;
+  campaign.name = run.name;
+  campaign.budgets = to_json(SessionBudgets{});
+  campaign.runs.push_back(std::move(run));
+  return campaign;
+}
+
+}  // namespace ak::tools

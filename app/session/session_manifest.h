@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "app/setup/arguments.h"
+#include "core/text/json_reader.h"
+#include "db/store/campaign_store.h"
+
+namespace ak::tools {
+
+/// Compilations of a search that names no limit of its own.
+inline constexpr int kMostCompilations = 1'000;
+
+/// Limits of all searches of a session together; absent = no limit. Also the JSON in `campaigns.budgets`.
+struct SessionBudgets {
+  std::optional<double> max_minutes, max_cost_usd;
+  std::optional<std::int64_t> max_tokens;
+  std::int64_t least_free_mb = 256;     ///< of the database's disk: some thousand evaluations (chosen)
+  double wait_for_device_minutes = 10;  ///< a driver that resets a GPU is back within minutes (chosen)
+};
+[[nodiscard]] Json to_json(const SessionBudgets& budgets);
+/// Throws JsonComplaint.
+[[nodiscard]] SessionBudgets session_budgets_from(const JsonReader& at);
+
+/// The queue of a manifest (docs/sessions.md), in the order in which its searches run. Outputs that are not
+/// named are NAME.cu in `outputs`. Throws Error(bad_input) naming the file, the key and what was expected.
+[[nodiscard]] db::Campaign read_session_manifest(const std::filesystem::path& file,
+                                                 const std::filesystem::path& outputs);
+
+/// The queue of one search, with the arguments of `generate`.
+[[nodiscard]] db::Campaign one_search(Arguments arguments);
+
+/// The command line has this flag, as `--name VALUE` or `--name=VALUE`.
+[[nodiscard]] bool has_flag(const Arguments& arguments, std::string_view flag);
+/// Takes such a flag out; returns its last value, or nothing.
+[[nodiscard]] std::string take_option(Arguments& arguments, const std::string& flag);
+
+}  // namespace ak::tools

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session/session_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/device/floor.h"
+#include "core/learn/stats.h"
+
+namespace ak::tools {
+namespace {
+
+/// What a search may use of `total`, of which all searches together have used `used`.
+double part(double total, double used, double share, double shares) {
+  return std::max(0.0, total - used) * share / shares;
+}
+
+template <class T>
+void limit(std::optional<T>& own, double most) {
+  const T value = static_cast<T>(most);
+  own = own ? std::min(*own, value) : value;
+}
+
+struct Totals {
+  double minutes = 0, tokens = 0, cost_usd = 0;
+};
+
+Totals used_by(const db::Campaign& campaign) {
+  Totals totals;
+  for (const db::CampaignRun& run : campaign.runs) {
+    totals.minutes += static_cast<double>(run.figures.spent_ms) / 60'000;
+    totals.tokens += static_cast<double>(run.figures.tokens);
+    totals.cost_usd += run.figures.cost_usd;
+  }
+  return totals;
+}
+
+double shares_of(const db::Campaign& campaign, bool of_models) {
+  double shares = 0;
+  for (const db::CampaignRun& run : campaign.runs)
+    if (!run.is_done() && (!of_models || !run.model.empty())) shares += run.share;
+  return shares;
+}
+
+}  // namespace
+
+agent::Budgets budgets_of(const db::Campaign& campaign, const db::CampaignRun& run,
+                          const SessionBudgets& session, agent::Budgets own) {
+  const Totals used = used_by(campaign);
+  if (session.max_minutes) {
+    const double minutes = part(*session.max_minutes, used.minutes, run.share, shares_of(campaign, false));
+    const std::chrono::milliseconds most(std::llround(minutes * 60'000));
+    own.max_wall = std::min(own.max_wall.value_or(most), most);
+  }
+  if (run.model.empty()) return own;
+  const double shares = shares_of(campaign, true);
+  if (session.max_tokens)
+    limit(own.max_tokens, part(static_cast<double>(*session.max_tokens), used.tokens, run.share, shares));
+  if (session.max_cost_usd)
+    limit(own.max_cost_usd, part(*session.max_cost_usd, used.cost_usd, run.share, shares));
+  return own;
+}
+
+agent::Budgets budgets_from_json(const Json& json) {
+  const auto find = [&]<class T>(const char* key, std::optional<T>& value) {
+    if (json.contains(key)) value = json.at(key).get<T>();
+  };
+  agent::Budgets budgets;
+  find("max_evaluations", budgets.max_evaluations);
+  find("max_compilations", budgets.max_compilations);
+  find("max_tokens", budgets.max_tokens);
+  find("max_cost_usd", budgets.max_cost_usd);
+  find("target_ns", budgets.target_ns);
+  find("patience", budgets.patience);
+  std::optional<std::int64_t> wall_ms;
+  find("max_wall_ms", wall_ms);
+  if (wall_ms) budgets.max_wall = std::chrono::milliseconds(*wall_ms);
+  return budgets;
+}
+
+Json to_json(const std::vector<agent::FirstPoint>& points) {
+  Json json = Json::array();
+  for (const agent::FirstPoint& point : points)
+    json.push_back({{"template", point.template_index}, {"tunables", point.point}, {"arm", point.arm}});
+  return json;
+}
+
+std::vector<agent::FirstPoint> first_points_from_json(const Json& json) {
+  std::vector<agent::FirstPoint> points;
+  for (const Json& point : json) {
+    points.push_back({.template_index = point.at("template"),
+                      .point = point.at("tunables").get<TunableValues>(),
+                      .arm = point.at("arm")});
+  }
+  return points;
+}
+
+std::optional<double> limit_ns(const SearchRun& run) {
+  if (run.target.kind != DeviceKind::cuda) return std::nullopt;
+  std::vector<double> floors, weights;
+  for (const Workload& workload : run.problem->workloads) {
+    if (!workload.has(WorkloadRole::time)) continue;
+    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time_ns);
+    weights.push_back(workload.weight);
+  }
+  const bool known = !floors.empty() && std::ranges::all_of(floors, [](double ns) { return ns > 0; });
+  return known ? std::optional(weighted_geometric_mean(floors, weights)) : std::nullopt;
+}
+
+}  // namespace ak::tools

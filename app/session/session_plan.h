@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "agent/loop.h"
+#include "app/search/search_run.h"
+#include "app/session/session_manifest.h"
+#include "db/store/campaign_store.h"
+
+namespace ak::tools {
+
+/// The budgets of a search that begins now: its own, and no more than its share of what the session has left.
+/// Shares are among the searches that are not done; tokens and money are shared by those that ask a model.
+[[nodiscard]] agent::Budgets budgets_of(const db::Campaign& campaign, const db::CampaignRun& run,
+                                        const SessionBudgets& session, agent::Budgets own);
+
+/// As in `campaign_runs.budgets` and `sessions.budgets`.
+[[nodiscard]] agent::Budgets budgets_from_json(const Json& json);
+
+[[nodiscard]] Json to_json(const std::vector<agent::FirstPoint>& points);
+[[nodiscard]] std::vector<agent::FirstPoint> first_points_from_json(const Json& json);
+
+/// Least time that the device needs for the problem's timed shapes, weighted as scores are; nothing where
+/// that is not known, and on the CPU device.
+[[nodiscard]] std::optional<double> limit_ns(const SearchRun& run);
+
+}  // namespace ak::tools

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session/session_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "app/setup/program_paths.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "db/store/campaign_store.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::steady_clock;
+
+constexpr auto kStartTime = std::chrono::seconds(30);  // a busy machine included; chosen
+constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr auto kFollowPoll = std::chrono::milliseconds(250);
+constexpr std::size_t kLastWords = 2'000;
+
+FileDescriptor open_log(const fs::path& file) {
+  FileDescriptor log(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!log) fail(ExitCode::output, "cannot write the log {}: {}", file.string(), std::strerror(errno));
+  return log;
+}
+
+/// In a process of its own; only calls that are safe after a fork.
+[[noreturn]] void become(char* const* argv, int log) {
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::close_range(3, ~0U, 0);
+  ::execv(argv[0], argv);
+  ::_exit(127);
+}
+
+/// A grandchild in a session of its own: no terminal can end it, and init reaps it.
+void spawn(std::vector<std::string> words, int log) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
+  if (child == 0) {
+    ::setsid();
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0) become(argv.data(), log);
+    ::_exit(grandchild < 0 ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (status != 0) fail(ExitCode::environment, "cannot start a process");
+}
+
+std::string last_words(const fs::path& log) {
+  const std::string text = read_file(log);
+  return text.substr(text.size() - std::min(text.size(), kLastWords));
+}
+
+}  // namespace
+
+fs::path session_log(const fs::path& database, RowId campaign) {
+  return database.string() + fmt::format("-session-{}.log", campaign);
+}
+
+void start_detached(const fs::path& database, RowId campaign) {
+  const fs::path file = session_log(database, campaign);
+  const FileDescriptor log = open_log(file);
+  std::fflush(nullptr);
+  spawn({worker_command().front(), "session", "work", std::to_string(campaign),
+         "--db=" + fs::absolute(database).string()},
+        log.get());
+  const db::CampaignLock lock(database);
+  db::CampaignStore store(database);
+  const auto deadline = steady_clock::now() + kStartTime;
+  while (!lock.is_taken(campaign) && store.read(campaign).status == "queued") {
+    if (steady_clock::now() >= deadline)
+      fail(ExitCode::environment, "session {} did not begin; its log: {}", campaign, last_words(file));
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+void print_log(const fs::path& database, RowId campaign, bool follow, const std::atomic<bool>& stop) {
+  const fs::path file = session_log(database, campaign);
+  std::ifstream log(file, std::ios::binary);
+  if (!log)
+    fail(ExitCode::bad_input, "there is no log {}: the session ran in a terminal, or never", file.string());
+  const db::CampaignLock lock(database);
+  for (bool last = !follow;; last = last || stop || !lock.is_taken(campaign)) {
+    std::vector<char> bytes(64 << 10);
+    while (log.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) || log.gcount() > 0)
+      std::fwrite(bytes.data(), 1, static_cast<std::size_t>(log.gcount()), stdout);
+    std::fflush(stdout);
+    if (last) return;
+    log.clear();
+    std::this_thread::sleep_for(kFollowPoll);
+  }
+}
+
+}  // namespace ak::tools

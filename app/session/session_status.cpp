@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session/session_status.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "app/evaluate/progress_line.h"
+#include "core/text/suggest.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr auto kTerminalInterval = std::chrono::seconds(1);
+constexpr auto kPlainInterval = std::chrono::seconds(10);  // a log of a night stays readable
+constexpr auto kPoll = std::chrono::milliseconds(100);
+
+/// "1 h 12 min", "3 min", "40 s".
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+  return whole >= 60 ? fmt::format("{} min", whole / 60) : fmt::format("{} s", whole);
+}
+
+double spent_s(const db::CampaignRun& run) { return static_cast<double>(run.figures.spent_ms) / 1000; }
+
+std::optional<double> rate_per_minute(const db::CampaignRun& run) {
+  if (run.figures.evaluations == 0 || run.figures.spent_ms == 0) return std::nullopt;
+  return 60 * static_cast<double>(run.figures.evaluations) / spent_s(run);
+}
+
+/// Until the first limit of time or evaluations, at the rate so far.
+std::optional<double> seconds_left(const db::CampaignRun& run) {
+  std::optional<double> left;
+  const auto at_most = [&](double seconds) {
+    left = std::min(left.value_or(seconds), std::max(0.0, seconds));
+  };
+  if (run.budgets.contains("max_wall_ms"))
+    at_most(run.budgets["max_wall_ms"].get<double>() / 1000 - spent_s(run));
+  const auto rate = rate_per_minute(run);
+  if (rate && run.budgets.contains("max_evaluations")) {
+    const auto more = run.budgets["max_evaluations"].get<std::int64_t>() - run.figures.evaluations;
+    at_most(static_cast<double>(more) * 60 / *rate);
+  }
+  return left;
+}
+
+std::optional<double> ratio(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+std::string run_state(const db::CampaignRun& run, bool alive) {
+  return run.state == "running" && !alive ? "killed" : run.state;
+}
+
+Json run_json(const db::CampaignRun& run, bool alive) {
+  const db::CampaignFigures& f = run.figures;
+  return {{"name", run.name},
+          {"state", run_state(run, alive)},
+          {"reason", run.reason},
+          {"exit_code", or_null(run.exit_code)},
+          {"session", or_null(run.session)},
+          {"model", run.model.empty() ? Json() : Json(run.model)},
+          {"evaluations", f.evaluations},
+          {"verified", f.verified},
+          {"in_flight", f.in_flight},
+          {"evaluations_per_minute", or_null(rate_per_minute(run))},
+          {"best_ns", or_null(f.best_ns)},
+          {"emulated", run.emulated},
+          {"baseline", f.baseline.empty() ? Json() : Json(f.baseline)},
+          {"baseline_ns", or_null(f.baseline_ns)},
+          {"limit_ns", or_null(f.limit_ns)},
+          {"speedup", or_null(ratio(f.baseline_ns, f.best_ns))},
+          {"share_of_limit", or_null(ratio(f.limit_ns, f.best_ns))},
+          {"tokens", f.tokens},
+          {"cost_usd", f.cost_usd},
+          {"spent_s", spent_s(run)},
+          {"left_s", run.state == "running" ? or_null(seconds_left(run)) : Json()}};
+}
+
+void add_best(const db::CampaignRun& run, std::vector<std::string>& parts) {
+  const db::CampaignFigures& f = run.figures;
+  if (!f.best_ns) return;
+  parts.push_back(fmt::format("best {}{}", run.emulated ? "emulated cost " : "", format_ns(*f.best_ns)));
+  if (const auto speedup = ratio(f.baseline_ns, f.best_ns))
+    parts.push_back(fmt::format("{:.2f} times as fast as {}", *speedup, sanitize(f.baseline, 60)));
+  if (const auto share = ratio(f.limit_ns, f.best_ns))
+    parts.push_back(fmt::format("{:.0f} % of the limit", 100 * *share));
+}
+
+std::string run_text(const db::CampaignRun& run, bool alive) {
+  const db::CampaignFigures& f = run.figures;
+  const std::string state = run_state(run, alive);
+  std::vector<std::string> parts;
+  if (f.evaluations > 0) parts.push_back(fmt::format("{} tried, {} passed", f.evaluations, f.verified));
+  add_best(run, parts);
+  if (f.tokens > 0) parts.push_back(fmt::format("{} tokens, {:.2f} US dollars", f.tokens, f.cost_usd));
+  if (state == "running") {
+    if (const auto rate = rate_per_minute(run)) parts.push_back(fmt::format("{:.3g} a minute", *rate));
+    parts.push_back(duration_text(spent_s(run)));
+    if (const auto left = seconds_left(run)) parts.push_back(duration_text(*left) + " left at most");
+  }
+  if (!run.reason.empty() && run.reason != state) parts.push_back(sanitize(run.reason, 200));
+  return fmt::format("  {:<24} {:<9} {}\n", run.name, state, fmt::join(parts, ", "));
+}
+
+/// Lines that wrap could not be taken back.
+std::string cut_to_terminal(const std::string& text) {
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return text;
+  std::string cut;
+  std::size_t column = 0;
+  for (const char c : text) {
+    if (c == '\n') column = 0;
+    if (c == '\n' || ++column < size.ws_col) cut += c;
+  }
+  return cut;
+}
+
+struct Totals {
+  double spent_s = 0, cost_usd = 0;
+  std::int64_t tokens = 0, done = 0;
+};
+
+Totals totals_of(const db::Campaign& campaign) {
+  Totals totals;
+  for (const db::CampaignRun& run : campaign.runs) {
+    totals.spent_s += spent_s(run);
+    totals.cost_usd += run.figures.cost_usd;
+    totals.tokens += run.figures.tokens;
+    totals.done += run.is_done();
+  }
+  return totals;
+}
+
+}  // namespace
+
+std::string session_state(const db::Campaign& campaign, bool alive) {
+  if (campaign.status == "running" && !alive) return "killed";
+  return campaign.status;
+}
+
+Json status_json(const db::Campaign& campaign, bool alive) {
+  const Totals totals = totals_of(campaign);
+  Json json = {{"session", campaign.id},
+               {"name", campaign.name},
+               {"state", session_state(campaign, alive)},
+               {"reason", campaign.reason},
+               {"exit_code", or_null(campaign.exit_code)},
+               {"started_at", campaign.started_at},
+               {"ended_at", campaign.ended_at.empty() ? Json() : Json(campaign.ended_at)},
+               {"budgets", campaign.budgets},
+               {"spent_s", totals.spent_s},
+               {"tokens", totals.tokens},
+               {"cost_usd", totals.cost_usd},
+               {"searches", Json::array()}};
+  for (const db::CampaignRun& run : campaign.runs) json["searches"].push_back(run_json(run, alive));
+  return json;
+}
+
+std::string status_text(const db::Campaign& campaign, bool alive) {
+  const Totals totals = totals_of(campaign);
+  std::string text = fmt::format("session {} {}: {}, {} of {} searches done, {}", campaign.id, campaign.name,
+                                 session_state(campaign, alive), totals.done, campaign.runs.size(),
+                                 duration_text(totals.spent_s));
+  if (campaign.budgets.contains("max_minutes"))
+    text += fmt::format(" of {}", duration_text(60 * campaign.budgets["max_minutes"].get<double>()));
+  if (totals.tokens > 0)
+    text += fmt::format(", {} tokens, {:.2f} US dollars", totals.tokens, totals.cost_usd);
+  if (!campaign.reason.empty() && campaign.reason != campaign.status)
+    text += fmt::format(" ({})", sanitize(campaign.reason, 200));
+  text += "\n";
+  for (const db::CampaignRun& run : campaign.runs) text += run_text(run, alive);
+  return text;
+}
+
+void watch_status(const std::filesystem::path& database, RowId id, const std::atomic<bool>& stop) {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const auto interval = terminal ? std::chrono::milliseconds(kTerminalInterval) : kPlainInterval;
+  db::CampaignStore store(database, db::OpenMode::read_only);
+  const db::CampaignLock lock(database);
+  std::string shown;
+  for (;;) {
+    const bool alive = lock.is_taken(id);
+    const std::string all = status_text(store.read(id), alive);
+    const std::string text = terminal ? cut_to_terminal(all) : all;
+    if (terminal && !shown.empty())
+      fmt::print("\x1b[{}A\x1b[J", std::ranges::count(shown, '\n'));  // back to its first line
+    if (terminal || text != shown) fmt::print("{}", text);
+    std::fflush(stdout);
+    shown = text;
+    if (!alive || stop) return;
+    const auto until = std::chrono::steady_clock::now() + interval;
+    while (!stop && lock.is_taken(id) && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(kPoll);
+  }
+}
+
+}  // namespace ak::tools

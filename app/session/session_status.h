@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "core/text/json.h"
+#include "db/store/campaign_store.h"
+
+namespace ak::tools {
+
+/// How a session stands: "running", "killed", "stopped", "finished", "failed", "queued".
+/// @param alive its process has the lock
+[[nodiscard]] std::string session_state(const db::Campaign& campaign, bool alive);
+
+/// docs/sessions.md names the fields.
+[[nodiscard]] Json status_json(const db::Campaign& campaign, bool alive);
+
+/// The same for people: a line for the session and one for each search.
+[[nodiscard]] std::string status_text(const db::Campaign& campaign, bool alive);
+
+/// Prints how it stands until its process has ended or `stop` is set: on a terminal in place every second,
+/// else as plain lines when something has changed.
+void watch_status(const std::filesystem::path& database, RowId campaign, const std::atomic<bool>& stop);
+
+}  // namespace ak::tools

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session/session_watch.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include "core/error.h"
+#include "core/text/say.h"
+
+namespace ak::tools {
+namespace {
+
+using std::chrono::steady_clock;
+
+// How late a stop is noticed, and how often the database is asked and told.
+constexpr auto kPoll = std::chrono::milliseconds(100);
+constexpr auto kHeartbeat = std::chrono::seconds(1);
+constexpr auto kDiskInterval = std::chrono::minutes(1);
+
+}  // namespace
+
+std::optional<std::int64_t> free_bytes(const std::filesystem::path& file) {
+  const std::filesystem::path folder =
+      file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  struct statvfs disk = {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return std::nullopt;
+  return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+}
+
+SessionWatch::SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t least_free_bytes,
+                           const std::atomic<bool>& interrupted)
+    : database_(std::move(database)),
+      campaign_(campaign),
+      least_free_bytes_(least_free_bytes),
+      interrupted_(interrupted),
+      thread_([this] { watch(); }) {}
+
+SessionWatch::~SessionWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    leave_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+std::string SessionWatch::reason() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+void SessionWatch::begin_run(const db::CampaignRun& run) {
+  look_at_disk();
+  const std::lock_guard lock(mutex_);
+  run_ = run.id;
+  figures_ = run.figures;
+  run_began_ = steady_clock::now();
+}
+
+void SessionWatch::note(const agent::Progress& progress, const codegen::RunSummary& summary) {
+  const std::lock_guard lock(mutex_);
+  figures_.evaluations = progress.evaluated;
+  figures_.verified = progress.verified;
+  figures_.in_flight = progress.in_flight;
+  figures_.tokens = progress.tokens;
+  figures_.cost_usd = progress.cost_usd;
+  figures_.best_ns = progress.best_ns;
+  figures_.baseline_ns = summary.baseline_ns;
+  figures_.baseline = summary.baseline_label;
+}
+
+db::CampaignFigures SessionWatch::figures_now() const {
+  db::CampaignFigures figures = figures_;
+  figures.spent_ms +=
+      std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - run_began_).count();
+  return figures;
+}
+
+db::CampaignFigures SessionWatch::end_run() {
+  const std::lock_guard lock(mutex_);
+  run_.reset();
+  return figures_now();
+}
+
+void SessionWatch::rest(std::chrono::milliseconds time) {
+  const auto until = steady_clock::now() + time;
+  while (!stop_ && steady_clock::now() < until) std::this_thread::sleep_for(kPoll);
+}
+
+void SessionWatch::end(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  if (reason_.empty()) reason_ = std::move(reason);
+  stop_ = true;
+}
+
+void SessionWatch::watch() {
+  std::optional<db::CampaignStore> store;
+  auto next = steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kPoll, [this] { return leave_; })) {
+    lock.unlock();
+    if (interrupted_) end("interrupted");
+    if (steady_clock::now() >= next) {
+      next = steady_clock::now() + kHeartbeat;
+      try {
+        if (!store) store.emplace(database_);
+        look(*store);
+      } catch (const Error&) {
+        // The figures come late. What is wrong with the database is told by the search, which cannot do
+        // without.
+      }
+    }
+    lock.lock();
+  }
+}
+
+void SessionWatch::look(db::CampaignStore& store) {
+  if (store.stop_requested(campaign_)) end("stopped");
+  if (steady_clock::now() >= next_disk_look_) look_at_disk();
+  std::unique_lock lock(mutex_);
+  if (!run_) return;
+  const RowId run = *run_;
+  const db::CampaignFigures figures = figures_now();
+  lock.unlock();
+  store.note_figures(campaign_, run, figures);
+}
+
+void SessionWatch::look_at_disk() {
+  next_disk_look_ = steady_clock::now() + kDiskInterval;
+  const auto free = free_bytes(database_);
+  if (!free || *free >= least_free_bytes_) return;
+  disk_is_full_ = true;
+  end(fmt::format("the disk of {} is nearly full: {} MB are free, {} MB are the limit", database_.string(),
+                  *free >> 20, least_free_bytes_ >> 20));
+}
+
+}  // namespace ak::tools

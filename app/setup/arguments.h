@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ak::tools {
+
+using Arguments = std::vector<std::string>;  ///< without the program and verb names
+
+}  // namespace ak::tools

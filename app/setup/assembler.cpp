@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/setup/assembler.h"
+
+#include "app/setup/program_paths.h"
+#include "codegen/source/assemble.h"
+#include "profiler/analysis/metric_catalog.h"
+#include "runtime/evaluator/compute_sanitizer.h"
+
+namespace ak::tools {
+
+runtime::SourceAssembler source_assembler() {
+  using codegen::ReferenceMode;
+  return {
+      .pre_check = codegen::pre_check,
+      .candidate = codegen::assemble,
+      .exact_reference =
+          [](const ProblemInstance& problem, const Arch& arch) {
+            return codegen::assemble_reference(problem, arch, ReferenceMode::exact);
+          },
+      .twin_reference =
+          [](const ProblemInstance& problem, const Arch& arch) {
+            return codegen::assemble_reference(problem, arch, ReferenceMode::twin);
+          },
+      .plain = codegen::assemble_plain,
+      .lesion_reference =
+          [](const ProblemInstance& problem, const Arch& arch, const Lesion& lesion) {
+            return codegen::assemble_reference(problem, arch, ReferenceMode::twin, &lesion);
+          },
+  };
+}
+
+runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config) {
+  runtime::EvaluatorOptions options;
+  options.device = target.kind;
+  options.ordinal = target.ordinal;
+  options.target = target.arch;
+  options.compile_workers = config.workers;
+  options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
+  options.worker_command = worker_command();
+  options.name_metrics = profiler::named;
+  return options;
+}
+
+std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config) {
+  return runtime::make_local_evaluator(evaluator_options(target, config), source_assembler());
+}
+
+std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
+                                                    const DeviceFacts& device) {
+  const runtime::EvaluatorOptions options = evaluator_options(target, config);
+  std::vector<agent::LoopOptions::Examiner> found;
+  found.push_back({.name = "CPU device", .make = [options] {
+                     runtime::EvaluatorOptions own = options;
+                     own.device = DeviceKind::emulator;
+                     own.compile_workers = 2;  // the references, and one candidate that is in the cache
+                     return runtime::make_local_evaluator(std::move(own), source_assembler());
+                   }});
+  if (const auto program = runtime::find_compute_sanitizer(); !program.empty()) {
+    found.push_back({.name = "compute-sanitizer", .make = [options, program, device] {
+                       return runtime::make_compute_sanitizer(options, source_assembler(), program, device);
+                     }});
+  }
+  return found;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "agent/loop.h"
+#include "app/setup/config.h"
+#include "app/setup/target.h"
+#include "runtime/evaluator/local_evaluator.h"
+
+namespace ak::tools {
+
+/// codegen's functions in the form runtime takes them.
+[[nodiscard]] runtime::SourceAssembler source_assembler();
+
+/// The evaluator that `generate`, `evaluate` and `problem check` share.
+/// On the device and with the configuration of a run.
+[[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
+[[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
+/// What examines the leader of a session on `target`'s GPU: the CPU device, and compute-sanitizer where it is
+/// installed. @param device of the session
+[[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
+                                                                  const DeviceFacts& device);
+
+}  // namespace ak::tools

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "agent/llm/api/provider.h"
+#include "agent/loop.h"
+#include "core/device/device_catalog.h"
+
+namespace ak::tools {
+
+/// Defaults a user sets once, in $ALPHAKERNEL_CONFIG, else $XDG_CONFIG_HOME/alphakernel/config.json, else
+/// ~/.config/alphakernel/config.json. Flags win over it. docs/config.md lists the keys.
+struct Config {
+  std::string database, cache, arch, device;
+  std::vector<std::string> models;  ///< language models that write candidates
+  int workers = 0;
+  bool predict = true;  ///< a search prunes by predicted times where a model was fitted
+  agent::Budgets budgets;
+  agent::LlmSettings llm;          ///< who can be asked for candidates (docs/providers.md)
+  std::string llm_effort;          ///< how long a model that reasons thinks; empty: its default
+  int llm_answer_tokens = 16'000;  ///< most tokens of an answer, thinking included
+  int llm_parallel = 1;            ///< questions under way at once
+  int llm_candidates = 3;          ///< most candidates of an answer, where several are asked for
+};
+
+[[nodiscard]] std::filesystem::path config_path();
+/// Defaults when there is no file. Throws Error(bad_input) naming file, key and what was expected.
+[[nodiscard]] Config load_config();
+
+/// The shipped device catalogue and above it the user's files in the folder devices/ beside the configuration
+/// file. Throws Error(bad_input) naming file and key.
+[[nodiscard]] DeviceCatalog load_device_catalog();
+
+/// The performance database: the flag's where given, else the configured one, else the user's default.
+[[nodiscard]] std::filesystem::path database_file(const std::string& flag, const Config& config);
+
+}  // namespace ak::tools

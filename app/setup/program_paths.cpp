@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/setup/program_paths.h"
+
+#include <cstdlib>
+
+namespace ak::tools {
+
+std::vector<std::string> worker_command() {
+  return {std::filesystem::read_symlink("/proc/self/exe").string(), "worker"};
+}
+
+std::filesystem::path default_cache_dir() {
+  if (const char* dir = std::getenv("ALPHAKERNEL_CACHE"); dir && *dir) return dir;
+  if (const char* dir = std::getenv("XDG_CACHE_HOME"); dir && *dir)
+    return std::filesystem::path(dir) / "alphakernel";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".cache" / "alphakernel";
+  return {};
+}
+
+}  // namespace ak::tools

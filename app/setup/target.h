@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/device/device_facts.h"
+#include "core/plan/problem.h"
+
+namespace ak::tools {
+
+/// Where candidates run and what they are compiled for.
+struct Target {
+  DeviceKind kind = DeviceKind::none;
+  int ordinal = 0;
+  Arch arch;
+  std::optional<DeviceFacts> device;  ///< the GPU or emulator, when there is one
+  std::string notice;                 ///< one line for the user when no GPU will execute anything, and why
+
+  [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
+};
+
+/// What the CPU emulator stands in for when nobody says.
+[[nodiscard]] Arch emulated_by_default();
+
+/// Resolves --device (auto, cuda, cuda:N, emulator, none) and --arch (empty, native, a name) against the
+/// devices found. With `auto`, the CPU emulator stands in where there is no GPU or one that cannot load the
+/// target's code: the notice says so. It runs the code of any target; without one that of sm_90a.
+/// Throws Error(usage) for a bad flag, Error(environment) when a named device is not there.
+[[nodiscard]] Target choose_target(const std::string& device_flag, const std::string& arch_flag);
+
+/// Time a run should reach, from "60us", "1.5ms", "500TFLOPS", "2000GB/s" or "90%sol"; nanoseconds of the
+/// weighted geometric mean over the timed workloads. Throws Error(usage) listing the forms.
+[[nodiscard]] double parse_target_performance(const std::string& text, const ProblemInstance& problem,
+                                              const std::optional<DeviceFacts>& device);
+
+}  // namespace ak::tools

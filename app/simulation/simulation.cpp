@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/simulation/simulation.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "agent/search/clocked_replay.h"
+#include "agent/seeds.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr std::array<std::size_t, 2> kTimedAt{200, 2000};
+constexpr double kNormal95 = 1.959964;  // two-sided quantile of the normal distribution
+
+/// Calls `work(i)` for i below `count` on all cores; the first exception is thrown again.
+template <class Work>
+void in_parallel(std::size_t count, Work work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr first;
+  std::mutex mutex;
+  const auto loop = [&] {
+    try {
+      for (std::size_t i; (i = next++) < count;) work(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+      next = count;
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min<std::size_t>(count, std::thread::hardware_concurrency()); ++i)
+      threads.emplace_back(loop);
+    loop();
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+/// A run by evaluations, and where the plan has compile workers, one by the clock with the same seed.
+struct Run : agent::Replay {
+  agent::ClockTime clock{};
+};
+
+Run run_both(const NamedSpace& space, const agent::StrategyEntry& strategy, std::uint64_t seed,
+             const SimulationPlan& plan) {
+  Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction)};
+  if (plan.compile_workers > 0 && run.spent_s > 0)
+    run.clock = agent::clocked_replay(space.space, strategy, seed, plan.budget, kTargetFraction,
+                                      plan.compile_workers);
+  return run;
+}
+
+std::vector<ProposalTime> proposal_times(const std::vector<Run>& runs, std::size_t budget) {
+  std::vector<ProposalTime> result;
+  for (const std::size_t at : kTimedAt) {
+    if (budget < at + at / 10) break;
+    std::vector<double> us;
+    for (const Run& run : runs)
+      for (std::size_t i = at - at / 10; i < std::min(at + at / 10, run.proposal_ns.size()); ++i)
+        us.push_back(run.proposal_ns[i] / 1e3);
+    if (us.empty()) break;
+    std::ranges::sort(us);
+    const double sum = std::accumulate(us.begin(), us.end(), 0.0);
+    result.push_back({at, sum / static_cast<double>(us.size()), us[us.size() * 99 / 100]});
+  }
+  return result;
+}
+
+SimulationRow summarize(const std::vector<Run>& runs, std::size_t budget) {
+  SimulationRow row;
+  const auto count = static_cast<double>(runs.size());
+  for (std::size_t at = 0; at < budget; ++at) {
+    double sum = 0, squares = 0;
+    for (const Run& run : runs) sum += run.fractions[at];
+    const double mean = sum / count;
+    for (const Run& run : runs) squares += (run.fractions[at] - mean) * (run.fractions[at] - mean);
+    row.mean.push_back(mean);
+    row.half_band.push_back(runs.size() < 2 ? 0 : kNormal95 * std::sqrt(squares / (count - 1) / count));
+  }
+  double spent = 0, successes = 0, asks = 0, serial_s = 0, parallel_s = 0, on_time = 0;
+  for (const Run& run : runs) {
+    spent += static_cast<double>(run.reached.value_or(budget));
+    successes += run.reached ? 1 : 0;
+    serial_s += run.spent_s;
+    parallel_s += run.clock.spent_s;
+    on_time += run.clock.reached ? 1 : 0;
+    asks += static_cast<double>(run.proposal_ns.size());
+    row.strategy_us += std::accumulate(run.proposal_ns.begin(), run.proposal_ns.end(), 0.0) / 1e3;
+  }
+  row.strategy_us /= std::max(asks, 1.0);
+  row.proposal_times = proposal_times(runs, budget);
+  row.success = successes / count;
+  if (successes > 0) row.expected_evaluations = spent / successes;
+  if (successes > 0 && serial_s > 0) row.serial_s = serial_s / successes;
+  if (on_time > 0) row.parallel_s = parallel_s / on_time;
+  return row;
+}
+
+/// The means of the means, and the largest 99th percentile, of spaces that were searched for so long.
+std::vector<ProposalTime> worst_times(const std::vector<SimulationRow>& rows) {
+  std::vector<ProposalTime> result;
+  for (std::size_t i = 0;; ++i) {
+    double sum = 0, count = 0, most = 0;
+    for (const SimulationRow& row : rows) {
+      if (i >= row.proposal_times.size()) continue;
+      sum += row.proposal_times[i].mean_us;
+      ++count;
+      most = std::max(most, row.proposal_times[i].percentile_99_us);
+    }
+    if (count == 0) return result;
+    result.push_back({kTimedAt[i], sum / count, most});
+  }
+}
+
+/// Mean over spaces, each counting the same. The expected evaluations of a strategy that fails on one space
+/// are unbounded.
+SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
+  SimulationRow all{.space = "all", .strategy = rows.front().strategy};
+  const auto count = static_cast<double>(rows.size());
+  all.mean.assign(rows.front().mean.size(), 0);
+  all.half_band = all.mean;
+  all.expected_evaluations = 0;
+  for (const SimulationRow& row : rows) {
+    for (std::size_t at = 0; at < all.mean.size(); ++at) {
+      all.mean[at] += row.mean[at] / count;
+      all.half_band[at] = std::hypot(all.half_band[at], row.half_band[at] / count);
+    }
+    all.success += row.success / count;
+    all.strategy_us += row.strategy_us / count;
+    if (!row.expected_evaluations) all.expected_evaluations.reset();
+    if (all.expected_evaluations) *all.expected_evaluations += *row.expected_evaluations / count;
+  }
+  all.proposal_times = worst_times(rows);
+  return all;
+}
+
+}  // namespace
+
+std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const SimulationPlan& plan) {
+  const std::size_t runs_a_strategy = spaces.size() * plan.repeats;
+  std::vector<Run> runs(plan.strategies.size() * runs_a_strategy);
+  in_parallel(runs.size(), [&](std::size_t i) {
+    const std::size_t space = i % runs_a_strategy / plan.repeats, repeat = i % plan.repeats;
+    const std::uint64_t seed = agent::derive_seed(agent::derive_seed(plan.seed, space), repeat);
+    runs[i] = run_both(spaces[space], *plan.strategies[i / runs_a_strategy], seed, plan);
+  });
+  std::vector<SimulationRow> rows;
+  auto next = runs.begin();
+  for (const agent::StrategyEntry* strategy : plan.strategies) {
+    std::vector<SimulationRow> of_strategy;
+    for (const NamedSpace& space : spaces) {
+      const auto end = next + static_cast<std::ptrdiff_t>(plan.repeats);
+      SimulationRow row = summarize(std::vector<Run>(next, end), plan.budget);
+      row.space = space.name;
+      row.strategy = strategy->name;
+      of_strategy.push_back(std::move(row));
+      next = end;
+    }
+    if (spaces.size() > 1) of_strategy.push_back(aggregate(of_strategy));
+    rows.insert(rows.end(), of_strategy.begin(), of_strategy.end());
+  }
+  return rows;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/simulation/space_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/tuning/decompress.h"
+#include "db/database.h"
+
+namespace ak::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kLargestDefinition = 1u << 20;
+
+bool is_database(const fs::path& file) {
+  std::string head(16, '\0');
+  std::ifstream(file, std::ios::binary).read(head.data(), 16);
+  return head == std::string("SQLite format 3\0", 16);
+}
+
+db::Table rows(const fs::path& file, const std::string& sql) {
+  return db::query(file, sql, 0, std::chrono::minutes(1));
+}
+
+std::int64_t latest_session(const fs::path& file) {
+  const db::Table found = rows(file, "SELECT max(session_id) FROM evaluations WHERE score_ns IS NOT NULL");
+  if (const auto* id = std::get_if<std::int64_t>(&found.rows.at(0).at(0))) return *id;
+  fail(ExitCode::bad_input, "{}: no session has a timed evaluation", file.string());
+}
+
+std::string text_of(const db::Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text != nullptr ? *text : "";
+}
+
+std::optional<double> number_of(const db::Cell& cell) {
+  const auto* number = std::get_if<double>(&cell);
+  return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
+SpaceGatherer::Row row_of(const std::vector<db::Cell>& cells) {
+  SpaceGatherer::Row row;
+  const Json tunables = Json::parse(text_of(cells[0]));
+  for (const auto& [name, value] : tunables.items()) row.values.emplace(name, tuning_value(value).value());
+  const std::string status = text_of(cells[1]);
+  if (status == "ok") row.result.time_ns = number_of(cells[2]);
+  if (!row.result.time_ns) row.result.failure = status;
+  row.result.compile_ms = number_of(cells[3]);
+  row.result.benchmark_ms = number_of(cells[4]);
+  return row;
+}
+
+/// The template of the session with the most evaluations: another one has other tunables.
+std::string main_template(const fs::path& file, std::int64_t session, std::size_t& templates) {
+  const db::Table found = rows(
+      file,
+      fmt::format("SELECT v.name FROM evaluations e JOIN variants v ON v.id = e.variant_id "
+                  "WHERE e.session_id = {} AND v.tunables <> '{{}}' GROUP BY v.name ORDER BY count(*) DESC",
+                  session));
+  templates = found.rows.size();
+  if (found.rows.empty())
+    fail(ExitCode::bad_input, "{}: session {} has no evaluation of a template with tunables", file.string(),
+         session);
+  return text_of(found.rows[0][0]);
+}
+
+std::string quoted(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 2) text.insert(at, 1, '\'');
+  return "'" + text + "'";
+}
+
+MeasuredSpace load_session(const fs::path& file, std::int64_t session) {
+  std::size_t templates = 0;
+  const std::string name = main_template(file, session, templates);
+  // The first verdict on a variant counts: later ones (comparisons, the final measurement) are of the few
+  // that were fast, and would make these alone more exact.
+  const db::Table table =
+      rows(file,
+           fmt::format("SELECT v.tunables, e.status, e.score_ns, e.build_ms, e.check_ms + e.time_ms "
+                       "FROM evaluations e JOIN variants v ON v.id = e.variant_id "
+                       "WHERE e.session_id = {} AND v.name = {} AND (e.score_ns IS NOT NULL OR e.status NOT "
+                       "IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AND e.id = (SELECT "
+                       "min(f.id) FROM evaluations f WHERE f.session_id = e.session_id AND f.variant_id = "
+                       "e.variant_id) ORDER BY e.id",
+                       session, quoted(name)));
+  SpaceGatherer gatherer;
+  for (const auto& cells : table.rows) gatherer.add(row_of(cells));
+  Result<MeasuredSpace> gathered = gatherer.finish({});
+  if (!gathered)
+    fail(ExitCode::bad_input, "{}, session {}: {}", file.string(), session, gathered.error().message);
+  MeasuredSpace space = std::move(gathered).value();
+  const db::Table facts =
+      rows(file, fmt::format("SELECT d.name, v.name FROM sessions s JOIN devices v ON v.id = s.device_id "
+                             "JOIN definitions d ON d.id = s.definition_id WHERE s.id = {}",
+                             session));
+  space.kernel = text_of(facts.rows.at(0).at(0));
+  space.device = text_of(facts.rows.at(0).at(1));
+  if (templates > 1)
+    space.notes.push_back(fmt::format("only {} of {} templates of session {}", name, templates, session));
+  return space;
+}
+
+bool has_results(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const bool json = name.ends_with(".json") || name.ends_with(".json.gz") || name.ends_with(".json.xz");
+  return json && !(fs::file_size(file) < kLargestDefinition && load_definition(file));
+}
+
+}  // namespace
+
+MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> session) {
+  if (!is_database(file)) return read_measured_space(file);
+  return load_session(file, session ? *session : latest_session(file));
+}
+
+std::optional<SpaceDefinition> load_definition(const fs::path& file) {
+  if (fs::file_size(file) > kLargestDefinition || is_database(file)) return std::nullopt;
+  bool cut_short = false;
+  const Json json = Json::parse(decompress(read_file(file), file.string(), cut_short), nullptr, false);
+  if (json.is_discarded() || !is_definition(json)) return std::nullopt;
+  Result<SpaceDefinition> definition = parse_definition(json);
+  if (!definition) fail(ExitCode::bad_input, "{}: {}", file.string(), definition.error().message);
+  return std::move(definition).value();
+}
+
+TunableSpace build_space(const SpaceDefinition& definition, const std::string& name) {
+  Result<TunableSpace> space = TunableSpace::build(definition.parameters, definition.constraints);
+  if (!space) fail(ExitCode::bad_input, "{}: {}", name, space.error().message);
+  if (space->size() > 0) return std::move(space).value();
+  fail(ExitCode::bad_input, "{}: the space is empty; no point satisfies {}", name,
+       fmt::join(contradiction(*space), " together with "));
+}
+
+std::vector<fs::path> space_files(const std::vector<std::string>& paths) {
+  std::vector<fs::path> files;
+  for (const fs::path path : paths) {
+    if (!fs::exists(path)) fail(ExitCode::bad_input, "there is no file {}", path.string());
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.is_regular_file() && has_results(entry.path())) found.push_back(entry.path());
+    if (found.empty()) fail(ExitCode::bad_input, "{} has no files with results", path.string());
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+std::string space_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.substr(0, name.find(".json"));
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/explanation_parts.h"
+#include "core/evaluation.h"
+#include "core/plan/candidate.h"
+#include "core/plan/problem.h"
+
+namespace ak::codegen {
+
+/// The finished file: the candidate with definition name, params and chosen tunables written into its plan
+/// and its stand-alone constants, so that `evaluate k.cu` needs no flag and `nvcc -c k.cu` compiles it.
+[[nodiscard]] std::string emit_kernel(const ProblemInstance& problem, const Candidate& candidate);
+
+/// What the explanation says of the run that found the kernel.
+struct RunSummary {
+  std::string device, arch, proposer, strategy, stop_reason, command, version;
+  bool executed = false;  ///< false: built and ranked by resource facts only
+  bool emulated = false;  ///< executed on the CPU emulator: costs are estimates, not times
+  int evaluations = 0, verified = 0;
+  bool chosen = true;  ///< the run ended with this kernel; false: it was evaluated by itself, or lost
+  double wall_s = 0;
+  std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline
+  std::string baseline_label;
+  std::vector<std::string> baseline_notes;  ///< how exact libraries are, or why they are none
+  double peak_bandwidth_gbps = 0;
+  std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
+  std::string
+      final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
+  std::vector<std::string> bottlenecks;  ///< what limits the champion, a sentence a profiled workload
+  std::vector<std::string> witnesses;    ///< its times as hardware counters saw them, the same
+  std::string energy;      ///< what a call of the champion takes; empty when there is nothing to say
+  std::string held_out;    ///< what the check on held-out shapes found; empty when there is nothing to say
+  ExplanationParts parts;  ///< what was found out when the run had ended; empty before
+  std::string tools;       ///< commands for profilers and checkers on the stand-alone test; empty: none
+};
+
+/// k.explanation.md: what the kernel does and why these parameters, resources and occupancy, measured times
+/// against bytes and FLOPs, what was checked and how tightly, how to reproduce it. States plainly when
+/// nothing was executed.
+[[nodiscard]] std::string emit_explanation(const ProblemInstance& problem, const Candidate& candidate,
+                                           const EvaluationResult& result, const RunSummary& run);
+
+/// k.test.cu: a stand-alone host program. The command in its head builds it with nvcc for `arch`, with
+/// nothing else but `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares,
+/// times with cold L2, prints one line a workload and exits 1 on a mismatch.
+[[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
+                                                const Arch& arch, const std::string& kernel_file);
+
+/// The same of an exported kernel: it calls NAME_launch() of NAME.h (codegen/export/export.h).
+[[nodiscard]] std::string emit_exported_benchmark(const ProblemInstance& problem, const Candidate& candidate,
+                                                  const Arch& arch, const std::string& name);
+
+/// The command that builds that test, and those that run it under Nsight Compute and compute-sanitizer, a
+/// line each. They are in the test's head, too.
+[[nodiscard]] std::string stand_alone_test_commands(const ProblemInstance& problem,
+                                                    const Candidate& candidate, const Arch& arch,
+                                                    const std::string& kernel_file);
+
+}  // namespace ak::codegen

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device/arch.h"
+#include "core/plan/candidate.h"
+#include "core/plan/problem.h"
+#include "core/result.h"
+
+namespace ak::codegen {
+
+/// A file of an exported kernel.
+struct ExportedFile {
+  std::string path;  ///< below the folder
+  std::string text;
+};
+
+/// What the README says beside what the kernel computes; Markdown.
+struct ExportFacts {
+  std::string version;   ///< of AlphaKernel
+  std::string measured;  ///< where, how fast, what was checked
+  std::string origin;    ///< where its source came from, for the licence note
+};
+
+/// A kernel as a folder that is used without AlphaKernel: NAME.cu, NAME.h and NAME_launch.cu, a benchmark, a
+/// PyTorch extension, CMakeLists.txt, README.md. NAME is the definition's. The errors say why a kernel cannot
+/// be exported.
+[[nodiscard]] Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem,
+                                                             const Candidate& candidate, const Arch& arch,
+                                                             const ExportFacts& facts);
+
+/// The definition's name as an identifier of C++ and Python: what functions and files are called.
+[[nodiscard]] std::string export_name(const Definition& definition);
+
+/// The source of the operators (torch/NAME_torch.cpp) as a pybind11 module with the one function NAME(),
+/// which takes inputs and then outputs. NAME.h has to lie beside it.
+[[nodiscard]] std::string plain_binding(const std::string& operators, const std::string& name);
+
+}  // namespace ak::codegen

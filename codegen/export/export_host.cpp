@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "codegen/emit/launch_text.h"
+#include "codegen/export/cpp_expression.h"
+#include "codegen/export/export_parts.h"
+#include "codegen/source/include_scan.h"
+
+namespace ak::codegen {
+namespace {
+
+constexpr LaunchStyle kStyle{.space = "ak_launch", .stream = "call->stream"};
+constexpr std::int64_t kAlignmentBytes = 256;  // of parts of the workspace, as an allocation of their own has
+constexpr std::array<std::int64_t, 3> kMostGrid{2147483647, 65535, 65535};
+constexpr std::array<std::int64_t, 3> kMostBlock{1024, 1024, 64};
+constexpr std::int64_t kMostShared = 1 << 20, kMostCluster = 16;
+
+struct DeviceFact {
+  std::string_view name, code;
+};
+constexpr std::array kDeviceFacts{
+    DeviceFact{"SM_COUNT", "Whole(ak_plan::device_attribute(cudaDevAttrMultiProcessorCount))"},
+    DeviceFact{"L2_BYTES", "Whole(ak_plan::device_attribute(cudaDevAttrL2CacheSize))"},
+    DeviceFact{"SHARED_BYTES_PER_BLOCK",
+               "Whole(ak_plan::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin))"},
+    DeviceFact{"ARCH",
+               "Whole(10 * ak_plan::device_attribute(cudaDevAttrComputeCapabilityMajor) + "
+               "ak_plan::device_attribute(cudaDevAttrComputeCapabilityMinor))"},
+};
+
+/// Why there is no export; never leaves this file.
+struct NoExport {
+  std::string why;
+};
+
+/// C++ in two steps: what the plan says of numbers, and how they are launched.
+class LauncherWriter {
+ public:
+  explicit LauncherWriter(const ExportSubject& subject)
+      : subject_(subject), plan_(subject.candidate.plan), constants_(subject.problem.environment({})) {
+    for (const auto& [name, value] : subject.candidate.tunables) constants_[name] = value;
+    for (const Axis* axis : subject.axes) variables_[axis->name] = "ak_" + axis->name;
+    for (const DeviceFact& fact : kDeviceFacts)
+      variables_[std::string(fact.name)] = fmt::format("ak_{}", fact.name);
+  }
+
+  [[nodiscard]] std::string write() {
+    const std::string body = plan_function();  // says which device facts are used
+    return heading() + headers() + fmt::format("namespace {}_kernel {{\n\n", name()) +
+           std::string(host_source("host_numbers.cuh")) + checks() +
+           host_text("host_launch.cuh", kStyle.space) +
+           (plan_.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kStyle.space)) + "\n" +
+           kernel() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) + interface_functions();
+  }
+
+ private:
+  [[nodiscard]] const std::string& name() const { return subject_.name; }
+
+  [[nodiscard]] CppExpression expression(const Expression& source, const char* what) const {
+    const Result<CppExpression> written = cpp_expression(source, constants_, variables_);
+    if (!written) throw NoExport{fmt::format("{} {}", what, written.error().message)};
+    return *written;
+  }
+  [[nodiscard]] std::string number(const Expression& source, const char* what) const {
+    const CppExpression written = expression(source, what);
+    if (written.code.empty()) throw NoExport{fmt::format("{} '{}' is a string", what, source.text())};
+    return written.code;
+  }
+
+  [[nodiscard]] std::string heading() const {
+    return fmt::format(
+        "// Host code of {0}: {0}.h says what it does. Build it with nvcc for {1}; {0}.cu is included.\n",
+        name(), subject_.arch.sm());
+  }
+
+  // Outside of the namespace that the kernel is put in: included there again, their guards leave nothing.
+  [[nodiscard]] std::string headers() const {
+    std::set<std::string> names{"cuda_runtime.h", "cstddef", "cstdint", "vector"};
+    if (!plan_.tensor_maps.empty()) names.insert("cuda.h");
+    for (const IncludeLine& include : scan_includes(subject_.candidate.source))
+      if (!include.name.empty()) names.insert(include.name);
+    for (const ExportedTensor& tensor : subject_.tensors)
+      if (const auto header = info(tensor.spec->dtype).cuda_header; !header.empty()) names.emplace(header);
+    std::string text = fmt::format("#include \"{}.h\"\n\n", name());
+    for (const std::string& header : names) text += fmt::format("#include <{}>\n", header);
+    return text + "\n";
+  }
+
+  [[nodiscard]] static std::string checks() {
+    return R"(
+namespace ak_plan {
+
+struct Fault {  // what CUDA said
+  cudaError_t status;
+};
+inline void check(cudaError_t status) {
+  if (status != cudaSuccess) throw Fault{status};
+}
+#define AK_CHECK(...) ak_plan::check((__VA_ARGS__))
+
+[[maybe_unused]] inline std::int64_t device_attribute(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
+}  // namespace ak_plan
+
+)";
+  }
+
+  [[nodiscard]] std::string kernel() const {
+    return fmt::format("#include \"{}.cu\"\n\nusing ak_plan::Whole;\n\n", name());
+  }
+
+  /// Constants stay literals; what depends on sizes becomes a variable.
+  [[nodiscard]] std::string definitions() {
+    std::string text;
+    for (const Axis* axis : subject_.axes)
+      text += fmt::format("  [[maybe_unused]] const Whole ak_{0}(shape.{0});\n", axis->name);
+    for (const Axis* axis : subject_.axes)
+      text += fmt::format("  ak_plan::require(shape.{0} >= 1, \"{0} has to be at least 1\");\n", axis->name);
+    for (const DeviceFact& fact : kDeviceFacts)
+      if (uses(fact.name))
+        text += fmt::format("  [[maybe_unused]] const Whole ak_{} = {};\n", fact.name, fact.code);
+    for (const auto& [let, source] : plan_.let) {
+      const CppExpression value = expression(source, "let");
+      if (value.known) {
+        constants_[let] = *value.known;
+        continue;
+      }
+      variables_[let] = "ak_" + let;
+      text += fmt::format("  [[maybe_unused]] const Whole ak_{} = {};\n", let, value.code);
+    }
+    return text;
+  }
+
+  /// A query of the device takes microseconds, so only what is spoken of.
+  [[nodiscard]] bool uses(std::string_view fact) const {
+    const auto in = [&](const Expression& one) { return one.names().contains(std::string(fact)); };
+    const auto any = [&](const std::vector<Expression>& list) { return std::ranges::any_of(list, in); };
+    if (any(plan_.constraints)) return true;
+    for (const auto& [let, source] : plan_.let)
+      if (in(source)) return true;
+    for (const WorkspacePlan& space : plan_.workspace)
+      if (in(space.count)) return true;
+    for (const TensorMapPlan& map : plan_.tensor_maps)
+      if (any(map.dims) || any(map.strides_bytes) || any(map.box) || any(map.element_strides)) return true;
+    return std::ranges::any_of(plan_.launches, [&](const LaunchPlanEntry& launch) {
+      const bool scalar = std::ranges::any_of(launch.arguments, [&](const ArgumentPlan& argument) {
+        const auto* value = std::get_if<ScalarArgument>(&argument);
+        const auto* source = value != nullptr ? std::get_if<Expression>(&value->value) : nullptr;
+        return source != nullptr && in(*source);
+      });
+      return scalar || any(launch.grid) || any(launch.block) || any(launch.cluster) ||
+             (launch.shared_bytes && in(*launch.shared_bytes)) || (launch.when && in(*launch.when)) ||
+             (launch.loop && (in(launch.loop->low) || in(launch.loop->high)));
+    });
+  }
+
+  [[nodiscard]] std::string constraint(const Expression& source, const char* whose) const {
+    const CppExpression value = expression(source, whose);
+    if (value.always()) return "";
+    if (value.never()) throw NoExport{fmt::format("{} '{}' does not hold", whose, source.text())};
+    return fmt::format("  ak_plan::require(truth({}), \"{} has to hold\");\n", value.code, source.text());
+  }
+
+  [[nodiscard]] std::string constraints() const {
+    std::string text;
+    for (const std::string& source : subject_.problem.definition.constraints) {
+      // Those of a definition may speak of tensors' values, too: only sizes are known here.
+      const Result<Expression> parsed = Expression::parse(source);
+      if (parsed && cpp_expression(*parsed, constants_, variables_))
+        text += constraint(*parsed, "the problem's constraint");
+    }
+    for (const Expression& source : plan_.constraints) text += constraint(source, "the constraint");
+    return text;
+  }
+
+  [[nodiscard]] std::int64_t element_bytes(const std::string& dtype) const {
+    const auto param = constants_.find(dtype);
+    const auto* named = param == constants_.end() ? nullptr : std::get_if<std::string>(&param->second);
+    const auto found = parse_dtype(named != nullptr ? *named : dtype);
+    if (!found) throw NoExport{fmt::format("'{}' is no element type", dtype)};
+    return info(*found).bytes;
+  }
+  [[nodiscard]] DType dtype_of(const std::string& dtype) const {
+    const auto param = constants_.find(dtype);
+    const auto* named = param == constants_.end() ? nullptr : std::get_if<std::string>(&param->second);
+    return parse_dtype(named != nullptr ? *named : dtype).value();
+  }
+
+  /// Parts of one allocation; `offset` runs through it.
+  [[nodiscard]] std::string workspace() const {
+    std::string text = "  Whole ak_offset(0);\n";
+    for (const WorkspacePlan& space : plan_.workspace)
+      text += fmt::format(
+          "  const Whole ak_at_{0} = ak_offset, ak_bytes_{0} = {1} * Whole({2});\n"
+          "  ak_offset = ak_offset + round_up(ak_bytes_{0}, Whole({3}));\n",
+          space.name, number(space.count, "the workspace"), element_bytes(space.dtype), kAlignmentBytes);
+    return text;
+  }
+
+  /// What happens in a call alone: pointers, and workspace set to zero.
+  [[nodiscard]] std::string call_begin() const {
+    std::string text =
+        "  if (call != nullptr) {\n"
+        "    ak_plan::require(ak_offset.value == 0 || call->workspace != nullptr, \"the workspace is a null "
+        "pointer\");\n"
+        "    ak_plan::require(static_cast<std::int64_t>(call->workspace_bytes) >= ak_offset.value, \"the "
+        "workspace is too "
+        "small\");\n";
+    for (const WorkspacePlan& space : plan_.workspace)
+      if (space.init == WorkspaceInit::zero)
+        text += fmt::format(
+            "    ak_plan::check(cudaMemsetAsync(static_cast<char*>(call->workspace) + ak_at_{0}.value, 0, "
+            "static_cast<std::size_t>(ak_bytes_{0}.value), call->stream));\n",
+            space.name);
+    return text + "  }\n";
+  }
+
+  [[nodiscard]] std::string pointer(const std::string& wanted) const {
+    const auto tensor = std::ranges::find_if(
+        subject_.tensors, [&](const ExportedTensor& one) { return one.spec->name == wanted; });
+    if (tensor != subject_.tensors.end()) {
+      const std::string& owner = tensor->alias.empty() ? tensor->name : tensor->alias;
+      const auto parameters = subject_.parameters();
+      const auto at =
+          std::ranges::find(parameters, owner, [](const ExportedTensor* one) { return one->name; });
+      return fmt::format("call->tensors[{}] /* {} */", at - parameters.begin(), wanted);
+    }
+    return fmt::format("ak_launch::Pointer{{static_cast<char*>(call->workspace) + ak_at_{}.value}}", wanted);
+  }
+
+  [[nodiscard]] std::vector<std::string> sizes(const std::vector<Expression>& list, const char* type) const {
+    std::vector<std::string> texts;
+    for (const Expression& one : list)
+      texts.push_back(fmt::format("static_cast<{}>({}.value)", type, number(one, "a tensor map")));
+    return texts;
+  }
+
+  [[nodiscard]] std::string named(const std::string& wanted) const {
+    const auto map = std::ranges::find(plan_.tensor_maps, wanted, &TensorMapPlan::name);
+    if (map == plan_.tensor_maps.end()) return pointer(wanted);
+    std::vector<std::string> strides = sizes(map->element_strides, "cuuint32_t");
+    if (strides.empty()) strides.assign(map->dims.size(), "1");
+    return tensor_map_text({.pointer = pointer(map->tensor),
+                            .dtype = dtype_of(map->dtype),
+                            .dims = sizes(map->dims, "cuuint64_t"),
+                            .strides_bytes = sizes(map->strides_bytes, "cuuint64_t"),
+                            .box = sizes(map->box, "cuuint32_t"),
+                            .element_strides = strides,
+                            .interleave = map->interleave,
+                            .swizzle = map->swizzle,
+                            .l2_promotion = map->l2_promotion,
+                            .oob_fill = map->oob_fill},
+                           kStyle);
+  }
+
+  [[nodiscard]] std::string scalar(const ScalarArgument& argument) const {
+    if (const auto* real = std::get_if<double>(&argument.value))
+      return fmt::format("static_cast<{}>({:.17g})", argument.type == ScalarType::f32 ? "float" : "double",
+                         *real);
+    const std::string value = number(std::get<Expression>(argument.value), "an argument");
+    switch (argument.type) {
+      case ScalarType::i32:
+        return fmt::format("narrow({})", value);
+      case ScalarType::i64:
+        return fmt::format("static_cast<long long>({}.value)", value);
+      case ScalarType::f32:
+        return fmt::format("static_cast<float>({}.value)", value);
+      case ScalarType::f64:
+        return fmt::format("static_cast<double>({}.value)", value);
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::string argument(const ArgumentPlan& argument) const {
+    if (const auto* value = std::get_if<ScalarArgument>(&argument)) return scalar(*value);
+    if (const auto* value = std::get_if<NamedArgument>(&argument)) return named(value->name);
+    const auto& optional = std::get<OptionalArgument>(argument);
+    const bool there = subject_.problem.definition.find_tensor(optional.name) != nullptr;
+    return there ? pointer(optional.name) : "ak_launch::Pointer{nullptr}";
+  }
+
+  [[nodiscard]] std::string dimensions(const std::vector<Expression>& list,
+                                       const std::array<std::int64_t, 3>& most, const char* what) const {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      texts.push_back(fmt::format("dimension({}, {})", number(list[i], what), most.at(i)));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  /// Blocks of a cluster, where they are constants.
+  [[nodiscard]] std::optional<std::int64_t> cluster_blocks(const LaunchPlanEntry& launch) const {
+    std::int64_t blocks = 1;
+    for (const Expression& one : launch.cluster) {
+      const CppExpression value = expression(one, "a cluster");
+      const auto* known = value.known ? std::get_if<std::int64_t>(&*value.known) : nullptr;
+      if (known == nullptr) return std::nullopt;
+      blocks *= *known;
+    }
+    return blocks;
+  }
+
+  [[nodiscard]] std::string launch(const LaunchPlanEntry& launch) {
+    std::string before, after;
+    if (launch.when) {
+      const CppExpression condition = expression(*launch.when, "when");
+      if (condition.never()) return "";
+      if (!condition.known) before = fmt::format("  if (truth({})) {{\n", condition.code), after = "  }\n";
+    }
+    return before + statements(launch) + after;
+  }
+
+  [[nodiscard]] std::string statements(const LaunchPlanEntry& launch) const {
+    LaunchText text{.kernel = launch.kernel,
+                    .grid = "ak_grid",
+                    .block = "ak_block",
+                    .shared_bytes = "0",
+                    .known_shared_bytes = 0,
+                    .cluster = "",
+                    .cluster_blocks = "ak_cluster.x * ak_cluster.y * ak_cluster.z",
+                    .known_cluster_blocks = cluster_blocks(launch),
+                    .cooperative = launch.cooperative,
+                    .pdl = launch.pdl,
+                    .arguments = {}};
+    std::string numbers =
+        fmt::format("  const dim3 ak_grid({}), ak_block({});\n", dimensions(launch.grid, kMostGrid, "a grid"),
+                    dimensions(launch.block, kMostBlock, "a block"));
+    if (launch.shared_bytes) {
+      const CppExpression shared = expression(*launch.shared_bytes, "shared memory");
+      const auto* known = shared.known ? std::get_if<std::int64_t>(&*shared.known) : nullptr;
+      text.known_shared_bytes = known != nullptr ? std::optional(*known) : std::nullopt;
+      text.shared_bytes = known != nullptr ? std::to_string(*known) : "ak_shared";
+      if (known == nullptr)
+        numbers += fmt::format("  const unsigned int ak_shared = dimension({} + Whole(1), {}) - 1;\n",
+                               shared.code, kMostShared);
+    }
+    if (text.known_cluster_blocks.value_or(0) != 1) {
+      numbers +=
+          fmt::format("  [[maybe_unused]] const dim3 ak_cluster({});\n",
+                      dimensions(launch.cluster, {kMostCluster, kMostCluster, kMostCluster}, "a cluster"));
+      text.cluster = "ak_cluster.x, ak_cluster.y, ak_cluster.z";
+    }
+    for (const ArgumentPlan& each : launch.arguments) text.arguments.push_back(argument(each));
+    return "  {\n" + numbers + "  ++ak_launches;\n  if (call != nullptr) {\n" +
+           launch_statements(text, kStyle) + "  }\n  }\n";
+  }
+
+  [[nodiscard]] std::string launches() {
+    std::string text = "  int ak_launches = 0;\n";
+    for (const LaunchPlanEntry& one : plan_.launches) {
+      if (!one.loop) {
+        text += launch(one);
+        continue;
+      }
+      const std::string low = number(one.loop->low, "for"), high = number(one.loop->high, "for");
+      const auto shadowed = variables_.find(one.loop->variable);
+      if (shadowed != variables_.end())
+        throw NoExport{fmt::format("'{}' is the variable of a loop, and more", one.loop->variable)};
+      variables_[one.loop->variable] = "ak_" + one.loop->variable;
+      text += fmt::format(
+          "  for (std::int64_t ak_i = {}.value; ak_i < {}.value; ++ak_i) {{\n"
+          "  [[maybe_unused]] const Whole ak_{}(ak_i);\n{}  }}\n",
+          low, high, one.loop->variable, launch(one));
+      variables_.erase(one.loop->variable);
+    }
+    return text + "  ak_plan::require(ak_launches > 0, \"no kernel is for this shape\");\n";
+  }
+
+  /// Checks everything, and launches where there is a call. Returns the bytes of the workspace.
+  [[nodiscard]] std::string plan_function() {
+    const std::string defined = definitions();
+    return fmt::format(
+               "struct Call {{\n"
+               "  std::vector<ak_launch::Pointer> tensors;\n"
+               "  void* workspace;\n"
+               "  std::size_t workspace_bytes;\n"
+               "  cudaStream_t stream;\n"
+               "}};\n\n"
+               "// Goes through the launch plan; launches where there is a call. Returns the bytes of "
+               "workspace.\n"
+               "std::int64_t go([[maybe_unused]] const {}_shape& shape, const Call* call) {{\n",
+               name()) +
+           defined + constraints() + workspace() + call_begin() + launches() +
+           "  return ak_offset.value;\n}\n";
+  }
+
+  [[nodiscard]] std::string signature() const {
+    std::vector<std::string> parameters;
+    for (const ExportedTensor* tensor : subject_.parameters()) {
+      const bool written =
+          !tensor->input || std::ranges::any_of(subject_.tensors, [&](const ExportedTensor& other) {
+            return other.alias == tensor->name;
+          });
+      parameters.push_back(fmt::format("{}void* {}", written ? "" : "const ", tensor->name));
+    }
+    return fmt::format(
+        "cudaError_t {0}_launch(const {0}_shape& shape, {1}, void* workspace,\n"
+        "    std::size_t workspace_bytes, cudaStream_t stream)",
+        name(), fmt::join(parameters, ", "));
+  }
+
+  [[nodiscard]] std::string interface_functions() const {
+    std::string pointers, checks;
+    // Vectors of 16 bytes are what kernels load at most before Blackwell, 32 since.
+    const int alignment = subject_.arch.number() >= 100 ? 32 : 16;
+    for (const ExportedTensor* tensor : subject_.parameters()) {
+      pointers += fmt::format("{}{{const_cast<void*>(static_cast<const void*>({}))}}",
+                              pointers.empty() ? "" : ", ", tensor->name);
+      checks += fmt::format(
+          "    if ({0} == nullptr) return cudaErrorInvalidValue;\n"
+          "    if (reinterpret_cast<std::uintptr_t>({0}) % {1} != 0) return cudaErrorMisalignedAddress;\n",
+          tensor->name, alignment);
+    }
+    return fmt::format(R"(
+const char* {0}_refusal(const {0}_shape& shape) {{
+  try {{
+    {0}_kernel::go(shape, nullptr);
+    return nullptr;
+  }} catch (const {0}_kernel::ak_plan::Refusal& refusal) {{
+    return refusal.why;
+  }} catch (const {0}_kernel::ak_plan::Fault& fault) {{
+    return cudaGetErrorString(fault.status);
+  }}
+}}
+
+std::size_t {0}_workspace_bytes(const {0}_shape& shape) {{
+  try {{
+    return static_cast<std::size_t>({0}_kernel::go(shape, nullptr));
+  }} catch (const {0}_kernel::ak_plan::Refusal&) {{
+    return 0;
+  }} catch (const {0}_kernel::ak_plan::Fault&) {{
+    return 0;
+  }}
+}}
+
+{1} {{
+  try {{
+{2}    const {0}_kernel::Call call{{{{{3}}}, workspace, workspace_bytes, stream}};
+    {0}_kernel::go(shape, &call);
+    return cudaSuccess;
+  }} catch (const {0}_kernel::ak_plan::Refusal&) {{
+    return cudaErrorInvalidValue;
+  }} catch (const {0}_kernel::ak_plan::Fault& fault) {{
+    return fault.status;
+  }}
+}}
+)",
+                       name(), signature(), checks, pointers);
+  }
+
+  const ExportSubject& subject_;
+  const LaunchPlan& plan_;
+  Environment constants_;
+  std::map<std::string, std::string> variables_;
+
+ public:
+  [[nodiscard]] std::string declaration() const { return signature() + ";\n"; }
+};
+
+}  // namespace
+
+std::string shape_words(const TensorSpec& tensor) {
+  return fmt::format("{} [{}]", info(tensor.dtype).name, fmt::join(*tensor.shape, ", "));
+}
+
+std::vector<const ExportedTensor*> ExportSubject::parameters() const {
+  std::vector<const ExportedTensor*> list;
+  for (const ExportedTensor& tensor : tensors)
+    if (tensor.alias.empty()) list.push_back(&tensor);
+  return list;
+}
+
+std::string export_header(const ExportSubject& subject) {
+  const Definition& definition = subject.problem.definition;
+  std::string text = fmt::format(
+      "// {}\n#pragma once\n\n#include <cuda_runtime_api.h>\n\n#include <cstddef>\n#include <cstdint>\n\n"
+      "/// Sizes of a call.\nstruct {}_shape {{\n",
+      definition.name, subject.name);
+  for (const Axis* axis : subject.axes)
+    text += fmt::format("  std::int64_t {} = 0;{}{}\n", axis->name,
+                        axis->description.empty() ? "" : "  ///< ", axis->description);
+  text += fmt::format(
+      "}};\n\n"
+      "/// Why {0}_launch() does not take this shape on the current device; nullptr where it does.\n"
+      "const char* {0}_refusal(const {0}_shape& shape);\n\n"
+      "/// Bytes of device memory that a call needs beside its tensors; 0 also where the shape is refused.\n"
+      "std::size_t {0}_workspace_bytes(const {0}_shape& shape);\n\n"
+      "/// {1}\n///\n"
+      "/// Enqueues the launches on `stream` of the current device and returns; it neither allocates nor "
+      "waits.\n"
+      "/// Tensors are device memory, contiguous, the last axis the fastest; their beginnings are multiples "
+      "of {2}\n"
+      "/// bytes. `workspace` may hold anything, begins at a multiple of 256 and is free again when the "
+      "stream has\n"
+      "/// passed the call.\n"
+      "/// Returns cudaErrorInvalidValue for a shape that is refused, a null pointer or too small a "
+      "workspace,\n"
+      "/// cudaErrorMisalignedAddress, or what CUDA says.\n",
+      subject.name,
+      definition.description.empty() ? "Computes " + definition.name + "." : definition.description,
+      subject.arch.number() >= 100 ? 32 : 16);
+  for (const ExportedTensor& tensor : subject.tensors) {
+    const std::string words = shape_words(*tensor.spec);
+    if (!tensor.alias.empty())
+      text += fmt::format("/// Output {}, {}, takes the place of {}.\n", tensor.name, words, tensor.alias);
+    else
+      text += fmt::format("/// @param {}  {}, {}{}{}\n", tensor.name, tensor.input ? "input" : "output",
+                          words, tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
+  }
+  return text + LauncherWriter(subject).declaration();
+}
+
+Result<std::string> export_launcher(const ExportSubject& subject) {
+  try {
+    return LauncherWriter(subject).write();
+  } catch (const NoExport& none) {
+    return Complaint{none.why};
+  }
+}
+
+}  // namespace ak::codegen

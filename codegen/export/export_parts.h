@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/export/export.h"
+
+namespace ak::codegen {
+
+/// A tensor as the launch function takes it.
+struct ExportedTensor {
+  const TensorSpec* spec = nullptr;
+  std::string name;  ///< of the parameter
+  bool input = false;
+  std::string alias;  ///< of an output: parameter of the input whose memory it shares; else empty
+};
+
+/// What every exported file speaks of.
+struct ExportSubject {
+  const ProblemInstance& problem;
+  const Candidate& candidate;
+  Arch arch;
+  std::string name;                     ///< export_name()
+  std::vector<const Axis*> axes;        ///< those that vary
+  std::vector<ExportedTensor> tensors;  ///< inputs first
+
+  /// Those that are parameters: all but outputs that share an input's memory.
+  [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;
+};
+
+/// "float32 [M, N]".
+[[nodiscard]] std::string shape_words(const TensorSpec& tensor);
+
+/// NAME.h.
+[[nodiscard]] std::string export_header(const ExportSubject& subject);
+/// NAME_launch.cu: the launch plan as host code. Errors as export_files().
+[[nodiscard]] Result<std::string> export_launcher(const ExportSubject& subject);
+
+/// torch/: the source of the operators, how it is built, and a check against the definition's reference.
+[[nodiscard]] std::vector<ExportedFile> export_torch(const ExportSubject& subject);
+
+}  // namespace ak::codegen

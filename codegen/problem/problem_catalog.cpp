@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/problem/problem_catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "codegen/problem/problem_reader.h"
+#include "core/error.h"
+#include "core/text/data_files.h"
+#include "core/text/file.h"
+#include "core/text/suggest.h"
+
+namespace ak::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProblemFile = "problem.json";
+constexpr const char* kWorkloadsFile = "workloads.jsonl";
+constexpr const char* kReferenceFile = "reference.cu";
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return parts;
+}
+
+Json parse_json(const std::string& text, const std::string& where) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    fail(ExitCode::bad_input, "{}: not JSON: {}", where, error.what());
+  }
+}
+
+/// Runs `read`, turning a complaint about the JSON into an error that names the file.
+template <class Read>
+auto reading(const std::string& where, Read read) {
+  try {
+    return read();
+  } catch (const JsonComplaint& complaint) {
+    fail(ExitCode::bad_input, "{}: {}", where, complaint.what());
+  }
+}
+
+Value parse_param(const ParamSpec& param, const std::string& text) {
+  if (param.type == ParamType::boolean) {
+    if (text == "true" || text == "1" || text == "yes") return std::int64_t{1};
+    if (text == "false" || text == "0" || text == "no") return std::int64_t{0};
+    return text;
+  }
+  std::int64_t number = 0;
+  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status == std::errc() && rest == text.data() + text.size()) return number;
+  const auto dtype = parse_dtype(text);
+  return dtype ? std::string(info(*dtype).name) : text;
+}
+
+std::string allowed_text(const ParamSpec& param) {
+  if (param.type == ParamType::boolean) return "true or false";
+  if (param.choices.empty())
+    return fmt::format("an integer from {} to {}", param.minimum.value_or(1),
+                       param.maximum.value_or(INT64_MAX));
+  std::vector<std::string> names;
+  for (const Value& choice : param.choices) names.push_back(to_string(choice));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The constraint that these params break, if any.
+const Expression* broken_constraint(const Problem& problem, const Params& params) {
+  const Environment environment(params.begin(), params.end());
+  for (const Expression& constraint : problem.param_constraints) {
+    const Result<bool> holds = constraint.evaluate_bool(environment);
+    if (!holds)
+      fail(ExitCode::bad_input, "{}: param_constraints: '{}': {}", (problem.folder / kProblemFile).string(),
+           constraint.text(), holds.error().message);
+    if (!*holds) return &constraint;
+  }
+  return nullptr;
+}
+
+void check_combination(const Problem& problem, const Params& params) {
+  const Expression* constraint = broken_constraint(problem, params);
+  if (constraint == nullptr) return;
+  std::vector<std::string> given;
+  for (const std::string& name : constraint->names())
+    given.push_back(fmt::format("{}={}", name, to_string(params.at(name))));
+  fail(ExitCode::usage, "{} has no {}: expected {}", problem.name, fmt::join(given, " with "),
+       constraint->text());
+}
+
+/// What a param may be in an audit: a dtype or a flag anything, the default first; others the default.
+std::vector<Value> audited_values(const ParamSpec& param) {
+  std::vector<Value> values{param.default_value};
+  const auto is_dtype = [](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return text != nullptr && parse_dtype(*text).has_value();
+  };
+  const bool varied = param.type == ParamType::boolean || std::ranges::all_of(param.choices, is_dtype);
+  if (!varied) return values;
+  for (const Value& choice : param.choices) {
+    if (choice != param.default_value) values.push_back(choice);
+  }
+  return values;
+}
+
+std::vector<CandidateFile> read_templates(const fs::path& folder) {
+  std::vector<CandidateFile> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".cu" && name != kReferenceFile)
+      files.push_back({name, read_file(entry.path())});
+  }
+  std::sort(files.begin(), files.end(),
+            [](const CandidateFile& a, const CandidateFile& b) { return a.name < b.name; });
+  return files;
+}
+
+/// Workloads and held-out ranges.
+void read_shapes(const fs::path& file, ProblemInstance& instance) {
+  std::set<std::string> names;
+  int line = 0;
+  for (const std::string& text : split(read_file(file), '\n')) {
+    ++line;
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string where = fmt::format("{}:{}", file.string(), line);
+    const Json json = parse_json(text, where);
+    const auto add = [&](auto row, auto& list) {
+      if (!row) return;
+      if (!names.insert(row->name).second)
+        fail(ExitCode::bad_input, "{}: another workload is called '{}' too", where, row->name);
+      list.push_back(std::move(*row));
+    };
+    if (is_held_out(json)) {
+      add(reading(where, [&] { return read_held_out(json, instance); }), instance.held_out);
+    } else {
+      add(reading(where, [&] { return read_workload(json, instance); }), instance.workloads);
+    }
+  }
+  if (instance.workloads.empty())
+    fail(ExitCode::bad_input, "{}: no workload for these params", file.string());
+}
+
+void check_formulas(const ProblemInstance& instance, const std::string& where) {
+  for (const Workload& workload : instance.workloads) {
+    const Environment environment = instance.environment(workload.axes);
+    for (const Expression* formula : {&instance.flops, &instance.bytes_read, &instance.bytes_written}) {
+      const Result<std::int64_t> value = formula->evaluate_integer(environment);
+      if (!value)
+        fail(ExitCode::bad_input, "{}: formula '{}' on workload {}: {}", where, formula->text(),
+             workload.name, value.error().message);
+      if (*value < 0)
+        fail(ExitCode::bad_input, "{}: formula '{}' on workload {} is {}, expected at least 0", where,
+             formula->text(), workload.name, *value);
+    }
+  }
+}
+
+AxisValues parse_shape(std::string_view shape) {
+  AxisValues sizes;
+  for (const std::string& part : split(shape, ',')) {
+    const std::size_t equals = part.find('=');
+    std::int64_t value = 0;
+    const char* end = part.data() + part.size();
+    const auto parsed = equals == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
+                                                    : std::from_chars(part.data() + equals + 1, end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end) {
+      fail(ExitCode::usage, "--shape {}: expected NAME=INTEGER, separated by commas, e.g. M=4096,N=1000",
+           shape);
+    }
+    sizes[part.substr(0, equals)] = value;
+  }
+  return sizes;
+}
+
+}  // namespace
+
+std::vector<fs::path> template_search_path() {
+  return data_search_path("ALPHAKERNEL_TEMPLATES", "templates", AK_SOURCE_TEMPLATES);
+}
+
+std::vector<CatalogEntry> list_problems() {
+  std::map<std::string, CatalogEntry> found;
+  for (const fs::path& root : template_search_path()) {
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(root, missing)) {
+      if (!fs::exists(entry.path() / kProblemFile)) continue;
+      const std::string name = entry.path().filename().string();
+      if (found.contains(name)) continue;
+      CatalogEntry& row =
+          found[name] = {.name = name, .folder = entry.path(), .summary = "", .complaint = ""};
+      try {
+        row.summary = load_problem(entry.path()).summary;
+      } catch (const Error& error) {
+        row.complaint = error.what();
+      }
+    }
+  }
+  std::vector<CatalogEntry> list;
+  for (auto& [name, entry] : found) list.push_back(std::move(entry));
+  return list;
+}
+
+fs::path find_problem(std::string_view name) {
+  std::vector<std::string> names;
+  for (const CatalogEntry& entry : list_problems()) {
+    if (entry.name == name) return entry.folder;
+    names.push_back(entry.name);
+  }
+  fail(ExitCode::usage, "unknown algorithm '{}'{}; known: {}", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
+}
+
+Problem load_problem(const fs::path& folder) {
+  const fs::path file = folder / kProblemFile;
+  const Json json = parse_json(read_file(file), file.string());
+  return reading(file.string(), [&] { return read_problem(json, folder); });
+}
+
+Params choose_params(const Problem& problem, const std::map<std::string, std::string>& given) {
+  std::vector<std::string> names;
+  for (const ParamSpec& param : problem.params) names.push_back(param.name);
+  for (const auto& [name, text] : given) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    fail(ExitCode::usage, "{} has no parameter '{}'{}", problem.name, name, did_you_mean(name, names));
+  }
+  Params params;
+  for (const ParamSpec& param : problem.params) {
+    const auto text = given.find(param.name);
+    const Value value = text == given.end() ? param.default_value : parse_param(param, text->second);
+    if (!is_allowed(param, value)) {
+      fail(ExitCode::usage, "{}: {} cannot be '{}'; expected {}", problem.name, param.name, text->second,
+           allowed_text(param));
+    }
+    params[param.name] = value;
+  }
+  check_combination(problem, params);
+  return params;
+}
+
+std::vector<Params> dtype_and_flag_combinations(const Problem& problem) {
+  std::vector<Params> combinations{Params()};
+  for (const ParamSpec& param : problem.params) {
+    std::vector<Params> longer;
+    for (const Params& params : combinations) {
+      for (const Value& value : audited_values(param)) {
+        longer.push_back(params);
+        longer.back()[param.name] = value;
+      }
+    }
+    combinations = std::move(longer);
+  }
+  std::erase_if(combinations,
+                [&](const Params& params) { return broken_constraint(problem, params) != nullptr; });
+  return combinations;
+}
+
+std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const Params& params) {
+  const std::string where = (problem.folder / kProblemFile).string();
+  auto instance =
+      std::make_shared<ProblemInstance>(reading(where, [&] { return read_instance(problem, params); }));
+  read_shapes(problem.folder / kWorkloadsFile, *instance);
+  check_formulas(*instance, where);
+  instance->reference_cu = read_file(problem.folder / kReferenceFile);
+  instance->templates = read_templates(problem.folder);
+  return instance;
+}
+
+std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance, std::string_view shape) {
+  const AxisValues sizes = parse_shape(shape);
+  if (const std::string complaint = size_complaint(instance, sizes); !complaint.empty()) {
+    fail(ExitCode::usage, "--shape {}: {}", shape, complaint);
+  }
+  Workload workload;
+  workload.name = std::string(shape);
+  workload.uid = workload_uid(instance, sizes);
+  workload.axes = sizes;
+  workload.roles = {WorkloadRole::check, WorkloadRole::time};
+  auto copy = std::make_shared<ProblemInstance>(instance);
+  copy->workloads = {std::move(workload)};
+  copy->held_out.clear();  // the kernel is wanted for this shape
+  return copy;
+}
+
+}  // namespace ak::codegen

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/problem.h"
+
+namespace ak::codegen {
+
+/// A problem family as its folder describes it (docs/problem.md), before params are chosen.
+struct Problem {
+  std::string name;
+  std::string summary;
+  std::filesystem::path folder;
+  std::vector<ParamSpec> params;
+  std::vector<Expression> param_constraints;  ///< over params: combinations that the problem has
+  Json json;                                  ///< problem.json, validated
+};
+
+/// Where problem folders are looked for, first hit wins: $ALPHAKERNEL_TEMPLATES (colon-separated), then
+/// <executable>/../share/alphakernel/templates (installed tree), then the source tree the build was
+/// configured from.
+[[nodiscard]] std::vector<std::filesystem::path> template_search_path();
+
+/// Every folder with a problem.json on the search path, sorted by name. A broken one does not hide the
+/// others: its error is kept in `complaint`.
+struct CatalogEntry {
+  std::string name;
+  std::filesystem::path folder;
+  std::string summary;
+  std::string complaint;  ///< empty when the problem loads
+};
+[[nodiscard]] std::vector<CatalogEntry> list_problems();
+
+/// Folder of a shipped problem. Throws Error(usage) with the nearest known name.
+[[nodiscard]] std::filesystem::path find_problem(std::string_view name);
+
+/// Reads and validates problem.json. Throws Error(bad_input) naming file, field and what was expected.
+[[nodiscard]] Problem load_problem(const std::filesystem::path& folder);
+
+/// Fills in defaults and checks types and choices; `given` maps param name to the text of the flag ("bf16",
+/// "true"). dtype spellings are normalised. Throws Error(usage) listing the allowed values.
+[[nodiscard]] Params choose_params(const Problem& problem, const std::map<std::string, std::string>& given);
+
+/// Every combination of the params that choose dtypes and of the boolean ones that the problem has, the
+/// others at their defaults; the default combination first.
+[[nodiscard]] std::vector<Params> dtype_and_flag_combinations(const Problem& problem);
+
+/// The plain definition with its workloads, reference, formulas and templates.
+/// Throws Error(bad_input) naming file, field and what was expected.
+[[nodiscard]] std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem,
+                                                                 const Params& params);
+
+/// A copy whose only workload has the given sizes ("N=1024,M=77"); roles check and time.
+/// Throws Error(usage) for an unknown axis, a missing one, a size < 1 or one that breaks a constraint.
+[[nodiscard]] std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance,
+                                                                std::string_view shape);
+
+}  // namespace ak::codegen

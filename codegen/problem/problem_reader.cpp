@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/problem/problem_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "codegen/problem/held_out.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
+
+namespace ak::codegen {
+namespace {
+
+template <class Enum>
+struct Spelling {
+  std::string_view name;
+  Enum value;
+};
+constexpr std::array kParamTypes{Spelling<ParamType>{"choice", ParamType::choice},
+                                 Spelling<ParamType>{"integer", ParamType::integer},
+                                 Spelling<ParamType>{"boolean", ParamType::boolean}};
+constexpr std::array kRoles{Spelling<WorkloadRole>{"check", WorkloadRole::check},
+                            Spelling<WorkloadRole>{"time", WorkloadRole::time}};
+constexpr std::array kTiers{Spelling<WorkloadTier>{"emulator", WorkloadTier::emulator},
+                            Spelling<WorkloadTier>{"gpu", WorkloadTier::gpu},
+                            Spelling<WorkloadTier>{"deep", WorkloadTier::deep}};
+
+template <class Table>
+auto read_spelling(const JsonReader& at, const Table& table, std::string_view or_else = "") {
+  const std::string text = at.text();
+  std::vector<std::string_view> names;
+  for (const auto& row : table) {
+    if (row.name == text) return row.value;
+    names.push_back(row.name);
+  }
+  at.fail(fmt::format("one of {}{}", fmt::join(names, ", "), or_else));
+}
+
+Value read_value(const JsonReader& at) {
+  if (at.json().is_string()) return at.text();
+  if (at.json().is_boolean()) return std::int64_t{at.boolean()};
+  return at.integer();
+}
+
+Expression read_formula(const JsonReader& at) {
+  const std::string text = at.json().is_number_integer() ? at.json().dump() : at.text();
+  Result<Expression> parsed = Expression::parse(text);
+  if (!parsed) at.complain(fmt::format("'{}': {}", text, parsed.error().message));
+  return std::move(parsed).value();
+}
+
+ParamSpec read_param(const std::string& name, const JsonReader& at) {
+  at.only({"type", "choices", "minimum", "maximum", "default", "help"});
+  ParamSpec param;
+  param.name = name;
+  param.type = read_spelling(at.member("type"), kParamTypes);
+  if (const auto given = at.find("choices")) {
+    for (const JsonReader& item : given->items()) param.choices.push_back(read_value(item));
+  }
+  if (const auto given = at.find("minimum")) param.minimum = given->integer();
+  if (const auto given = at.find("maximum")) param.maximum = given->integer();
+  if (param.type == ParamType::boolean) param.choices = {std::int64_t{0}, std::int64_t{1}};
+  if (param.type == ParamType::choice && param.choices.empty())
+    at.member("choices").fail("at least one choice");
+  param.default_value = read_value(at.member("default"));
+  if (!is_allowed(param, param.default_value)) at.member("default").fail("one of the allowed values");
+  param.help = at.member("help").text();
+  return param;
+}
+
+/// How a param's value appears in a definition's name.
+std::string name_part(const std::string& param, const ParamSpec& spec, const Value& value) {
+  if (spec.type == ParamType::boolean) return std::get<std::int64_t>(value) ? param : "no_" + param;
+  const std::string text = to_string(value);
+  if (const auto dtype = parse_dtype(text)) return std::string(info(*dtype).alias);
+  return text;
+}
+
+std::string fill_name(const JsonReader& at, const Problem& problem, const Params& params) {
+  std::string name = at.text();
+  for (const ParamSpec& spec : problem.params) {
+    const std::string hole = "{" + spec.name + "}";
+    const std::string part = name_part(spec.name, spec, params.at(spec.name));
+    for (std::size_t i = name.find(hole); i != std::string::npos; i = name.find(hole))
+      name.replace(i, hole.size(), part);
+  }
+  if (name.empty() || name.find('{') != std::string::npos) at.fail("a name whose {holes} are params");
+  return name;
+}
+
+Environment environment_of(const Params& params) { return Environment(params.begin(), params.end()); }
+
+Axis read_axis(const std::string& name, const JsonReader& at, const Params& params) {
+  at.only({"type", "value", "description"});
+  Axis axis{.name = name, .value = std::nullopt, .description = ""};
+  if (const auto given = at.find("description")) axis.description = given->text();
+  const std::string type = at.member("type").text();
+  if (type == "var") return axis;
+  if (type != "const") at.member("type").fail("\"var\" or \"const\"");
+  const JsonReader value = at.member("value");
+  const Result<std::int64_t> number = read_formula(value).evaluate_integer(environment_of(params));
+  if (!number) value.complain(number.error().message);
+  axis.value = *number;
+  return axis;
+}
+
+DType read_dtype(const JsonReader& at, const Params& params) {
+  std::string text = at.text();
+  if (!parse_dtype(text)) {
+    const Result<Value> value = read_formula(at).evaluate(environment_of(params));
+    if (!value) at.complain(value.error().message);
+    text = to_string(*value);
+  }
+  const auto dtype = parse_dtype(text);
+  if (!dtype) at.fail("a dtype, the name of a param that holds one, or an expression over params");
+  return *dtype;
+}
+
+bool holds(const JsonReader& at, const Params& params) {
+  const Result<bool> value = read_formula(at).evaluate_bool(environment_of(params));
+  if (!value) at.complain(value.error().message);
+  return *value;
+}
+
+TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
+                       const Params& params) {
+  at.only({"shape", "dtype", "description", "when", "transposed"});
+  TensorSpec tensor;
+  tensor.name = name;
+  tensor.dtype = read_dtype(at.member("dtype"), params);
+  if (const auto given = at.find("description")) tensor.description = given->text();
+  const JsonReader shape = at.member("shape");
+  if (shape.json().is_null()) return tensor;
+  tensor.shape.emplace();
+  for (const JsonReader& item : shape.items()) {
+    const std::string axis_name = item.text();
+    if (std::none_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.name == axis_name; }))
+      item.fail("the name of an axis");
+    tensor.shape->push_back(axis_name);
+  }
+  if (const auto given = at.find("transposed"); given && holds(*given, params))
+    std::reverse(tensor.shape->begin(), tensor.shape->end());
+  return tensor;
+}
+
+std::string read_reference(const JsonReader& at, const std::filesystem::path& folder) {
+  const std::string text = at.text();
+  if (text.ends_with(".py") && text.find('\n') == std::string::npos) return read_file(folder / text);
+  if (text.find("def run(") == std::string::npos)
+    at.fail("Python source with a top-level run, or the name of a .py file");
+  return text;
+}
+
+Definition read_definition(const JsonReader& at, const Problem& problem, const Params& params) {
+  at.only({"name", "axes", "inputs", "outputs", "constraints", "description", "tags"});
+  Definition definition;
+  definition.name = fill_name(at.member("name"), problem, params);
+  definition.op_type = problem.json.at("op_type").get<std::string>();
+  for (const auto& [name, axis] : at.member("axes").members())
+    definition.axes.push_back(read_axis(name, axis, params));
+  for (const auto& [name, t] : at.member("inputs").members()) {
+    if (const auto given = t.find("when"); given && !holds(*given, params)) continue;
+    definition.inputs.push_back(read_tensor(name, t, definition.axes, params));
+  }
+  for (const auto& [name, t] : at.member("outputs").members()) {
+    if (definition.find_tensor(name)) t.fail("a name that no input has");
+    definition.outputs.push_back(read_tensor(name, t, definition.axes, params));
+  }
+  if (definition.outputs.empty()) at.member("outputs").fail("at least one output");
+  definition.reference = read_reference(JsonReader(problem.json).member("reference"), problem.folder);
+  if (const auto given = at.find("description")) definition.description = given->text();
+  if (const auto given = at.find("constraints")) {
+    for (const JsonReader& item : given->items()) definition.constraints.push_back(read_formula(item).text());
+  }
+  if (const auto given = at.find("tags")) {
+    for (const JsonReader& item : given->items()) definition.tags.push_back(item.text());
+  }
+  return definition;
+}
+
+/// A number, or an expression over the params: what is honest differs with the dtype.
+double read_floor_ulps(const JsonReader& at, const Params& params) {
+  if (at.json().is_number()) return at.number();
+  const Result<std::int64_t> value = read_formula(at).evaluate_integer(environment_of(params));
+  if (!value) at.complain(value.error().message);
+  return static_cast<double>(*value);
+}
+
+Tolerance read_tolerance(const JsonReader& at, const Params& params) {
+  at.only({"factor", "floor_ulps", "reason", "allow_nondeterministic"});
+  Tolerance tolerance;
+  if (const auto given = at.find("factor")) tolerance.factor = given->number();
+  if (const auto given = at.find("floor_ulps")) tolerance.floor_ulps = read_floor_ulps(*given, params);
+  if (!(tolerance.factor > 0)) at.member("factor").fail("a number above 0");
+  if (!(tolerance.floor_ulps >= 0)) at.member("floor_ulps").fail("a number of at least 0");
+  tolerance.reason = at.member("reason").text();
+  if (const auto given = at.find("allow_nondeterministic"))
+    tolerance.allow_nondeterministic = given->boolean();
+  return tolerance;
+}
+
+InputDistribution read_distribution(const JsonReader& at) {
+  at.only({"name", "kind", "scale", "shift"});
+  InputDistribution distribution;
+  distribution.name = at.member("name").text();
+  const auto kind = parse_input_kind(at.member("kind").text());
+  if (!kind)
+    at.member("kind").fail("one of normal, uniform, small_integer, zero_one, outliers, ramp, peaked");
+  distribution.kind = *kind;
+  if (const auto given = at.find("scale")) distribution.scale = static_cast<float>(given->number());
+  if (const auto given = at.find("shift")) distribution.shift = static_cast<float>(given->number());
+  return distribution;
+}
+
+std::string read_library(const JsonReader& at) {
+  std::string name = at.text();
+  if (std::find(kLibraryBaselines.begin(), kLibraryBaselines.end(), name) == kLibraryBaselines.end())
+    at.fail(fmt::format("a library that can be a baseline: {}", fmt::join(kLibraryBaselines, ", ")));
+  return name;
+}
+
+std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
+  std::map<std::string, std::string> exemptions;
+  for (const auto& [lesion, reason] : at.members()) {
+    if (std::ranges::find(kAutomaticLesions, lesion, &AutomaticLesion::name) == kAutomaticLesions.end()) {
+      std::vector<std::string_view> names;
+      for (const AutomaticLesion& known : kAutomaticLesions) names.push_back(known.name);
+      reason.complain(
+          fmt::format("'{}' is no automatic lesion; those are {}", lesion, fmt::join(names, ", ")));
+    }
+    if (reason.text().find_first_not_of(' ') == std::string::npos)
+      reason.fail("the reason why the lesion is right here");
+    exemptions[lesion] = reason.text();
+  }
+  return exemptions;
+}
+
+std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
+  std::map<std::string, std::string> aliases;
+  for (const auto& [output, input] : at.members()) {
+    if (!definition.find_tensor(output)) input.complain(fmt::format("'{}' is no output", output));
+    if (!definition.find_tensor(input.text())) input.fail("the name of an input");
+    aliases[output] = input.text();
+  }
+  return aliases;
+}
+
+AxisRange read_range(const JsonReader& at) {
+  if (!at.json().is_array()) return {at.integer(), at.integer()};
+  const std::vector<JsonReader> bounds = at.items();
+  if (bounds.size() != 2) at.fail("a number, or a range [low, high]");
+  const AxisRange range{bounds[0].integer(), bounds[1].integer()};
+  if (range.low < 1 || range.high < range.low) at.fail("a range [low, high] with 1 <= low <= high");
+  return range;
+}
+
+}  // namespace
+
+bool is_allowed(const ParamSpec& param, const Value& value) {
+  if (!param.choices.empty())
+    return std::find(param.choices.begin(), param.choices.end(), value) != param.choices.end();
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number && *number >= param.minimum.value_or(1) && *number <= param.maximum.value_or(INT64_MAX);
+}
+
+Problem read_problem(const Json& json, const std::filesystem::path& folder) {
+  const JsonReader at(json);
+  at.only({"name", "summary", "op_type", "params", "param_constraints", "definition", "aliases", "flops",
+           "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
+           "reference", "sources", "baselines"});
+  Problem problem{.name = at.member("name").text(),
+                  .summary = at.member("summary").text(),
+                  .folder = folder,
+                  .params = {},
+                  .param_constraints = {},
+                  .json = json};
+  static_cast<void>(at.member("op_type").text());
+  if (const auto given = at.find("params")) {
+    for (const auto& [name, param] : given->members()) problem.params.push_back(read_param(name, param));
+  }
+  if (const auto given = at.find("param_constraints")) {
+    for (const JsonReader& item : given->items()) problem.param_constraints.push_back(read_formula(item));
+  }
+  return problem;
+}
+
+ProblemInstance read_instance(const Problem& problem, const Params& params) {
+  const JsonReader at(problem.json);
+  ProblemInstance instance{.problem = problem.name,
+                           .folder = problem.folder,
+                           .params = params,
+                           .definition = read_definition(at.member("definition"), problem, params),
+                           .aliases = {},
+                           .flops = read_formula(at.member("flops")),
+                           .bytes_read = read_formula(at.member("bytes_read")),
+                           .bytes_written = read_formula(at.member("bytes_written")),
+                           .tolerance = read_tolerance(at.member("tolerance"), params),
+                           .distributions = {},
+                           .lesions = {},
+                           .workloads = {},
+                           .reference_cu = "",
+                           .templates = {},
+                           .sources_cited = {}};
+  if (const auto given = at.find("aliases")) instance.aliases = read_aliases(*given, instance.definition);
+  for (const JsonReader& item : at.member("distributions").items())
+    instance.distributions.push_back(read_distribution(item));
+  if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
+  if (const auto given = at.find("lesions")) {
+    for (const JsonReader& item : given->items()) {
+      item.only({"name", "what", "macro", "when"});
+      if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
+      instance.lesions.push_back(
+          {item.member("name").text(), item.member("what").text(), item.member("macro").text()});
+    }
+  }
+  if (const auto given = at.find("audit_exempt")) instance.audit_exempt = read_exemptions(*given);
+  if (const auto given = at.find("sources")) {
+    for (const JsonReader& item : given->items()) instance.sources_cited.push_back(item.text());
+  }
+  if (const auto given = at.find("baselines")) {
+    for (const JsonReader& item : given->items()) instance.baselines.push_back(read_library(item));
+  }
+  return instance;
+}
+
+std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance) {
+  const JsonReader at(json);
+  at.only({"name", "uid", "axes", "role", "tier", "weight", "when"});
+  if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
+  Workload workload;
+  workload.name = at.member("name").text();
+  if (workload.name.starts_with("held_out_"))
+    at.member("name").fail("a name that does not begin with held_out_, as those of drawn shapes do");
+  for (const auto& [axis, value] : at.member("axes").members()) workload.axes[axis] = value.integer();
+  if (const std::string complaint = size_complaint(instance, workload.axes); !complaint.empty())
+    at.member("axes").complain(complaint);
+  const JsonReader role = at.member("role");
+  if (role.json().is_string()) {
+    workload.roles.push_back(read_spelling(role, kRoles, " (or held_out, with ranges of shapes)"));
+  } else {
+    for (const JsonReader& item : role.items()) workload.roles.push_back(read_spelling(item, kRoles));
+  }
+  if (workload.roles.empty()) role.fail("\"check\", \"time\" or both");
+  if (const auto given = at.find("tier")) workload.tier = read_spelling(*given, kTiers);
+  if (const auto given = at.find("weight")) workload.weight = given->number();
+  if (!(workload.weight > 0)) at.member("weight").fail("a number above 0");
+  workload.uid = at.find("uid") ? at.member("uid").text() : workload_uid(instance, workload.axes);
+  return workload;
+}
+
+bool is_held_out(const Json& json) {
+  return json.is_object() && json.contains("role") && json.at("role") == "held_out";
+}
+
+std::optional<HeldOutRange> read_held_out(const Json& json, const ProblemInstance& instance) {
+  const JsonReader at(json);
+  at.only({"name", "axes", "role", "tier", "when"});
+  if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
+  HeldOutRange range{.name = at.member("name").text(), .axes = {}};
+  for (const auto& [axis, value] : at.member("axes").members()) range.axes[axis] = read_range(value);
+  if (const auto given = at.find("tier")) range.tier = read_spelling(*given, kTiers);
+  // Told now, and not when a long search ends.
+  if (const auto drawn = draw_shape(instance, range, 0, 0); !drawn)
+    at.member("axes").complain(drawn.error().message);
+  return range;
+}
+
+std::string workload_uid(const ProblemInstance& instance, const AxisValues& sizes) {
+  return sha256_hex(instance.definition.name + Json(sizes).dump()).substr(0, 32);
+}
+
+std::string size_complaint(const ProblemInstance& instance, const AxisValues& sizes) {
+  std::set<std::string> varying;
+  for (const Axis& axis : instance.definition.axes) {
+    if (!axis.value) varying.insert(axis.name);
+  }
+  for (const std::string& name : varying) {
+    if (!sizes.contains(name)) return fmt::format("the axis {} has no value", name);
+  }
+  for (const auto& [name, value] : sizes) {
+    if (!varying.contains(name))
+      return fmt::format("'{}' is no varying axis; those are {}", name, fmt::join(varying, ", "));
+    if (value < 1) return fmt::format("{} is {}, expected at least 1", name, value);
+  }
+  const Environment environment = instance.environment(sizes);
+  for (const std::string& text : instance.definition.constraints) {
+    const Result<Expression> constraint = Expression::parse(text);
+    AK_ASSERT(constraint.ok(), "constraints were parsed when the definition was read");
+    const Result<bool> holds = constraint->evaluate_bool(environment);
+    if (!holds) return fmt::format("constraint '{}': {}", text, holds.error().message);
+    if (!*holds) return fmt::format("the constraint '{}' does not hold", text);
+  }
+  return "";
+}
+
+}  // namespace ak::codegen

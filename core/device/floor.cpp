@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device/floor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "core/device/device_catalog.h"
+#include "core/plan/work.h"
+
+namespace ak {
+namespace {
+
+constexpr double kAllowance = 0.98;  // for clocks read as rounded numbers and timer resolution
+
+constexpr std::string_view kDouble[] = {"pipe/fp64", "tensor/fp64"};
+constexpr std::string_view kSingle[] = {"tensor/tf32"};
+constexpr std::string_view kHalf[] = {"tensor/fp16", "tensor/fp16_acc16", "tensor/bf16"};
+constexpr std::string_view kByte[] = {"tensor/fp8", "tensor/fp8_acc16", "tensor/int8"};
+
+/// The figures of the units that may serve a type; none for those that no data sheet gives.
+std::span<const std::string_view> rates_for(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return kDouble;
+    case DType::float32:
+      return kSingle;
+    case DType::float16:
+    case DType::bfloat16:
+      return kHalf;
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::int8:
+      return kByte;
+    default:
+      return {};
+  }
+}
+
+// The types that can be multiplied are the inputs'; the fastest of them bounds all.
+int fastest_operations(const ProblemInstance& problem, const Arch& arch) {
+  int fastest = 0;
+  for (const TensorSpec& input : problem.definition.inputs)
+    fastest = std::max(fastest, peak_operations_per_clock(arch, input.dtype));
+  return fastest;
+}
+
+}  // namespace
+
+// An architecture's rates are those of its fastest product: a product's own would bind the limit to a name.
+int peak_operations_per_clock(const Arch& arch, DType dtype) {
+  const DeviceEntry* entry = DeviceCatalog::shipped().architecture(arch);
+  double most = 0;
+  for (const std::string_view rate : rates_for(dtype)) {
+    if (entry != nullptr) most = std::max(most, entry->value(rate).value_or(0));
+  }
+  return static_cast<int>(most);
+}
+
+Floor floor_of(const ProblemInstance& problem, const Workload& workload, const DeviceFacts& device) {
+  const Result<Work> work = work_of(problem, workload);
+  if (!work) return {};
+  const double kept = std::min(work->bytes_written, static_cast<double>(device.l2_bytes));
+  const double bytes = work->bytes - kept;
+  const double gbps = device.peak_bandwidth_gbps();  // bytes a nanosecond
+  Floor floor;
+  if (gbps > 0) {
+    floor = {.time_ns = kAllowance * bytes / gbps,
+             .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", bytes / 1e6, gbps)};
+  }
+  const double per_ns = 1e-3 * fastest_operations(problem, device.arch) * device.sm_count * device.clock_mhz;
+  if (per_ns > 0 && kAllowance * work->flops / per_ns > floor.time_ns) {
+    floor = {
+        .time_ns = kAllowance * work->flops / per_ns,
+        .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", work->flops / 1e9, per_ns / 1e3)};
+  }
+  return floor;
+}
+
+}  // namespace ak

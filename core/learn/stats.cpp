@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/learn/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "core/error.h"
+
+namespace ak {
+namespace {
+
+std::vector<double> sorted(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  std::sort(copy.begin(), copy.end());
+  return copy;
+}
+
+// How many values may be left out at each end: the largest k with P(Binomial(n, 1/2) < k) <= 2.5 %. In
+// logarithms, because 2^-n underflows for long series.
+std::size_t values_outside(std::size_t count) {
+  const auto n = static_cast<double>(count);
+  double log_probability = -n * std::log(2.0);
+  double cumulative = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    cumulative += std::exp(log_probability);
+    if (cumulative > 0.025) return k;
+    const auto i = static_cast<double>(k);
+    log_probability += std::log((n - i) / (i + 1));
+  }
+  return 0;
+}
+
+constexpr std::size_t kResamples = 2'000;  // for 99 % intervals: 10 resamples lie beyond either end
+constexpr double kOutside = 0.005;         // of the resamples, at either end
+
+struct LogRatios {
+  std::vector<double> values;
+  double weight;
+};
+
+LogRatios log_ratios(const PairedSamples& samples) {
+  AK_ASSERT(samples.challenger_ns.size() == samples.champion_ns.size() && !samples.champion_ns.empty(),
+            "samples come in pairs");
+  LogRatios result{{}, samples.weight};
+  for (std::size_t i = 0; i < samples.champion_ns.size(); ++i)
+    result.values.push_back(std::log(samples.challenger_ns[i] / samples.champion_ns[i]));
+  return result;
+}
+
+// Of pairs drawn with replacement.
+double resampled_median(const std::vector<double>& values, std::mt19937_64& generator) {
+  std::vector<double> drawn(values.size());
+  for (double& value : drawn) value = values[generator() % values.size()];
+  return median(drawn);
+}
+
+}  // namespace
+
+double median(std::span<const double> values) {
+  if (values.empty()) return 0;
+  const std::vector<double> ordered = sorted(values);
+  const std::size_t middle = ordered.size() / 2;
+  return ordered.size() % 2 == 1 ? ordered[middle] : (ordered[middle - 1] + ordered[middle]) / 2;
+}
+
+Interval median_interval_95(std::span<const double> values) {
+  if (values.empty()) return {};
+  const std::vector<double> ordered = sorted(values);
+  // The k-th smallest and k-th largest value bound the median; below 6 values not even the extremes reach 95
+  // %.
+  const std::size_t rank = std::max<std::size_t>(values_outside(ordered.size()), 1);
+  return {ordered[rank - 1], ordered[ordered.size() - rank]};
+}
+
+std::vector<std::size_t> telling_samples(std::size_t count, std::span<const std::uint32_t> throttled) {
+  std::vector<std::size_t> all(count), free;
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::ranges::copy_if(all, std::back_inserter(free),
+                       [&](std::size_t i) { return !std::ranges::binary_search(throttled, i); });
+  return free.size() * 2 < count ? all : free;
+}
+
+PairedRatio paired_ratio(std::span<const PairedSamples> workloads) {
+  AK_ASSERT(!workloads.empty(), "a comparison is of one workload at least");
+  std::vector<LogRatios> logs;
+  std::transform(workloads.begin(), workloads.end(), std::back_inserter(logs), log_ratios);
+  double total_weight = 0;
+  for (const LogRatios& one : logs) total_weight += one.weight;
+  AK_ASSERT(total_weight > 0, "a weight is positive");
+  const auto combined = [&](auto median_of) {
+    double sum = 0;
+    for (const LogRatios& one : logs) sum += one.weight * median_of(one.values);
+    return std::exp(sum / total_weight);
+  };
+  std::mt19937_64 generator(1);  // any seed will do, as long as it is always the same
+  std::vector<double> resampled(kResamples);
+  for (double& ratio : resampled)
+    ratio = combined([&](const auto& values) { return resampled_median(values, generator); });
+  std::sort(resampled.begin(), resampled.end());
+  const auto outside = static_cast<std::size_t>(kOutside * kResamples);
+  return {.ratio = combined([](const auto& values) { return median(values); }),
+          .interval = {resampled[outside], resampled[kResamples - 1 - outside]}};
+}
+
+double weighted_geometric_mean(std::span<const double> values, std::span<const double> weights) {
+  AK_ASSERT(values.size() == weights.size(), "one weight per value");
+  double sum = 0, total_weight = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    AK_ASSERT(values[i] > 0 && weights[i] >= 0, "values are positive and weights not negative");
+    sum += weights[i] * std::log(values[i]);
+    total_weight += weights[i];
+  }
+  AK_ASSERT(total_weight > 0, "a weight is positive");
+  return std::exp(sum / total_weight);
+}
+
+}  // namespace ak

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/plan/dtype.h"
+#include "core/plan/expression.h"
+#include "core/text/json.h"
+
+namespace ak {
+
+/// An axis of a definition: fixed (`value` set) or varying with the workload.
+struct Axis {
+  std::string name;
+  std::optional<std::int64_t> value;
+  std::string description;
+};
+
+struct TensorSpec {
+  std::string name;
+  std::optional<std::vector<std::string>>
+      shape;  ///< axis names; absent = a scalar argument, empty = 0-D tensor
+  DType dtype = DType::float32;
+  std::string description;
+};
+
+/// One operation with fixed dtype and constants: exactly a FlashInfer-Bench Definition, with no extra keys.
+/// Order of axes, inputs and outputs is the order of the JSON and is part of the hash.
+struct Definition {
+  std::string name;
+  std::string op_type;
+  std::vector<Axis> axes;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  std::string reference;  ///< Python source with a top-level `run`
+  std::vector<std::string> tags;
+  std::string description;
+  std::vector<std::string> constraints;
+
+  [[nodiscard]] const TensorSpec* find_tensor(std::string_view tensor_name) const;
+  /// SHA-256 of the compact JSON form.
+  [[nodiscard]] std::string hash() const;
+};
+
+[[nodiscard]] Json to_json(const Definition& definition);
+/// Reads and validates; errors name the field and what was expected.
+[[nodiscard]] Result<Definition> definition_from_json(const Json& json);
+
+using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
+
+/// Element count of a tensor under concrete axis values (1 for a 0-D tensor).
+/// @param sizes holds every varying axis; fixed axes come from the definition.
+[[nodiscard]] std::int64_t element_count(const Definition& definition, const TensorSpec& tensor,
+                                         const AxisValues& sizes);
+
+}  // namespace ak

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "core/gate.h"
+#include "core/plan/launch_plan.h"
+#include "core/text/json_reader.h"
+
+namespace ak {
+namespace {
+
+// CUDA C++ Programming Guide, technical specifications: the same for every compute capability since 7.5.
+constexpr std::int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
+constexpr std::int64_t kMaxBlock[3] = {1024, 1024, 64};
+constexpr std::int64_t kMaxThreadsPerBlock = 1024;
+constexpr std::int64_t kMaxClusterBlocks = 16;  // non-portable maximum, Hopper and later
+// Ours: far above any honest plan, small enough that a hostile one cannot exhaust the harness.
+constexpr std::int64_t kMaxWorkspaceBytes = std::int64_t{16} << 30;
+constexpr std::size_t kMaxLaunches = 4096;
+constexpr std::int64_t kMaxLoopSteps = kMaxLaunches;
+constexpr std::int64_t kMaxSharedBytes = 1 << 20;
+
+/// Ends resolve() with a complaint; never leaves this file.
+struct ResolveFailure {
+  std::string message;
+};
+
+std::int64_t integer(const Expression& expression, const Environment& environment, const std::string& field) {
+  const Result<std::int64_t> value = expression.evaluate_integer(environment);
+  if (!value)
+    throw ResolveFailure{fmt::format("{} '{}': {}", field, expression.text(), value.error().message)};
+  return *value;
+}
+
+bool truth(const Expression& expression, const Environment& environment, const std::string& field) {
+  const Result<bool> value = expression.evaluate_bool(environment);
+  if (!value)
+    throw ResolveFailure{fmt::format("{} '{}': {}", field, expression.text(), value.error().message)};
+  return *value;
+}
+
+std::array<std::uint32_t, 3> dimensions(const std::vector<Expression>& expressions,
+                                        const Environment& environment, const std::string& field,
+                                        const std::int64_t (&limits)[3]) {
+  std::array<std::uint32_t, 3> result{1, 1, 1};
+  for (std::size_t i = 0; i < expressions.size(); ++i) {
+    const std::string name = fmt::format("{}[{}]", field, i);
+    const std::int64_t value = integer(expressions[i], environment, name);
+    if (value < 1 || value > limits[i]) {
+      throw ResolveFailure{
+          fmt::format("{} '{}' is {}, expected 1 to {}", name, expressions[i].text(), value, limits[i])};
+    }
+    result[i] = static_cast<std::uint32_t>(value);
+  }
+  return result;
+}
+
+ResolvedScalar resolve_scalar(const ScalarArgument& scalar, const Environment& environment,
+                              const std::string& field) {
+  ResolvedScalar result{.type = scalar.type, .integer = 0, .real = 0};
+  const bool floating = scalar.type == ScalarType::f32 || scalar.type == ScalarType::f64;
+  if (const auto* literal = std::get_if<double>(&scalar.value)) {
+    result.real = *literal;
+    return result;
+  }
+  const std::int64_t value = integer(std::get<Expression>(scalar.value), environment, field);
+  if (floating) {
+    result.real = static_cast<double>(value);
+    return result;
+  }
+  if (scalar.type == ScalarType::i32 && (value > std::numeric_limits<std::int32_t>::max() ||
+                                         value < std::numeric_limits<std::int32_t>::min())) {
+    throw ResolveFailure{fmt::format("{} is {}, which does not fit an i32; pass an i64", field, value)};
+  }
+  result.integer = value;
+  return result;
+}
+
+ResolvedArgument resolve_argument(const ArgumentPlan& argument, const LaunchPlan& plan,
+                                  const Environment& environment, const std::string& field) {
+  if (const auto* scalar = std::get_if<ScalarArgument>(&argument))
+    return resolve_scalar(*scalar, environment, field);
+  if (const auto* optional = std::get_if<OptionalArgument>(&argument)) {
+    // Every tensor that the problem has under these params brings the size of its elements.
+    return ResolvedPointer{environment.contains("sizeof_" + optional->name) ? optional->name : ""};
+  }
+  const std::string& name = std::get<NamedArgument>(argument).name;
+  for (const TensorMapPlan& map : plan.tensor_maps) {
+    if (map.name == name) return ResolvedTensorMapReference{name};
+  }
+  return ResolvedPointer{name};
+}
+
+ResolvedLaunch resolve_launch(const LaunchPlanEntry& entry, const LaunchPlan& plan,
+                              const Environment& environment, const std::string& field) {
+  ResolvedLaunch launch;
+  launch.kernel = entry.kernel;
+  launch.grid = dimensions(entry.grid, environment, field + ".grid", kMaxGrid);
+  launch.block = dimensions(entry.block, environment, field + ".block", kMaxBlock);
+  const std::int64_t threads = std::int64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (threads > kMaxThreadsPerBlock) {
+    throw ResolveFailure{
+        fmt::format("{}.block has {} threads, at most {} are possible", field, threads, kMaxThreadsPerBlock)};
+  }
+  const std::int64_t cluster_limits[3] = {kMaxClusterBlocks, kMaxClusterBlocks, kMaxClusterBlocks};
+  launch.cluster = dimensions(entry.cluster, environment, field + ".cluster", cluster_limits);
+  const std::int64_t cluster = std::int64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
+  if (cluster > kMaxClusterBlocks) {
+    throw ResolveFailure{
+        fmt::format("{}.cluster has {} blocks, at most {} are possible", field, cluster, kMaxClusterBlocks)};
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (launch.grid[i] % launch.cluster[i] == 0) continue;
+    throw ResolveFailure{
+        fmt::format("{0}.grid[{1}] is {2}, expected a multiple of cluster[{1}], which is {3}", field, i,
+                    launch.grid[i], launch.cluster[i])};
+  }
+  if (entry.shared_bytes) {
+    const std::int64_t bytes = integer(*entry.shared_bytes, environment, field + ".shared_bytes");
+    if (bytes < 0 || bytes > kMaxSharedBytes) {
+      throw ResolveFailure{
+          fmt::format("{}.shared_bytes is {}, expected 0 to {}", field, bytes, kMaxSharedBytes)};
+    }
+    launch.shared_bytes = static_cast<std::uint32_t>(bytes);
+  }
+  launch.cooperative = entry.cooperative;
+  launch.pdl = entry.pdl;
+  for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+    launch.arguments.push_back(
+        resolve_argument(entry.arguments[i], plan, environment, fmt::format("{}.args[{}]", field, i)));
+  }
+  return launch;
+}
+
+void append_launches(const LaunchPlanEntry& entry, const LaunchPlan& plan, Environment environment,
+                     const std::string& field, std::vector<ResolvedLaunch>& launches) {
+  std::int64_t low = 0, high = 1;
+  if (entry.loop) {
+    low = integer(entry.loop->low, environment, field + ".for[1]");
+    high = integer(entry.loop->high, environment, field + ".for[2]");
+    // Checked before the loop: steps whose `when` is false count no launch and could go on for years.
+    std::int64_t steps = 0;
+    if (__builtin_sub_overflow(high, low, &steps) || steps > kMaxLoopSteps) {
+      throw ResolveFailure{fmt::format("{}.for has more than {} steps", field, kMaxLoopSteps)};
+    }
+  }
+  for (std::int64_t k = low; k < high; ++k) {
+    if (entry.loop) environment[entry.loop->variable] = k;
+    if (entry.when && !truth(*entry.when, environment, field + ".when")) continue;
+    if (launches.size() == kMaxLaunches)
+      throw ResolveFailure{fmt::format("more than {} launches", kMaxLaunches)};
+    launches.push_back(resolve_launch(entry, plan, environment, field));
+  }
+}
+
+DType resolve_dtype(const std::string& name, const Environment& environment, const std::string& field) {
+  if (const auto dtype = parse_dtype(name)) return *dtype;
+  const auto param = environment.find(name);
+  if (param == environment.end())
+    throw ResolveFailure{fmt::format("{}: '{}' is no dtype and no param", field, name)};
+  const auto dtype = parse_dtype(to_string(param->second));
+  if (!dtype)
+    throw ResolveFailure{
+        fmt::format("{}: '{}' is {}, which is no dtype", field, name, to_string(param->second))};
+  return *dtype;
+}
+
+std::vector<ResolvedWorkspace> resolve_workspace(const LaunchPlan& plan, const Environment& environment) {
+  std::vector<ResolvedWorkspace> result;
+  std::int64_t total_bytes = 0;
+  for (std::size_t i = 0; i < plan.workspace.size(); ++i) {
+    const WorkspacePlan& workspace = plan.workspace[i];
+    const std::string field = fmt::format("workspace[{}].count", i);
+    const std::int64_t count = integer(workspace.count, environment, field);
+    const DType dtype = resolve_dtype(workspace.dtype, environment, fmt::format("workspace[{}].dtype", i));
+    const std::int64_t bytes = info(dtype).bytes;
+    if (count < 0 || count > (kMaxWorkspaceBytes - total_bytes) / bytes) {
+      throw ResolveFailure{
+          fmt::format("{} is {}: workspace is limited to {} bytes in all", field, count, kMaxWorkspaceBytes)};
+    }
+    total_bytes += count * bytes;
+    result.push_back({workspace.name, dtype, count, workspace.init});
+  }
+  return result;
+}
+
+std::vector<std::int64_t> integers(const std::vector<Expression>& expressions, const Environment& environment,
+                                   const std::string& field) {
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < expressions.size(); ++i) {
+    values.push_back(integer(expressions[i], environment, fmt::format("{}[{}]", field, i)));
+    if (values.back() < 1)
+      throw ResolveFailure{fmt::format("{}[{}] is {}, expected at least 1", field, i, values.back())};
+  }
+  return values;
+}
+
+std::vector<ResolvedTensorMap> resolve_tensor_maps(const LaunchPlan& plan, const Environment& environment) {
+  std::vector<ResolvedTensorMap> result;
+  for (std::size_t i = 0; i < plan.tensor_maps.size(); ++i) {
+    const TensorMapPlan& map = plan.tensor_maps[i];
+    const std::string field = fmt::format("tensor_maps[{}]", i);
+    ResolvedTensorMap resolved{map.name,
+                               map.tensor,
+                               resolve_dtype(map.dtype, environment, field + ".dtype"),
+                               integers(map.dims, environment, field + ".dims"),
+                               integers(map.strides_bytes, environment, field + ".strides_bytes"),
+                               integers(map.box, environment, field + ".box"),
+                               integers(map.element_strides, environment, field + ".element_strides"),
+                               map.interleave,
+                               map.swizzle,
+                               map.l2_promotion,
+                               map.oob_fill};
+    if (resolved.element_strides.empty()) resolved.element_strides.assign(resolved.dims.size(), 1);
+    result.push_back(std::move(resolved));
+  }
+  return result;
+}
+
+ResolvedPlan resolve_or_throw(const LaunchPlan& plan, Environment environment) {
+  for (const auto& [name, expression] : plan.let) {
+    const Result<Value> value = expression.evaluate(environment);
+    if (!value)
+      throw ResolveFailure{fmt::format("let.{} '{}': {}", name, expression.text(), value.error().message)};
+    environment[name] = *value;
+  }
+  for (const Expression& constraint : plan.constraints) {
+    if (!truth(constraint, environment, "constraint")) {
+      throw ResolveFailure{fmt::format("the constraint '{}' does not hold", constraint.text())};
+    }
+  }
+  ResolvedPlan resolved{resolve_workspace(plan, environment), resolve_tensor_maps(plan, environment), {}};
+  for (std::size_t i = 0; i < plan.launches.size(); ++i) {
+    append_launches(plan.launches[i], plan, environment, fmt::format("launches[{}]", i), resolved.launches);
+  }
+  if (resolved.launches.empty() && gate_enabled(Gate::plan_bounds))
+    throw ResolveFailure{"no launch remains: every 'when' is false"};
+  return resolved;
+}
+
+Json argument_json(const ResolvedArgument& argument) {
+  if (const auto* pointer = std::get_if<ResolvedPointer>(&argument)) return {{"pointer", pointer->name}};
+  if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument))
+    return {{"tensor_map", map->name}};
+  const auto& scalar = std::get<ResolvedScalar>(argument);
+  const bool floating = scalar.type == ScalarType::f32 || scalar.type == ScalarType::f64;
+  return {{std::string(to_string(scalar.type)), floating ? Json(scalar.real) : Json(scalar.integer)}};
+}
+
+ResolvedArgument argument_from_json(const JsonReader& at) {
+  if (const auto given = at.find("pointer")) return ResolvedPointer{given->text()};
+  if (const auto given = at.find("tensor_map")) return ResolvedTensorMapReference{given->text()};
+  for (const ScalarType type : {ScalarType::i32, ScalarType::i64}) {
+    if (const auto given = at.find(to_string(type))) return ResolvedScalar{type, given->integer(), 0};
+  }
+  for (const ScalarType type : {ScalarType::f32, ScalarType::f64}) {
+    if (const auto given = at.find(to_string(type))) return ResolvedScalar{type, 0, given->number()};
+  }
+  at.fail("a resolved argument");
+}
+
+DType dtype_from_json(const JsonReader& at) {
+  const auto dtype = parse_dtype(at.text());
+  if (!dtype) at.fail("a dtype");
+  return *dtype;
+}
+
+std::array<std::uint32_t, 3> dimensions_from_json(const JsonReader& at) {
+  const auto items = at.items();
+  if (items.size() != 3) at.fail("three integers");
+  std::array<std::uint32_t, 3> result{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::int64_t value = items[i].integer();
+    if (value < 1 || value > kMaxGrid[0]) items[i].fail("a dimension");
+    result[i] = static_cast<std::uint32_t>(value);
+  }
+  return result;
+}
+
+std::vector<std::int64_t> integers_from_json(const JsonReader& at) {
+  std::vector<std::int64_t> values;
+  for (const JsonReader& item : at.items()) values.push_back(item.integer());
+  return values;
+}
+
+ResolvedLaunch launch_from_json(const JsonReader& at) {
+  ResolvedLaunch launch;
+  launch.kernel = at.member("kernel").text();
+  launch.grid = dimensions_from_json(at.member("grid"));
+  launch.block = dimensions_from_json(at.member("block"));
+  launch.cluster = dimensions_from_json(at.member("cluster"));
+  const std::int64_t shared_bytes = at.member("shared_bytes").integer();
+  if (shared_bytes < 0 || shared_bytes > kMaxSharedBytes) at.member("shared_bytes").fail("a size in bytes");
+  launch.shared_bytes = static_cast<std::uint32_t>(shared_bytes);
+  launch.cooperative = at.member("cooperative").boolean();
+  launch.pdl = at.member("pdl").boolean();
+  for (const JsonReader& item : at.member("args").items())
+    launch.arguments.push_back(argument_from_json(item));
+  return launch;
+}
+
+ResolvedTensorMap tensor_map_from_json(const JsonReader& at) {
+  return {at.member("name").text(),
+          at.member("tensor").text(),
+          dtype_from_json(at.member("dtype")),
+          integers_from_json(at.member("dims")),
+          integers_from_json(at.member("strides_bytes")),
+          integers_from_json(at.member("box")),
+          integers_from_json(at.member("element_strides")),
+          at.member("interleave").text(),
+          at.member("swizzle").text(),
+          at.member("l2_promotion").text(),
+          at.member("oob_fill").text()};
+}
+
+}  // namespace
+
+Result<ResolvedPlan> resolve(const LaunchPlan& plan, const Environment& environment) {
+  try {
+    return resolve_or_throw(plan, environment);
+  } catch (const ResolveFailure& failure) {
+    return Complaint{failure.message};
+  }
+}
+
+Json to_json(const ResolvedPlan& plan) {
+  Json json = {{"workspace", Json::array()}, {"tensor_maps", Json::array()}, {"launches", Json::array()}};
+  for (const ResolvedWorkspace& w : plan.workspace) {
+    json["workspace"].push_back({{"name", w.name},
+                                 {"dtype", info(w.dtype).name},
+                                 {"count", w.count},
+                                 {"zero", w.init == WorkspaceInit::zero}});
+  }
+  for (const ResolvedTensorMap& m : plan.tensor_maps) {
+    json["tensor_maps"].push_back({{"name", m.name},
+                                   {"tensor", m.tensor},
+                                   {"dtype", info(m.dtype).name},
+                                   {"dims", m.dims},
+                                   {"strides_bytes", m.strides_bytes},
+                                   {"box", m.box},
+                                   {"element_strides", m.element_strides},
+                                   {"interleave", m.interleave},
+                                   {"swizzle", m.swizzle},
+                                   {"l2_promotion", m.l2_promotion},
+                                   {"oob_fill", m.oob_fill}});
+  }
+  for (const ResolvedLaunch& launch : plan.launches) {
+    Json arguments = Json::array();
+    for (const ResolvedArgument& argument : launch.arguments) arguments.push_back(argument_json(argument));
+    json["launches"].push_back({{"kernel", launch.kernel},
+                                {"grid", launch.grid},
+                                {"block", launch.block},
+                                {"cluster", launch.cluster},
+                                {"shared_bytes", launch.shared_bytes},
+                                {"cooperative", launch.cooperative},
+                                {"pdl", launch.pdl},
+                                {"args", std::move(arguments)}});
+  }
+  return json;
+}
+
+ResolvedPlan resolved_plan_from_json(const Json& json) {
+  try {
+    const JsonReader at(json);
+    ResolvedPlan plan;
+    for (const JsonReader& item : at.member("workspace").items()) {
+      plan.workspace.push_back({item.member("name").text(), dtype_from_json(item.member("dtype")),
+                                item.member("count").integer(),
+                                item.member("zero").boolean() ? WorkspaceInit::zero : WorkspaceInit::none});
+    }
+    for (const JsonReader& item : at.member("tensor_maps").items())
+      plan.tensor_maps.push_back(tensor_map_from_json(item));
+    for (const JsonReader& item : at.member("launches").items())
+      plan.launches.push_back(launch_from_json(item));
+    return plan;
+  } catch (const JsonComplaint& complaint) {
+    fail(ExitCode::bad_input, "resolved plan: {}", complaint.what());
+  }
+}
+
+}  // namespace ak

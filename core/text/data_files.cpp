@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/text/data_files.h"
+
+#include <cstdlib>
+#include <sstream>
+
+namespace ak {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> data_search_path(const char* variable, const std::string& name,
+                                       const fs::path& source) {
+  std::vector<fs::path> path;
+  if (const char* extra = std::getenv(variable)) {
+    std::istringstream folders(extra);
+    for (std::string folder; std::getline(folders, folder, ':');) path.emplace_back(folder);
+  }
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  path.push_back(program.parent_path().parent_path() / "share/alphakernel" / name);
+  path.push_back(source);
+  return path;
+}
+
+}  // namespace ak

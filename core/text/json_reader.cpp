@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/text/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text/suggest.h"
+
+namespace ak {
+namespace {
+
+constexpr std::size_t kShownValueBytes = 60;  // enough to recognise a value, short enough for one line
+
+std::string shown(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() <= kShownValueBytes ? text : sanitize(text, kShownValueBytes) + "...";
+}
+
+}  // namespace
+
+void JsonReader::fail(std::string_view expected) const {
+  complain(fmt::format("expected {}, got {}", expected, shown(*json_)));
+}
+
+void JsonReader::complain(std::string_view message) const {
+  throw JsonComplaint(path_.empty() ? std::string(message) : fmt::format("{}: {}", path_, message));
+}
+
+void JsonReader::only(std::initializer_list<std::string_view> keys) const {
+  if (!json_->is_object()) fail("an object");
+  const std::vector<std::string> known(keys.begin(), keys.end());
+  for (const auto& [key, value] : json_->items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    complain(fmt::format("unknown key '{}'{}; known: {}", sanitize(key, kShownValueBytes),
+                         did_you_mean(key, known), fmt::join(known, ", ")));
+  }
+}
+
+std::string JsonReader::path_of(const std::string& key) const {
+  const std::string name = sanitize(key, kShownValueBytes);
+  return path_.empty() ? name : fmt::format("{}.{}", path_, name);
+}
+
+JsonReader JsonReader::member(std::string_view key) const {
+  auto found = find(key);
+  if (!found) complain(fmt::format("the key '{}' is missing", key));
+  return *found;
+}
+
+std::optional<JsonReader> JsonReader::find(std::string_view key) const {
+  if (!json_->is_object()) fail("an object");
+  const auto found = json_->find(std::string(key));
+  if (found == json_->end()) return std::nullopt;
+  return JsonReader(*found, path_of(std::string(key)));
+}
+
+std::vector<std::pair<std::string, JsonReader>> JsonReader::members() const {
+  if (!json_->is_object()) fail("an object");
+  std::vector<std::pair<std::string, JsonReader>> result;
+  for (const auto& [key, value] : json_->items()) {
+    result.emplace_back(key, JsonReader(value, path_of(key)));
+  }
+  return result;
+}
+
+std::vector<JsonReader> JsonReader::items() const {
+  if (!json_->is_array()) fail("a list");
+  std::vector<JsonReader> result;
+  for (std::size_t i = 0; i < json_->size(); ++i)
+    result.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i));
+  return result;
+}
+
+std::string JsonReader::text() const {
+  if (!json_->is_string()) fail("a string");
+  return json_->get<std::string>();
+}
+
+std::int64_t JsonReader::integer() const {
+  if (!json_->is_number_integer()) fail("an integer");
+  if (json_->is_number_unsigned() && json_->get<std::uint64_t>() > INT64_MAX) fail("an integer of 64 bits");
+  return json_->get<std::int64_t>();
+}
+
+double JsonReader::number() const {
+  if (!json_->is_number()) fail("a number");
+  return json_->get<double>();
+}
+
+bool JsonReader::boolean() const {
+  if (!json_->is_boolean()) fail("true or false");
+  return json_->get<bool>();
+}
+
+}  // namespace ak

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "db/read/reader.h"
+#include "db/read/sample_values.h"
+#include "db/schema.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+using std::chrono::steady_clock;
+
+/// Address-stable: SQLite keeps a pointer to the deadline.
+struct Reader::State {
+  explicit State(const std::filesystem::path& file) : connection(file, OpenMode::read_only) {}
+  std::vector<std::unique_ptr<TextFunction>> functions;  // outlive the connection, which calls them
+  std::chrono::milliseconds time_limit{0};
+  steady_clock::time_point deadline;
+  Connection connection;
+};
+
+namespace {
+
+// SQLite calls back every so many virtual machine steps; a step takes well under a microsecond.
+constexpr int kStepsBetweenClockReads = 10'000;
+
+int past_deadline(void* deadline) {
+  return steady_clock::now() > *static_cast<const steady_clock::time_point*>(deadline) ? 1 : 0;
+}
+
+// Pragmas that only describe the file; many others act, even without an argument.
+// FTS5 asks for the data version.
+constexpr std::array<std::string_view, 15> kReadingPragmas{
+    "application_id",   "compile_options", "data_version", "database_list", "foreign_key_check",
+    "foreign_key_list", "index_info",      "index_list",   "index_xinfo",   "integrity_check",
+    "quick_check",      "table_info",      "table_list",   "table_xinfo",   "user_version"};
+// Those of them that take a value: the name of a table. Of the others a value would be written.
+constexpr std::array<std::string_view, 3> kSettablePragmas{"application_id", "user_version",
+                                                           "compile_options"};
+
+bool reads(std::string_view pragma, bool with_value) {
+  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), pragma) != list.end(); };
+  return in(kReadingPragmas) && !(with_value && in(kSettablePragmas));
+}
+
+/// What a query may do: read. The connection is read-only too; this also refuses ATTACH and pragmas that
+/// change the connection.
+int authorise(void*, int action, const char* first, const char* second, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_UPDATE:
+      // SQLite asks this when it first declares json_each or pragma_table_info; an UPDATE of the schema table
+      // itself it refuses whatever is answered here.
+      return first && std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_PRAGMA:
+      return first && reads(first, second != nullptr) ? SQLITE_OK : SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+/// The line of `sql` around `offset`, with a caret below the place.
+std::string point_at(std::string_view sql, int offset) {
+  if (offset < 0) return "";
+  const auto at = std::min(static_cast<std::size_t>(offset), sql.size());
+  const std::size_t newline = at == 0 ? std::string_view::npos : sql.rfind('\n', at - 1);
+  const std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+  const std::size_t end = std::min(sql.find('\n', at), sql.size());
+  std::string blanks;  // a tab stays a tab and a UTF-8 sequence is one column, so that the caret lines up
+  for (const char c : sql.substr(begin, at - begin)) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) blanks += c == '\t' ? '\t' : ' ';
+  }
+  return fmt::format("\n  {}\n  {}^", sql.substr(begin, end - begin), blanks);
+}
+
+constexpr const char* kOnlySelect = "query: only SELECT is allowed: the database is opened for reading";
+
+/// Throws what a failed call means: a mistake in the SQL, or a file that cannot be read.
+[[noreturn]] void fail_query(Connection& connection, int result, std::string_view sql) {
+  switch (result & 0xff) {
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+      fail(ExitCode::bad_input, "{}", kOnlySelect);
+    case SQLITE_ERROR:
+    case SQLITE_SCHEMA:  // a mistake too, where another process changed the schema meanwhile
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+    case SQLITE_RANGE:
+      fail(ExitCode::bad_input, "query: {}{}", sqlite3_errmsg(connection.get()),
+           point_at(sql, sqlite3_error_offset(connection.get())));
+    default:
+      throw SqliteError(result, fmt::format("reading the database: {}", sqlite3_errmsg(connection.get())));
+  }
+}
+
+/// True when `sql` holds a statement, not just blanks, semicolons and comments.
+bool has_statement(Connection& connection, std::string_view sql) {
+  while (!sql.empty()) {
+    sqlite3_stmt* raw = nullptr;
+    const char* rest = nullptr;
+    const int result =
+        sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+    const StatementHandle statement(raw);
+    if (result != SQLITE_OK || raw != nullptr) return true;
+    sql.remove_prefix(static_cast<std::size_t>(rest - sql.data()));
+  }
+  return false;
+}
+
+StatementHandle prepare(Connection& connection, std::string_view sql) {
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int result =
+      sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+  StatementHandle statement(raw);
+  if (result != SQLITE_OK) fail_query(connection, result, sql);
+  if (!statement) fail(ExitCode::bad_input, "query: expected a SELECT, got nothing");
+  if (has_statement(connection, sql.substr(static_cast<std::size_t>(rest - sql.data()))))
+    fail(ExitCode::bad_input, "query: expected one statement, got several");
+  if (sqlite3_stmt_readonly(raw) == 0) fail(ExitCode::bad_input, "{}", kOnlySelect);
+  return statement;
+}
+
+void bind_cell(sqlite3_stmt* statement, int index, const Cell& cell) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) sqlite3_bind_int64(statement, index, *integer);
+  if (const auto* real = std::get_if<double>(&cell)) sqlite3_bind_double(statement, index, *real);
+  if (const auto* text = std::get_if<std::string>(&cell))
+    sqlite3_bind_text(statement, index, text->data(), static_cast<int>(text->size()), SQLITE_TRANSIENT);
+}
+
+/// An unbound parameter would silently be NULL.
+void bind(sqlite3_stmt* statement, const QueryValues& values) {
+  for (int i = 1; i <= sqlite3_bind_parameter_count(statement); ++i) {
+    const char* name = sqlite3_bind_parameter_name(statement, i);
+    const auto value = values.find(name != nullptr ? name + 1 : "");
+    if (value == values.end())
+      fail(ExitCode::bad_input, "query: nothing is given for the parameter {}; add NAME=VALUE",
+           name != nullptr ? name : "?");
+    bind_cell(statement, i, value->second);
+  }
+}
+
+Cell read_cell(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return std::int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_TEXT: {
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+      return std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
+    }
+    case SQLITE_BLOB: {
+      const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
+      return std::vector<unsigned char>(bytes, bytes + sqlite3_column_bytes(statement, column));
+    }
+    default:
+      return std::monostate{};
+  }
+}
+
+/// Calls a TextFunction of two texts; NULL where either is.
+void call_text_function(sqlite3_context* context, int, sqlite3_value** values) {
+  std::array<std::string_view, 2> texts;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (sqlite3_value_type(values[i]) == SQLITE_NULL) return;
+    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[i]));
+    texts[i] = {text, static_cast<std::size_t>(sqlite3_value_bytes(values[i]))};
+  }
+  try {
+    const std::string result =
+        (*static_cast<Reader::TextFunction*>(sqlite3_user_data(context)))(texts[0], texts[1]);
+    sqlite3_result_text(context, result.data(), static_cast<int>(result.size()), SQLITE_TRANSIENT);
+  } catch (const std::exception& error) {  // must not cross SQLite's C frames
+    sqlite3_result_error(context, error.what(), -1);
+  }
+}
+
+}  // namespace
+
+Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time_limit) {
+  if (!std::filesystem::exists(file))
+    fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
+         file.string());
+  state_ = std::make_unique<State>(file);
+  Connection& connection = state_->connection;
+  check_database(connection, file);
+  add_sample_values(connection);
+  connection.execute("BEGIN");
+  // Begins the snapshot. SQLite calls a mistake in the first statement "schema changed" unless it has read
+  // the schema before.
+  static_cast<void>(Statement(connection.get(), "SELECT 1 FROM sqlite_schema").step());
+  // The clock is read between steps, and one step can make a value as long as this: far above any stored one.
+  constexpr int kLongestValue = 64 << 20;
+  sqlite3_limit(connection.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
+  state_->time_limit = time_limit;
+  state_->deadline = steady_clock::now() + time_limit;
+  sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &state_->deadline);
+  sqlite3_set_authorizer(connection.get(), authorise, nullptr);
+}
+
+Reader::~Reader() = default;
+
+Table Reader::query(std::string_view sql, std::size_t row_limit, const QueryValues& values) {
+  Connection& connection = state_->connection;
+  const StatementHandle statement = prepare(connection, sql);
+  bind(statement.get(), values);
+  Table table;
+  const int columns = sqlite3_column_count(statement.get());
+  for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(statement.get(), i));
+  for (;;) {
+    const int result = sqlite3_step(statement.get());
+    if (result == SQLITE_DONE) return table;
+    if ((result & 0xff) == SQLITE_INTERRUPT)
+      fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout",
+           state_->time_limit.count());
+    if (result != SQLITE_ROW) fail_query(connection, result, sql);
+    if (row_limit > 0 && table.rows.size() == row_limit) {
+      table.truncated = true;
+      return table;
+    }
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (int i = 0; i < columns; ++i) row.push_back(read_cell(statement.get(), i));
+  }
+}
+
+void Reader::keep(const std::string& name, std::string_view select, const QueryValues& values) {
+  sqlite3* connection = state_->connection.get();
+  sqlite3_set_authorizer(connection, nullptr, nullptr);
+  Statement create(connection, fmt::format("CREATE TEMP TABLE {} AS {}", name, select));
+  bind(create.get(), values);
+  create.run();
+  sqlite3_set_authorizer(connection, authorise, nullptr);
+}
+
+void Reader::define(const std::string& name, TextFunction function) {
+  state_->functions.push_back(std::make_unique<TextFunction>(std::move(function)));
+  const int result = sqlite3_create_function_v2(
+      state_->connection.get(), name.c_str(), 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+      state_->functions.back().get(), call_text_function, nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw SqliteError(result, fmt::format("defining the SQL function {}", name));
+}
+
+bool bring_up_to_date(const std::filesystem::path& file) {
+  const Table version = query(file, "PRAGMA user_version", 1, std::chrono::seconds(10));
+  if (std::get<std::int64_t>(version.rows.at(0).at(0)) == schema_version()) return false;
+  static_cast<void>(open_store(file));
+  return true;
+}
+
+Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,
+            std::chrono::milliseconds time_limit, const QueryValues& values) {
+  return Reader(file, time_limit).query(sql, row_limit, values);
+}
+
+}  // namespace ak::db

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "core/store.h"
+#include "core/text/file.h"
+
+namespace ak::db {
+
+/// Which sessions of a database have a process that runs them: each holds a lock on one byte of the file
+/// "<database>-running", which the system drops with the process however it ends. One object a store, one
+/// thread; several processes, and several objects of a process, see each other's locks.
+class SessionLocks {
+ public:
+  /// Makes the file where it is missing. Throws Error(database).
+  explicit SessionLocks(const std::filesystem::path& database);
+
+  void hold(RowId session);
+  /// False when somebody else has it.
+  [[nodiscard]] bool try_hold(RowId session);
+  void release(RowId session);
+  /// Somebody else holds the session. Of a session held by this object it knows nothing.
+  [[nodiscard]] bool is_held(RowId session) const;
+
+ private:
+  std::filesystem::path file_;
+  FileDescriptor descriptor_;
+};
+
+}  // namespace ak::db

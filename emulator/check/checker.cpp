@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/check/checker.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "emulator/check/checker_state.h"
+
+namespace ak::ptx {
+namespace {
+
+bool is_load(InstructionClass kind) {
+  return kind == InstructionClass::global_load || kind == InstructionClass::shared_load ||
+         kind == InstructionClass::local_load || kind == InstructionClass::generic_load ||
+         kind == InstructionClass::constant_load;
+}
+
+bool is_store(InstructionClass kind) {
+  return kind == InstructionClass::global_store || kind == InstructionClass::shared_store ||
+         kind == InstructionClass::local_store || kind == InstructionClass::generic_store;
+}
+
+Touch touch_of(const Warp& warp, const Op& op, std::uint64_t bytes, AccessKind kind) {
+  const Program& program = warp.launch->program;
+  Touch touch{.warp = warp.index,
+              .op = program.index_of(op),
+              .bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, ~0u))};
+  touch.copy = kind == AccessKind::async_write;
+  touch.strong = kind == AccessKind::atomic;
+  touch.reads = kind == AccessKind::read || kind == AccessKind::async_read;
+  touch.writes = kind == AccessKind::write || touch.copy;
+  if (touch.strong) {
+    // Volatile and relaxed accesses do one half of what atomics do.
+    const auto facts =
+        touch.op < program.facts.size() ? program.facts[touch.op].kind : InstructionClass::atomic;
+    touch.reads = !is_store(facts);
+    touch.writes = !is_load(facts);
+  }
+  return touch;
+}
+
+Space space_of_window(std::uint64_t address) {
+  switch (address & kWindowMask) {
+    case kSharedWindow:
+      return Space::shared_cluster;
+    case kLocalWindow:
+      return Space::local;
+    case kParameterWindow:
+      return Space::param;
+    default:
+      return Space::global;
+  }
+}
+
+std::uint32_t linear_of(const Block& block) { return static_cast<std::uint32_t>(block.linear); }
+
+}  // namespace
+
+Checker::State::State(Launch& of) : launch(of) {
+  const std::uint64_t blocks = std::uint64_t{of.grid[0]} * of.grid[1] * of.grid[2];
+  several_blocks = blocks > 1 && blocks < std::numeric_limits<std::int32_t>::max();
+}
+
+SharedShadow& Checker::State::shadow(const Block& block) {
+  if (&block == last_block) return *last_shadow;
+  auto& found = shadows[&block];
+  if (found == nullptr) {
+    found = std::make_unique<SharedShadow>();
+    found->start(static_cast<std::uint32_t>(block.warps.size()), block.shared_bytes);
+  }
+  last_block = &block;
+  last_shadow = found.get();
+  return *found;
+}
+
+void Checker::State::strong_access(const Asked& asked) {
+  shadow(*asked.warp.block).strong_access(asked.warp.index);
+  if (several_blocks && asked.space == Space::global) global_shadow.acquired(linear_of(*asked.warp.block));
+}
+
+Checker::Checker(Launch& launch) : state_(std::make_unique<State>(launch)) {}
+Checker::~Checker() = default;
+
+std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses,
+                              std::uint32_t mask, std::uint32_t bytes, AccessKind kind) {
+  mask &= warp.mask;
+  if (mask == 0) return 0;
+  const Asked asked{.warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind)};
+  if (asked.touch.strong) state_->strong_access(asked);
+  switch (space) {
+    case Space::shared:
+      return state_->shared(asked, addresses, mask);
+    case Space::shared_cluster:
+      return state_->cluster(asked, addresses, mask);
+    case Space::local:
+      return state_->local(asked, addresses, mask);
+    case Space::param:
+      return state_->parameters(asked, addresses, mask);
+    default:
+      return state_->global(asked, addresses, mask);
+  }
+}
+
+bool Checker::access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind) {
+  if (kind == AccessKind::atomic || kind == AccessKind::async_write) return false;
+  const Asked asked{
+      .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, run.lane_bytes, kind)};
+  if (space == Space::local) return state_->local_run(asked, run);
+  if (run.lane_bytes < 4) return false;  // races are looked for in whole words
+  if (space == Space::shared || space == Space::shared_cluster) return state_->shared_run(asked, run);
+  return state_->global_run(asked, run);
+}
+
+bool Checker::access_range(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane,
+                           std::uint64_t bytes, AccessKind kind) {
+  if (bytes == 0) return true;
+  if (space == Space::none) {
+    space = space_of_window(address);
+    if (space != Space::global) address &= ~kWindowMask;
+  }
+  Asked asked{
+      .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind), .range_bytes = bytes};
+  if (asked.touch.strong) state_->strong_access(asked);
+  if (space == Space::shared || space == Space::shared_cluster)
+    return state_->shared_range(asked, address, lane);
+  if (space == Space::global || space == Space::constant) return state_->global_range(asked, address, lane);
+  // Per-thread spaces have no ranges that are worth a path of their own: byte by byte.
+  asked.touch.bytes = 1;
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    std::uint64_t addresses[kLanes] = {};
+    addresses[lane] = address + i;
+    const std::uint32_t bit = 1u << lane;
+    if ((space == Space::local ? state_->local(asked, addresses, bit)
+                               : state_->parameters(asked, addresses, bit)) == 0)
+      return false;
+  }
+  return true;
+}
+
+void Checker::block_started(Block& block) {
+  state_->shadow(block).start(static_cast<std::uint32_t>(block.warps.size()), block.shared_bytes);
+}
+
+// Its shadow stays for the next block that is kept in the same place.
+void Checker::block_finished(Block&) {}
+
+void Checker::barrier_joined(Block& block, const std::vector<std::uint32_t>& lanes) {
+  state_->shadow(block).barrier(lanes);
+}
+
+void Checker::warp_synced(Warp& warp, std::uint32_t) { state_->shadow(*warp.block).warp_synced(warp.index); }
+
+void Checker::fenced(Warp& warp, bool grid) {
+  state_->shadow(*warp.block).fenced(warp.index);
+  if (!grid || !state_->several_blocks) return;
+  state_->global_shadow.released(linear_of(*warp.block));
+  state_->global_shadow.acquired(linear_of(*warp.block));
+}
+
+void Checker::released(Warp& warp, const Block& owner, std::uint32_t offset) {
+  if (&owner == warp.block) {
+    state_->shadow(owner).released(warp.index, offset);
+    return;
+  }
+  state_->shadow(owner).released_from_outside(offset);
+  state_->global_shadow.released(linear_of(*warp.block));
+}
+
+void Checker::acquired(Warp& warp, const Block& owner, std::uint32_t offset) {
+  if (&owner == warp.block) state_->shadow(owner).acquired(warp.index, offset);
+  if (warp.block->cluster.size() > 1) state_->global_shadow.acquired(linear_of(*warp.block));
+}
+
+void Checker::cluster_joined(const std::vector<Block*>& cluster) {
+  for (Block* block : cluster) {
+    state_->shadow(*block).barrier(std::vector<std::uint32_t>(block->warps.size(), kAllLanes));
+    state_->global_shadow.released(linear_of(*block));
+  }
+  for (Block* block : cluster) state_->global_shadow.acquired(linear_of(*block));
+}
+
+void Checker::async_completed(Warp& warp, std::uint32_t offset, std::uint32_t bytes, int lane) {
+  Block& block = *warp.block;
+  if (offset > block.shared_bytes || bytes > block.shared_bytes - offset) return;
+  state_->shadow(block).completed(warp.index, offset, bytes, lane);
+  if (!block.shared_written.empty())
+    std::fill_n(block.shared_written.begin() + offset, bytes, std::uint8_t{1});
+}
+
+}  // namespace ak::ptx

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
+#include "emulator/check/shared_shadow.h"
+#include "emulator/machine/warp.h"
+
+namespace ak::ptx {
+namespace {
+
+using Record = ThreadRecord;
+
+// Half of all numbers is left for one block; clocks start again from zero when a block begins beyond.
+constexpr std::uint32_t kLatestStart = Record::kMostClock / 2;
+
+/// Bytes [offset % 4, offset % 4 + bytes) of a word as ThreadRecord::kMask.
+std::uint64_t mask_of(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t ones = bytes >= 4 ? 0xF : (1ull << bytes) - 1;
+  return (ones << (offset & 3)) << Record::kMaskShift & Record::kMask;
+}
+
+std::uint64_t lane_bits(int lane) { return static_cast<std::uint64_t>(lane) << Record::kLaneShift; }
+
+// Comparisons whose result is the top bit, for operands below 2^63: sums of them vectorise.
+std::uint64_t not_below(std::uint64_t value, std::uint64_t limit) { return limit - 1 - value; }
+std::uint64_t not_zero(std::uint64_t value) { return value | (0 - value); }
+bool top(std::uint64_t value) { return static_cast<std::int64_t>(value) < 0; }
+
+/// Top bit: the record is not ordered before everything (`limit`), nor one of the same thread.
+std::uint64_t suspect(std::uint64_t record, std::uint64_t mine, std::uint64_t limit) {
+  constexpr std::uint64_t kSameThread = Record::kParty | Record::kLane | Record::kPending | Record::kSharing;
+  return not_below(record, limit) & not_zero((record ^ mine) & kSameThread);
+}
+
+std::uint64_t shared_by_lanes(std::uint64_t mine, bool writes) {
+  const bool whole = (mine & Record::kMask) == Record::kMask;
+  return mine | (whole && !writes ? Record::several : Record::mixed);
+}
+
+}  // namespace
+
+/// Words that lie one after the other: record of word k is base, in lane (k >> shift) further.
+struct SharedShadow::Span {
+  std::uint64_t word, count, base;
+  int shift;
+  [[nodiscard]] std::uint64_t mine(std::uint64_t k) const {
+    return base + ((k >> shift) << Record::kLaneShift);
+  }
+};
+
+// ---- judging
+
+bool SharedShadow::clashes(const Touch& touch, ThreadRecord record, std::uint64_t mine, bool was_read) const {
+  if ((record.bits & mine & Record::kMask) == 0 || (record.strong() && touch.strong)) return false;
+  const std::uint32_t party = record.party();
+  const VectorClock& seen = warps_[touch.warp].seen;
+  const ThreadRecord own{mine};
+  if (record.pending() && party != kCopyEngine)
+    return !(touch.copy && party == touch.warp && record.lane() == own.lane());
+  if (record.clock() <= seen.at[party]) return false;
+  if (party != touch.warp) return true;
+  if (record.sharing() == Record::several) return was_read;
+  if (record.sharing() == Record::mixed) return false;
+  return record.lane() != own.lane() || own.sharing() != Record::alone;
+}
+
+bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t mine, Clash& clash) const {
+  std::uint64_t found = 0;
+  bool other_writes = false;
+  if (clashes(touch, {writes_[word]}, mine, false)) {
+    found = writes_[word];
+    other_writes = true;
+  } else if (touch.writes && clashes(touch, {reads_[word]}, mine, true)) {
+    found = reads_[word];
+  } else if (touch.writes && clashes(touch, {older_reads_[word]}, mine, true)) {
+    found = older_reads_[word];
+  }
+  if (found == 0) return false;
+  const int lane = ThreadRecord{mine}.lane();
+  if (clash.lanes == 0) {
+    const std::uint64_t common = (found & mine & Record::kMask) >> Record::kMaskShift;
+    clash = {.lanes = 0,
+             .lane = lane,
+             .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
+             .record = found,
+             .other_writes = other_writes};
+  }
+  clash.lanes |= 1u << lane;
+  return true;
+}
+
+Clash SharedShadow::touch_span(const Touch& touch, const Span& span) {
+  const std::uint64_t limit = warps_[touch.warp].limit;
+  const std::uint64_t *writes = writes_.data() + span.word, *reads = reads_.data() + span.word,
+                      *older = older_reads_.data() + span.word;
+  std::uint64_t doubts = 0;
+  for (std::uint64_t k = 0; k < span.count; ++k) doubts |= suspect(writes[k], span.mine(k), limit);
+  if (touch.writes) {
+    for (std::uint64_t k = 0; k < span.count; ++k)
+      doubts |= suspect(reads[k], span.mine(k), limit) | suspect(older[k], span.mine(k), limit);
+  }
+  Clash clash;
+  if (top(doubts)) {
+    for (std::uint64_t k = 0; k < span.count; ++k) judge(touch, span.word + k, span.mine(k), clash);
+  }
+  record_span(touch, span);
+  return clash;
+}
+
+Clash SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask) {
+  const std::uint64_t limit = warps_[touch.warp].limit, words = std::max(1u, touch.bytes / 4);
+  const std::uint64_t base = Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong);
+  std::uint32_t doubts = 0;
+  alignas(64) std::uint64_t mine[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane)
+    mine[lane] = base | lane_bits(lane) | mask_of(offsets[lane], touch.bytes);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    std::uint64_t doubt = 0;
+    for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word) {
+      doubt |= suspect(writes_[word], mine[lane], limit);
+      if (touch.writes)
+        doubt |= suspect(reads_[word], mine[lane], limit) | suspect(older_reads_[word], mine[lane], limit);
+    }
+    doubts |= static_cast<std::uint32_t>(top(doubt)) << lane;
+  }
+  Clash clash;
+  for (std::uint32_t left = doubts & mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word)
+      judge(touch, word, mine[lane], clash);
+  }
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word)
+      record(touch, word, mine[lane]);
+  }
+  return clash;
+}
+
+Clash SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
+  const std::uint64_t words = std::max(1u, touch.bytes / 4);
+  const std::uint64_t base =
+      Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | mask_of(offset, touch.bytes);
+  if (!uniform)
+    return touch_span(
+        touch, {.word = offset / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});
+  const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
+  const bool one = std::popcount(mask) == 1;
+  Clash clash = touch_span(touch, {.word = offset / 4,
+                                   .count = words,
+                                   .base = one ? mine : shared_by_lanes(mine, touch.writes),
+                                   .shift = 63});
+  if (clash.lanes == 0) return clash;
+  clash.lanes = mask;
+  // Of the lanes that all did it, name another than the one that they clash with.
+  const ThreadRecord other{clash.record};
+  const std::uint32_t others = mask & ~(1u << other.lane());
+  if (other.party() == touch.warp && others != 0) clash.lane = std::countr_zero(others);
+  return clash;
+}
+
+Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
+                          LanePattern pattern) {
+  const bool uniform = pattern == LanePattern::uniform;
+  if (uniform || (pattern == LanePattern::consecutive && touch.bytes >= 4))
+    return touch_run(touch, offsets[0], mask, uniform);
+  return touch_scattered(touch, offsets, mask);
+}
+
+Clash SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane) {
+  const std::uint64_t base =
+      Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | lane_bits(lane);
+  const std::uint64_t end = offset + bytes;
+  Clash clash;
+  while (offset < end) {
+    const bool whole = offset % 4 == 0 && end - offset >= 4;
+    const std::uint64_t part = whole ? (end - offset) / 4 * 4 : std::min(end - offset, 4 - offset % 4);
+    const Clash here = touch_span(touch, {.word = offset / 4,
+                                          .count = whole ? part / 4 : 1,
+                                          .base = base | mask_of(offset, whole ? 4 : part),
+                                          .shift = 63});
+    if (clash.lanes == 0) clash = here;
+    offset += part;
+  }
+  return clash;
+}
+
+// ---- recording
+
+void SharedShadow::record_read(std::uint64_t word, std::uint64_t mine, std::uint64_t limit) {
+  const std::uint64_t before = reads_[word];
+  if (((before ^ mine) & (Record::kClock | Record::kParty)) != 0) {
+    if (before >= limit) older_reads_[word] = before;
+    reads_[word] = mine;
+    return;
+  }
+  const std::uint64_t both = before & mine, either = before | mine;
+  const bool one = ((before ^ mine) & Record::kLane) == 0;
+  std::uint64_t sharing = either & Record::kSharing;
+  if (!one || sharing != 0) {
+    const bool whole = (both & Record::kMask) == Record::kMask && (sharing & Record::mixed) == 0;
+    sharing = whole ? Record::several : Record::mixed;
+  }
+  constexpr std::uint64_t kMerged = Record::kMask | Record::kSharing | Record::kStrong;
+  reads_[word] = (mine & ~kMerged) | (either & Record::kMask) | (both & Record::kStrong) | sharing;
+}
+
+void SharedShadow::record_write(std::uint64_t word, std::uint64_t mine) {
+  const std::uint64_t before = writes_[word];
+  const bool joins = ((before ^ mine) & (Record::kClock | Record::kParty | Record::kPending)) == 0;
+  const bool one = ((before ^ mine) & Record::kLane) == 0;
+  if (joins) mine |= before & (Record::kMask | Record::kSharing);
+  writes_[word] = joins && !one ? (mine & ~Record::kSharing) | Record::mixed : mine;
+}
+
+void SharedShadow::record(const Touch& touch, std::uint64_t word, std::uint64_t mine) {
+  if (touch.copy)
+    writes_[word] = mine | Record::kPending;
+  else if (touch.writes)
+    record_write(word, mine);
+  else
+    record_read(word, mine, warps_[touch.warp].limit);
+}
+
+void SharedShadow::record_span(const Touch& touch, const Span& span) {
+  has_copies_ |= touch.copy;
+  std::uint64_t *writes = writes_.data() + span.word, *reads = reads_.data() + span.word,
+                *older = older_reads_.data() + span.word;
+  const std::uint64_t limit = warps_[touch.warp].limit;
+  std::uint64_t merges = 0;
+  const std::uint64_t* before = touch.writes ? writes : reads;
+  for (std::uint64_t k = 0; k < span.count; ++k) {
+    const std::uint64_t difference = before[k] ^ span.mine(k);
+    merges |= ~not_zero(difference & (Record::kClock | Record::kParty)) &
+              not_zero(difference & (Record::kLane | Record::kMask | Record::kSharing | Record::kPending));
+  }
+  if (touch.copy || top(merges)) {
+    for (std::uint64_t k = 0; k < span.count; ++k) record(touch, span.word + k, span.mine(k));
+  } else if (touch.writes) {
+    for (std::uint64_t k = 0; k < span.count; ++k) writes[k] = span.mine(k);
+  } else {
+    for (std::uint64_t k = 0; k < span.count; ++k) {
+      const std::uint64_t mine = span.mine(k), old = reads[k];
+      const bool keep =
+          top(not_below(old, limit) & not_zero((old ^ mine) & (Record::kClock | Record::kParty)));
+      older[k] = keep ? old : older[k];
+      reads[k] = mine;
+    }
+  }
+}
+
+void SharedShadow::completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane) {
+  has_copies_ = true;
+  if (lane < 0 && ++copied_ >= Record::kMostClock) restart(0);
+  const std::uint64_t base = lane < 0 ? Record::make(kCopyEngine, copied_, 0, false) | Record::kPending
+                                      : Record::make(warp, warps_[warp].own, 0, false) | lane_bits(lane);
+  for (std::uint64_t at = offset; at < std::uint64_t{offset} + bytes; at = at / 4 * 4 + 4) {
+    std::uint64_t& record = writes_[at / 4];
+    record = base | mask_of(at, offset + bytes - at) | (record & Record::kOp);
+  }
+}
+
+// ---- what orders what
+
+void SharedShadow::restart(std::uint32_t clock) {
+  std::fill(writes_.begin(), writes_.end(), 0);
+  std::fill(reads_.begin(), reads_.end(), 0);
+  std::fill(older_reads_.begin(), older_reads_.end(), 0);
+  has_copies_ = false;
+  reset_clocks(clock);
+}
+
+void SharedShadow::reset_clocks(std::uint32_t clock) {
+  copied_ = clock;
+  published_ = {};
+  objects_.clear();
+  for (std::size_t i = 0; i < warps_.size(); ++i) {
+    WarpClock& warp = warps_[i];
+    warp = {};
+    warp.own = clock + 1;
+    warp.seen.at.fill(~0u);
+    for (std::size_t party = 0; party < warps_.size(); ++party) warp.seen.at[party] = clock;
+    warp.seen.at[kCopyEngine] = clock;
+    warp.limit = (std::uint64_t{clock} + 1) << Record::kClockShift;
+  }
+}
+
+void SharedShadow::start(std::uint32_t warps, std::uint32_t shared_bytes) {
+  std::uint32_t latest = copied_;
+  for (const WarpClock& warp : warps_) latest = std::max(latest, warp.own);
+  warps_.resize(warps);
+  const std::size_t words = (std::size_t{shared_bytes} + 3) / 4;
+  writes_.resize(words);
+  reads_.resize(words);
+  older_reads_.resize(words);
+  if (latest > kLatestStart) return restart(0);
+  // A copy that nobody waited for would look pending to the next block.
+  if (has_copies_) std::fill(writes_.begin(), writes_.end(), 0);
+  has_copies_ = false;
+  reset_clocks(latest);
+}
+
+VectorClock SharedShadow::all_of(std::uint32_t index) const {
+  VectorClock all = warps_[index].seen;
+  all.at[index] = warps_[index].own;
+  return all;
+}
+
+void SharedShadow::set_own(std::uint32_t index, std::uint32_t own) {
+  WarpClock& warp = warps_[index];
+  warp.own = own;
+  warp.seen.at[index] = own - 1;
+  warp.limit = (std::uint64_t{warp.seen.floor()} + 1) << Record::kClockShift;
+  if (own >= Record::kMostClock) restart(0);
+}
+
+void SharedShadow::see(std::uint32_t index, const VectorClock& what) {
+  WarpClock& warp = warps_[index];
+  warp.seen.join(what);
+  set_own(index, std::max(warp.own, warp.seen.at[index] + 1));
+}
+
+// A barrier is a fence as well. Which warps only arrived is not known: they count as having waited.
+void SharedShadow::barrier(const std::vector<std::uint32_t>& lanes) {
+  VectorClock joined;
+  std::uint32_t latest = 0;
+  const std::size_t count = std::min(lanes.size(), warps_.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (lanes[i] == 0) continue;
+    joined.join(all_of(i));
+    latest = std::max(latest, warps_[i].own);
+  }
+  // Participants go on from one number: a whole block's barrier then orders everything below it.
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (lanes[i] != 0) joined.at[i] = std::max(joined.at[i], latest);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (lanes[i] == 0) continue;
+    warps_[i].fenced = warps_[i].seen = joined;
+    warps_[i].has_fenced = true;
+    set_own(i, latest + 1);
+  }
+}
+
+void SharedShadow::warp_synced(std::uint32_t warp) { set_own(warp, warps_[warp].own + 1); }
+
+void SharedShadow::fenced(std::uint32_t warp) {
+  warps_[warp].fenced = all_of(warp);
+  warps_[warp].has_fenced = true;
+  set_own(warp, warps_[warp].own + 1);
+}
+
+// Acquires without a fence behind it too: code relies on it, and shared memory is in order on all devices.
+void SharedShadow::strong_access(std::uint32_t warp) {
+  if (warps_[warp].has_fenced) published_.join(warps_[warp].fenced);
+  see(warp, published_);
+}
+
+void SharedShadow::released(std::uint32_t warp, std::uint32_t object) {
+  objects_[object].join(all_of(warp));
+  set_own(warp, warps_[warp].own + 1);
+}
+
+void SharedShadow::released_from_outside(std::uint32_t object) {
+  VectorClock& into = objects_[object];
+  for (std::uint32_t i = 0; i < warps_.size(); ++i) into.join(all_of(i));
+  for (std::uint32_t i = 0; i < warps_.size(); ++i) set_own(i, warps_[i].own + 1);
+}
+
+void SharedShadow::acquired(std::uint32_t warp, std::uint32_t object) {
+  const auto found = objects_.find(object);
+  if (found != objects_.end()) warps_[warp].seen.join(found->second);
+  // Which copies an object stands for is not known: all that have ended.
+  warps_[warp].seen.at[kCopyEngine] = copied_;
+  see(warp, {});
+}
+
+}  // namespace ak::ptx

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is checked of an access, state space by state space.
+#include <bit>
+#include <cstring>
+
+#include "emulator/check/checker_state.h"
+
+namespace ak::ptx {
+namespace {
+
+template <class Body>
+void for_each(std::uint32_t mask, Body body) {
+  for (; mask != 0; mask &= mask - 1) body(std::countr_zero(mask));
+}
+
+/// Offsets from `base`; true when all are aligned and in [0, size).
+bool locate(const std::uint64_t* addresses, std::uint32_t mask, std::uint64_t base, std::uint64_t size,
+            std::uint32_t bytes, Offsets& offsets) {
+  const std::uint64_t inside = addresses[std::countr_zero(mask)];
+  if (mask == kAllLanes) {
+    for (int i = 0; i < kLanes; ++i) offsets.at[i] = addresses[i] - base;
+  } else {
+    for (int i = 0; i < kLanes; ++i) offsets.at[i] = ((mask >> i & 1u) != 0 ? addresses[i] : inside) - base;
+  }
+  const std::uint64_t limit = size - bytes, first = offsets.at[0];
+  std::uint64_t low = 0, outside = 0, unequal = 0, uneven = 0;
+  for (std::uint64_t i = 0; i < kLanes; ++i) {
+    low |= offsets.at[i];
+    outside |= offsets.at[i] | (limit - offsets.at[i]);
+    unequal |= offsets.at[i] ^ first;
+    uneven |= offsets.at[i] ^ (first + i * bytes);
+  }
+  offsets.pattern = unequal == 0                       ? LanePattern::uniform
+                    : uneven == 0 && mask == kAllLanes ? LanePattern::consecutive
+                                                       : LanePattern::scattered;
+  return size >= bytes && (low & (bytes - 1)) == 0 && outside >> 63 == 0;
+}
+
+// One byte of state per byte of memory, 1: written. Looked at as many at a time as an access has.
+
+template <class T>
+std::uint32_t unwritten_as(const std::uint8_t* states, const Offsets& offsets, std::uint32_t parts) {
+  constexpr T kWritten = static_cast<T>(0x0101010101010101ull);
+  std::uint32_t found = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    bool all = true;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      T state;
+      std::memcpy(&state, states + offsets.at[lane] + part * sizeof(T), sizeof(T));
+      all &= state == kWritten;
+    }
+    found |= static_cast<std::uint32_t>(!all) << lane;
+  }
+  return found;
+}
+
+/// First byte in [0, bytes) that has not been written; `bytes` when all have.
+std::uint64_t first_unwritten(const std::uint8_t* states, std::uint64_t bytes) {
+  const void* found = std::memchr(states, 0, bytes);
+  return found == nullptr ? bytes
+                          : static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - states);
+}
+
+std::uint32_t unwritten(const std::uint8_t* states, const Offsets& offsets, std::uint32_t bytes) {
+  if (offsets.pattern == LanePattern::uniform)
+    return first_unwritten(states + offsets.at[0], bytes) == bytes ? 0 : kAllLanes;
+  const std::uint64_t span = std::uint64_t{kLanes} * bytes;
+  if (offsets.pattern == LanePattern::consecutive && first_unwritten(states + offsets.at[0], span) == span)
+    return 0;
+  switch (bytes) {
+    case 1:
+      return unwritten_as<std::uint8_t>(states, offsets, 1);
+    case 2:
+      return unwritten_as<std::uint16_t>(states, offsets, 1);
+    case 4:
+      return unwritten_as<std::uint32_t>(states, offsets, 1);
+    default:
+      return unwritten_as<std::uint64_t>(states, offsets, bytes / 8);
+  }
+}
+
+template <class T>
+void mark_as(std::uint8_t* states, const Offsets& offsets, std::uint32_t parts) {
+  constexpr T kWritten = static_cast<T>(0x0101010101010101ull);
+  for (const std::uint64_t offset : offsets.at) {
+    for (std::uint32_t part = 0; part < parts; ++part)
+      std::memcpy(states + offset + part * sizeof(T), &kWritten, sizeof(T));
+  }
+}
+
+void mark(std::uint8_t* states, const Offsets& offsets, std::uint32_t bytes) {
+  if (offsets.pattern != LanePattern::scattered) {
+    const bool one = offsets.pattern == LanePattern::uniform;
+    std::memset(states + offsets.at[0], 1, one ? bytes : std::size_t{kLanes} * bytes);
+    return;
+  }
+  switch (bytes) {
+    case 1:
+      return mark_as<std::uint8_t>(states, offsets, 1);
+    case 2:
+      return mark_as<std::uint16_t>(states, offsets, 1);
+    case 4:
+      return mark_as<std::uint32_t>(states, offsets, 1);
+    default:
+      return mark_as<std::uint64_t>(states, offsets, bytes / 8);
+  }
+}
+
+}  // namespace
+
+std::uint32_t Checker::State::in_bounds(const Asked& asked, const std::uint64_t* addresses,
+                                        std::uint32_t mask, std::uint64_t size, Offsets& offsets) {
+  const std::uint32_t bytes = asked.touch.bytes;
+  if (locate(addresses, mask, 0, size, bytes, offsets)) return mask;
+  std::uint32_t outside = 0, uneven = 0;
+  for_each(mask, [&](int lane) {
+    if (addresses[lane] > size || bytes > size - addresses[lane])
+      outside |= 1u << lane;
+    else if ((addresses[lane] & (bytes - 1)) != 0)
+      uneven |= 1u << lane;
+  });
+  for (const auto& [kind, lanes] :
+       {std::pair{FaultKind::out_of_bounds, outside}, {FaultKind::misaligned, uneven}}) {
+    if (lanes == 0) continue;
+    const int lane = std::countr_zero(lanes);
+    report(asked, kind, lane, addresses[lane], lanes);
+  }
+  mask &= ~outside & ~uneven;
+  if (mask != 0) static_cast<void>(locate(addresses, mask, 0, size, bytes, offsets));
+  return mask;
+}
+
+// ---- shared memory
+
+std::uint32_t Checker::State::shared(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
+  Block& block = *asked.warp.block;
+  Offsets offsets;
+  mask = in_bounds(asked, addresses, mask, block.shared_bytes, offsets);
+  if (mask == 0) return 0;
+  const Clash clash = shadow(block).touch(asked.touch, offsets.at, mask, offsets.pattern);
+  if (clash.lanes != 0) [[unlikely]]
+    report_clash(asked, clash, 0);
+  if (block.shared_written.empty() || asked.touch.copy) return mask;
+  std::uint8_t* const states = block.shared_written.data();
+  if (asked.touch.reads) {
+    const std::uint32_t bad = unwritten(states, offsets, asked.touch.bytes) & mask & ~clash.lanes;
+    if (bad != 0) [[unlikely]]
+      report(asked, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
+             bad);
+  }
+  if (asked.touch.writes) mark(states, offsets, asked.touch.bytes);
+  return mask;
+}
+
+bool Checker::State::shared_run(const Asked& asked, const Run& run) {
+  Block& block = *asked.warp.block;
+  if (run.address > block.shared_bytes || run.bytes() > block.shared_bytes - run.address) return false;
+  std::uint8_t* const states = block.shared_written.data() + run.address;
+  if (asked.touch.reads && first_unwritten(states, run.bytes()) != run.bytes()) return false;
+  const Clash clash = shadow(block).touch_run(asked.touch, run.address, kAllLanes, run.uniform);
+  if (clash.lanes != 0) [[unlikely]]
+    report_clash(asked, clash, 0);
+  if (asked.touch.writes) std::memset(states, 1, run.bytes());
+  return true;
+}
+
+// Other blocks' shared memory: bounds and what has been written. Its clocks are of another block, so races
+// between blocks of a cluster are not looked for.
+std::uint32_t Checker::State::remote(const Asked& asked, Block& owner, std::uint64_t address,
+                                     std::uint32_t offset, int lane) {
+  const std::uint64_t bytes = asked.bytes();
+  const std::uint32_t bit = 1u << lane;
+  const auto fault = [&](FaultKind kind) { report(asked, kind, lane, address, bit); };
+  if (offset > owner.shared_bytes || bytes > owner.shared_bytes - offset)
+    return fault(FaultKind::out_of_bounds), 0;
+  if (asked.range_bytes == 0 && (offset & (bytes - 1)) != 0) return fault(FaultKind::misaligned), 0;
+  if (owner.shared_written.empty()) return bit;
+  std::uint8_t* const states = owner.shared_written.data() + offset;
+  if (asked.touch.reads && first_unwritten(states, bytes) != bytes) fault(FaultKind::uninitialized_read);
+  if (asked.touch.writes && !asked.touch.copy) std::memset(states, 1, bytes);
+  return bit;
+}
+
+std::uint32_t Checker::State::cluster(const Asked& asked, const std::uint64_t* addresses,
+                                      std::uint32_t mask) {
+  const Block& self = *asked.warp.block;
+  std::uint64_t offsets[kLanes];
+  std::uint32_t own = 0, fine = 0;
+  for_each(mask, [&](int lane) {
+    const std::uint64_t rank = addresses[lane] >> kClusterRankShift;
+    offsets[lane] = addresses[lane] & ((1ull << kClusterRankShift) - 1);
+    if (rank == 0 || rank == std::uint64_t{self.cluster_rank} + 1)
+      own |= 1u << lane;
+    else if (rank > self.cluster.size())
+      report(asked, FaultKind::out_of_bounds, lane, addresses[lane], 1u << lane);
+    else
+      fine |= remote(asked, *self.cluster[rank - 1], addresses[lane],
+                     static_cast<std::uint32_t>(offsets[lane]), lane);
+  });
+  return own == 0 ? fine : fine | shared(asked, offsets, own);
+}
+
+bool Checker::State::shared_range(const Asked& asked, std::uint64_t address, int lane) {
+  Block& block = *asked.warp.block;
+  const std::uint64_t rank = address >> kClusterRankShift;
+  const std::uint64_t offset = address & ((1ull << kClusterRankShift) - 1);
+  const bool own = rank == 0 || rank == std::uint64_t{block.cluster_rank} + 1;
+  if (!own && rank > block.cluster.size())
+    return report(asked, FaultKind::out_of_bounds, lane, address, 1u << lane), false;
+  Block& owner = own ? block : *block.cluster[rank - 1];
+  // Which blocks of a cluster a copy goes to is not known here: it is not followed.
+  const bool followed = own && !(asked.touch.copy && block.cluster.size() > 1);
+  Clash clash;
+  if (followed && offset <= block.shared_bytes && asked.bytes() <= block.shared_bytes - offset)
+    clash = shadow(block).touch_range(asked.touch, offset, asked.bytes(), lane);
+  if (clash.lanes == 0) return remote(asked, owner, address, static_cast<std::uint32_t>(offset), lane) != 0;
+  report_clash(asked, clash, 0);
+  return true;
+}
+
+// ---- local memory and parameters
+
+std::uint32_t Checker::State::local(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
+  const std::uint64_t lane_bytes = launch.program.local_bytes;
+  Offsets offsets;
+  mask = in_bounds(asked, addresses, mask, lane_bytes, offsets);
+  if (mask == 0 || asked.warp.local_written == nullptr) return mask;
+  const auto inside = static_cast<std::uint64_t>(std::countr_zero(mask));
+  for (std::uint64_t i = 0; i < kLanes; ++i)
+    offsets.at[i] += ((mask >> i & 1u) != 0 ? i : inside) * lane_bytes;
+  offsets.pattern = LanePattern::scattered;
+  if (asked.touch.reads) {
+    const std::uint32_t bad = unwritten(asked.warp.local_written, offsets, asked.touch.bytes) & mask;
+    if (bad != 0) [[unlikely]]
+      report(asked, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
+             bad);
+  }
+  if (asked.touch.writes) mark(asked.warp.local_written, offsets, asked.touch.bytes);
+  return mask;
+}
+
+bool Checker::State::local_run(const Asked& asked, const Run& run) {
+  std::uint8_t* const states = asked.warp.local_written;
+  if (states == nullptr) return true;
+  Offsets offsets;
+  for (std::uint64_t i = 0; i < kLanes; ++i) offsets.at[i] = run.address + i * launch.program.local_bytes;
+  if (asked.touch.reads && unwritten(states, offsets, run.lane_bytes) != 0) return false;
+  if (asked.touch.writes) mark(states, offsets, run.lane_bytes);
+  return true;
+}
+
+std::uint32_t Checker::State::parameters(const Asked& asked, const std::uint64_t* addresses,
+                                         std::uint32_t mask) {
+  Offsets offsets;
+  mask = in_bounds(asked, addresses, mask, launch.parameters.size(), offsets);
+  if (mask == 0 || !asked.touch.writes) return mask;
+  const int lane = std::countr_zero(mask);
+  report(asked, FaultKind::read_only, lane, addresses[lane], mask);
+  return 0;
+}
+
+// ---- global memory
+
+std::optional<FaultKind> Checker::State::global_fault(const Asked& asked, std::uint64_t address) const {
+  if (asked.range_bytes == 0 && (address & (asked.touch.bytes - 1)) != 0) return FaultKind::misaligned;
+  const std::uint64_t window = address & kWindowMask;
+  if (window == kSharedWindow || window == kLocalWindow || window == kParameterWindow)
+    return FaultKind::wrong_space;
+  const Region* region = launch.arena.find(address);
+  if (region == nullptr || !region->mapped || asked.bytes() > region->address + region->bytes - address)
+    return FaultKind::out_of_bounds;
+  return region->read_only && asked.touch.writes ? std::optional(FaultKind::read_only) : std::nullopt;
+}
+
+// Only where the gate is off: then the access goes wherever there is memory.
+bool Checker::State::let_through(const Asked& asked, std::uint64_t address, FaultKind fault) const {
+  if (gate_enabled(gate_of(fault)) || launch.arena.host(address, asked.bytes()) == nullptr) return false;
+  const Region* region = launch.arena.find(address);
+  return region == nullptr || region->mapped || !gate_enabled(Gate::unmapped_reference);
+}
+
+std::uint32_t Checker::State::global_by_lane(const Asked& asked, const std::uint64_t* addresses,
+                                             std::uint32_t mask) {
+  constexpr FaultKind kKinds[] = {FaultKind::misaligned, FaultKind::wrong_space, FaultKind::out_of_bounds,
+                                  FaultKind::read_only};
+  std::uint32_t faulty[std::size(kKinds)] = {}, fine = 0;
+  for_each(mask, [&](int lane) {
+    auto fault = global_fault(asked, addresses[lane]);
+    if (fault && let_through(asked, addresses[lane], *fault)) fault.reset();
+    if (!fault) fine |= 1u << lane;
+    for (std::size_t i = 0; i < std::size(kKinds); ++i)
+      faulty[i] |= static_cast<std::uint32_t>(fault == kKinds[i]) << lane;
+  });
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+    if (faulty[i] == 0) continue;
+    const int lane = std::countr_zero(faulty[i]);
+    report(asked, kKinds[i], lane, addresses[lane], faulty[i]);
+  }
+  return fine;
+}
+
+std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
+  const Touch& touch = asked.touch;
+  const Region* region = launch.arena.find(addresses[std::countr_zero(mask)]);
+  Offsets offsets;
+  const bool sound = region != nullptr && region->mapped && !(region->read_only && touch.writes) &&
+                     (region->address & (touch.bytes - 1)) == 0 &&
+                     locate(addresses, mask, region->address, region->bytes, touch.bytes, offsets);
+  if (sound) {
+    for (std::uint64_t& offset : offsets.at) offset += region->address - kGlobalBase;
+  } else {
+    mask = global_by_lane(asked, addresses, mask);
+    if (mask == 0) return 0;
+    static_cast<void>(locate(addresses, mask, kGlobalBase, launch.arena.used(), touch.bytes, offsets));
+  }
+  if (std::uint8_t* const states = launch.arena.initialized(); states != nullptr) {
+    const std::uint32_t bad = touch.reads ? unwritten(states, offsets, touch.bytes) & mask : 0;
+    if (bad != 0) [[unlikely]]
+      report(asked, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
+             bad);
+    if (touch.writes) mark(states, offsets, touch.bytes);
+  }
+  // What nobody may write, nobody conflicts in.
+  if (!several_blocks || (sound && region->read_only)) return mask;
+  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
+  const Clash clash = global_shadow.touch(touch, block, offsets.at, mask, offsets.pattern);
+  if (clash.lanes != 0) [[unlikely]]
+    report_clash(asked, clash, kGlobalBase);
+  return mask;
+}
+
+bool Checker::State::global_run(const Asked& asked, const Run& run) {
+  const Region* region = launch.arena.find(run.address);
+  if (region == nullptr || !region->mapped || (region->read_only && asked.touch.writes) ||
+      run.bytes() > region->address + region->bytes - run.address)
+    return false;
+  const std::uint64_t offset = run.address - kGlobalBase;
+  std::uint8_t* const states = launch.arena.initialized();
+  const bool look =
+      states != nullptr && asked.touch.reads && !(region->read_only && launch.arena.all_written(*region));
+  if (look && first_unwritten(states + offset, run.bytes()) != run.bytes()) return false;
+  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
+  if (several_blocks && !region->read_only &&
+      !global_shadow.touch_run(asked.touch, block, offset, run.bytes()))
+    return false;
+  if (states != nullptr && asked.touch.writes) std::memset(states + offset, 1, run.bytes());
+  return true;
+}
+
+bool Checker::State::global_range(const Asked& asked, std::uint64_t address, int lane) {
+  if (const auto fault = global_fault(asked, address))
+    return report(asked, *fault, lane, address, 1u << lane), false;
+  const std::uint64_t offset = address - kGlobalBase, bytes = asked.bytes();
+  if (std::uint8_t* const states = launch.arena.initialized(); states != nullptr) {
+    const std::uint64_t bad = asked.touch.reads ? first_unwritten(states + offset, bytes) : bytes;
+    if (bad != bytes) report(asked, FaultKind::uninitialized_read, lane, address + bad, 1u << lane);
+    if (asked.touch.writes) std::memset(states + offset, 1, bytes);
+  }
+  if (!several_blocks || launch.arena.find(address)->read_only) return true;
+  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
+  const Clash clash = global_shadow.touch_range(asked.touch, block, offset, bytes, lane);
+  if (clash.lanes != 0) report_clash(asked, clash, kGlobalBase);
+  return true;
+}
+
+}  // namespace ak::ptx

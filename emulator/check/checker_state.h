@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "emulator/check/checker.h"
+#include "emulator/check/global_shadow.h"
+#include "emulator/check/shared_shadow.h"
+
+namespace ak::ptx {
+
+/// A buffer as messages name it, and where an address lies in it.
+struct NamedPlace {
+  std::string buffer;
+  std::int64_t byte_offset = 0;
+  std::uint64_t buffer_bytes = 0;
+};
+
+/// One instruction that touches memory, and what it asks for.
+struct Asked {
+  Warp& warp;
+  const Op& op;
+  Space space = Space::global;
+  Touch touch;
+  std::uint64_t range_bytes = 0;  ///< of a range on behalf of one lane; 0: touch.bytes at each lane
+  [[nodiscard]] std::uint64_t bytes() const { return range_bytes != 0 ? range_bytes : touch.bytes; }
+};
+
+/// 32 offsets in one memory; those of lanes outside the mask repeat one inside, so that all can be looked at.
+struct Offsets {
+  alignas(64) std::uint64_t at[kLanes];
+  LanePattern pattern = LanePattern::scattered;
+};
+
+struct Checker::State {
+  explicit State(Launch& of);
+
+  [[nodiscard]] SharedShadow& shadow(const Block& block);
+  [[nodiscard]] std::uint32_t shared(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
+  [[nodiscard]] std::uint32_t cluster(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
+  [[nodiscard]] std::uint32_t remote(const Asked& asked, Block& owner, std::uint64_t address,
+                                     std::uint32_t offset, int lane);
+  [[nodiscard]] std::uint32_t local(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
+  [[nodiscard]] std::uint32_t parameters(const Asked& asked, const std::uint64_t* addresses,
+                                         std::uint32_t mask);
+  [[nodiscard]] std::uint32_t global(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
+  [[nodiscard]] std::uint32_t global_by_lane(const Asked& asked, const std::uint64_t* addresses,
+                                             std::uint32_t mask);
+  [[nodiscard]] bool global_run(const Asked& asked, const Run& run);
+  [[nodiscard]] bool local_run(const Asked& asked, const Run& run);
+  [[nodiscard]] bool shared_run(const Asked& asked, const Run& run);
+  [[nodiscard]] bool global_range(const Asked& asked, std::uint64_t address, int lane);
+  [[nodiscard]] bool shared_range(const Asked& asked, std::uint64_t address, int lane);
+  [[nodiscard]] std::optional<FaultKind> global_fault(const Asked& asked, std::uint64_t address) const;
+
+  [[nodiscard]] bool let_through(const Asked& asked, std::uint64_t address, FaultKind fault) const;
+
+  /// Lanes that lie in [0, size) and are aligned, and where; faults for the others.
+  [[nodiscard]] std::uint32_t in_bounds(const Asked& asked, const std::uint64_t* addresses,
+                                        std::uint32_t mask, std::uint64_t size, Offsets& offsets);
+  void strong_access(const Asked& asked);
+  void report(const Asked& asked, FaultKind kind, int lane, std::uint64_t address, std::uint32_t lanes);
+  void report_clash(const Asked& asked, const Clash& clash, std::uint64_t base);
+  void add(const Asked& asked, Finding finding, std::uint64_t address, std::uint64_t times);
+  [[nodiscard]] NamedPlace name(const Asked& asked, std::uint64_t address) const;
+  [[nodiscard]] NamedPlace name_shared(std::uint64_t offset, std::uint64_t shared_bytes) const;
+  [[nodiscard]] std::array<std::uint32_t, 3> block_id(std::uint32_t linear) const;
+
+  Launch& launch;
+  GlobalShadow global_shadow;
+  bool several_blocks = false;  ///< that can conflict, and are few enough to be numbered
+  std::unordered_map<const Block*, std::unique_ptr<SharedShadow>> shadows;
+  const Block* last_block = nullptr;
+  SharedShadow* last_shadow = nullptr;
+};
+
+}  // namespace ak::ptx

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "emulator/lower/program.h"
+#include "emulator/machine/arena.h"
+#include "emulator/machine/counters.h"
+#include "emulator/machine/findings.h"
+#include "emulator/machine/warp.h"
+
+namespace ak::ptx {
+
+struct LaunchRequest {
+  std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  std::vector<std::byte> parameters;  ///< laid out as Program::parameters says
+  LaunchOptions options;
+  std::uint64_t launch_base = 0;
+  std::function<void(const std::string&)> print;  ///< may be empty
+};
+
+struct LaunchReport {
+  Findings findings;
+  Counters counters;
+};
+
+/// Memory that the blocks of one cluster take together while they run: registers, local and shared memory.
+[[nodiscard]] std::uint64_t resident_bytes(const Program& program, const LaunchRequest& request);
+/// Of which a launch may take this much (chosen).
+inline constexpr std::uint64_t kMostResidentBytes = 4ull << 30;
+
+/// Runs a whole grid on the calling thread. Blocks have 1 to 1024 threads, the grid consists of whole
+/// clusters, and their resident_bytes are within the limit. What the kernel does wrong is in the findings;
+/// nothing is thrown for it. Deterministic in program, request and memory contents.
+[[nodiscard]] LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request);
+
+}  // namespace ak::ptx

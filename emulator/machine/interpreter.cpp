@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/machine/interpreter.h"
+
+#include <bit>
+
+#include "emulator/machine/lanes.h"
+#include "emulator/machine/warp_sync.h"
+
+namespace ak::ptx {
+namespace {
+
+/// The hot loop: one fragment until it leaves or the quantum is used up.
+std::uint64_t run_fragment(Warp& warp, std::uint64_t quantum) {
+  const Op* const code = warp.code;
+  OpCount* const counts = warp.launch->counters.ops.data();
+  warp.leave = false;
+  std::uint64_t left = quantum;
+  while (left-- > 0) {
+    const Index pc = warp.pc;
+    const Op& op = code[pc];
+    std::uint32_t mask = warp.lanes;
+    if (op.guard != kTrue) mask &= predicate(warp, op.guard);
+    ++counts[pc].warps;
+    counts[pc].threads += static_cast<std::uint64_t>(std::popcount(mask));
+    warp.pc = pc + 1;
+    if (mask == 0) continue;
+    warp.mask = mask;
+    op.run(warp, op);
+    if (warp.leave || warp.launch->stop) return quantum - left;
+  }
+  return quantum;
+}
+
+/// The next fragment that can run, starting after the present one if that should `rotate`.
+bool choose_fragment(Warp& warp, bool rotate) {
+  const auto count = static_cast<Index>(warp.fragments.size());
+  for (Index i = 0; i < count; ++i) {
+    const Index candidate = (warp.fragment + i + (rotate ? 1 : 0)) % count;
+    if (warp.fragments[candidate].state != FragmentState::ready) continue;
+    warp.fragment = candidate;
+    return true;
+  }
+  return false;
+}
+
+/// Fragments that wait for each other may wait at one op, or, at a barrier of the warp, on several: both
+/// sides of a branch have one.
+bool can_meet(const Warp& warp, const Fragment& a, const Fragment& b) {
+  if (b.state != FragmentState::at_warp_sync) return false;
+  if (a.pc == b.pc) return true;
+  return a.wanted == b.wanted && warp.code[a.pc].run == warp.code[b.pc].run &&
+         warp.launch->program.facts[a.pc].spelling == "bar.warp.sync";
+}
+
+/// Lanes that `first` waits with, and for; 0 when some of them are not there.
+std::uint32_t party_of(const Warp& warp, const Fragment& first) {
+  std::uint32_t lanes = first.lanes, wanted = first.wanted;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const Fragment& other : warp.fragments) {
+      if ((other.lanes & ~lanes & wanted) == 0 || !can_meet(warp, first, other)) continue;
+      lanes |= other.lanes;
+      wanted |= other.wanted;
+      grows = true;
+    }
+  }
+  return (wanted & warp.live & ~lanes) == 0 ? lanes : 0;
+}
+
+/// Fragments of the same place that meet again at the same place are one from here on.
+void merge(Warp& warp, std::uint32_t lanes) {
+  for (Fragment& into : warp.fragments) {
+    if (into.state != FragmentState::ready || (into.lanes & lanes) == 0) continue;
+    for (Fragment& other : warp.fragments) {
+      if (&other == &into || other.state != FragmentState::ready || (other.lanes & lanes) == 0) continue;
+      if (other.pc != into.pc || other.group != into.group || other.returns != into.returns) continue;
+      into.lanes |= other.lanes;
+      other.state = FragmentState::done;
+      other.lanes = 0;
+    }
+  }
+}
+
+/// Executes the op that `lanes` wait at.
+void execute_together(Warp& warp, Index pc, std::uint32_t lanes) {
+  const Op& op = warp.code[pc];
+  for (Fragment& fragment : warp.fragments) {
+    if (fragment.state != FragmentState::at_warp_sync || (fragment.lanes & lanes) == 0) continue;
+    ++fragment.pc;
+    fragment.state = FragmentState::ready;
+  }
+  warp.lanes = warp.mask = lanes;
+  warp.pc = pc + 1;
+  ++warp.launch->counters.ops[pc].warps;
+  ++warp.launch->clock;
+  op.run(warp, op);
+  merge(warp, lanes);
+}
+
+bool meet(Warp& warp) {
+  for (const Fragment& fragment : warp.fragments) {
+    if (fragment.state != FragmentState::at_warp_sync) continue;
+    const std::uint32_t lanes = party_of(warp, fragment);
+    if (lanes == 0) continue;
+    execute_together(warp, fragment.pc, lanes);
+    return true;
+  }
+  return false;
+}
+
+/// Next time another fragment begins: one that spins must not starve the lanes it waits for.
+void end_turn(Warp& warp, std::uint64_t issued, bool used_up) {
+  constexpr std::uint64_t kWaitFee = 64;  // a turn that ends in a wait is short, and costs others theirs
+  warp.spent += issued + (warp.yield ? kWaitFee : 0);
+  if (!warp.yield && !used_up) return;
+  warp.fragment = (warp.fragment + 1) % static_cast<Index>(warp.fragments.size());
+  release_waiting(warp);
+}
+
+}  // namespace
+
+bool finished(const Warp& warp) { return warp.live == 0; }
+
+std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
+  std::uint64_t issued = 0;
+  bool rotate = false;
+  while (issued < quantum && !warp.launch->stop) {
+    // Before any lanes go on: those that are ready may spin until those that have met are further.
+    if (meet(warp)) {
+      ++issued;
+      continue;
+    }
+    if (!choose_fragment(warp, rotate)) break;
+    const Index running = warp.fragment;
+    warp.pc = warp.fragments[running].pc;
+    warp.lanes = warp.fragments[running].lanes;
+    warp.yield = false;
+    const std::uint64_t ran = run_fragment(warp, quantum - issued);
+    warp.fragments[running].pc = warp.pc;
+    issued += ran;
+    warp.launch->clock += ran;
+    rotate = warp.yield;
+    if (warp.yield) break;
+  }
+  if (warp.fragments.size() > 1) end_turn(warp, issued, issued >= quantum);
+  warp.instructions += issued;
+  return issued;
+}
+
+}  // namespace ak::ptx

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/parse/ast.h"
+
+#include <algorithm>
+
+namespace ak::ptx {
+
+bool Instruction::has(std::string_view modifier) const {
+  return std::ranges::find(modifiers, modifier) != modifiers.end();
+}
+
+std::string Instruction::spelling() const {
+  std::string text = opcode;
+  for (const std::string& modifier : modifiers) text.append(".").append(modifier);
+  return text;
+}
+
+}  // namespace ak::ptx

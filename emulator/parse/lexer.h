@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "emulator/parse/type.h"
+
+namespace ak::ptx {
+
+enum class TokenKind : std::uint8_t {
+  end,
+  bad,      ///< `text` says what is wrong
+  word,     ///< ld, %r1, $L__BB0_1, _Z3foo
+  dotted,   ///< .global, .shared::cta: `text` is without the dot
+  integer,  ///< `bits`
+  real,     ///< `bits`, the IEEE pattern of `type`
+  string,   ///< `text` is without the quotes
+  punctuation,
+};
+
+/// A piece of PTX; its views point into the text the Lexer was given.
+struct Token {
+  TokenKind kind = TokenKind::end;
+  bool glued = false;        ///< nothing stands between this and the token before
+  bool is_unsigned = false;  ///< of integer: the suffix U, or too large for s64
+  Type type = Type::f64;
+  int line = 1;  ///< 1-based
+  std::string_view text;
+  std::uint64_t bits = 0;
+};
+
+/// Splits PTX into tokens, one a call. A copy reads ahead without moving the original.
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+
+  /// The next token; `end` again and again once the text is over.
+  [[nodiscard]] Token next();
+  /// Whether the next token begins with that character.
+  [[nodiscard]] bool followed_by(char c) const;
+
+ private:
+  [[nodiscard]] bool skip_blanks();
+  [[nodiscard]] char at(std::size_t position) const {
+    return position < text_.size() ? text_[position] : '\0';
+  }
+  void read_word(Token& token);
+  void read_dotted(Token& token);
+  void read_string(Token& token);
+  void read_punctuation(Token& token);
+  void read_number(Token& token);
+  void read_integer(Token& token, std::size_t digits_begin, int base);
+  void read_real_pattern(Token& token);
+  void read_decimal_real(Token& token);
+  void complain(Token& token, std::string_view message);
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+  int line_ = 1;
+};
+
+}  // namespace ak::ptx

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "emulator/parse/parser_body.h"
+
+namespace ak::ptx {
+namespace {
+
+constexpr std::size_t kMaxModifiers = 32;  // tcgen05.mma, the longest, has about a dozen
+
+/// `.L__BB0_1`: the compiler's own label, not a modifier (none begins with an L and an underscore).
+bool is_label(std::string_view dotted) { return dotted.starts_with("L_"); }
+
+}  // namespace
+
+bool BodyParser::parse_instruction() {
+  if (!state_.budgets.instructions.spend(1)) return tokens_.fail("the module has too many instructions");
+  Instruction& instruction = function_.instructions.emplace_back();
+  instruction.ptx_line = tokens_.peek().line;
+  instruction.location = location_;
+  has_unsettled_ = false;
+  std::string_view opcode;
+  if (!parse_guard(instruction) || !tokens_.expect_word(opcode, "an instruction")) return false;
+  if (!parse_opcode(opcode, instruction) || !parse_operands(instruction)) return false;
+  if (has_unsettled_) {
+    unsettled_.push_back({static_cast<Index>(function_.instructions.size() - 1), scopes_.current()});
+  }
+  return true;
+}
+
+bool BodyParser::parse_guard(Instruction& instruction) {
+  if (!tokens_.accept('@')) return true;
+  const bool negated = tokens_.accept('!');
+  Operand& guard = instruction.guard.emplace();
+  if (!parse_name(guard, false)) return false;
+  if (guard.kind != OperandKind::reg || function_.registers[guard.index].type != Type::pred) {
+    return tokens_.fail("a guard is no predicate register", instruction.ptx_line);
+  }
+  guard.negated = negated;
+  return true;
+}
+
+bool BodyParser::parse_opcode(std::string_view opcode, Instruction& instruction) {
+  if (opcode.starts_with('%')) return tokens_.fail(fmt::format("{} is no instruction", quoted(opcode)));
+  instruction.opcode = opcode;
+  std::array<std::string_view, kMaxModifiers> modifiers;
+  std::size_t count = 0;
+  while (tokens_.at(TokenKind::dotted) && !(is_label(tokens_.peek().text) && !tokens_.peek().glued)) {
+    if (count == kMaxModifiers) return tokens_.fail("an instruction has too many modifiers");
+    modifiers[count++] = tokens_.take().text;
+  }
+  if (!state_.budgets.pieces.spend(count)) return tokens_.fail("the module is too large");
+  instruction.modifiers.assign(modifiers.begin(), modifiers.begin() + static_cast<std::ptrdiff_t>(count));
+  return true;
+}
+
+bool BodyParser::parse_operands(Instruction& instruction) {
+  if (tokens_.accept(';')) return true;
+  constexpr std::size_t kUsual = 4;  // most have two to four
+  instruction.operands.reserve(kUsual);
+  do {
+    if (!parse_operand(instruction, instruction.operands.emplace_back(), 0)) return false;
+  } while (tokens_.accept(','));
+  return tokens_.expect(';');
+}
+
+}  // namespace ak::ptx

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/parse/parser_tokens.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace ak::ptx {
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 80;  // a mangled name's beginning tells which it is
+  std::string shown = "'";
+  for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
+  return shown + (text.size() > kShown ? "...'" : "'");
+}
+
+void TokenStream::advance() {
+  current_ = lexer_.next();
+  if (current_.kind == TokenKind::bad) fail(std::string(current_.text));
+}
+
+Token TokenStream::take() {
+  const Token taken = current_;
+  if (!failed()) advance();
+  return taken;
+}
+
+Token TokenStream::peek_second() const {
+  if (failed()) return {};
+  Lexer ahead = lexer_;
+  return ahead.next();
+}
+
+bool TokenStream::at(char c) const {
+  return current_.kind == TokenKind::punctuation && current_.text.size() == 1 && current_.text[0] == c;
+}
+
+bool TokenStream::at(TokenKind kind, std::string_view text) const {
+  return current_.kind == kind && current_.text == text;
+}
+
+bool TokenStream::accept(char c) {
+  if (!at(c)) return false;
+  advance();
+  return true;
+}
+
+bool TokenStream::accept(TokenKind kind, std::string_view text) {
+  if (!at(kind, text)) return false;
+  advance();
+  return true;
+}
+
+bool TokenStream::expect(char c) { return accept(c) || fail_expected(fmt::format("'{}'", c)); }
+
+bool TokenStream::expect_word(std::string_view& text, std::string_view what) {
+  if (!at(TokenKind::word)) return fail_expected(what);
+  text = take().text;
+  return true;
+}
+
+bool TokenStream::expect_integer(std::uint64_t& value, std::uint64_t maximum, std::string_view what) {
+  if (!at(TokenKind::integer)) return fail_expected(what);
+  if (current_.bits > maximum) return fail(fmt::format("{} is more than {}", what, maximum));
+  value = take().bits;
+  return true;
+}
+
+bool TokenStream::fail(std::string message, int line) {
+  if (!failed()) complaint_ = Complaint{std::move(message), line != 0 ? line : current_.line};
+  current_ = Token{};
+  return false;
+}
+
+bool TokenStream::fail_expected(std::string_view what) {
+  if (at_end()) return fail(fmt::format("expected {}, found the end of the text", what));
+  const std::string_view dot = at(TokenKind::dotted) ? "." : "";
+  return fail(fmt::format("expected {}, found {}", what, quoted(std::string(dot).append(current_.text))));
+}
+
+}  // namespace ak::ptx

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "emulator/parse/lexer.h"
+
+namespace ak::ptx {
+
+/// A token's text fit for a message: short, and without control characters.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+/// The text as the parser reads it, one token ahead. The first complaint is kept and ends the text, so that
+/// every loop that stops at the end also stops after an error.
+class TokenStream {
+ public:
+  explicit TokenStream(std::string_view text) : lexer_(text) { advance(); }
+
+  [[nodiscard]] const Token& peek() const { return current_; }
+  [[nodiscard]] Token peek_second() const;
+  /// Whether the token behind the current one begins with that character.
+  [[nodiscard]] bool second_begins_with(char c) const { return !failed() && lexer_.followed_by(c); }
+  Token take();
+
+  [[nodiscard]] bool at_end() const { return current_.kind == TokenKind::end; }
+  [[nodiscard]] bool at(TokenKind kind) const { return current_.kind == kind; }
+  [[nodiscard]] bool at(char c) const;
+  [[nodiscard]] bool at(TokenKind kind, std::string_view text) const;
+
+  /// Takes the token if it is that one.
+  bool accept(char c);
+  bool accept(TokenKind kind, std::string_view text);
+  /// As accept, but what else stands there is an error.
+  bool expect(char c);
+  bool expect_word(std::string_view& text, std::string_view what);
+  bool expect_integer(std::uint64_t& value, std::uint64_t maximum, std::string_view what);
+
+  /// Always false. The line is the current token's unless given.
+  bool fail(std::string message, int line = 0);
+  /// Fails with "expected <what>, found <token>".
+  bool fail_expected(std::string_view what);
+  [[nodiscard]] bool failed() const { return complaint_.has_value(); }
+  [[nodiscard]] const std::optional<Complaint>& complaint() const { return complaint_; }
+
+ private:
+  void advance();
+
+  Lexer lexer_;
+  Token current_;
+  std::optional<Complaint> complaint_;
+};
+
+}  // namespace ak::ptx

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/column.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ak::tools {
+namespace {
+
+struct UnitOfSuffix {
+  std::string_view suffix, symbol;
+};
+// The suffixes of docs/schema.md.
+constexpr std::array kUnits{UnitOfSuffix{"_ns", "ns"},
+                            UnitOfSuffix{"_us", "µs"},
+                            UnitOfSuffix{"_ms", "ms"},
+                            UnitOfSuffix{"_seconds", "s"},
+                            UnitOfSuffix{"_minutes", "min"},
+                            UnitOfSuffix{"_hours", "h"},
+                            UnitOfSuffix{"_pct", "%"},
+                            UnitOfSuffix{"_usd", "US$"},
+                            UnitOfSuffix{"_bytes", "B"},
+                            UnitOfSuffix{"_gbps", "GB/s"},
+                            UnitOfSuffix{"_gbs", "GB/s"},
+                            UnitOfSuffix{"_tflops", "TFLOP/s"},
+                            UnitOfSuffix{"_joule", "J"},
+                            UnitOfSuffix{"_gb_per_j", "GB/J"},
+                            UnitOfSuffix{"_gflop_per_j", "GFLOP/J"},
+                            UnitOfSuffix{"_celsius", "°C"},
+                            UnitOfSuffix{"_watt", "W"},
+                            UnitOfSuffix{"_mhz", "MHz"},
+                            UnitOfSuffix{"_flop_per_byte", "FLOP/B"},
+                            UnitOfSuffix{"_tokens", "tokens"},
+                            UnitOfSuffix{"_at", "UTC"},
+                            UnitOfSuffix{"_ratio", "ratio"},
+                            UnitOfSuffix{"_error", "relative"}};
+
+constexpr std::array<std::string_view, 7> kRowNames{"session",  "variant",    "call",  "evaluation",
+                                                    "champion", "challenger", "parent"};
+
+const UnitOfSuffix* unit_of(std::string_view column) {
+  const auto found =
+      std::ranges::find_if(kUnits, [&](const UnitOfSuffix& unit) { return column.ends_with(unit.suffix); });
+  return found == kUnits.end() ? nullptr : found;
+}
+
+std::string grouped(std::int64_t value) {
+  std::string digits = fmt::format("{}", value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+/// Four significant digits; plain where people would write it plain.
+std::string real_text(double value) {
+  const double size = std::abs(value);
+  if (!std::isfinite(value)) return fmt::format("{}", value);
+  if (size == 0) return "0";
+  if (size < 1e-3 || size >= 1e12) return fmt::format("{:.3e}", value);
+  if (size >= 1e4) return grouped(std::llround(value));
+  const int decimals = std::max(0, 3 - static_cast<int>(std::floor(std::log10(size))));
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) text.pop_back();
+  }
+  return text;
+}
+
+/// "2026-11-22T05:24:48.131Z" to the minute; anything else as it is.
+std::string time_text(const std::string& text) {
+  return text.size() >= 16 && text[10] == 'T' ? text.substr(0, 10) + " " + text.substr(11, 5) : text;
+}
+
+/// Length of the UTF-8 sequence at `i`; 0: it is none.
+std::size_t sequence_length(std::string_view text, std::size_t i) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(i);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                           : 0;
+  if (length == 0 || i + length > text.size()) return 0;
+  for (std::size_t k = 1; k < length; ++k)
+    if ((byte(i + k) & 0xC0) != 0x80) return 0;
+  // Overlong forms, surrogates and what lies beyond U+10FFFF.
+  if (lead == 0xE0 && byte(i + 1) < 0xA0) return 0;
+  if (lead == 0xED && byte(i + 1) >= 0xA0) return 0;
+  if (lead == 0xF0 && byte(i + 1) < 0x90) return 0;
+  if (lead == 0xF4 && byte(i + 1) >= 0x90) return 0;
+  return length;
+}
+
+/// C0, DEL, C1, and the characters that turn the direction of text or show nothing.
+bool disturbs(std::string_view sequence) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
+  if (sequence.size() == 1) return (byte(0) < 0x20 && byte(0) != '\n' && byte(0) != '\t') || byte(0) == 0x7F;
+  if (sequence.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || sequence == "\u061C";
+  constexpr std::array<std::string_view, 16> kFormats{
+      "\u200B", "\u200C", "\u200D", "\u200E", "\u200F", "\u2028", "\u2029", "\u202A",
+      "\u202B", "\u202C", "\u202D", "\u202E", "\u2066", "\u2067", "\u2068", "\u2069"};
+  return std::ranges::find(kFormats, sequence) != kFormats.end() || sequence == "\uFEFF";
+}
+
+}  // namespace
+
+std::string_view column_unit(std::string_view column) {
+  const UnitOfSuffix* unit = unit_of(column);
+  return unit ? unit->symbol : "";
+}
+
+std::string column_heading(std::string_view column) {
+  const UnitOfSuffix* unit = unit_of(column);
+  std::string name(column.substr(0, column.size() - (unit ? unit->suffix.size() : 0)));
+  std::ranges::replace(name, '_', ' ');
+  return unit ? fmt::format("{} ({})", name, unit->symbol) : name;
+}
+
+bool names_a_row(std::string_view column) { return std::ranges::find(kRowNames, column) != kRowNames.end(); }
+
+std::string shown(const db::Cell& cell, std::string_view column) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell))
+    return names_a_row(column) || column == "seed" ? fmt::format("{}", *integer) : grouped(*integer);
+  if (const auto* real = std::get_if<double>(&cell)) return real_text(*real);
+  if (const auto* text = std::get_if<std::string>(&cell))
+    return column.ends_with("_at") ? time_text(*text) : *text;
+  if (const auto* bytes = std::get_if<std::vector<unsigned char>>(&cell))
+    return fmt::format("{} bytes", grouped(static_cast<std::int64_t>(bytes->size())));
+  return "–";
+}
+
+std::vector<std::size_t> filled_columns(const db::Table& table) {
+  std::vector<std::size_t> filled;
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    if (std::ranges::any_of(table.rows,
+                            [&](const auto& row) { return !std::holds_alternative<std::monostate>(row[i]); }))
+      filled.push_back(i);
+  return filled;
+}
+
+bool is_numeric(const db::Table& table, std::size_t column) {
+  return std::ranges::all_of(table.rows, [&](const auto& row) {
+    return std::holds_alternative<std::int64_t>(row[column]) || std::holds_alternative<double>(row[column]) ||
+           std::holds_alternative<std::monostate>(row[column]);
+  });
+}
+
+std::string harmless(std::string_view text, std::size_t most_bytes) {
+  std::string out;
+  std::size_t i = 0;
+  while (i < text.size() && i < most_bytes) {
+    const std::size_t length = sequence_length(text, i);
+    const std::string_view sequence = text.substr(i, std::max<std::size_t>(length, 1));
+    if (length == 0 || disturbs(sequence))
+      out += sequence == "\r" ? "" : "\uFFFD";
+    else
+      out += sequence;
+    i += sequence.size();
+  }
+  if (i < text.size())
+    out += fmt::format(" … ({} more bytes)", grouped(static_cast<std::int64_t>(text.size() - i)));
+  return out;
+}
+
+}  // namespace ak::tools

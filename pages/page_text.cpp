@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/page_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "pages/chart.h"
+#include "pages/column.h"
+
+namespace ak::tools {
+namespace {
+
+// A value in a sentence; whole texts are for {{code}}.
+constexpr std::size_t kMostValueBytes = 2'000;
+// A source file of that size is not read in a page.
+constexpr std::size_t kMostCodeBytes = 200'000;
+
+struct Tag {
+  char kind = '.';  ///< '#', '?', '^', '/', 'c' for chart, '.' for a value or a block
+  std::string body;
+};
+
+/// Walks through a page's text and writes its pieces.
+class Expansion {
+ public:
+  Expansion(const Page& page, const PageData& data) : page_(page), data_(data) {}
+
+  std::vector<Piece> pieces() {
+    range(0, "", nullptr, 0, true);
+    return std::move(pieces_);
+  }
+
+ private:
+  using Row = std::vector<db::Cell>;
+
+  template <class... T>
+  [[noreturn]] void complain(std::size_t at, fmt::format_string<T...> text, T&&... values) const {
+    const auto line =
+        1 + std::count(page_.text.begin(), page_.text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    fail(ExitCode::bad_input, "page {}, line {}: {}", page_.name, line,
+         fmt::format(text, std::forward<T>(values)...));
+  }
+
+  /// Expands from `at` to the end tag of `open`; returns the place behind it. With `show` off nothing is
+  /// written.
+  std::size_t range(std::size_t at, const std::string& open, const db::Table* table, std::size_t row,
+                    bool show) {
+    const std::size_t begin = at;
+    while (at < page_.text.size()) {
+      std::size_t tag_at = 0, tag_end = 0;
+      const Tag tag = next_tag(at, tag_at, tag_end);
+      if (show) write(std::string_view(page_.text).substr(at, tag_at - at));
+      if (tag_at == page_.text.size()) break;
+      at = tag_end;
+      if (tag.kind == '/') {
+        if (tag.body != open) complain(tag_at, "{{{{/{}}}}} closes nothing; open is '{}'", tag.body, open);
+        return at;
+      }
+      if (tag.kind == '#' || tag.kind == '?' || tag.kind == '^')
+        at = group(tag, tag_at, at, show);
+      else if (tag.kind == 'c') {
+        if (show) chart(tag, tag_at);
+      } else if (show) {
+        single(tag, tag_at, table, row);
+      }
+    }
+    if (!open.empty()) complain(begin, "'{}' is not closed; expected {{{{/{}}}}}", open, open);
+    return at;
+  }
+
+  std::size_t group(const Tag& tag, std::size_t tag_at, std::size_t at, bool show) {
+    const db::Table& rows = dataset(tag.body, tag_at);
+    const std::size_t times = tag.kind == '#'                           ? rows.rows.size()
+                              : (tag.kind == '?') == !rows.rows.empty() ? 1
+                                                                        : 0;
+    if (times == 0 || !show) return range(at, tag.body, &rows, 0, false);
+    std::size_t end = at;
+    for (std::size_t i = 0; i < times; ++i) end = range(at, tag.body, &rows, i, true);
+    return end;
+  }
+
+  /// The next tag from `at`: where it begins and ends, with its line when it stands alone on it.
+  Tag next_tag(std::size_t at, std::size_t& begin, std::size_t& end) const {
+    const std::string& text = page_.text;
+    const std::size_t braces = std::min(text.find("{{", at), text.size());
+    const std::size_t fence = next_chart(at);
+    if (fence < braces) {
+      const std::size_t body = text.find('\n', fence), close = text.find("\n```", body);
+      if (body == std::string::npos || close == std::string::npos)
+        complain(fence, "the chart is not closed; expected ```");
+      begin = fence;
+      end = std::min(text.find('\n', close + 1), text.size() - 1) + 1;
+      return {'c', text.substr(body + 1, close - body - 1)};
+    }
+    begin = end = text.size();
+    if (braces == text.size()) return {};
+    const std::size_t close = text.find("}}", braces);
+    if (close == std::string::npos) complain(braces, "'{{{{' without '}}}}'");
+    begin = braces;
+    end = close + 2;
+    std::string body = text.substr(braces + 2, close - braces - 2);
+    Tag tag;
+    if (!body.empty() && std::string_view("#?^/").find(body[0]) != std::string_view::npos) {
+      tag.kind = body[0];
+      body.erase(0, 1);
+      swallow_line(begin, end, at);
+    } else if (body.find(' ') != std::string::npos || body == "form") {
+      swallow_line(begin, end, at);
+    }
+    tag.body = std::move(body);
+    return tag;
+  }
+
+  /// Where the next fence of a chart begins, at the start of a line; the end of the text without one.
+  std::size_t next_chart(std::size_t at) const {
+    for (std::size_t fence = page_.text.find("```chart", at); fence != std::string::npos;
+         fence = page_.text.find("```chart", fence + 1))
+      if (fence == 0 || page_.text[fence - 1] == '\n') return fence;
+    return page_.text.size();
+  }
+
+  /// Takes the rest of the line in where the tag stands alone on it.
+  void swallow_line(std::size_t& begin, std::size_t& end, std::size_t at) const {
+    const std::string& text = page_.text;
+    const bool starts = begin == 0 || text[begin - 1] == '\n';
+    if (starts && begin >= at && end < text.size() && text[end] == '\n') ++end;
+  }
+
+  const db::Table& dataset(const std::string& name, std::size_t at) const {
+    const auto found = data_.find(name);
+    if (found == data_.end()) complain(at, "'{}' is no dataset of the page (-- @{} in its SQL)", name, name);
+    return found->second;
+  }
+
+  std::size_t column(const db::Table& table, std::string_view name, std::size_t at) const {
+    const auto found = std::ranges::find(table.columns, name);
+    if (found == table.columns.end())
+      complain(at, "'{}' is no column here; expected one of {}", name, fmt::join(table.columns, ", "));
+    return static_cast<std::size_t>(found - table.columns.begin());
+  }
+
+  void single(const Tag& tag, std::size_t at, const db::Table* table, std::size_t row) {
+    const std::size_t blank = tag.body.find(' ');
+    if (tag.body == "form") {
+      pieces_.emplace_back(FormPiece{});
+    } else if (blank != std::string::npos) {
+      block(tag.body.substr(0, blank), tag.body.substr(blank + 1), at);
+    } else {
+      value(tag.body, at, table, row);
+    }
+  }
+
+  void value(const std::string& name, std::size_t at, const db::Table* table, std::size_t row) {
+    const std::size_t dot = name.find('.');
+    std::string column_name = name;
+    if (dot != std::string::npos) {
+      table = &dataset(name.substr(0, dot), at);
+      column_name = name.substr(dot + 1);
+      row = 0;
+    }
+    if (!table) complain(at, "'{}' stands outside of a {{{{#dataset}}}}; expected dataset.column", name);
+    const std::size_t index = column(*table, column_name, at);
+    if (row >= table->rows.size()) return;
+    write(markdown_escape(harmless(shown(table->rows[row][index], column_name), kMostValueBytes)));
+  }
+
+  void block(const std::string& kind, const std::string& name, std::size_t at) {
+    const db::Table& table = dataset(name, at);
+    if (kind == "table") {
+      const auto found = std::ranges::find(page_.datasets, name, &Dataset::name);
+      if (!table.rows.empty()) pieces_.emplace_back(TablePiece{found->caption, &table});
+    } else if (kind == "code" || kind == "diff") {
+      const std::size_t title = column(table, "title", at), text = column(table, "text", at);
+      for (const Row& row : table.rows)
+        pieces_.emplace_back(CodePiece{harmless(shown(row[title], "title"), kMostValueBytes),
+                                       harmless(shown(row[text], "text"), kMostCodeBytes), kind == "diff"});
+    } else {
+      complain(at, "'{}' is no block; expected table, code, diff or form", kind);
+    }
+  }
+
+  void chart(const Tag& tag, std::size_t at) {
+    try {
+      Json chart = chart_of(tag.body, page_, data_);
+      if (!chart.is_null()) pieces_.emplace_back(ChartPiece{std::move(chart)});
+    } catch (const Error& error) {
+      complain(at, "{}", error.what());
+    }
+  }
+
+  void write(std::string_view markdown) {
+    if (pieces_.empty() || !std::holds_alternative<TextPiece>(pieces_.back()))
+      pieces_.emplace_back(TextPiece{});
+    std::get<TextPiece>(pieces_.back()).markdown += markdown;
+  }
+
+  const Page& page_;
+  const PageData& data_;
+  std::vector<Piece> pieces_;
+};
+
+bool part_of_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || (static_cast<unsigned char>(c) & 0x80) != 0;
+}
+
+}  // namespace
+
+std::vector<Piece> expand(const Page& page, const PageData& data) { return Expansion(page, data).pieces(); }
+
+std::string markdown_escape(std::string_view text) {
+  constexpr std::string_view kAlways = "\\`*[]<>&|~#!$";
+  constexpr std::string_view kAtStart = "-+=:.)";  // lists, rules, headings, also behind a number
+  std::string out;
+  bool at_start = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool in_word =
+        i > 0 && i + 1 < text.size() && part_of_word(text[i - 1]) && part_of_word(text[i + 1]);
+    const bool special = kAlways.find(c) != std::string_view::npos || (c == '_' && !in_word) ||
+                         (at_start && kAtStart.find(c) != std::string_view::npos && !in_word);
+    if (special) out += '\\';
+    out += c == '\n' || c == '\t' ? ' ' : c;
+    at_start = at_start && (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == ' ');
+  }
+  return out;
+}
+
+}  // namespace ak::tools

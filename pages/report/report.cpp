@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/report/report.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/text/line_diff.h"
+#include "pages/device_limits.h"
+#include "pages/html_document.h"
+#include "pages/page_html.h"
+#include "pages/page_markdown.h"
+#include "report_sections.h"
+
+namespace ak::tools {
+namespace {
+
+// A diff in a report is looked at, not applied.
+constexpr std::size_t kMostDiffLines = 120;
+
+/// A list of sessions as SQLite reads it.
+std::string json_list(const std::vector<std::int64_t>& sessions) { return Json(sessions).dump(); }
+
+void choose_sessions(db::Reader& reader, const ReportRequest& request) {
+  const db::QueryValues values{{"since", request.period.since},
+                               {"until", request.period.until},
+                               {"chosen", json_list(request.sessions)}};
+  if (request.sessions.empty()) {
+    reader.keep("report_sessions",
+                "SELECT id FROM sessions WHERE started_at >= :since AND started_at < :until", values);
+    return;
+  }
+  const db::Table missing = reader.query(
+      "SELECT value FROM json_each(:chosen) WHERE value NOT IN (SELECT id FROM sessions)", 1, values);
+  if (!missing.rows.empty())
+    fail(ExitCode::usage, "--session: there is no session {}; alphakernel query sessions lists them",
+         std::get<std::int64_t>(missing.rows[0][0]));
+  reader.keep("report_sessions", "SELECT value AS id FROM json_each(:chosen)", values);
+}
+
+/// What each session ended with: the least score of its champion that counts. The plus keeps SQLite from
+/// reading all evaluations of the session instead of those of the variant.
+constexpr std::string_view kChampions = R"sql(
+SELECT * FROM (
+  SELECT s.id AS session, s.definition_id, v.name AS device, v.kind AS device_kind, s.device_id, s.arch, s.best_variant_id AS variant,
+         s.started_at, s.id IN (SELECT id FROM report_sessions) AS reported,
+         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id AND e.status = 'ok'
+            AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)) AS score_ns
+  FROM sessions s JOIN devices v ON v.id = s.device_id WHERE s.best_variant_id IS NOT NULL)
+WHERE score_ns IS NOT NULL)sql";
+
+Json json_rows(const db::Table& table) { return Json::parse(db::render(table, db::TableFormat::json)); }
+
+}  // namespace
+
+Report read_report(const ReportRequest& request) {
+  db::Reader reader(request.database, request.time_limit);
+  reader.define("unified_diff", [](std::string_view before, std::string_view after) {
+    return unified_diff(before, after, kMostDiffLines);
+  });
+  choose_sessions(reader, request);
+  reader.keep("report_champions", kChampions);
+  keep_device_limits(reader);
+  const db::QueryValues values{{"since", request.period.since}, {"until", request.period.until}};
+  Report report{request.period, {}};
+  for (Page& page : load_pages(report_sections(), request.own_sections)) {
+    PageData data = read_page(reader, page, values);
+    report.sections.push_back({std::move(page), std::move(data)});
+  }
+  return report;
+}
+
+std::string report_html(const Report& report) {
+  std::string body = "<a class=\"skip\" href=\"#main\">Skip to the report</a>\n", contents, sections;
+  for (const ReportSection& section : report.sections) {
+    const std::string name = html_escape(section.page.name), title = html_escape(section.page.title);
+    contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", name, title);
+    sections += fmt::format(
+        "<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n",
+        name, title, page_html(expand(section.page, section.data), {}));
+  }
+  const std::string title = fmt::format("AlphaKernel report, {}", report.period.title);
+  body += fmt::format(
+      "<header><h1>{}</h1><nav aria-label=\"Sections\"><ul>\n{}</ul></nav></header>\n<main "
+      "id=\"main\">\n{}</main>",
+      html_escape(title), contents, sections);
+  return self_contained_document(title, body);
+}
+
+std::string report_markdown(const Report& report) {
+  std::string out = fmt::format("# AlphaKernel report, {}\n", markdown_escape(report.period.title));
+  for (const ReportSection& section : report.sections)
+    out +=
+        fmt::format("\n## {}\n\n{}", section.page.title, page_markdown(expand(section.page, section.data)));
+  return out;
+}
+
+std::string report_json(const Report& report) {
+  Json sections = Json::array();
+  for (const ReportSection& section : report.sections) {
+    Json tables = Json::object();
+    for (const Dataset& dataset : section.page.datasets)
+      tables[dataset.name] = {{"caption", dataset.caption},
+                              {"rows", json_rows(section.data.at(dataset.name))}};
+    sections.push_back(
+        {{"name", section.page.name}, {"title", section.page.title}, {"tables", std::move(tables)}});
+  }
+  const Json document{{"since", report.period.since},
+                      {"until", report.period.until},
+                      {"title", report.period.title},
+                      {"sections", std::move(sections)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::map<std::string, std::string> report_csv(const Report& report) {
+  std::map<std::string, std::string> files;
+  for (const ReportSection& section : report.sections)
+    for (const auto& [name, table] : section.data)
+      files[fmt::format("{}.{}.csv", section.page.name, name)] = db::render(table, db::TableFormat::csv);
+  return files;
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pages/page.h"
+#include "pages/report/period.h"
+
+namespace ak::tools {
+
+/// A section with its rows.
+struct ReportSection {
+  Page page;
+  PageData data;
+};
+
+/// What happened in a period, read in one state of the database.
+struct Report {
+  Period period;
+  std::vector<ReportSection> sections;
+};
+
+/// What a report is made of.
+struct ReportRequest {
+  std::filesystem::path database;
+  Period period;
+  std::vector<std::int64_t> sessions;  ///< only these; empty: all of the period
+  std::filesystem::path own_sections;  ///< a folder of further ones; may be empty or absent
+  std::chrono::milliseconds time_limit{60'000};
+};
+
+/// Reads all sections. Their SQL sees the table `report_sessions(id)`, the sessions that the report speaks
+/// of, and the parameters :since, :until. Throws Error(usage) for a session that is not there,
+/// Error(bad_input) for a mistake in a section, Error(database).
+[[nodiscard]] Report read_report(const ReportRequest& request);
+
+[[nodiscard]] std::string report_html(const Report& report);      ///< one self-contained file
+[[nodiscard]] std::string report_markdown(const Report& report);  ///< GitHub's
+[[nodiscard]] std::string report_json(const Report& report);
+/// Every table as CSV, by file name ("results.leaders.csv").
+[[nodiscard]] std::map<std::string, std::string> report_csv(const Report& report);
+
+}  // namespace ak::tools

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/build/build_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <system_error>
+#include <vector>
+
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
+
+namespace ak::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Part of every entry: a change of BuildResult's JSON gets a new number, which makes old entries count as
+// absent.
+constexpr std::string_view kFormat = "alphakernel-build-1 ";
+constexpr std::size_t kHashLength = 64;
+constexpr std::size_t kEntryLimitBytes = std::size_t{256} << 20;
+// Another process may write to the same folder: look again after this many stores even when all seems well.
+constexpr int kStoresPerLook = 256;
+
+bool is_final(Status status) {
+  constexpr std::array kFinal{Status::ok, Status::compile_error, Status::resource_exceeded,
+                              Status::invalid_candidate, Status::unsupported};
+  return std::ranges::find(kFinal, status) != kFinal.end();
+}
+
+std::string to_entry(const BuildResult& result) {
+  const std::string payload = to_json(result).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return std::string(kFormat) + sha256_hex(payload) + '\n' + payload;
+}
+
+std::optional<BuildResult> from_entry(std::string_view entry, const std::string& key) {
+  const std::size_t header = kFormat.size() + kHashLength + 1;
+  if (entry.size() < header || !entry.starts_with(kFormat)) return std::nullopt;
+  const std::string_view payload = entry.substr(header);
+  if (entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload)) return std::nullopt;
+  auto result = build_result_from_json(Json::parse(payload));
+  if (result.key != key) return std::nullopt;
+  return result;
+}
+
+struct Entry {
+  fs::file_time_type used;
+  std::uintmax_t bytes;
+  fs::path path;
+};
+
+std::vector<Entry> list_entries(const fs::path& folder) {
+  std::vector<Entry> entries;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code vanished;  // another process may evict at the same time
+    const bool is_file = at->is_regular_file(vanished);
+    Entry entry{at->last_write_time(vanished), at->file_size(vanished), at->path()};
+    if (is_file && !vanished) entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace
+
+BuildCache::BuildCache(fs::path folder, std::uintmax_t limit_bytes)
+    : folder_(std::move(folder)), limit_bytes_(limit_bytes) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) turn_off(error.message());
+  if (off_because_.empty()) make_room();
+}
+
+fs::path BuildCache::path_of(const std::string& key) const {
+  return folder_ / key.substr(0, 2) / (key + ".json");
+}
+
+std::optional<BuildResult> BuildCache::find(const std::string& key) {
+  const fs::path path = path_of(key);
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    auto result = from_entry(read_file(path, kEntryLimitBytes), key);
+    if (!result) return std::nullopt;
+    fs::last_write_time(path, fs::file_time_type::clock::now(), error);  // recently used
+    result->cache_hit = true;
+    return result;
+  } catch (const std::exception&) {
+    return std::nullopt;  // evicted meanwhile, unreadable, or not ours: built again
+  }
+}
+
+void BuildCache::store(const BuildResult& result) {
+  if (!off_because_.empty() || result.key.empty() || !is_final(result.outcome.status)) return;
+  const fs::path path = path_of(result.key);
+  try {
+    const std::string entry = to_entry(result);
+    fs::create_directories(path.parent_path());
+    write_file_atomically(path, entry);
+    used_bytes_ += entry.size();
+  } catch (const std::exception& error) {
+    return turn_off(error.what());
+  }
+  if (used_bytes_ > limit_bytes_ || ++stores_since_look_ >= kStoresPerLook) make_room();
+}
+
+void BuildCache::turn_off(const std::string& reason) {
+  off_because_ = reason;
+  std::fprintf(stderr, "alphakernel: builds are no longer cached in %s: %s\n", folder_.c_str(),
+               reason.c_str());
+}
+
+void BuildCache::make_room() {
+  auto entries = list_entries(folder_);
+  stores_since_look_ = 0;
+  used_bytes_ = 0;
+  for (const auto& entry : entries) used_bytes_ += entry.bytes;
+  if (used_bytes_ <= limit_bytes_) return;
+  std::ranges::sort(entries, {}, &Entry::used);
+  // A tenth more than needed, so that a full cache is not walked at every store.
+  const std::uintmax_t target = limit_bytes_ / 10 * 9;
+  for (const auto& entry : entries) {
+    if (used_bytes_ <= target) return;
+    std::error_code error;
+    fs::remove(entry.path, error);
+    used_bytes_ -= entry.bytes;
+  }
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/build/candidate_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/device/device_catalog.h"
+
+namespace ak::runtime {
+namespace {
+
+Outcome fault(Gate gate, Status status, std::string message) {
+  return {.status = status,
+          .stage = StageId::resources,
+          .message = std::move(message),
+          .diagnostics = {},
+          .gate = gate};
+}
+
+// Reserved, not committed; far beyond what is worth emulating.
+constexpr std::int64_t kEmulatedMemoryBytes = std::int64_t{8} << 30;
+constexpr int kEmulatedDriverVersion = 13000;  // the CUDA version whose driver calls are imitated
+
+// Two shapes, so that a variant that suits one alone does not win; more only take longer (chosen, untested).
+constexpr std::size_t kCostWorkloads = 2;
+
+const KernelFacts* find_kernel(const BuildResult& build, const std::string& expression) {
+  for (const KernelFacts& kernel : build.kernels) {
+    if (kernel.expression == expression) return &kernel;
+  }
+  return nullptr;
+}
+
+std::int64_t total_elements(const Definition& definition, const Workload& workload) {
+  std::int64_t total = 0;
+  for (const auto* list : {&definition.inputs, &definition.outputs}) {
+    for (const TensorSpec& tensor : *list) total += element_count(definition, tensor, workload.axes);
+  }
+  return total;
+}
+
+struct ArgumentKind {
+  std::string words;                       ///< what the plan passes
+  std::vector<std::string_view> accepted;  ///< PTX types that hold it
+  std::string_view cuda;                   ///< the C++ parameter it needs
+};
+
+ArgumentKind kind_of(const ResolvedArgument& argument) {
+  if (const auto* pointer = std::get_if<ResolvedPointer>(&argument))
+    return {pointer->name.empty() ? "a null pointer" : fmt::format("pointer '{}'", pointer->name),
+            {"u64", "s64", "b64"},
+            "a pointer"};
+  if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument)) {
+    return {fmt::format("tensor map '{}'", map->name),
+            {"b8[128]", "b64[16]"},
+            "const __grid_constant__ CUtensorMap"};
+  }
+  switch (std::get<ResolvedScalar>(argument).type) {
+    case ScalarType::i32:
+      return {"i32", {"u32", "s32", "b32"}, "int"};
+    case ScalarType::i64:
+      return {"i64", {"u64", "s64", "b64"}, "long long"};
+    case ScalarType::f32:
+      return {"f32", {"f32", "b32"}, "float"};
+    case ScalarType::f64:
+      return {"f64", {"f64", "b64"}, "double"};
+  }
+  AK_ASSERT(false, "every scalar type has a case");
+  return {};
+}
+
+std::optional<Outcome> check_launch_types(const ResolvedLaunch& launch, const KernelFacts& kernel) {
+  const auto& types = kernel.parameter_types;
+  if (types.size() != launch.arguments.size()) {
+    return fault(Gate::argument_types, Status::invalid_candidate,
+                 fmt::format("{} has {} parameters, but the plan passes {} arguments", launch.kernel,
+                             types.size(), launch.arguments.size()));
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const ArgumentKind kind = kind_of(launch.arguments[i]);
+    if (std::find(kind.accepted.begin(), kind.accepted.end(), types[i]) != kind.accepted.end()) continue;
+    return fault(
+        Gate::argument_types, Status::invalid_candidate,
+        fmt::format(
+            "{}: argument {} is {}, but the kernel's parameter is {}; {} is for a parameter that is {}",
+            launch.kernel, i, kind.words, types[i], kind.words, kind.cuda));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> exceeded(const ResolvedLaunch& launch, const KernelFacts& kernel,
+                                    const ArchLimits& limits) {
+  const auto threads = std::int64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  const int most = kernel.max_threads > 0 ? kernel.max_threads : 1024;
+  if (threads > most) {
+    return fmt::format("{} threads a block, but {} allow {}", threads,
+                       kernel.max_threads > 0 ? "its launch bounds" : "CUDA's limits", most);
+  }
+  const std::int64_t shared = std::int64_t{kernel.static_shared_bytes} + launch.shared_bytes;
+  if (shared > limits.shared_bytes_per_block) {
+    return fmt::format("{} bytes of shared memory ({} static, {} dynamic), but a block may have {}", shared,
+                       kernel.static_shared_bytes, launch.shared_bytes, limits.shared_bytes_per_block);
+  }
+  if (occupancy(limits, kernel, static_cast<int>(threads), static_cast<int>(launch.shared_bytes))
+          .blocks_per_sm > 0)
+    return std::nullopt;
+  return fmt::format(
+      "{} threads of {} registers do not fit an SM's {}; use fewer threads, or __launch_bounds__", threads,
+      kernel.registers, limits.registers_per_sm);
+}
+
+}  // namespace
+
+DeviceFacts nominal_device(const Arch& target) {
+  DeviceFacts facts;
+  facts.kind = DeviceKind::none;
+  facts.name = target.sm();
+  facts.arch = target;
+  if (const DeviceEntry* product = DeviceCatalog::shipped().nominal(target)) {
+    facts.sm_count = static_cast<int>(product->value("sm_count").value_or(0));
+    facts.l2_bytes = std::llround(product->value("l2_mib").value_or(0) * (1 << 20));
+  }
+  if (const auto known = limits(target)) {
+    facts.max_threads_per_sm = known->max_threads_per_sm;
+    facts.shared_bytes_per_block = known->shared_bytes_per_block;
+  }
+  return facts;
+}
+
+DeviceFacts emulated_device_facts(const Arch& target) {
+  DeviceFacts facts = nominal_device(target);
+  facts.kind = DeviceKind::emulator;
+  facts.name = "CPU emulator of " + target.sm();
+  facts.memory_bytes = kEmulatedMemoryBytes;
+  facts.driver_version = kEmulatedDriverVersion;
+  return facts;
+}
+
+std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
+                                              const std::vector<std::string>& names, DeviceKind device) {
+  const bool small = device == DeviceKind::emulator &&
+                     std::any_of(problem.workloads.begin(), problem.workloads.end(),
+                                 [](const Workload& w) { return w.tier == WorkloadTier::emulator; });
+  const auto suits = [&](const Workload& workload) {
+    return small ? workload.tier == WorkloadTier::emulator : workload.tier != WorkloadTier::deep;
+  };
+  std::vector<const Workload*> chosen;
+  for (const Workload& workload : problem.workloads) {
+    const bool wanted =
+        names.empty() ? suits(workload) : std::find(names.begin(), names.end(), workload.name) != names.end();
+    if (wanted) chosen.push_back(&workload);
+  }
+  for (const std::string& name : names) {
+    const auto known = [&](const Workload& workload) { return workload.name == name; };
+    if (std::none_of(problem.workloads.begin(), problem.workloads.end(), known)) {
+      fail(ExitCode::usage, "problem {} has no workload '{}'", problem.definition.name, name);
+    }
+  }
+  std::stable_sort(chosen.begin(), chosen.end(), [&](const Workload* a, const Workload* b) {
+    return total_elements(problem.definition, *a) < total_elements(problem.definition, *b);
+  });
+  return chosen;
+}
+
+std::vector<std::int64_t> tensor_shape(const Definition& definition, const TensorSpec& tensor,
+                                       const AxisValues& sizes) {
+  std::vector<std::int64_t> shape;
+  if (!tensor.shape) return shape;
+  for (const std::string& name : *tensor.shape) {
+    const auto axis = std::find_if(definition.axes.begin(), definition.axes.end(),
+                                   [&](const Axis& a) { return a.name == name; });
+    AK_ASSERT(axis != definition.axes.end(), "a definition's shapes name its axes");
+    shape.push_back(axis->value ? *axis->value : sizes.at(name));
+  }
+  return shape;
+}
+
+Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& problem,
+                                                         const Candidate& candidate,
+                                                         const std::vector<const Workload*>& workloads,
+                                                         const Environment& device) {
+  std::vector<WorkloadPlan> plans;
+  for (const Workload* workload : workloads) {
+    Environment environment = problem.environment(workload->axes);
+    for (const auto& [name, value] : candidate.tunables) environment[name] = value;
+    for (const auto& [name, value] : device) environment[name] = value;
+    auto resolved = resolve(candidate.plan, environment);
+    if (!resolved) {
+      return fault(Gate::plan_bounds, Status::invalid_candidate,
+                   fmt::format("launch plan on workload {}: {}", workload->name, resolved.error().message));
+    }
+    plans.push_back({workload, std::move(resolved).value(), workload->has(WorkloadRole::time)});
+  }
+  return plans;
+}
+
+void choose_for_costs(std::vector<WorkloadPlan>& plans) {
+  if (std::any_of(plans.begin(), plans.end(), [](const WorkloadPlan& p) { return p.timed; })) return;
+  for (std::size_t i = 0; i < std::min(kCostWorkloads, plans.size()); ++i)
+    plans[plans.size() - 1 - i].timed = true;
+}
+
+std::optional<Outcome> check_argument_types(const ResolvedPlan& plan, const BuildResult& build) {
+  for (const ResolvedLaunch& launch : plan.launches) {
+    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+    if (kernel == nullptr)
+      return fault(Gate::argument_types, Status::invalid_candidate,
+                   fmt::format("the program has no kernel '{}'", launch.kernel));
+    if (auto wrong = check_launch_types(launch, *kernel)) return wrong;
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const BuildResult& build,
+                                              const ArchLimits& limits) {
+  for (const ResolvedLaunch& launch : plan.launches) {
+    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+    AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
+    if (const auto what = exceeded(launch, *kernel, limits); what && gate_enabled(Gate::resources)) {
+      return fault(Gate::resources, Status::resource_exceeded, fmt::format("{}: {}", launch.kernel, *what));
+    }
+  }
+  return std::nullopt;
+}
+
+std::int64_t most_shared_bytes(const ResolvedPlan& plan, const BuildResult& build) {
+  std::int64_t most = 0;
+  for (const ResolvedLaunch& launch : plan.launches) {
+    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+    AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
+    most = std::max(most, std::int64_t{kernel->static_shared_bytes} + launch.shared_bytes);
+  }
+  return most;
+}
+
+std::optional<Occupancy> first_launch_occupancy(const ResolvedPlan& plan, const BuildResult& build,
+                                                const ArchLimits& limits) {
+  if (plan.launches.empty()) return std::nullopt;
+  const ResolvedLaunch& launch = plan.launches.front();
+  const KernelFacts* kernel = find_kernel(build, launch.kernel);
+  if (kernel == nullptr) return std::nullopt;
+  return occupancy(limits, *kernel, static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]),
+                   static_cast<int>(launch.shared_bytes));
+}
+
+}  // namespace ak::runtime

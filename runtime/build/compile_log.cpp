@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/build/compile_log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/text/suggest.h"
+#include "runtime/build/ptxas_facts.h"
+
+namespace ak::runtime {
+namespace {
+
+constexpr auto npos = std::string_view::npos;
+constexpr std::size_t kMaxDiagnostics = 50;       // more help nobody, and they fill prompts
+constexpr std::size_t kMaxMessageLength = 2'000;  // template names can be endless
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    // NVRTC 13.0 puts a NUL before ptxas's errors.
+    while (line.starts_with('\0')) line.remove_prefix(1);
+    lines.push_back(line);
+    text.remove_prefix(end == npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+struct Location {
+  std::string_view file;
+  int line = 0;
+};
+
+// "k.cu" and 12 of "k.cu(12)".
+std::optional<Location> parse_location(std::string_view text) {
+  const std::size_t open = text.rfind('(');
+  if (open == npos || !text.ends_with(')')) return std::nullopt;
+  Location location{text.substr(0, open), 0};
+  const auto [end, error] = std::from_chars(text.data() + open + 1, text.data() + text.size(), location.line);
+  if (error != std::errc{} || *end != ')') return std::nullopt;
+  return location;
+}
+
+// "error" of "error", "error #20-D", "catastrophic error".
+std::string severity_of(std::string_view words) {
+  if (const std::size_t number = words.find(" #"); number != npos) words = words.substr(0, number);
+  if (words == "error" || words == "catastrophic error" || words == "internal error") return "error";
+  if (words == "warning") return "warning";
+  return {};
+}
+
+// "FILE(LINE): error #20-D: MESSAGE".
+std::optional<Diagnostic> parse_located(std::string_view line, std::string_view file_name) {
+  for (std::size_t at = line.find("): "); at != npos; at = line.find("): ", at + 1)) {
+    const auto location = parse_location(line.substr(0, at + 1));
+    const std::string_view rest = line.substr(at + 3);
+    const std::size_t colon = rest.find(": ");
+    if (!location || colon == npos) continue;
+    std::string severity = severity_of(rest.substr(0, colon));
+    if (severity.empty()) continue;
+    const std::string_view message = rest.substr(colon + 2);
+    if (location->file == file_name) return Diagnostic{severity, std::string(message), location->line, 0};
+    return Diagnostic{severity, fmt::format("{} ({} line {})", message, location->file, location->line), 0,
+                      0};
+  }
+  return std::nullopt;
+}
+
+// Errors of ptxas and of NVRTC itself, which know no line of the candidate.
+std::optional<Diagnostic> parse_unlocated(std::string_view line) {
+  constexpr std::array<std::string_view, 4> kStarts{
+      "ptxas error   : ", "ptxas fatal   : ", "nvrtc: error: ", "error: "};
+  for (const auto start : kStarts)
+    if (line.starts_with(start)) return Diagnostic{"error", std::string(line.substr(start.size())), 0, 0};
+  return std::nullopt;
+}
+
+// Column under which NVRTC's caret stands: it prints the source line after the message, indented by two, and
+// the caret below.
+int column_after(const std::vector<std::string_view>& lines, std::size_t index) {
+  for (std::size_t i = index + 1; i < std::min(lines.size(), index + 12); ++i) {
+    const std::size_t caret = lines[i].find_first_not_of(' ');
+    if (caret != npos && caret >= 2 && lines[i].substr(caret) == "^") return static_cast<int>(caret) - 1;
+    if (lines[i].empty()) return 0;
+  }
+  return 0;
+}
+
+bool is_noise(std::string_view line) {
+  constexpr std::string_view kRemark = "Remark: The warnings can be suppressed";
+  return is_ptxas_report(line) || line.starts_with(kRemark);
+}
+
+}  // namespace
+
+std::vector<Diagnostic> parse_compile_log(std::string_view log, std::string_view file_name) {
+  const auto lines = split_lines(log);
+  std::vector<Diagnostic> found;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    auto diagnostic = parse_located(lines[i], file_name);
+    if (diagnostic && diagnostic->line > 0) diagnostic->column = column_after(lines, i);
+    if (!diagnostic) diagnostic = parse_unlocated(lines[i]);
+    if (!diagnostic) continue;
+    diagnostic->message = sanitize(diagnostic->message, kMaxMessageLength);
+    found.push_back(std::move(*diagnostic));
+  }
+  std::ranges::stable_partition(found, [](const Diagnostic& each) { return each.severity == "error"; });
+  if (found.size() > kMaxDiagnostics) found.resize(kMaxDiagnostics);
+  return found;
+}
+
+std::string clean_compile_log(std::string_view log) {
+  std::string result;
+  for (const auto line : split_lines(log)) {
+    if (is_noise(line)) continue;
+    if (line.empty() && (result.empty() || result.ends_with("\n\n"))) continue;
+    result.append(line) += '\n';
+  }
+  while (result.ends_with('\n') || result.ends_with('\0')) result.pop_back();
+  return sanitize(result);
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/build/compile_worker.h"
+
+#include <unistd.h>
+#include <csignal>
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "runtime/build/compile.h"
+#include "runtime/build/include_check.h"
+#include "runtime/process/sandbox.h"
+
+namespace ak::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFolderName = "alphakernel-pch-";
+// Above a precompiled header of every CUDA header at once (150 MB, measured).
+constexpr std::size_t kFileBytes = std::size_t{512} << 20;
+
+// Has NVRTC load what it loads late (libnvrtc-builtins): inside the sandbox it could not.
+void warm_up(const Nvrtc& nvrtc, const CudaToolkit& toolkit) {
+  TranslationUnit unit;
+  unit.file_name = "warm_up.cu";
+  unit.source =
+      "extern \"C\" __global__ void warm_up(float* x) { x[threadIdx.x] = __sinf(x[threadIdx.x]); }\n";
+  unit.kernels = {"warm_up"};
+  unit.arch = nvrtc.archs().back();
+  const auto result = Compiler(nvrtc, toolkit).compile(unit);
+  if (result.outcome.status != Status::ok)
+    fail(ExitCode::environment, "NVRTC {} cannot build an empty kernel: {}", nvrtc.version(),
+         result.outcome.message);
+}
+
+fs::path make_pch_folder() {
+  const fs::path folder = pch_folder(::getpid());
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return {};
+  // NVRTC writes a precompiled header to a temporary file first; elsewhere the confinement would refuse it.
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  return folder;
+}
+
+Json describe(const Nvrtc& nvrtc, const Confinement& confinement) {
+  Json facts = Json::object();
+  facts["nvrtc_version"] = nvrtc.version();
+  facts["archs"] = Json::array();
+  for (const auto& arch : nvrtc.archs()) facts["archs"].push_back(arch.sm());
+  facts["landlock_abi"] = confinement.landlock_abi;
+  facts["filtered"] = confinement.filtered;
+  facts["degradation"] = confinement.degradation;
+  return facts;
+}
+
+BuildResult refusal(const TranslationUnit& unit, const Nvrtc& nvrtc, Diagnostic diagnostic) {
+  BuildResult result;
+  result.key = build_key(unit, nvrtc.version());
+  result.nvrtc_version = nvrtc.version();
+  result.outcome = {
+      Status::invalid_candidate, StageId::build, diagnostic.message, {diagnostic}, Gate::includes};
+  return result;
+}
+
+class Service {
+ public:
+  explicit Service(const CudaToolkit& toolkit) : nvrtc_(load(toolkit)) {
+    if (gate_enabled(Gate::compile_limits)) limit_resources(kCompileWorkerBytes, kFileBytes);
+    const fs::path folder = make_pch_folder();
+    warm_up(nvrtc_, toolkit);
+    if (gate_enabled(Gate::includes)) confinement_ = confine({toolkit.include_dirs, {folder}});
+    compiler_.emplace(nvrtc_, toolkit, folder);
+  }
+
+  [[nodiscard]] Json facts() const { return describe(nvrtc_, confinement_); }
+
+  [[nodiscard]] BuildResult build(const TranslationUnit& unit) {
+    if (confinement_.landlock_abi == 0 && gate_enabled(Gate::includes))
+      if (auto unsafe = find_unsafe_include(unit.source)) return refusal(unit, nvrtc_, std::move(*unsafe));
+    limit_cpu_time(kBuildCpuTime);
+    return compiler_->compile(unit);
+  }
+
+ private:
+  static Nvrtc load(const CudaToolkit& toolkit) {
+    auto nvrtc = load_nvrtc(toolkit.nvrtc_library);
+    if (!nvrtc) fail(ExitCode::environment, "{}", nvrtc.error().message);
+    return *nvrtc;
+  }
+
+  Nvrtc nvrtc_;
+  Confinement confinement_;
+  std::optional<Compiler> compiler_;
+};
+
+Json unavailable(std::string reason) {
+  Json facts = Json::object();
+  facts["unavailable"] = std::move(reason);
+  return facts;
+}
+
+}  // namespace
+
+fs::path pch_folder(int pid) {
+  std::error_code error;
+  fs::path base = fs::temp_directory_path(error);
+  if (error) base = "/tmp";
+  return base / (std::string(kFolderName) + std::to_string(pid));
+}
+
+void remove_stale_pch_folders() {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(pch_folder(0).parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    int pid = 0;
+    if (!name.starts_with(kFolderName)) continue;
+    std::from_chars(name.data() + kFolderName.size(), name.data() + name.size(), pid);
+    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), error);
+  }
+}
+
+int serve_compile(WorkerChannel& channel, RequestHandler other) {
+  std::optional<Service> service;
+  const auto toolkit = find_cuda_toolkit();
+  try {
+    if (!toolkit) fail(ExitCode::environment, "{}", toolkit.error().message);
+    service.emplace(*toolkit);
+  } catch (const Error& error) {
+    channel.answer_hello(unavailable(error.what()));
+    return static_cast<int>(error.code());
+  }
+  channel.answer_hello(service->facts());
+  while (const auto request = channel.receive()) {
+    if (request->type == "compile") {
+      channel.respond(*request, "built", to_json(service->build(translation_unit_from_json(request->body))));
+    } else if (other != nullptr) {
+      channel.respond(*request, "answered", other(*request));
+    } else {
+      return static_cast<int>(ExitCode::bad_input);
+    }
+  }
+  return 0;
+}
+
+}  // namespace ak::runtime

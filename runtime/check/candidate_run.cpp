@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check/candidate_run.h"
+
+namespace ak::runtime {
+namespace {
+
+// A candidate that issues a hundred times the plain reference's warp instructions is taken for hung; the
+// constant part is for loops that wait, and for shapes where the reference does next to nothing.
+constexpr std::uint64_t kInstructionsPerReference = 100;
+constexpr std::uint64_t kInstructionsAtLeast = 1'000'000;
+// On the CPU device the instruction budget ends a hang; this is for the emulator itself to hang: checks slow
+// a launch down by up to ten times.
+constexpr double kEmulatedLimitMs = 30'000, kEmulatedReferences = 10 * kInstructionsPerReference;
+
+Outcome fault(Gate gate, Status status, StageId stage, std::string message) {
+  return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}, .gate = gate};
+}
+
+}  // namespace
+
+Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
+                                                   const ResolvedPlan& plan, const LoadedImage& image,
+                                                   bool separate_outputs, const CandidateRun* outputs_of) {
+  CandidateRun run(bench, std::move(data));
+  run.own_file_ = image.file_name();
+  if (auto failed = run.allocate(plan, separate_outputs, outputs_of)) return *failed;
+  auto prepared = PreparedPlan::prepare(plan, image, run.addresses_);
+  if (!prepared) return prepared.error();
+  run.plan_ = std::move(prepared).value();
+  return run;
+}
+
+Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
+                                                   const LibraryCall& call) {
+  CandidateRun run(bench, std::move(data));
+  run.library_ = &call;
+  if (auto failed = run.allocate({}, true, nullptr)) return *failed;
+  return run;
+}
+
+void CandidateRun::clear(BufferView data) const {
+  check(driver().cuMemsetD8Async(data.address, 0, data.bytes, bench_->stream), "clearing a buffer");
+}
+
+std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs,
+                                              const CandidateRun* outputs_of) try {
+  const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
+    auto buffer = std::make_shared<GuardedBuffer>(bytes, bench_->random_shift(), what);
+    buffer->arm_guards(bench_->stream);
+    // What a harness without poison would hand out: fresh memory.
+    if (!gate_enabled(Gate::poison)) clear(buffer->data());
+    addresses_[name] = buffer->data();
+    buffers_.push_back({name, what, dtype, std::move(buffer)});
+    if (bench_->critic != nullptr) bench_->critic->name_region(addresses_[name], what, false);
+  };
+  for (const InputData& input : data_->inputs)
+    addresses_[bench_->problem.tensors[input.tensor].name] = input.buffer.data();
+  for (std::size_t i = 0; i < bench_->problem.tensors.size(); ++i) {
+    const TensorLayout& tensor = bench_->problem.tensors[i];
+    if (!tensor.output) continue;
+    if (!tensor.alias_of.empty() && !separate_outputs) {
+      addresses_[tensor.name] = addresses_.at(tensor.alias_of);
+    } else if (outputs_of != nullptr) {
+      buffers_.push_back(*std::ranges::find(outputs_of->buffers_, tensor.name, &OwnBuffer::name));
+      addresses_[tensor.name] = buffers_.back().buffer->data();
+    } else {
+      add(tensor.name, fmt::format("output '{}'", tensor.name), tensor.dtype,
+          bench_->tensor_bytes(*data_->workload, i));
+    }
+  }
+  for (const ResolvedWorkspace& workspace : plan.workspace) {
+    const auto bytes =
+        static_cast<std::size_t>(workspace.count) * static_cast<std::size_t>(info(workspace.dtype).bytes);
+    add(workspace.name, fmt::format("workspace '{}'", workspace.name), workspace.dtype, bytes);
+  }
+  return std::nullopt;
+} catch (const CudaError& error) {
+  if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+  return fault(Gate::resources, Status::out_of_memory, StageId::check, error.what());
+}
+
+void CandidateRun::reset() const {
+  for (const InputData& input : data_->inputs) {
+    if (!input.aliased) continue;
+    check(driver().cuMemcpyDtoDAsync(input.buffer.data().address, input.pristine.address(),
+                                     input.buffer.data().bytes, bench_->stream),
+          "restoring input '{}'", bench_->problem.tensors[input.tensor].name);
+  }
+  for (const OwnBuffer& own : buffers_) {
+    const BufferView data = own.buffer->data();
+    if (gate_enabled(Gate::poison))
+      check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
+            "poisoning {}", own.what);
+    if (bench_->critic != nullptr) bench_->critic->mark_contents(data, false);
+  }
+}
+
+double CandidateRun::limit_ms() const {
+  if (bench_->critic != nullptr) return kEmulatedLimitMs + kEmulatedReferences * data_->reference_ms;
+  // 20 times what the plain reference takes is far beyond any kernel worth keeping; 2 s covers loading and
+  // start-up.
+  return std::max(2'000.0, 20 * data_->reference_ms);
+}
+
+void CandidateRun::report_run(int calls) const {
+  bench_->report({.doing = "candidate",
+                  .what = fmt::format("{} on workload {}", name(), data_->workload->name),
+                  .limit_ms = calls * limit_ms()});
+}
+
+std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
+  report_run();
+  reset();
+  const ScopedScrutiny scrutiny(
+      bench_->critic, {.check = true,
+                       .count_cost = mode.count_cost,
+                       .order_seed = mode.order_seed,
+                       .instruction_budget = gate_enabled(Gate::hang_watchdog)
+                                                 ? kInstructionsAtLeast + kInstructionsPerReference *
+                                                                              data_->reference_instructions
+                                                 : 0,
+                       .own_file = own_file_});
+  std::optional<Outcome> failed = enqueue();
+  if (!failed) {
+    const CUresult result = driver().cuStreamSynchronize(bench_->stream);
+    if (result == CUDA_SUCCESS || !gate_enabled(Gate::launch_errors)) return std::nullopt;
+    failed = outcome_of(result, stage, name());
+  } else if (bench_->critic == nullptr) {
+    return failed;
+  }
+  failed->stage = stage;
+  Outcome outcome = judged(bench_->critic, std::move(*failed));
+  outcome.message += fmt::format(" (workload {})", data_->workload->name);
+  return outcome;
+}
+
+std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, const std::string& what,
+                                                   StageId stage) const {
+  const auto message = [&](std::string_view side, const std::string& offset) {
+    return fmt::format("{} wrote {} {} ({}) on workload {}", name(), side, what, offset,
+                       data_->workload->name);
+  };
+  if (!gate_enabled(Gate::guard_bands)) return std::nullopt;
+  const BufferView low = buffer.low_guard();
+  if (const auto at = bench_->kernels.scan(low, kGuardByte)) {
+    return fault(Gate::guard_bands, Status::memory_error, stage,
+                 message("before the start of", fmt::format("first at byte -{}", low.bytes - *at)));
+  }
+  if (const auto at = bench_->kernels.scan(buffer.high_guard(), kGuardByte)) {
+    return fault(Gate::guard_bands, Status::memory_error, stage,
+                 message("beyond the end of", fmt::format("{} bytes long, first at byte {}",
+                                                          buffer.data().bytes, buffer.data().bytes + *at)));
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
+  if (bench_->critic != nullptr) return std::nullopt;  // such a write has been refused and reported
+  for (const OwnBuffer& own : buffers_) {
+    if (auto wrong = verify_guards(*own.buffer, own.what, stage)) return wrong;
+  }
+  for (const InputData& input : data_->inputs) {
+    const std::string& input_name = bench_->problem.tensors[input.tensor].name;
+    if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", input_name), stage)) return wrong;
+    if (input.aliased || !gate_enabled(Gate::input_hash)) continue;
+    if (bench_->kernels.hash(input.buffer.data()) == input.hash) continue;
+    return fault(
+        Gate::input_hash, Status::integrity_violation, stage,
+        fmt::format("{} modified its input '{}' on workload {}", name(), input_name, data_->workload->name));
+  }
+  return std::nullopt;
+}
+
+BufferView CandidateRun::output(std::size_t tensor) const {
+  return addresses_.at(bench_->problem.tensors[tensor].name);
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/baseline/library_baseline.h"
+#include "runtime/check/data_set.h"
+
+namespace ak::runtime {
+
+/// How a run goes on the CPU device.
+struct RunMode {
+  std::uint64_t order_seed = 0;  ///< of the order of warps and blocks
+  bool count_cost = false;
+};
+
+/// A candidate bound to one data set and to output and workspace buffers of its own.
+class CandidateRun {
+ public:
+  /// Outputs that alias an input share its buffer, unless `separate_outputs` (for a reference timed as a
+  /// baseline: it need not work in place). With `outputs_of`, a run on the same data, they share its outputs
+  /// instead: where in memory results go makes a difference of percents. Errors: what PreparedPlan::prepare
+  /// says, out_of_memory. `bench` and `image` must outlive it.
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(
+      Workbench& bench, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
+      const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
+
+  /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it too. Errors:
+  /// out_of_memory.
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(Workbench& bench,
+                                                            std::shared_ptr<const DataSet> data,
+                                                            const LibraryCall& call);
+
+  /// Restores aliased inputs and poisons outputs and workspace; asynchronous.
+  void reset() const;
+  /// Enqueues the launch sequence.
+  [[nodiscard]] std::optional<Outcome> enqueue() const {
+    return library_ ? library_->enqueue(addresses_, bench_->stream) : plan_->enqueue(bench_->stream);
+  }
+  /// Tells the parent that the candidate runs now, so many times, and how long that may take.
+  void report_run(int calls = 1) const;
+  /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
+  /// thrown. On the CPU device every access is checked, and a fault's diagnostics name its lines.
+  [[nodiscard]] std::optional<Outcome> run(StageId stage, const RunMode& mode = {}) const;
+  /// Guard bands of all buffers and hashes of the inputs: memory_error or integrity_violation.
+  [[nodiscard]] std::optional<Outcome> verify_memory(StageId stage) const;
+
+  [[nodiscard]] BufferView output(std::size_t tensor) const;  ///< index into OpenProblem::tensors
+  [[nodiscard]] const DataSet& data() const { return *data_; }
+  /// The kernels, or the library's call, for messages.
+  [[nodiscard]] std::string name() const { return library_ ? library_->name() : plan_->kernel_list(); }
+  [[nodiscard]] std::size_t launch_count() const { return library_ ? 1 : plan_->launch_count(); }
+
+ private:
+  struct OwnBuffer {
+    std::string name, what;
+    DType dtype;
+    std::shared_ptr<GuardedBuffer> buffer;
+  };
+  CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
+      : bench_(&bench), data_(std::move(data)) {}
+  [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs,
+                                                const CandidateRun* outputs_of);
+  void clear(BufferView data) const;
+  [[nodiscard]] double limit_ms() const;
+  [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
+                                                     StageId stage) const;
+
+  Workbench* bench_;
+  std::shared_ptr<const DataSet> data_;
+  std::vector<OwnBuffer> buffers_;
+  AddressTable addresses_;
+  std::string own_file_;                  ///< the candidate's source
+  std::optional<PreparedPlan> plan_;      ///< of a candidate
+  const LibraryCall* library_ = nullptr;  ///< what runs instead of a plan
+};
+
+}  // namespace ak::runtime

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check/check.h"
+
+#include <array>
+
+#include "runtime/check/element_value.h"
+
+namespace ak::runtime {
+namespace {
+
+// Of warps and blocks in the second call on the CPU device, so that what depends on their order shows.
+constexpr std::uint64_t kOtherOrder = 1;
+
+double element_at(CUdeviceptr base, DType dtype, std::int64_t index) {
+  std::array<std::byte, 8> bytes{};
+  const auto size = static_cast<std::size_t>(info(dtype).bytes);
+  check(driver().cuMemcpyDtoH(bytes.data(), base + static_cast<std::size_t>(index) * size, size),
+        "reading element {}", index);
+  return element_value(bytes.data(), dtype);
+}
+
+// The element a message is about: one of the wrong class first, else the one with the largest error.
+std::int64_t telling_index(const Comparison& comparison) {
+  return comparison.first_nonfinite >= 0 ? comparison.first_nonfinite : comparison.worst;
+}
+
+std::string percent_wrong(const Comparison& comparison) {
+  const double percent =
+      100.0 * static_cast<double>(comparison.wrong) / static_cast<double>(comparison.count);
+  return percent < 1 ? fmt::format("{} of {} elements wrong", comparison.wrong, comparison.count)
+                     : fmt::format("{:.0f} % of elements wrong", percent);
+}
+
+class OutputComparison {
+ public:
+  OutputComparison(Workbench& bench, const CandidateRun& run, const ReferenceData& reference)
+      : run_(run), reference_(reference), layout_(bench.problem.tensors[reference.tensor]), bench_(bench) {}
+
+  /// Fills `record`; a message and the gate when the tensor is wrong.
+  std::optional<std::string> compare(CheckRecord& record) {
+    const auto exact = reference_.exact.map();
+    const auto twin = reference_.twin.map();
+    const CUdeviceptr got = run_.output(reference_.tensor).address;
+    const bool floating = info(layout_.dtype).floating;
+    result_ = bench_.kernels.compare({.dtype = layout_.dtype,
+                                      .got = got,
+                                      .expected = exact.address(),
+                                      .twin = twin.address(),
+                                      .count = run_.data().workload->elements(reference_.tensor),
+                                      .rms = reference_.rms,
+                                      .tolerance = reference_.max_tolerance});
+    const auto gate = stopped_by(floating);
+    record = {.workload = run_.data().workload->name,
+              .distribution = run_.data().distribution,
+              .seed = run_.data().seed,
+              .tensor = layout_.name,
+              .passed = !gate,
+              .max_error = result_.max_error,
+              .mean_error = result_.mean_error,
+              .tolerance = reference_.max_tolerance,
+              .worst_index = telling_index(result_),
+              .nonfinite_mismatches = result_.nonfinite};
+    if (record.worst_index >= 0) {
+      record.worst_got = element_at(got, layout_.dtype, record.worst_index);
+      // Where the twin overflows on purpose (infinity in half precision), it is the twin that must be
+      // matched.
+      record.worst_expected =
+          result_.nonfinite > 0
+              ? element_at(twin.address(), layout_.dtype, record.worst_index)
+              : element_at(exact.address(), floating ? DType::float64 : DType::int64, record.worst_index);
+    }
+    if (record.passed) return std::nullopt;
+    gate_ = *gate;
+    return message(record);
+  }
+
+  /// What the comparison failed at.
+  [[nodiscard]] Gate gate() const { return gate_; }
+
+ private:
+  std::optional<Gate> stopped_by(bool floating) const {
+    const bool mean_fails = floating && !(result_.mean_error <= reference_.mean_tolerance);
+    if (result_.wrong == 0 && !mean_fails) return std::nullopt;
+    const std::int64_t finite_and_wrong = result_.wrong - result_.nonfinite;
+    const bool fails_tolerance = finite_and_wrong > 0 || (mean_fails && result_.nonfinite == 0);
+    for (const auto& [gate, fails] : {std::pair{Gate::poison, result_.unwritten > 0},
+                                      {Gate::non_finite, result_.nonfinite > 0},
+                                      {Gate::tolerance, fails_tolerance}}) {
+      if (fails && gate_enabled(gate)) return gate;
+    }
+    return std::nullopt;
+  }
+
+  std::string message(const CheckRecord& record) const {
+    const std::string where =
+        fmt::format("on workload {}, distribution {}", record.workload, record.distribution);
+    if (result_.unwritten > 0) {
+      return fmt::format(
+          "{}: {} was never written (it still holds the harness's {} pattern) {}; {} of {} elements "
+          "unwritten",
+          bench_.problem.problem, name(result_.first_unwritten),
+          info(layout_.dtype).floating ? "NaN" : "poison", where, result_.unwritten, result_.count);
+    }
+    if (result_.wrong == 0) {
+      return fmt::format(
+          "{}: the mean error of {} is {:.1e}, over the tolerance of {:.1e} {} (no single element is over "
+          "its tolerance of {:.1e})",
+          bench_.problem.problem, layout_.name, result_.mean_error, reference_.mean_tolerance, where,
+          record.tolerance);
+    }
+    return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", bench_.problem.problem,
+                       name(record.worst_index), record.worst_got, record.worst_expected,
+                       size_of_error(record), where, percent_wrong(result_));
+  }
+
+  std::string size_of_error(const CheckRecord& record) const {
+    if (!info(layout_.dtype).floating) return "must be equal";
+    if (result_.nonfinite > 0) return "NaN and infinity must be where the reference has them";
+    return fmt::format("error {:.1e}, tolerance {:.1e}", record.max_error, record.tolerance);
+  }
+
+  std::string name(std::int64_t index) const {
+    return element_name(layout_.name, run_.data().workload->shapes[reference_.tensor], index);
+  }
+
+  const CandidateRun& run_;
+  const ReferenceData& reference_;
+  const TensorLayout& layout_;
+  Workbench& bench_;
+  Comparison result_;
+  Gate gate_ = Gate::tolerance;
+};
+
+Outcome incorrect(Gate gate, StageId stage, std::string message) {
+  return {.status = Status::incorrect,
+          .stage = stage,
+          .message = std::move(message),
+          .diagnostics = {},
+          .gate = gate};
+}
+
+/// A failure that only another gate than the comparison's own brought to light. What was never written was
+/// the poison's to find, wherever it shows.
+std::optional<Outcome> found_by(Gate gate, std::optional<Outcome> failure) {
+  if (failure && failure->status == Status::incorrect && failure->gate != Gate::poison) failure->gate = gate;
+  return failure;
+}
+
+std::optional<Outcome> difference(Workbench& bench, const CandidateRun& first, const CandidateRun& second) {
+  for (const ReferenceData& reference : second.data().references) {
+    const TensorLayout& layout = bench.problem.tensors[reference.tensor];
+    const auto at =
+        bench.kernels.first_difference(first.output(reference.tensor), second.output(reference.tensor));
+    if (!at) continue;
+    const std::int64_t index = static_cast<std::int64_t>(*at) / info(layout.dtype).bytes;
+    return Outcome{
+        .status = Status::nondeterministic,
+        .stage = StageId::check,
+        .message = fmt::format(
+            "two calls on the same inputs differ, first near {} on workload {}, distribution {}: a race, "
+            "an order of atomic additions, or state kept between calls",
+            element_name(layout.name, second.data().workload->shapes[reference.tensor], index),
+            second.data().workload->name, second.data().distribution),
+        .diagnostics = {},
+        .gate = Gate::repeat_bitwise};
+  }
+  return std::nullopt;
+}
+
+// The same inputs again, into other buffers: must give the same bytes, and right ones. The bytes of a result
+// that has been compared are right without another comparison.
+std::optional<Outcome> check_repeat(Workbench& bench, const CandidateRun& first, const CandidateRun& second) {
+  if (auto failed = second.run(StageId::check, {.order_seed = kOtherOrder})) return failed;
+  if (auto failed = second.verify_memory(StageId::check)) return failed;
+  auto differs = difference(bench, first, second);
+  if (!differs) return std::nullopt;
+  std::vector<CheckRecord> ignored;
+  if (auto failed =
+          compare_outputs(bench, second, StageId::check, "in the second call on the same inputs", ignored))
+    return found_by(Gate::repeat_bitwise, std::move(failed));
+  return bench.problem.tolerance.allow_nondeterministic ? std::nullopt : differs;
+}
+
+// An output that shares an input's memory is overwritten by the second call: with aliases, only the results
+// count.
+bool has_alias(const OpenProblem& problem) {
+  for (const TensorLayout& tensor : problem.tensors) {
+    if (!tensor.alias_of.empty()) return true;
+  }
+  return false;
+}
+
+std::optional<Outcome> check_distribution(Workbench& bench, std::shared_ptr<const DataSet> data,
+                                          ProgramLoader& program, const WorkloadTask& task,
+                                          std::vector<CheckRecord>& records) {
+  const LoadedImage& loaded = program.load();
+  auto first = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
+  if (!first) return first.error();
+  if (auto failed = first->run(StageId::check)) return failed;
+  if (auto failed = first->verify_memory(StageId::check)) return failed;
+  if (auto failed = compare_outputs(bench, first.value(), StageId::check, "", records)) return failed;
+  if (!gate_enabled(Gate::repeat_bitwise)) return std::nullopt;
+  if (has_alias(bench.problem)) {
+    if (auto failed = first->run(StageId::check, {.order_seed = kOtherOrder})) return failed;
+    std::vector<CheckRecord> ignored;
+    return found_by(Gate::repeat_bitwise, compare_outputs(bench, first.value(), StageId::check,
+                                                          "in the second call on the same inputs", ignored));
+  }
+  const auto second = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
+  if (!second) return second.error();
+  return check_repeat(bench, first.value(), second.value());
+}
+
+}  // namespace
+
+std::string element_name(const std::string& tensor, const std::vector<std::int64_t>& shape,
+                         std::int64_t index) {
+  if (shape.empty()) return tensor;
+  std::vector<std::int64_t> indices(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    indices[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
+}
+
+std::optional<Outcome> compare_outputs(Workbench& bench, const CandidateRun& run, StageId stage,
+                                       const std::string& when, std::vector<CheckRecord>& records) {
+  if (stage == StageId::recheck && !gate_enabled(Gate::timed_outputs)) return std::nullopt;
+  std::optional<Outcome> failure;
+  for (const ReferenceData& reference : run.data().references) {
+    CheckRecord record;
+    OutputComparison comparison(bench, run, reference);
+    const auto wrong = comparison.compare(record);
+    records.push_back(std::move(record));
+    if (wrong && !failure)
+      failure =
+          incorrect(comparison.gate(), stage, when.empty() ? *wrong : fmt::format("{} ({})", *wrong, when));
+  }
+  return stage == StageId::recheck ? found_by(Gate::timed_outputs, std::move(failure)) : failure;
+}
+
+std::optional<Outcome> check_workload(Workbench& bench, DataStore& store, ProgramLoader& program,
+                                      const WorkloadLayout& workload, const WorkloadTask& task,
+                                      std::uint64_t seed, std::vector<CheckRecord>& records) {
+  bool first = true;
+  for (const std::string& distribution : task.distributions) {
+    if (!first && !gate_enabled(Gate::distributions)) break;
+    auto data = store.get(workload, distribution, seed);
+    if (!data) return data.error();
+    if (auto failed = check_distribution(bench, data.value(), program, task, records))
+      return !first && failed->gate == Gate::tolerance ? found_by(Gate::distributions, std::move(failed))
+                                                       : failed;
+    first = false;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ak::runtime

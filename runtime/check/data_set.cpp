@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check/data_set.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/check/data_set_maker.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// What `step` says, or that memory ran out in it.
+template <class Step>
+std::optional<Outcome> or_out_of_memory(const WorkloadLayout& workload, Step step) try {
+  return step();
+} catch (const CudaError& error) {
+  if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+  return Outcome{
+      .status = Status::out_of_memory,
+      .stage = StageId::check,
+      .message = fmt::format("workload {} does not fit the device: {}", workload.name, error.what()),
+      .diagnostics = {}};
+}
+
+}  // namespace
+
+DataStore::DataStore(Workbench& bench, const LoadedImage& exact, const LoadedImage& twin)
+    : bench_(bench),
+      exact_(exact),
+      twin_(twin),
+      // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of the built-in
+      // problems.
+      budget_bytes_(
+          bench.critic != nullptr
+              ? static_cast<std::size_t>(bench.context.facts().memory_bytes) / 4
+              : std::max<std::size_t>(std::size_t{8} << 30,
+                                      static_cast<std::size_t>(bench.context.facts().memory_bytes) / 8)) {}
+
+Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLayout& workload,
+                                                               const std::string& distribution,
+                                                               std::uint64_t seed) {
+  const auto found = std::find_if(sets_.begin(), sets_.end(), [&](const auto& set) {
+    return set->workload == &workload && set->distribution == distribution && set->seed == seed;
+  });
+  if (found != sets_.end()) {
+    sets_.splice(sets_.begin(), sets_, found);
+    return sets_.front();
+  }
+  auto maker = make_changing(workload, distribution);
+  if (!maker) return maker.error();
+  (*maker)->fill(seed);
+  if (auto failed = make_references(**maker)) return *failed;
+  sets_.push_front((*maker)->data());
+  return sets_.front();
+}
+
+std::optional<Outcome> DataStore::make_references(DataSetMaker& maker) {
+  const auto start = steady_clock::now();
+  auto failed =
+      or_out_of_memory(*maker.data()->workload, [&] { return maker.make_references(exact_, twin_); });
+  making_ms_ += std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
+  return failed;
+}
+
+Result<std::unique_ptr<DataSetMaker>, Outcome> DataStore::make_changing(const WorkloadLayout& workload,
+                                                                        const std::string& distribution) {
+  const auto& all = bench_.problem.distributions;
+  const auto wanted = std::ranges::find(all, distribution, &InputDistribution::name);
+  if (wanted == all.end())
+    fail(ExitCode::internal_error, "device task: unknown distribution '{}'", distribution);
+  make_room(data_set_bytes(bench_, workload));
+  std::unique_ptr<DataSetMaker> maker;
+  auto failed = or_out_of_memory(workload, [&]() -> std::optional<Outcome> {
+    maker = std::make_unique<DataSetMaker>(bench_, workload, *wanted);
+    return std::nullopt;
+  });
+  if (failed) return *failed;
+  return maker;
+}
+
+void DataStore::make_room(std::size_t bytes) {
+  const auto total = [&] {
+    std::size_t sum = 0;
+    for (const auto& set : sets_) sum += set->bytes;
+    return sum;
+  };
+  while (!sets_.empty() && total() + bytes > budget_bytes_) sets_.pop_back();
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/outcome.h"
+#include "core/result.h"
+#include "runtime/check/workbench.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/launch.h"
+
+namespace ak::runtime {
+
+struct InputData {
+  std::size_t tensor = 0;  ///< index into OpenProblem::tensors
+  GuardedBuffer buffer;
+  DeviceBuffer pristine;  ///< of an input that an output aliases: what to restore before every call
+  bool aliased = false;
+  std::uint64_t hash = 0;
+};
+
+/// What a correct result looks like. The memory is mapped only while a comparison runs.
+struct ReferenceData {
+  std::size_t tensor = 0;
+  HiddenBuffer exact;  ///< doubles, or 64-bit integers for an integer tensor
+  HiddenBuffer twin;   ///< in the tensor's dtype
+  double rms = 0;
+  double max_tolerance = 0, mean_tolerance = 0;  ///< 0 for integers: they must be equal
+};
+
+/// Inputs of one workload, distribution and seed, and the reference's results on them.
+struct DataSet {
+  const WorkloadLayout* workload = nullptr;  ///< into OpenProblem, which outlives every data set
+  std::string distribution;
+  std::uint64_t seed = 0;
+  std::vector<InputData> inputs;
+  std::vector<ReferenceData> references;
+  double reference_ms = 0;                   ///< wall time of the slower of the two references
+  std::uint64_t reference_instructions = 0;  ///< of warps, the larger of the two; 0 on a GPU
+  std::size_t bytes = 0;
+};
+
+class DataSetMaker;  // runtime/check/data_set_maker.h
+
+/// Makes and keeps data sets, least recently used ones dropped first once a budget of device memory is
+/// passed.
+class DataStore {
+ public:
+  /// `exact`, `twin` and `bench` must outlive the store.
+  DataStore(Workbench& bench, const LoadedImage& exact, const LoadedImage& twin);
+
+  /// Errors: invalid_reference (the references leave elements unwritten or disagree about what is finite),
+  /// out_of_memory. Throws CudaError when the device is lost.
+  [[nodiscard]] Result<std::shared_ptr<const DataSet>, Outcome> get(const WorkloadLayout& workload,
+                                                                    const std::string& distribution,
+                                                                    std::uint64_t seed);
+  /// A data set that belongs to the caller, without contents yet. Errors: out_of_memory.
+  [[nodiscard]] Result<std::unique_ptr<DataSetMaker>, Outcome> make_changing(const WorkloadLayout& workload,
+                                                                             const std::string& distribution);
+  /// References for what `maker` was last filled with. Errors as of get().
+  [[nodiscard]] std::optional<Outcome> make_references(DataSetMaker& maker);
+  /// Milliseconds spent on making data sets since the last call.
+  [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
+  /// Forgets everything: after a candidate may have written where it should not.
+  void clear() { sets_.clear(); }
+
+ private:
+  void make_room(std::size_t bytes);
+
+  Workbench& bench_;
+  const LoadedImage& exact_;
+  const LoadedImage& twin_;
+  std::size_t budget_bytes_;
+  double making_ms_ = 0;
+  std::list<std::shared_ptr<const DataSet>> sets_;  ///< most recently used first
+};
+
+}  // namespace ak::runtime

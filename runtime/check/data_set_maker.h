@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runtime/check/data_set.h"
+
+namespace ak::runtime {
+
+/// Makes one data set: memory once, contents and references as often as wanted. One thread. `bench`,
+/// `workload` and `distribution` must outlive it. Throws CudaError, also when memory runs out.
+class DataSetMaker {
+ public:
+  DataSetMaker(Workbench& bench, const WorkloadLayout& workload, const InputDistribution& distribution);
+
+  /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the next
+  /// make_references(). Asynchronous.
+  void fill(std::uint64_t seed);
+  /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold
+  /// what fill() left. Errors: invalid_reference, unsupported.
+  [[nodiscard]] std::optional<Outcome> make_references(const LoadedImage& exact, const LoadedImage& twin);
+
+  /// Changes with every fill() and make_references().
+  [[nodiscard]] std::shared_ptr<const DataSet> data() const { return set_; }
+
+ private:
+  void add_input(std::size_t tensor);
+  void add_reference(std::size_t tensor);
+  [[nodiscard]] std::optional<Outcome> run(const LoadedImage& image, const ResolvedPlan& plan, bool exact);
+  [[nodiscard]] Outcome refused(const std::string& what, const Outcome& failure) const;
+  void poison(BufferView buffer, DType dtype);
+  [[nodiscard]] std::optional<Outcome> derive_tolerance(ReferenceData& reference);
+  [[nodiscard]] const std::string& name_of(std::size_t tensor) const {
+    return bench_.problem.tensors[tensor].name;
+  }
+
+  Workbench& bench_;
+  const InputDistribution& distribution_;
+  std::shared_ptr<DataSet> set_;
+};
+
+/// Device memory that the tensors and references of a workload take.
+[[nodiscard]] std::size_t data_set_bytes(const Workbench& bench, const WorkloadLayout& workload);
+
+}  // namespace ak::runtime

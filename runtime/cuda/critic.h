@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/evaluation.h"
+#include "runtime/cuda/device_memory.h"
+
+namespace ak::runtime {
+
+/// How launches are to be run and judged.
+struct Scrutiny {
+  bool check = false;                    ///< memory, races and barriers; off for the harness's own kernels
+  bool count_cost = false;               ///< memory traffic too, for take_counts()
+  std::uint64_t order_seed = 0;          ///< of the order in which warps and blocks take turns; 0: in order
+  std::uint64_t instruction_budget = 0;  ///< warp instructions of one launch; 0: no limit
+  std::string own_file = {};             ///< file whose lines outcomes name; empty: the outermost
+};
+
+/// What launches amounted to.
+struct LaunchCounts {
+  double cost_ns = 0;  ///< emulated_cost.h
+  Counts counts;       ///< emulated_counts.h
+  std::map<int, Counts> by_line;
+};
+
+/// What a device knows that sees every access of a kernel: the CPU device is one, a GPU is not. One thread.
+class Critic {
+ public:
+  virtual ~Critic() = default;
+
+  /// Makes `view` a range that kernels may touch and messages call `name`; what lies around it in the same
+  /// allocation is out of bounds from then on.
+  virtual void name_region(BufferView view, const std::string& name, bool read_only) = 0;
+  /// Says whether reading `view` before writing it is a mistake.
+  virtual void mark_contents(BufferView view, bool initialized) = 0;
+
+  /// For the launches that follow. Forgets failures that nobody asked about.
+  virtual void set_scrutiny(const Scrutiny& scrutiny) = 0;
+  /// What the first failure since the last call amounts to: a kernel's fault, or a program that the device
+  /// cannot run.
+  [[nodiscard]] virtual std::optional<Outcome> take_outcome() = 0;
+  /// Sums over the launches since the last call.
+  [[nodiscard]] virtual std::uint64_t take_warp_instructions() = 0;
+  /// The same, of launches with Scrutiny::count_cost.
+  [[nodiscard]] virtual LaunchCounts take_counts() = 0;
+};
+
+/// What the critic, if there is one, knows of a failure, at the failure's stage; else the failure as it is.
+[[nodiscard]] inline Outcome judged(Critic* critic, Outcome failure) {
+  auto known = critic != nullptr ? critic->take_outcome() : std::nullopt;
+  if (!known) return failure;
+  known->stage = failure.stage;
+  return std::move(*known);
+}
+
+/// Runs launches under `scrutiny` while it lives; does nothing without a critic.
+class ScopedScrutiny {
+ public:
+  ScopedScrutiny(Critic* critic, const Scrutiny& scrutiny) : critic_(critic) {
+    if (critic_ != nullptr) critic_->set_scrutiny(scrutiny);
+  }
+  ~ScopedScrutiny() {
+    if (critic_ != nullptr) critic_->set_scrutiny({});
+  }
+  ScopedScrutiny(const ScopedScrutiny&) = delete;
+  ScopedScrutiny& operator=(const ScopedScrutiny&) = delete;
+
+ private:
+  Critic* critic_;
+};
+
+}  // namespace ak::runtime

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/outcome.h"
+#include "core/plan/launch_plan.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/process/device_messages.h"
+
+namespace ak::runtime {
+
+using AddressTable = std::map<std::string, BufferView, std::less<>>;
+
+/// A candidate's program on the device. Loading it again gives `__device__` variables their initial values
+/// back.
+class LoadedImage {
+ public:
+  /// Throws CudaError when the driver refuses the image or a symbol.
+  LoadedImage(const KernelImage& image, const std::string& what);
+  /// The function behind a plan's kernel name, or nothing.
+  [[nodiscard]] CUfunction find(const std::string& expression) const;
+  [[nodiscard]] const std::string& file_name() const noexcept { return file_name_; }
+
+ private:
+  ModuleHandle module_;
+  std::map<std::string, CUfunction> functions_;
+  std::string file_name_;
+};
+
+/// Loads one program as often as it is wanted anew.
+class ProgramLoader {
+ public:
+  /// `image` must outlive it.
+  ProgramLoader(const KernelImage& image, std::string what) : image_(image), what_(std::move(what)) {}
+  /// The program with its `__device__` variables as they were written; the one loaded before is gone, and so
+  /// must be whatever used it. Throws CudaError.
+  [[nodiscard]] const LoadedImage& load();
+
+ private:
+  const KernelImage& image_;
+  std::string what_;
+  std::optional<LoadedImage> loaded_;
+};
+
+/// A resolved plan bound to functions and addresses: ready to be enqueued any number of times.
+/// The image and the memory behind the addresses must outlive it.
+class PreparedPlan {
+ public:
+  /// Errors (an Outcome at StageId::check): a kernel or buffer the plan names is missing, argument count or
+  /// size differs from the kernel's parameters (invalid_candidate), a tensor map the driver refuses
+  /// (invalid_candidate), too many threads or too much shared memory (resource_exceeded).
+  [[nodiscard]] static Result<PreparedPlan, Outcome> prepare(const ResolvedPlan& plan,
+                                                             const LoadedImage& image,
+                                                             const AddressTable& addresses);
+
+  /// Enqueues the whole sequence, zeroing workspace first where the plan says so. Errors: launch_error or
+  /// resource_exceeded, naming the kernel.
+  [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream) const;
+
+  [[nodiscard]] std::size_t launch_count() const noexcept { return launches_.size(); }
+  [[nodiscard]] const std::string& first_kernel() const { return launches_.front().kernel; }
+  [[nodiscard]] std::string kernel_list() const;
+
+  /// One kernel launch; `storage` holds the arguments one after the other, each at a multiple of 64 bytes.
+  struct Launch {
+    std::string kernel;
+    CUfunction function = nullptr;
+    std::array<std::uint32_t, 3> grid{}, block{}, cluster{1, 1, 1};
+    std::uint32_t shared_bytes = 0;
+    bool cooperative = false, pdl = false;
+    std::vector<std::array<std::byte, 128>> arguments;  ///< large enough for a CUtensorMap
+  };
+
+ private:
+  std::vector<BufferView> zeroed_;
+  std::vector<Launch> launches_;
+};
+
+/// What a failed CUDA call means for a candidate. `kernels` names what was running.
+[[nodiscard]] Outcome outcome_of(CUresult result, StageId stage, const std::string& kernels);
+
+}  // namespace ak::runtime

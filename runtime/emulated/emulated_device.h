@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/device/device_facts.h"
+#include "emulator/machine/emulator.h"
+#include "runtime/cuda/critic.h"
+#include "runtime/emulated/emulated_module.h"
+
+namespace ak::runtime {
+
+/// The CPU as a CUDA device: memory, modules and launches behind the driver calls of the same names. A launch
+/// has ended when its call returns. A kernel's fault is the call's result; the device goes on after it. One
+/// thread.
+class EmulatedDevice final : public Critic {
+ public:
+  explicit EmulatedDevice(const Arch& target);
+
+  [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
+
+  [[nodiscard]] CUresult allocate(CUdeviceptr& address, std::size_t bytes);
+  [[nodiscard]] CUresult release(CUdeviceptr address);
+  [[nodiscard]] CUresult fill(CUdeviceptr address, unsigned char value, std::size_t bytes);
+  [[nodiscard]] CUresult copy_to_host(void* to, CUdeviceptr from, std::size_t bytes);
+  [[nodiscard]] CUresult copy_from_host(CUdeviceptr to, const void* from, std::size_t bytes);
+  [[nodiscard]] CUresult copy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
+
+  // Virtual memory. A handle's contents lie at the first address it is mapped to, and it can be mapped to no
+  // other: that is all HiddenBuffer needs.
+  [[nodiscard]] CUresult create_memory(CUmemGenericAllocationHandle& handle, std::size_t bytes);
+  [[nodiscard]] CUresult release_memory(CUmemGenericAllocationHandle handle);
+  [[nodiscard]] CUresult reserve_addresses(CUdeviceptr& address, std::size_t bytes);
+  [[nodiscard]] CUresult map(CUdeviceptr address, std::size_t bytes, CUmemGenericAllocationHandle handle);
+  [[nodiscard]] CUresult set_access(CUdeviceptr address);
+  [[nodiscard]] CUresult unmap(CUdeviceptr address);
+  [[nodiscard]] CUresult free_addresses(CUdeviceptr address);
+
+  /// @param text zero-terminated PTX.
+  [[nodiscard]] CUresult load(CUmodule& module, const char* text);
+  [[nodiscard]] CUresult unload(CUmodule module);
+  [[nodiscard]] CUresult find_kernel(CUfunction& function, CUmodule module, const char* name);
+  [[nodiscard]] CUresult launch(const CUlaunchConfig& config, EmulatedFunction& function, void** arguments);
+
+  /// What the last load or launch that ended in `result` had to say; empty when another result came last.
+  [[nodiscard]] const std::string& words_for(CUresult result) const;
+
+  void name_region(BufferView view, const std::string& name, bool read_only) override;
+  void mark_contents(BufferView view, bool initialized) override;
+  void set_scrutiny(const Scrutiny& scrutiny) override;
+  [[nodiscard]] std::optional<Outcome> take_outcome() override;
+  [[nodiscard]] std::uint64_t take_warp_instructions() override;
+  [[nodiscard]] LaunchCounts take_counts() override;
+
+ private:
+  struct Reservation {
+    std::size_t bytes = 0;
+    CUmemGenericAllocationHandle mapped = 0;  ///< 0: none
+  };
+  struct Memory {
+    std::size_t bytes = 0;
+    CUdeviceptr address = 0;  ///< where its contents lie; 0: it was never mapped
+  };
+  CUresult refuse(CUresult result, Outcome outcome);
+  CUresult judge(const ptx::Program& program, const ptx::LaunchReport& report);
+  void count(const ptx::Program& program, const ptx::LaunchRequest& request, const ptx::Counters& counters);
+
+  Arch target_;
+  DeviceFacts facts_;
+  ptx::Arena arena_;
+  std::map<CUdeviceptr, Reservation> reservations_;
+  std::map<CUmemGenericAllocationHandle, Memory> memories_;
+  CUmemGenericAllocationHandle last_handle_ = 0;
+  std::map<CUmodule, std::unique_ptr<EmulatedModule>> modules_;
+
+  Scrutiny scrutiny_;
+  std::uint64_t launched_blocks_ = 0;
+  std::uint64_t warp_instructions_ = 0;
+  LaunchCounts counts_;
+  std::optional<Outcome> outcome_;
+  CUresult last_failure_ = CUDA_SUCCESS;
+  std::string words_;
+};
+
+}  // namespace ak::runtime

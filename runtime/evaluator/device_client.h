@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/device/device_facts.h"
+#include "runtime/process/device_messages.h"
+#include "runtime/process/worker_process.h"
+
+namespace ak::runtime {
+
+/// A finished device task, and what the worker's process printed meanwhile (device printf).
+struct DeviceFinish {
+  DeviceAnswer answer;
+  std::string prints;
+  bool took_worker_down =
+      false;  ///< the worker was lost while the candidate ran, and has to be started again
+};
+
+/// The parent's side of the device worker: starts it, opens problems, gives it one task at a time with the
+/// next one sent ahead, kills it when it hangs and starts it again. Never blocks but for the start of a
+/// process and in describe(). One thread.
+class DeviceClient {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// @param argv launcher, worker command and "--role device".
+  /// @param watched the launcher watches the worker's kernels: these may take longer, and it is given time
+  /// to write down what it saw when the worker ends.
+  explicit DeviceClient(std::vector<std::string> argv, bool watched = false);
+  ~DeviceClient();
+  DeviceClient(const DeviceClient&) = delete;
+  DeviceClient& operator=(const DeviceClient&) = delete;
+
+  /// Devices the worker sees. Throws Error(environment) with the driver's reason.
+  [[nodiscard]] std::vector<DeviceFacts> describe();
+
+  /// The problem of the tasks that follow; opened in every worker process that has not done so.
+  void open(std::shared_ptr<const OpenProblem> problem);
+  /// Starts a task; requires !busy() and an open problem.
+  /// @param deadline when the task as a whole ends as `timeout`.
+  void start(const DeviceTask& task, TimePoint deadline);
+  [[nodiscard]] bool busy() const noexcept { return task_id_ != 0; }
+  /// Sends the task that follows the running one ahead, so that the worker has read it by then; requires
+  /// busy() and can_queue(). When the running task ends well the queued one runs: busy() stays true. When the
+  /// worker is lost it is forgotten: busy() is false, and the owner starts it again.
+  void queue(const DeviceTask& task, std::chrono::milliseconds limit);
+  [[nodiscard]] bool can_queue() const noexcept { return busy() && opened_ && queued_id_ == 0; }
+  /// The task's end, if it has ended. Throws Error when the problem cannot be opened: no device, no memory.
+  [[nodiscard]] std::optional<DeviceFinish> poll();
+  /// Starts a task and waits for its end.
+  [[nodiscard]] DeviceFinish run(const DeviceTask& task, TimePoint deadline);
+  /// Forgets the running task and kills the worker.
+  void abandon();
+
+  /// Readable when poll() has something to do; -1 while there is no process.
+  [[nodiscard]] int descriptor() const { return process_ ? process_->descriptor() : -1; }
+  /// When poll() is to be called even if nothing is readable.
+  [[nodiscard]] TimePoint wake_up() const { return std::min(watchdog_, deadline_); }
+
+ private:
+  void ensure_process();
+  void drop_process();
+  void end_process();
+  void begin(std::uint64_t task, TimePoint deadline);
+  std::uint64_t send(std::string type, Json body);
+  std::optional<DeviceFinish> take(const WorkerMessage& message);
+  [[noreturn]] void refuse_open(const WorkerMessage& message);
+  void note_progress(const Json& progress);
+  void stop_clock(TimePoint now);
+  std::optional<DeviceFinish> expire();
+  DeviceFinish lose(const WorkerLost& lost);
+  DeviceFinish finish(DeviceAnswer answer);
+  DeviceFinish finish(Status status, std::string message);
+
+  std::vector<std::string> argv_;
+  bool watched_;
+  std::unique_ptr<WorkerProcess> process_;
+  std::shared_ptr<const OpenProblem> problem_;
+  bool opened_ = false;  ///< by the running process; true once asked for
+  std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;
+  std::chrono::milliseconds queued_limit_{0};
+  std::string doing_, what_;
+  double limit_ms_ = 0;
+  TimePoint started_, watchdog_ = TimePoint::max(), deadline_ = TimePoint::max();
+  /// While the worker waits for other processes: of the task's time when that began, and when to say so.
+  std::optional<TimePoint::duration> time_left_;
+  TimePoint waiting_since_, next_notice_;
+  std::string prints_;
+  int lost_while_opening_ = 0;
+};
+
+}  // namespace ak::runtime

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/evaluator/problem_build.h"
+
+#include "runtime/build/candidate_plan.h"
+#include "runtime/check/harness_kernels.h"
+
+namespace ak::runtime {
+namespace {
+
+std::string reference_path(const ProblemInstance& problem) {
+  return (problem.folder / "reference.cu").string();
+}
+
+TranslationUnit assembled(const ProblemInstance& problem, Result<TranslationUnit> unit) {
+  if (!unit) fail(ExitCode::bad_input, "{}: {}", reference_path(problem), unit.error().message);
+  return std::move(unit).value();
+}
+
+TranslationUnit harness_unit(const ProblemInstance& problem, const Arch& arch,
+                             const SourceAssembler& assembler) {
+  std::vector<DType> used;
+  for (const auto* list : {&problem.definition.inputs, &problem.definition.outputs}) {
+    for (const TensorSpec& tensor : *list) used.push_back(tensor.dtype);
+  }
+  HarnessSource harness = harness_source(used);
+  TranslationUnit unit = assembler.plain(harness.file_name, harness.source, arch);
+  for (auto& header : harness.headers) unit.headers.push_back(std::move(header));
+  unit.options.insert(unit.options.end(), harness.options.begin(), harness.options.end());
+  unit.kernels = std::move(harness.kernels);
+  return unit;
+}
+
+const std::string& image_of(const BuildResult& build, DeviceKind kind) {
+  return kind == DeviceKind::emulator ? build.ptx : build.cubin;
+}
+
+std::vector<TensorLayout> tensor_layouts(const ProblemInstance& problem) {
+  std::vector<TensorLayout> layouts;
+  for (const TensorSpec& input : problem.definition.inputs) {
+    layouts.push_back({.name = input.name, .dtype = input.dtype, .output = false, .alias_of = {}});
+  }
+  for (const TensorSpec& output : problem.definition.outputs) {
+    const auto alias = problem.aliases.find(output.name);
+    layouts.push_back({.name = output.name,
+                       .dtype = output.dtype,
+                       .output = true,
+                       .alias_of = alias == problem.aliases.end() ? std::string() : alias->second});
+  }
+  return layouts;
+}
+
+Candidate reference_candidate(const ProblemInstance& problem) {
+  auto candidate = parse_candidate("reference.cu", problem.reference_cu);
+  if (!candidate) fail(ExitCode::bad_input, "{}: {}", reference_path(problem), candidate.error().message);
+  return std::move(candidate).value();
+}
+
+}  // namespace
+
+KernelImage kernel_image(const BuildResult& build, DeviceKind kind) {
+  KernelImage image{.image = image_of(build, kind), .kernels = {}};
+  for (const KernelFacts& kernel : build.kernels)
+    image.kernels.emplace_back(kernel.expression, kernel.lowered_name);
+  return image;
+}
+
+ProblemBuild::ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
+                           const SourceAssembler& assembler, const Submit& submit)
+    : problem_(std::move(problem)), arch_(arch) {
+  start(Part::harness, harness_unit(*problem_, arch, assembler), submit);
+  start(Part::exact, assembled(*problem_, assembler.exact_reference(*problem_, arch)), submit);
+  start(Part::twin, assembled(*problem_, assembler.twin_reference(*problem_, arch)), submit);
+}
+
+void ProblemBuild::start(Part part, const TranslationUnit& unit, const Submit& submit) {
+  builds_[submit(unit)] = part;
+}
+
+bool ProblemBuild::take(std::uint64_t build, const BuildResult& result) {
+  const auto found = builds_.find(build);
+  if (found == builds_.end()) return false;
+  const Outcome& outcome = result.outcome;
+  if (outcome.status != Status::ok) {
+    const bool harness = found->second == Part::harness;
+    fail(harness || outcome.status == Status::infrastructure_error ? ExitCode::environment
+                                                                   : ExitCode::bad_input,
+         "{} does not compile for {}: {}\n{}",
+         harness ? "the harness's own kernels" : reference_path(*problem_), arch_.sm(), outcome.message,
+         result.log);
+  }
+  results_[found->second] = result;
+  return true;
+}
+
+std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment& device, int ordinal,
+                                                              DeviceKind kind) {
+  if (opened_) return opened_;
+  auto open = std::make_shared<OpenProblem>();
+  open->problem = problem_->problem;
+  open->device = kind;
+  open->arch = arch_;
+  open->ordinal = ordinal;
+  open->harness_image = image_of(result(Part::harness), kind);
+  open->exact = kernel_image(result(Part::exact), kind);
+  open->twin = kernel_image(result(Part::twin), kind);
+  open->exact.file_name = open->twin.file_name = "reference.cu";
+  open->tensors = tensor_layouts(*problem_);
+  open->distributions = problem_->distributions;
+  open->tolerance = problem_->tolerance;
+  for (const auto& [name, value] : problem_->params) open->params[name] = to_string(value);
+  open->libraries = problem_->baselines;
+  std::vector<const Workload*> workloads;
+  for (const Workload& workload : problem_->workloads) workloads.push_back(&workload);
+  auto plans = resolve_plans(*problem_, reference_candidate(*problem_), workloads, device);
+  if (!plans) fail(ExitCode::bad_input, "{}: {}", reference_path(*problem_), plans.error().message);
+  for (WorkloadPlan& plan : plans.value()) {
+    for (const Part part : {Part::exact, Part::twin}) {
+      if (auto wrong = check_argument_types(plan.plan, result(part)))
+        fail(ExitCode::bad_input, "{}: {}", reference_path(*problem_), wrong->message);
+    }
+    WorkloadLayout layout{.name = plan.workload->name, .shapes = {}, .exact = plan.plan, .twin = plan.plan};
+    for (const auto* list : {&problem_->definition.inputs, &problem_->definition.outputs}) {
+      for (const TensorSpec& tensor : *list)
+        layout.shapes.push_back(tensor_shape(problem_->definition, tensor, plan.workload->axes));
+    }
+    open->workloads.push_back(std::move(layout));
+  }
+  return opened_ = open;
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/plan/problem.h"
+#include "runtime/evaluator/local_evaluator.h"
+#include "runtime/process/device_messages.h"
+
+namespace ak::runtime {
+
+/// Builds what a device worker needs to open a problem: both references and the harness's kernels. One
+/// thread.
+class ProblemBuild {
+ public:
+  using Submit = std::function<std::uint64_t(const TranslationUnit&)>;
+
+  /// Starts the builds. Throws Error(bad_input) naming reference.cu when it cannot be assembled.
+  ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
+               const SourceAssembler& assembler, const Submit& submit);
+
+  /// Takes a finished build when it is one of these; false otherwise. Throws Error(bad_input) with the
+  /// compiler's words when reference.cu does not compile, Error(environment) when nothing does.
+  bool take(std::uint64_t build, const BuildResult& result);
+  [[nodiscard]] bool ready() const { return builds_.size() == results_.size(); }
+  /// Once ready: the message for the worker. `device` is the environment launch plans see.
+  [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const Environment& device, int ordinal,
+                                                                DeviceKind kind = DeviceKind::cuda);
+
+  [[nodiscard]] const ProblemInstance& problem() const { return *problem_; }
+  [[nodiscard]] const Arch& arch() const { return arch_; }
+
+ private:
+  enum class Part { exact, twin, harness };
+  void start(Part part, const TranslationUnit& unit, const Submit& submit);
+  [[nodiscard]] const BuildResult& result(Part part) const { return results_.at(part); }
+
+  std::shared_ptr<const ProblemInstance> problem_;
+  Arch arch_;
+  std::map<std::uint64_t, Part> builds_;
+  std::map<Part, BuildResult> results_;
+  std::shared_ptr<const OpenProblem> opened_;
+};
+
+/// What a device of that kind loads of a build, and name -> symbol of every kernel.
+[[nodiscard]] KernelImage kernel_image(const BuildResult& build, DeviceKind kind);
+
+}  // namespace ak::runtime

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/evaluator/reference_dump.h"
+
+#include "runtime/build/candidate_plan.h"
+#include "runtime/build/compile_pool.h"
+#include "runtime/evaluator/device_client.h"
+#include "runtime/evaluator/problem_build.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+// The worker's own watchdog ends a hang; this is for a whole dump (chosen).
+constexpr std::chrono::minutes kDumpLimit{60};
+
+std::shared_ptr<const OpenProblem> build(const EvaluatorOptions& options, const SourceAssembler& assembler,
+                                         const DeviceFacts& device, const DumpRequest& request) {
+  CompilePool pool({.worker_command = options.worker_command,
+                    .workers = options.compile_workers,
+                    .deadline = options.compile_deadline,
+                    .cache_dir = options.cache_dir});
+  ProblemBuild problem(request.problem, options.target, assembler,
+                       [&](const TranslationUnit& unit) { return pool.submit(unit); });
+  while (!problem.ready()) {
+    const auto built = pool.wait(steady_clock::time_point::max());
+    AK_ASSERT(built && problem.take(built->ticket, built->result), "only the problem's parts are built");
+  }
+  auto open = std::make_shared<OpenProblem>(
+      *problem.open_problem(device_environment(device, options.target), options.ordinal, options.device));
+  open->scratch_dir = request.folder.string();
+  return open;
+}
+
+}  // namespace
+
+Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& assembler,
+                        const DeviceFacts& device, const DumpRequest& request) {
+  DeviceTask task{
+      .image = {}, .seed = request.seed, .workloads = {}, .budget = {}, .dump_dir = request.folder.string()};
+  for (const std::string& name : request.workloads) {
+    WorkloadTask& one = task.workloads.emplace_back();
+    one.workload = name;
+    for (const InputDistribution& distribution : request.problem->distributions)
+      one.distributions.push_back(distribution.name);
+  }
+  std::vector<std::string> command = options.worker_command;
+  command.insert(command.end(), {"--role", "device"});
+  DeviceClient client(std::move(command));
+  client.open(build(options, assembler, device, request));
+  return client.run(task, steady_clock::now() + kDumpLimit).answer.outcome;
+}
+
+}  // namespace ak::runtime

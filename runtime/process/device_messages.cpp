@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/device_messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/text/hash.h"
+
+namespace ak::runtime {
+namespace {
+
+// JSON has no NaN and no infinities; a wrong result may hold both.
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+double number_from(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  if (json == "inf") return std::numeric_limits<double>::infinity();
+  if (json == "-inf") return -std::numeric_limits<double>::infinity();
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+DType dtype_from(const Json& json) {
+  const auto dtype = parse_dtype(json.get<std::string>());
+  if (!dtype) fail(ExitCode::bad_input, "device message: unknown dtype {}", json.dump());
+  return *dtype;
+}
+
+DeviceKind device_from(const Json& json) {
+  for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::emulator}) {
+    if (json == ak::to_string(kind)) return kind;
+  }
+  fail(ExitCode::bad_input, "device message: nothing can be opened on device {}", json.dump());
+}
+
+Arch arch_from(const Json& json) {
+  const auto arch = parse_arch(json.get<std::string>());
+  if (!arch) fail(ExitCode::bad_input, "device message: {}", arch.error().message);
+  return *arch;
+}
+
+Json diagnostic_json(const Diagnostic& diagnostic) {
+  return {{"severity", diagnostic.severity},
+          {"message", diagnostic.message},
+          {"line", diagnostic.line},
+          {"column", diagnostic.column},
+          {"details", diagnostic.details.empty() ? Json() : Json::parse(diagnostic.details)}};
+}
+
+Diagnostic diagnostic_from(const Json& json) {
+  return {.severity = json.at("severity"),
+          .message = json.at("message"),
+          .line = json.at("line"),
+          .column = json.at("column"),
+          .details = json.at("details").is_null() ? "" : json.at("details").dump()};
+}
+
+Json image_json(const KernelImage& image) {
+  Json kernels = Json::array();
+  for (const auto& [expression, symbol] : image.kernels) kernels.push_back({expression, symbol});
+  return {{"image", base64_encode(image.image)}, {"kernels", kernels}, {"file", image.file_name}};
+}
+
+KernelImage image_from(const Json& json) {
+  KernelImage image{.image = base64_decode(json.at("image").get<std::string>()),
+                    .kernels = {},
+                    .file_name = json.at("file").get<std::string>()};
+  for (const Json& kernel : json.at("kernels")) {
+    image.kernels.emplace_back(kernel.at(0).get<std::string>(), kernel.at(1).get<std::string>());
+  }
+  return image;
+}
+
+Json layout_json(const TensorLayout& tensor) {
+  return {{"name", tensor.name},
+          {"dtype", info(tensor.dtype).name},
+          {"output", tensor.output},
+          {"alias_of", tensor.alias_of}};
+}
+
+TensorLayout layout_from(const Json& json) {
+  return {.name = json.at("name"),
+          .dtype = dtype_from(json.at("dtype")),
+          .output = json.at("output"),
+          .alias_of = json.at("alias_of")};
+}
+
+Json workload_json(const WorkloadLayout& workload) {
+  return {{"name", workload.name},
+          {"shapes", workload.shapes},
+          {"exact", ak::to_json(workload.exact)},
+          {"twin", ak::to_json(workload.twin)}};
+}
+
+WorkloadLayout workload_from(const Json& json) {
+  return {.name = json.at("name"),
+          .shapes = json.at("shapes").get<std::vector<std::vector<std::int64_t>>>(),
+          .exact = resolved_plan_from_json(json.at("exact")),
+          .twin = resolved_plan_from_json(json.at("twin"))};
+}
+
+Json distribution_json(const InputDistribution& distribution) {
+  return {{"name", distribution.name},
+          {"kind", ak::to_string(distribution.kind)},
+          {"scale", distribution.scale},
+          {"shift", distribution.shift}};
+}
+
+InputDistribution distribution_from(const Json& json) {
+  const auto kind = parse_input_kind(json.at("kind").get<std::string>());
+  if (!kind) fail(ExitCode::bad_input, "device message: unknown input kind {}", json.at("kind").dump());
+  return {.name = json.at("name"), .kind = *kind, .scale = json.at("scale"), .shift = json.at("shift")};
+}
+
+Json tolerance_json(const Tolerance& tolerance) {
+  return {{"factor", tolerance.factor},
+          {"floor_ulps", tolerance.floor_ulps},
+          {"allow_nondeterministic", tolerance.allow_nondeterministic}};
+}
+
+Tolerance tolerance_from(const Json& json) {
+  return {.factor = json.at("factor"),
+          .floor_ulps = json.at("floor_ulps"),
+          .reason = {},
+          .allow_nondeterministic = json.at("allow_nondeterministic")};
+}
+
+Json task_json(const WorkloadTask& task) {
+  Json json{{"workload", task.workload},
+            {"plan", ak::to_json(task.plan)},
+            {"distributions", task.distributions},
+            {"time", task.time},
+            {"batch", task.batch},
+            {"energy", task.energy},
+            {"separate_outputs", task.separate_outputs}};
+  if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
+  if (task.rival_plan) json["rival_plan"] = ak::to_json(*task.rival_plan);
+  return json;
+}
+
+WorkloadTask task_from(const Json& json) {
+  WorkloadTask task{.workload = json.at("workload"),
+                    .plan = resolved_plan_from_json(json.at("plan")),
+                    .distributions = json.at("distributions").get<std::vector<std::string>>(),
+                    .time = json.at("time"),
+                    .batch = json.at("batch"),
+                    .energy = json.at("energy"),
+                    .incumbent_ns = {},
+                    .separate_outputs = json.at("separate_outputs")};
+  if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
+  if (json.contains("rival_plan")) task.rival_plan = resolved_plan_from_json(json.at("rival_plan"));
+  return task;
+}
+
+Json budget_json(const TimingBudget& budget) {
+  return {{"minimum_samples", budget.minimum_samples},
+          {"maximum_samples", budget.maximum_samples},
+          {"gpu_ms", budget.gpu_ms},
+          {"relative_error", budget.relative_error}};
+}
+
+TimingBudget budget_from(const Json& json) {
+  return {.minimum_samples = json.at("minimum_samples"),
+          .maximum_samples = json.at("maximum_samples"),
+          .gpu_ms = json.at("gpu_ms"),
+          .relative_error = json.at("relative_error")};
+}
+
+Json check_json(const CheckRecord& check) {
+  return {{"workload", check.workload},
+          {"distribution", check.distribution},
+          {"seed", check.seed},
+          {"tensor", check.tensor},
+          {"passed", check.passed},
+          {"max_error", number(check.max_error)},
+          {"mean_error", number(check.mean_error)},
+          {"tolerance", number(check.tolerance)},
+          {"worst_index", check.worst_index},
+          {"worst_expected", number(check.worst_expected)},
+          {"worst_got", number(check.worst_got)},
+          {"nonfinite_mismatches", check.nonfinite_mismatches}};
+}
+
+CheckRecord check_from(const Json& json) {
+  return {.workload = json.at("workload"),
+          .distribution = json.at("distribution"),
+          .seed = json.at("seed"),
+          .tensor = json.at("tensor"),
+          .passed = json.at("passed"),
+          .max_error = number_from(json.at("max_error")),
+          .mean_error = number_from(json.at("mean_error")),
+          .tolerance = number_from(json.at("tolerance")),
+          .worst_index = json.at("worst_index"),
+          .worst_expected = number_from(json.at("worst_expected")),
+          .worst_got = number_from(json.at("worst_got")),
+          .nonfinite_mismatches = json.at("nonfinite_mismatches")};
+}
+
+Json line_counts_json(const std::map<int, Counts>& lines) {
+  Json json = Json::array();
+  for (const auto& [line, counts] : lines) json.push_back({line, counts});
+  return json;
+}
+
+std::map<int, Counts> line_counts_from(const Json& json) {
+  std::map<int, Counts> lines;
+  for (const Json& line : json) lines[line.at(0).get<int>()] = line.at(1).get<Counts>();
+  return lines;
+}
+
+Json energy_json(const std::optional<Energy>& energy) {
+  if (!energy) return nullptr;
+  return {{"joule", energy->joule},
+          {"power_w", energy->power_w},
+          {"call_ns", energy->call_ns},
+          {"calls", energy->calls},
+          {"absence", energy->absence}};
+}
+
+std::optional<Energy> energy_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return Energy{.joule = json.at("joule"),
+                .power_w = json.at("power_w"),
+                .call_ns = json.at("call_ns"),
+                .calls = json.at("calls"),
+                .absence = json.at("absence")};
+}
+
+Json measurement_json(const Measurement& measurement) {
+  return {{"workload", measurement.workload},
+          {"role", static_cast<int>(measurement.role)},
+          {"label", measurement.label},
+          {"method", measurement.method},
+          {"cold", measurement.cold},
+          {"samples_ns", measurement.samples_ns},
+          {"launches_per_sample", measurement.launches_per_sample},
+          {"truncated", measurement.truncated},
+          {"median_ns", measurement.median_ns},
+          {"ci_low_ns", measurement.ci_low_ns},
+          {"ci_high_ns", measurement.ci_high_ns},
+          {"sm_clock_mhz", measurement.sm_clock_mhz},
+          {"memory_clock_mhz", measurement.memory_clock_mhz},
+          {"temperature_c", measurement.temperature_c},
+          {"power_w", measurement.power_w},
+          {"throttle_reasons", measurement.throttle_reasons},
+          {"throttled", measurement.throttled},
+          {"counts", measurement.counts},
+          {"line_counts", line_counts_json(measurement.line_counts)},
+          {"energy", energy_json(measurement.energy)}};
+}
+
+Measurement measurement_from(const Json& json) {
+  return {.workload = json.at("workload"),
+          .role = static_cast<MeasurementRole>(json.at("role").get<int>()),
+          .label = json.at("label"),
+          .method = json.at("method"),
+          .cold = json.at("cold"),
+          .samples_ns = json.at("samples_ns").get<std::vector<std::uint32_t>>(),
+          .launches_per_sample = json.at("launches_per_sample"),
+          .truncated = json.at("truncated"),
+          .median_ns = json.at("median_ns"),
+          .ci_low_ns = json.at("ci_low_ns"),
+          .ci_high_ns = json.at("ci_high_ns"),
+          .throttled = json.at("throttled").get<std::vector<std::uint32_t>>(),
+          .sm_clock_mhz = json.at("sm_clock_mhz"),
+          .memory_clock_mhz = json.at("memory_clock_mhz"),
+          .temperature_c = json.at("temperature_c"),
+          .power_w = json.at("power_w"),
+          .throttle_reasons = json.at("throttle_reasons"),
+          .counts = json.at("counts").get<Counts>(),
+          .line_counts = line_counts_from(json.at("line_counts")),
+          .energy = energy_from(json.at("energy"))};
+}
+
+template <class T, class ToJson>
+Json array_json(const std::vector<T>& values, ToJson to_json_of) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(to_json_of(value));
+  return array;
+}
+
+template <class FromJson>
+auto array_from(const Json& array, FromJson from_json_of) {
+  std::vector<decltype(from_json_of(array))> values;
+  for (const Json& value : array) values.push_back(from_json_of(value));
+  return values;
+}
+
+}  // namespace
+
+std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shapes.at(tensor)) count *= extent;
+  return count;
+}
+
+const WorkloadLayout& OpenProblem::workload(const std::string& name) const {
+  const auto found = std::find_if(workloads.begin(), workloads.end(),
+                                  [&](const WorkloadLayout& w) { return w.name == name; });
+  AK_ASSERT(found != workloads.end(), "a device task names workloads of its problem");
+  return *found;
+}
+
+Json to_json(const OpenProblem& problem) {
+  return {{"problem", problem.problem},
+          {"device", ak::to_string(problem.device)},
+          {"arch", problem.arch.sm()},
+          {"ordinal", problem.ordinal},
+          {"harness_image", base64_encode(problem.harness_image)},
+          {"exact", image_json(problem.exact)},
+          {"twin", image_json(problem.twin)},
+          {"tensors", array_json(problem.tensors, layout_json)},
+          {"workloads", array_json(problem.workloads, workload_json)},
+          {"distributions", array_json(problem.distributions, distribution_json)},
+          {"tolerance", tolerance_json(problem.tolerance)},
+          {"params", problem.params},
+          {"libraries", problem.libraries},
+          {"scratch_dir", problem.scratch_dir}};
+}
+
+OpenProblem open_problem_from_json(const Json& json) {
+  return {.problem = json.at("problem"),
+          .device = device_from(json.at("device")),
+          .arch = arch_from(json.at("arch")),
+          .ordinal = json.at("ordinal"),
+          .harness_image = base64_decode(json.at("harness_image").get<std::string>()),
+          .exact = image_from(json.at("exact")),
+          .twin = image_from(json.at("twin")),
+          .tensors = array_from(json.at("tensors"), layout_from),
+          .workloads = array_from(json.at("workloads"), workload_from),
+          .distributions = array_from(json.at("distributions"), distribution_from),
+          .tolerance = tolerance_from(json.at("tolerance")),
+          .params = json.at("params").get<std::map<std::string, std::string>>(),
+          .libraries = json.at("libraries").get<std::vector<std::string>>(),
+          .scratch_dir = json.at("scratch_dir")};
+}
+
+Json to_json(const DeviceTask& task) {
+  return {{"image", image_json(task.image)},
+          {"rival", image_json(task.rival)},
+          {"changing", task.changing},
+          {"profile", task.profile ? to_json(*task.profile) : Json()},
+          {"seed", task.seed},
+          {"workloads", array_json(task.workloads, task_json)},
+          {"budget", budget_json(task.budget)},
+          {"limit_ms", task.limit_ms},
+          {"dump_dir", task.dump_dir},
+          {"lesion", task.lesion}};
+}
+
+DeviceTask device_task_from_json(const Json& json) {
+  const Json& profile = json.at("profile");
+  return {.image = image_from(json.at("image")),
+          .rival = image_from(json.at("rival")),
+          .changing = json.at("changing"),
+          .profile = profile.is_null() ? std::nullopt : std::optional(profile_wish_from_json(profile)),
+          .seed = json.at("seed"),
+          .workloads = array_from(json.at("workloads"), task_from),
+          .budget = budget_from(json.at("budget")),
+          .limit_ms = json.at("limit_ms"),
+          .dump_dir = json.at("dump_dir"),
+          .lesion = json.at("lesion")};
+}
+
+Json to_json(const DeviceAnswer& answer) {
+  return {{"status", ak::to_string(answer.outcome.status)},
+          {"stage", static_cast<int>(answer.outcome.stage)},
+          {"message", answer.outcome.message},
+          {"diagnostics", array_json(answer.outcome.diagnostics, diagnostic_json)},
+          {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
+          {"checks", array_json(answer.checks, check_json)},
+          {"measurements", array_json(answer.measurements, measurement_json)},
+          {"profiles", array_json(answer.profiles, [](const Profile& p) { return to_json(p); })},
+          {"rival_failed", answer.rival_failed},
+          {"check_ms", answer.check_ms},
+          {"time_ms", answer.time_ms},
+          {"reference_ms", answer.reference_ms},
+          {"busy_ms", answer.busy_ms},
+          {"lost", answer.lost}};
+}
+
+DeviceAnswer device_answer_from_json(const Json& json) {
+  DeviceAnswer answer;
+  const auto status = parse_status(json.at("status").get<std::string>());
+  if (!status) fail(ExitCode::environment, "device worker: unknown status {}", json.at("status").dump());
+  answer.outcome = {.status = *status,
+                    .stage = static_cast<StageId>(json.at("stage").get<int>()),
+                    .message = json.at("message"),
+                    .diagnostics = array_from(json.at("diagnostics"), diagnostic_from)};
+  if (json.at("gate").is_string()) answer.outcome.gate = parse_gate(json["gate"].get<std::string>());
+  answer.profiles = array_from(json.at("profiles"), profile_from_json);
+  answer.rival_failed = json.at("rival_failed");
+  answer.checks = array_from(json.at("checks"), check_from);
+  answer.measurements = array_from(json.at("measurements"), measurement_from);
+  answer.check_ms = json.at("check_ms");
+  answer.time_ms = json.at("time_ms");
+  answer.reference_ms = json.at("reference_ms");
+  answer.busy_ms = json.at("busy_ms");
+  answer.lost = json.at("lost");
+  return answer;
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/system_call_filter.h"
+
+#include <fmt/format.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace ak::runtime {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
+#else
+#error "name the AUDIT_ARCH_ constant of this machine"
+#endif
+
+constexpr long kRefused[] = {
+    // The network. The protocol's socket pair is open already and read and written like a file.
+    SYS_socket,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_sendto,
+    SYS_sendmsg,
+    SYS_sendmmsg,
+    // Processes; threads are clone() below.
+    SYS_execve,
+    SYS_execveat,
+#ifdef SYS_fork
+    SYS_fork,
+    SYS_vfork,
+#endif
+    // Other processes' memory, descriptors and signals.
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    SYS_tkill,
+    SYS_pidfd_send_signal,
+#ifdef SYS_pidfd_open
+    SYS_pidfd_open,
+    SYS_pidfd_getfd,
+    SYS_process_madvise,
+#endif
+    SYS_shmget,
+    SYS_shmat,
+    SYS_msgget,
+    SYS_semget,
+    SYS_mq_open,
+    // Mounts and namespaces.
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_unshare,
+    SYS_setns,
+#ifdef SYS_fsopen
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_move_mount,
+    SYS_open_tree,
+#endif
+    SYS_open_by_handle_at,
+    // Keys, programs in the kernel, and calls made on another's behalf.
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+#ifdef SYS_io_uring_setup
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+#endif
+    // Administration.
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_syslog,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_adjtimex,
+    SYS_clock_adjtime,
+#ifdef SYS_iopl
+    SYS_iopl,
+    SYS_ioperm,
+#endif
+};
+
+// Allowed when the first argument is this process (or 0, which means it or its own group).
+constexpr long kOwnProcessOnly[] = {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
+                                    SYS_prlimit64};
+
+constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
+constexpr std::uint32_t refuse_with(int error) {
+  return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
+}
+
+/// A classic BPF program over seccomp_data.
+class Program {
+ public:
+  Program() {
+    load(offsetof(seccomp_data, arch));
+    // Another machine's table (32-bit calls) has other numbers: nothing of it is let through.
+    jump(BPF_JEQ, kMachine, 1, 0);
+    answer(SECCOMP_RET_KILL_PROCESS);
+    load(offsetof(seccomp_data, nr));
+#if defined(__x86_64__)
+    jump(BPF_JGE, 0x40000000U, 0, 1);  // the x32 numbers
+    answer(refuse_with(EPERM));
+#endif
+  }
+
+  void refuse(long call, int error) {
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 1);
+    answer(refuse_with(error));
+  }
+
+  void allow_own_process(long call, std::uint32_t pid) {
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 5);
+    load(offsetof(seccomp_data, args[0]));
+    jump(BPF_JEQ, pid, 1, 0);
+    jump(BPF_JEQ, 0, 0, 1);
+    answer(kAllow);
+    answer(refuse_with(EPERM));
+  }
+
+  // clone() makes threads and processes; only the flags tell them apart.
+  void allow_threads() {
+    jump(BPF_JEQ, SYS_clone, 0, 4);
+    load(offsetof(seccomp_data, args[0]));
+    jump(BPF_JSET, CLONE_THREAD, 0, 1);
+    answer(kAllow);
+    answer(refuse_with(EPERM));
+  }
+
+  sock_fprog finish() {
+    answer(kAllow);
+    return {static_cast<unsigned short>(code_.size()), code_.data()};
+  }
+
+ private:
+  // The low half of a 64-bit argument, which comes first on these machines.
+  void load(std::size_t offset) {
+    code_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)));
+  }
+  void jump(int comparison, std::uint32_t value, std::uint8_t then, std::uint8_t otherwise) {
+    code_.push_back({static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K), then, otherwise, value});
+  }
+  void answer(std::uint32_t verdict) { code_.push_back(BPF_STMT(BPF_RET | BPF_K, verdict)); }
+
+  std::vector<sock_filter> code_;
+};
+
+}  // namespace
+
+std::string filter_system_calls() {
+  Program program;
+  for (const long call : kRefused) program.refuse(call, EPERM);
+#ifdef SYS_clone3
+  // Its flags are in memory, where no filter can look; told that it is missing, libc falls back to clone().
+  program.refuse(SYS_clone3, ENOSYS);
+#endif
+  for (const long call : kOwnProcessOnly)
+    program.allow_own_process(call, static_cast<std::uint32_t>(::getpid()));
+  program.allow_threads();
+  sock_fprog code = program.finish();
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return fmt::format("new privileges cannot be given up: {}", std::strerror(errno));
+  const long failed =
+      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &code);  // every thread
+  if (failed < 0) return fmt::format("no system call filter (seccomp): {}", std::strerror(errno));
+  if (failed > 0) return fmt::format("no system call filter (seccomp): thread {} has another one", failed);
+  return {};
+}
+
+}  // namespace ak::runtime

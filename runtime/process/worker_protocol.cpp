@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/worker_protocol.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/gate.h"
+#include "runtime/process/sandbox.h"
+
+namespace ak::runtime {
+namespace {
+
+// Time a worker whose parent has gone gets to leave its serve function before it is ended.
+constexpr int kGraceMs = 2'000;
+constexpr int kPollMs = 200;
+// A heartbeat is far shorter; longer lines are parsed by the thread that serves them.
+constexpr std::size_t kHeartbeatLineBytes = 256;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
+
+std::string system_reason() { return std::strerror(errno); }
+
+FileDescriptor private_copy(int fd) {
+  // Above 9, so that nothing that expects the standard streams meets it.
+  FileDescriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, 10));
+  if (!copy) fail(ExitCode::environment, "moving descriptor {} of a worker: {}", fd, system_reason());
+  return copy;
+}
+
+void point(int from, int to) {
+  if (::dup2(from, to) < 0) fail(ExitCode::environment, "redirecting descriptor {}: {}", to, system_reason());
+}
+
+bool is_heartbeat(const std::string& line, std::string_view nonce) {
+  if (line.size() > kHeartbeatLineBytes) return false;
+  const auto message = decode(line, nonce);
+  return message.ok() && message->type == "heartbeat";
+}
+
+}  // namespace
+
+std::string encode(const WorkerMessage& message, std::string_view nonce) {
+  Json json;
+  json["v"] = kProtocolVersion;
+  json["id"] = message.id;
+  json["nonce"] = nonce;
+  json["type"] = message.type;
+  json["body"] = message.body;
+  if (!message.prints.empty()) json["prints"] = message.prints;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
+  Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return Complaint{"not a JSON object"};
+  const auto is = [&](const char* key, auto predicate) { return json.contains(key) && predicate(json[key]); };
+  const auto string = [](const Json& value) { return value.is_string(); };
+  if (!is("v", [](const Json& value) { return value == kProtocolVersion; }))
+    return Complaint{fmt::format("protocol version is not {}", kProtocolVersion)};
+  if (!is("nonce", string)) return Complaint{"no nonce"};
+  if (!nonce.empty() && gate_enabled(Gate::private_protocol) &&
+      json["nonce"].get_ref<const std::string&>() != nonce)
+    return Complaint{"wrong nonce"};
+  if (!is("id", [](const Json& value) { return value.is_number_unsigned(); })) return Complaint{"no id"};
+  if (!is("type", string)) return Complaint{"no type"};
+  if (!is("body", [](const Json& value) { return value.is_object(); })) return Complaint{"no body"};
+  WorkerMessage message{
+      json["id"].get<std::uint64_t>(), json["type"].get<std::string>(), std::move(json["body"]), {}};
+  if (is("prints", string)) message.prints = json["prints"].get<std::string>();
+  return message;
+}
+
+bool LineReader::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    partial_.append(bytes.substr(0, end));
+    if (partial_.size() > limit_bytes_) return false;
+    if (end == std::string_view::npos) return true;
+    lines_.push_back(std::move(partial_));
+    partial_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+  return true;
+}
+
+std::optional<std::string> LineReader::next() {
+  if (lines_.empty()) return std::nullopt;
+  std::string line = std::move(lines_.front());
+  lines_.pop_front();
+  return line;
+}
+
+WorkerChannel::WorkerChannel() {
+  std::signal(SIGPIPE, SIG_IGN);
+  input_ = private_copy(STDIN_FILENO);
+  output_ = private_copy(STDOUT_FILENO);
+  std::array<int, 2> pipe_ends{};
+  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
+    fail(ExitCode::environment, "opening a pipe: {}", system_reason());
+  prints_.reset(pipe_ends[0]);
+  const FileDescriptor write_end(pipe_ends[1]);
+  ::fcntl(prints_.get(), F_SETFL, O_NONBLOCK);
+  const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  point(null.get(), STDIN_FILENO);
+  if (gate_enabled(Gate::private_protocol)) point(write_end.get(), STDOUT_FILENO);
+  point(write_end.get(), STDERR_FILENO);
+  stop_.reset(::eventfd(0, EFD_CLOEXEC));
+  reader_ = std::thread([this] { read_loop(); });
+  drainer_ = std::thread([this] { drain_loop(); });
+}
+
+WorkerChannel::~WorkerChannel() {
+  stopping_ = true;
+  ::eventfd_write(stop_.get(), 1);
+  reader_.join();
+  drainer_.join();
+}
+
+Result<Json> WorkerChannel::await_hello() {
+  const auto line = next_line();
+  if (!line) return Complaint{"the parent closed the channel before its hello"};
+  auto message = decode(line->text, {});
+  if (!message) return message.error();
+  if (message->type != "hello") return Complaint{fmt::format("expected hello, not {}", message->type)};
+  const Json json = Json::parse(line->text);
+  const std::lock_guard lock(queue_mutex_);
+  nonce_ = json["nonce"].get<std::string>();
+  if (nonce_.empty()) return Complaint{"hello with an empty nonce"};
+  return std::move(message).value().body;
+}
+
+void WorkerChannel::answer_hello(Json facts) {
+  facts["protocol"] = kProtocolVersion;
+  facts["pid"] = ::getpid();
+  send_line(encode({0, "hello", std::move(facts), {}}, nonce_));
+}
+
+void WorkerChannel::limit_resident_memory(std::size_t bytes) {
+  static_cast<void>(resident_bytes());  // which needs to be called before a confinement
+  resident_limit_ = bytes;
+}
+
+std::optional<WorkerMessage> WorkerChannel::receive() {
+  auto line = next_line();
+  if (!line) return std::nullopt;
+  auto message = line->message ? std::move(*line->message) : decode(line->text, nonce_);
+  if (!message || message->type == "shutdown") return std::nullopt;
+  return std::move(message).value();
+}
+
+void WorkerChannel::respond(const WorkerMessage& request, std::string type, Json body) {
+  send_line(encode({request.id, std::move(type), std::move(body), take_prints()}, nonce_));
+}
+
+std::optional<WorkerChannel::ReceivedLine> WorkerChannel::next_line() {
+  std::unique_lock lock(queue_mutex_);
+  queue_changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+  if (queue_.empty()) return std::nullopt;
+  ReceivedLine line = std::move(queue_.front());
+  queue_.pop_front();
+  return line;
+}
+
+void WorkerChannel::read_loop() {
+  using Clock = std::chrono::steady_clock;
+  auto last_sign_of_life = Clock::now();
+  while (!stopping_) {
+    std::array<pollfd, 2> fds{pollfd{input_.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
+    ::poll(fds.data(), fds.size(), kPollMs);
+    if (fds[0].revents != 0) {
+      if (!take_bytes()) return close_queue();
+      accept_lines();
+      last_sign_of_life = Clock::now();
+    }
+    // The other threads may be stuck in a compiler or a driver: only ending the process helps.
+    if (Clock::now() - last_sign_of_life > kSilenceLimit) ::_exit(kExitSilentParent);
+    if (resident_limit_ != 0 && resident_bytes() > resident_limit_) ::_exit(kExitOutOfMemory);
+  }
+}
+
+bool WorkerChannel::take_bytes() {
+  std::array<char, kChunkBytes> chunk;
+  const ssize_t count = ::read(input_.get(), chunk.data(), chunk.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  return count > 0 && lines_.feed({chunk.data(), static_cast<std::size_t>(count)});
+}
+
+// Decoding a task takes over a millisecond: done here, it overlaps with the task before. Before the hello
+// there is no nonce to decode with.
+void WorkerChannel::accept_lines() {
+  while (auto line = lines_.next()) {
+    std::unique_lock lock(queue_mutex_);
+    const std::string nonce = nonce_;
+    lock.unlock();
+    if (is_heartbeat(*line, nonce)) continue;
+    ReceivedLine received;
+    if (nonce.empty()) {
+      received.text = std::move(*line);
+    } else {
+      received.message = decode(*line, nonce);
+    }
+    lock.lock();
+    queue_.push_back(std::move(received));
+    queue_changed_.notify_all();
+  }
+}
+
+void WorkerChannel::close_queue() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    queue_.clear();  // nobody is left to answer
+    closed_ = true;
+    queue_changed_.notify_all();
+  }
+  pollfd stop{stop_.get(), POLLIN, 0};
+  ::poll(&stop, 1, kGraceMs);
+  if (!stopping_) ::_exit(0);
+}
+
+void WorkerChannel::drain_loop() {
+  while (!stopping_) {
+    std::array<pollfd, 2> fds{pollfd{prints_.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
+    ::poll(fds.data(), fds.size(), -1);
+    drain_prints();
+  }
+}
+
+void WorkerChannel::drain_prints() {
+  const std::lock_guard lock(print_mutex_);
+  std::array<char, kChunkBytes> chunk;
+  // Bounded: a flood must not keep the caller here.
+  for (int i = 0; i < 16; ++i) {
+    const ssize_t count = ::read(prints_.get(), chunk.data(), chunk.size());
+    if (count <= 0) return;
+    print_ring_.append(chunk.data(), static_cast<std::size_t>(count));
+    if (print_ring_.size() > kPrintBytes) print_ring_.erase(0, print_ring_.size() - kPrintBytes);
+  }
+}
+
+std::string WorkerChannel::take_prints() {
+  std::fflush(stdout);
+  drain_prints();
+  const std::lock_guard lock(print_mutex_);
+  return std::exchange(print_ring_, {});
+}
+
+void WorkerChannel::send_line(std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t count = ::write(output_.get(), line.data(), line.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) ::_exit(0);  // the parent has gone
+    line.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/evaluation.h"
+#include "runtime/check/candidate_run.h"
+#include "runtime/check/data_set_maker.h"
+
+namespace ak::runtime {
+
+/// What is to be timed, on one workload.
+struct TimingTarget {
+  /// Binds it to a data set; called for every set. `outputs_of` is null, or a run on this set whose outputs
+  /// to share.
+  std::function<Result<CandidateRun, Outcome>(std::shared_ptr<const DataSet>, const CandidateRun* outputs_of)>
+      bind;
+  const WorkloadLayout& workload;
+  MeasurementRole role = MeasurementRole::candidate;
+  std::string label;  ///< of a baseline
+  std::optional<double> incumbent_ns;
+  std::vector<CheckRecord>* records = nullptr;  ///< where the checks of timed calls go, if anyone asks
+};
+
+/// Whether inputs that were timed once come back.
+enum class Contents : std::uint8_t {
+  repeated,  ///< one set again and again, for what caches are worth
+  kept,      ///< a few sets by turns, whose references are at hand
+  changing   ///< drawn anew for every sample: a result kept from any earlier call is wrong
+};
+
+/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own.
+/// One thread.
+class TimedInputs {
+ public:
+  /// @param targets one or more, of the same workload
+  /// @param calls of a sample: 1, or a batch of that many distinct sets
+  /// @param seed of the first of the sets that are kept; the others count up from it
+  /// Errors: out_of_memory, invalid_reference, and what binding says.
+  [[nodiscard]] static Result<TimedInputs, Outcome> create(Workbench& bench, DataStore& store,
+                                                           std::span<const TimingTarget* const> targets,
+                                                           Contents contents, std::size_t calls,
+                                                           std::uint64_t seed);
+
+  /// Draws what the next sample is taken on, the same for all kernels, in a new order. @param checked
+  /// verify() will be called on it: with changing contents that costs a run of the references.
+  [[nodiscard]] std::optional<Outcome> next(bool checked);
+  /// Calls `call(run)` for every call of the present sample of kernel `which`, in order, until one fails.
+  template <class Call>
+  [[nodiscard]] std::optional<Outcome> for_calls(std::size_t which, Call call) const {
+    for (const std::size_t set : order_) {
+      if (auto failed = call(runs_[which][set])) return failed;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::size_t calls() const { return order_.size(); }
+  /// Results, guard bands and inputs after the present sample of kernel `which`.
+  [[nodiscard]] std::optional<Outcome> verify(std::size_t which, const std::string& when,
+                                              std::vector<CheckRecord>& records) const;
+  /// Wall time that next() last spent on references, in milliseconds.
+  [[nodiscard]] double reference_ms() const { return reference_ms_; }
+
+ private:
+  TimedInputs(Workbench& bench, DataStore& store, std::size_t calls)
+      : bench_(&bench), store_(&store), calls_(calls) {}
+  [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
+                                               Contents contents, std::uint64_t seed);
+  [[nodiscard]] std::optional<Outcome> refill(bool checked);
+
+  Workbench* bench_;
+  DataStore* store_;
+  std::size_t calls_;
+  std::vector<std::unique_ptr<DataSetMaker>> makers_;  ///< of changing contents: one a set
+  std::vector<std::vector<CandidateRun>> runs_;        ///< [kernel][set]
+  std::vector<std::size_t> order_;                     ///< sets of the present sample
+  double reference_ms_ = 0;
+};
+
+}  // namespace ak::runtime

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/timing/timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "core/learn/stats.h"
+#include "runtime/timing/sampling.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A kernel that works in some of the timed calls is found when one of the others is looked at; it cannot know
+// which. Of changing contents, whose references must be run, only as many as fit the time, but two.
+constexpr std::uint64_t kSamplesPerCheck = 4;
+constexpr std::size_t kFewestChecks = 2, kMostChecks = 8;
+constexpr double kReferencesMs = 300;
+constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
+constexpr std::size_t kFewestCallsOfBatch = 18, kMostCallsOfBatch = 24;
+// Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
+// as noise lets them.
+constexpr std::size_t kFewestWarmUps = 3, kMostWarmUps = 12;
+constexpr double kSteady = 0.02, kWarmUpNs = 50e6;
+// Throttling lasts for milliseconds at least; asking NVML takes tens of microseconds.
+constexpr std::size_t kSamplesPerProbe = 10;
+// 40 pairs find 2 % under noise of 1 % (tests/core/stats_test.cpp); memory-bound kernels of 20 us have more
+// of it on an H200. Slow ones, which have less, get by with fewer.
+constexpr std::size_t kMostPairs = 64, kFewestPairs = 12;
+constexpr double kPairsNs = 600e6;
+constexpr double kClearlySlower = 1.02;
+// Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run back to
+// back.
+constexpr std::uint64_t kHostNsPerLaunch = 5'000;
+constexpr std::uint64_t kHostNsWithoutFlush = 30'000;  // events, poisoning; the flush takes longer than that
+constexpr std::chrono::milliseconds kReportInterval{250};
+// Between two looks at the energy counter, which moves every 20 to 100 ms; and as many calls at most, of
+// which the driver's queue holds about a thousand.
+constexpr double kEnergyRoundNs = 20e6;
+constexpr double kMostCallsOfRound = 4096;
+
+// Over twice the L2, as half of it may stay resident under a replacement policy that is not plain LRU.
+std::size_t flush_bytes(const DeviceFacts& facts) {
+  return std::max<std::size_t>(64u << 20, 2 * static_cast<std::size_t>(facts.l2_bytes) + (16u << 20));
+}
+
+Outcome timing_fault(CUresult result, const CandidateRun& run) {
+  Outcome outcome = outcome_of(result, StageId::time, run.name());
+  outcome.message += fmt::format(" while timing workload {}", run.data().workload->name);
+  return outcome;
+}
+
+void summarize(Measurement& measurement, const SampleSeries& series) {
+  for (const double call_ns : series.times_ns) {
+    const long sample_ns = std::lround(call_ns * measurement.launches_per_sample);
+    measurement.samples_ns.push_back(static_cast<std::uint32_t>(std::min(sample_ns, 0xFFFFFFFFl)));
+  }
+  measurement.throttled = series.throttled;
+  measurement.truncated = series.truncated;
+  std::vector<double> telling;
+  for (const std::size_t i : telling_samples(series.times_ns.size(), series.throttled))
+    telling.push_back(series.times_ns[i]);
+  const Interval interval = median_interval_95(telling);
+  measurement.median_ns = median(telling);
+  measurement.ci_low_ns = interval.low;
+  measurement.ci_high_ns = interval.high;
+}
+
+/// Decides which samples are looked at afterwards.
+class SpotChecks {
+ public:
+  /// @param certain so many samples will be taken at least
+  SpotChecks(Workbench& bench, Contents contents, std::size_t certain) : bench_(bench), contents_(contents) {
+    while (chosen_.size() < std::min(kFewestChecks, certain)) chosen_.insert(bench.random() % certain);
+  }
+
+  /// Whether the sample of this index, asked for in order, is to be checked.
+  bool wanted(std::size_t sample) {
+    const bool by_chance = bench_.random() % kSamplesPerCheck == 0;
+    if (contents_ != Contents::changing) return by_chance;
+    return chosen_.contains(sample) || (by_chance && made_ < kMostChecks && spent_ms_ < kReferencesMs);
+  }
+  void note(double reference_ms) {
+    ++made_;
+    spent_ms_ += reference_ms;
+  }
+
+ private:
+  Workbench& bench_;
+  Contents contents_;
+  std::set<std::size_t> chosen_;
+  std::size_t made_ = 0;
+  double spent_ms_ = 0;
+};
+
+std::optional<Outcome> check_sample(const TimedInputs& inputs, std::size_t which,
+                                    const TimingTarget& target) {
+  std::vector<CheckRecord> ignored;
+  return inputs.verify(which, "in a timed call", target.records != nullptr ? *target.records : ignored);
+}
+
+/// Marks samples that were taken while the device was held down, all since the last look at a time.
+class ThrottleWatch {
+ public:
+  explicit ThrottleWatch(const NvmlProbe& nvml) : nvml_(nvml) {}
+
+  void probe(SampleSeries& series, bool last) {
+    const std::size_t count = series.times_ns.size();
+    if (!last && count < seen_ + kSamplesPerProbe) return;
+    const bool held_down = nvml_.held_down();
+    for (; seen_ < count; ++seen_) {
+      if (held_down) series.throttled.push_back(static_cast<std::uint32_t>(seen_));
+    }
+  }
+
+ private:
+  const NvmlProbe& nvml_;
+  std::size_t seen_ = 0;
+};
+
+bool steady(std::span<const double> samples) {
+  if (samples.size() < kFewestWarmUps) return false;
+  const auto [low, high] = std::ranges::minmax(samples.last(kFewestWarmUps));
+  return high <= low * (1 + kSteady);
+}
+
+std::size_t pairs_within(double pair_ns) {
+  return std::clamp(static_cast<std::size_t>(kPairsNs / std::max(pair_ns, 1.0)), kFewestPairs, kMostPairs);
+}
+
+}  // namespace
+
+Timer::Timer(Workbench& bench, DataStore& store)
+    : bench_(bench),
+      store_(store),
+      flush_(flush_bytes(bench.context.facts()), "the L2 flush buffer"),
+      before_(create_event()),
+      after_(create_event()),
+      nvml_(bench.context.facts().uuid) {}
+
+std::size_t Timer::calls_of_sample(bool batch) {
+  if (!batch) return 1;
+  return std::uniform_int_distribution(kFewestCallsOfBatch, kMostCallsOfBatch)(bench_.random);
+}
+
+void Timer::report_now_and_then(const CandidateRun& run) {
+  if (steady_clock::now() - reported_ <= kReportInterval) return;
+  reported_ = steady_clock::now();
+  const double reference_ms = run.data().reference_ms;
+  bench_.report({.doing = "candidate",
+                 .what = fmt::format("timing {} on workload {}", run.name(), run.data().workload->name),
+                 .limit_ms = reference_ms > 0 ? std::max(2'000.0, 20 * reference_ms) : kUnknownLimitMs});
+}
+
+void Timer::flush_l2() const {
+  check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
+  bench_.kernels.flush(flush_.view());
+}
+
+// Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
+Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which, bool cold) {
+  // Lines that the call before marked as persisting would survive the flush.
+  if (gate_enabled(Gate::persisting_l2))
+    check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
+  const CandidateRun* last = nullptr;
+  std::uint64_t launches = 0;
+  auto failed = inputs.for_calls(which, [&](const CandidateRun& run) -> std::optional<Outcome> {
+    report_now_and_then(run);
+    run.reset();
+    launches += run.launch_count();
+    last = &run;
+    return std::nullopt;
+  });
+  bench_.kernels.spin(kHostNsPerLaunch * launches * (cold ? 1 : 2) + (cold ? 0 : kHostNsWithoutFlush));
+  if (cold) bench_.kernels.flush(flush_.view());
+  // Poisoning leaves lines to be written back; a call before the timed one leaves what a program's own would.
+  if (!cold) failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
+  if (failed) return *failed;
+  check(driver().cuEventRecord(before_.get(), bench_.stream), "recording an event");
+  failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
+  if (failed) return *failed;
+  check(driver().cuEventRecord(after_.get(), bench_.stream), "recording an event");
+  if (const CUresult result = driver().cuStreamSynchronize(bench_.stream); result != CUDA_SUCCESS)
+    return timing_fault(result, *last);
+  float elapsed_ms = 0;
+  check(driver().cuEventElapsedTime(&elapsed_ms, before_.get(), after_.get()),
+        "reading the time between two events");
+  return static_cast<double>(elapsed_ms) * 1e6 / static_cast<double>(inputs.calls());
+}
+
+// The median of the samples it took.
+Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, bool cold) {
+  std::vector<double> samples;
+  double spent_ns = 0;
+  while (samples.size() < kMostWarmUps && !steady(samples)) {
+    if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
+    if (auto failed = inputs.next(false)) return *failed;
+    const auto sample = sample_ns(inputs, which, cold);
+    if (!sample) return sample.error();
+    samples.push_back(sample.value());
+    spent_ns += sample.value();
+  }
+  return median(samples);
+}
+
+Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const TimingTarget& target,
+                                                Contents contents, const TimingBudget& budget) {
+  const bool cold = contents != Contents::repeated;
+  if (const auto warm = warm_up(inputs, 0, cold); !warm) return warm.error();
+  ThrottleWatch watch(nvml_);
+  SpotChecks checks(bench_, contents, static_cast<std::size_t>(budget.minimum_samples));
+  SampleSeries series;
+  Sampling state = Sampling::go_on;
+  while (state == Sampling::go_on) {
+    const bool checked = checks.wanted(series.times_ns.size());
+    if (auto failed = inputs.next(checked)) return *failed;
+    const auto sample = sample_ns(inputs, 0, cold);
+    if (!sample) return sample.error();
+    series.times_ns.push_back(sample.value());
+    state = decide(series.times_ns, budget, target.incumbent_ns);
+    watch.probe(series, state != Sampling::go_on);
+    const bool last_of_kept = contents != Contents::changing && state != Sampling::go_on;
+    if (!checked && !last_of_kept) continue;
+    if (auto failed = check_sample(inputs, 0, target)) return *failed;
+    checks.note(inputs.reference_ms());
+  }
+  series.truncated = state != Sampling::converged;
+  return series;
+}
+
+Measurement Timer::conclude(const TimingTarget& target, const SampleSeries& series, bool batch,
+                            std::size_t calls) {
+  Measurement measurement;
+  measurement.workload = target.workload.name;
+  measurement.role = target.role;
+  measurement.label = target.label;
+  if (batch) measurement.method = kBatchMethod;
+  measurement.launches_per_sample = static_cast<int>(calls);
+  summarize(measurement, series);
+  const DeviceCondition condition = nvml_.read();
+  measurement.sm_clock_mhz = condition.sm_clock_mhz;
+  measurement.memory_clock_mhz = condition.memory_clock_mhz;
+  measurement.temperature_c = condition.temperature_c;
+  measurement.power_w = condition.power_w;
+  measurement.throttle_reasons = condition.throttle_reasons;
+  return measurement;
+}
+
+Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const TimingMode& mode,
+                                            std::uint64_t seed, const TimingBudget& budget) {
+  const TimingTarget* const targets[] = {&target};
+  auto created =
+      TimedInputs::create(bench_, store_, targets, mode.contents, calls_of_sample(mode.batch), seed);
+  if (!created) return created.error();
+  TimedInputs inputs = std::move(created).value();
+  const auto series = sample_all(inputs, target, mode.contents, budget);
+  if (!series) return series.error();
+  Measurement measurement = conclude(target, *series, mode.batch, inputs.calls());
+  measurement.cold = mode.contents != Contents::repeated;
+  return measurement;
+}
+
+Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch, std::uint64_t seed,
+                                         double call_ns, std::optional<steady_clock::time_point> deadline) {
+  const TimingTarget* const targets[] = {&target};
+  auto created =
+      TimedInputs::create(bench_, store_, targets, Contents::repeated, calls_of_sample(batch), seed);
+  if (!created) return created.error();
+  TimedInputs inputs = std::move(created).value();
+  if (auto failed = inputs.next(false)) return *failed;
+  const double turn_ns = std::max(1.0, call_ns) * static_cast<double>(inputs.calls());
+  const auto turns = static_cast<std::uint64_t>(std::clamp(kEnergyRoundNs / turn_ns, 1.0, kMostCallsOfRound));
+  const CandidateRun* last = nullptr;
+  static_cast<void>(inputs.for_calls(0, [&](const CandidateRun& run) -> std::optional<Outcome> {
+    run.reset();
+    last = &run;
+    return std::nullopt;
+  }));
+  const auto round = [&]() -> std::optional<Outcome> {
+    report_now_and_then(*last);
+    for (std::uint64_t i = 0; i < turns; ++i) {
+      if (auto failed = inputs.for_calls(0, [](const CandidateRun& run) { return run.enqueue(); }))
+        return failed;
+    }
+    const CUresult result = driver().cuStreamSynchronize(bench_.stream);
+    return result == CUDA_SUCCESS ? std::nullopt : std::optional(timing_fault(result, *last));
+  };
+  return measure_energy(nvml_, {.run = round, .calls = turns * inputs.calls()}, SystemClock(), deadline);
+}
+
+Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
+    TimedInputs& inputs, std::span<const TimingTarget* const> targets, std::size_t pairs) {
+  ThrottleWatch watch(nvml_);
+  SpotChecks checks(bench_, Contents::changing, kFewestPairs);
+  std::array<SampleSeries, 2> series;
+  std::vector<double> ratios;
+  while (ratios.size() < pairs) {
+    const bool checked = checks.wanted(ratios.size());
+    if (auto failed = inputs.next(checked)) return PairFault{*failed};
+    const std::size_t first = bench_.random() % 2;
+    for (const std::size_t which : {first, 1 - first}) {
+      const auto sample = sample_ns(inputs, which, true);
+      if (!sample) return PairFault{sample.error(), which == 1};
+      series[which].times_ns.push_back(sample.value());
+      if (!checked) continue;
+      if (auto failed = check_sample(inputs, which, *targets[which])) return PairFault{*failed, which == 1};
+    }
+    if (checked) checks.note(inputs.reference_ms());
+    ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
+    watch.probe(series[0], ratios.size() == pairs);
+    if (ratios.size() == kFewestPairs && median(ratios) > kClearlySlower) break;
+  }
+  series[1].throttled = series[0].throttled;
+  for (SampleSeries& one : series) one.truncated = ratios.size() < pairs;
+  return series;
+}
+
+Result<std::array<Measurement, 2>, PairFault> Timer::measure_in_pairs(const TimingTarget& challenger,
+                                                                      const TimingTarget& champion,
+                                                                      bool batch) {
+  const TimingTarget* const targets[] = {&challenger, &champion};
+  auto created = TimedInputs::create(bench_, store_, targets, Contents::changing, calls_of_sample(batch), 0);
+  if (!created) return PairFault{created.error()};
+  TimedInputs inputs = std::move(created).value();
+  double pair_ns = 0;
+  for (const std::size_t which : {0u, 1u}) {
+    const auto warm = warm_up(inputs, which, true);
+    if (!warm) return PairFault{warm.error(), which == 1};
+    pair_ns += *warm * static_cast<double>(inputs.calls());
+  }
+  const auto series = sample_pairs(inputs, targets, pairs_within(pair_ns));
+  if (!series) return series.error();
+  return std::array{conclude(challenger, (*series)[0], batch, inputs.calls()),
+                    conclude(champion, (*series)[1], batch, inputs.calls())};
+}
+
+}  // namespace ak::runtime

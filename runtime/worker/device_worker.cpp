@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/device_worker.h"
+
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "runtime/cuda/device_context.h"
+#include "runtime/emulated/emulated_driver.h"
+#include "runtime/process/device_messages.h"
+#include "runtime/worker/device_sandbox.h"
+#include "runtime/worker/problem_session.h"
+
+namespace ak::runtime {
+namespace {
+
+class DeviceService {
+ public:
+  DeviceService(WorkerChannel& channel, const DeviceServiceOptions& options)
+      : channel_(channel), options_(options) {}
+
+  int serve() {
+    channel_.answer_hello({{"role", "device"}});
+    while (!lost_) {
+      const auto request = channel_.receive();
+      if (!request) break;
+      answer(*request);
+    }
+    return static_cast<int>(ExitCode::ok);
+  }
+
+ private:
+  void answer(const WorkerMessage& request) {
+    try {
+      if (request.type == "describe") return describe(request);
+      if (request.type == "open") return open(request);
+      if (request.type == "evaluate") return evaluate(request);
+      if (options_.other != nullptr) return channel_.respond(request, "answered", options_.other(request));
+      channel_.respond(request, "failed",
+                       {{"message", fmt::format("unknown request '{}'", request.type)}, {"code", 1}});
+    } catch (const CudaError& error) {
+      lost_ = process_lost(error.result());
+      channel_.respond(request, "failed",
+                       {{"message", error.what()}, {"code", static_cast<int>(error.code())}});
+    } catch (const Error& error) {
+      channel_.respond(request, "failed",
+                       {{"message", error.what()}, {"code", static_cast<int>(error.code())}});
+    } catch (const Json::exception& error) {
+      channel_.respond(
+          request, "failed",
+          {{"message", fmt::format("malformed {}: {}", request.type, error.what())}, {"code", 1}});
+    }
+  }
+
+  void describe(const WorkerMessage& request) {
+    Json devices = Json::array();
+    for (const DeviceFacts& facts : describe_devices()) devices.push_back(to_json(facts));
+    channel_.respond(request, "devices", {{"devices", devices}});
+  }
+
+  void open(const WorkerMessage& request) {
+    session_.reset();  // before the next one, so that two never share the device's memory
+    OpenProblem problem = open_problem_from_json(request.body);
+    const bool gpu = problem.device == DeviceKind::cuda;
+    const std::string scratch = problem.scratch_dir;
+    install(problem);
+    session_ = std::make_unique<ProblemSession>(
+        std::move(problem), [this](const Progress& progress) { report(progress); }, options_.make_profiler);
+    // The driver has its files and threads by now, and no candidate has been loaded.
+    if (!confinement_ && options_.confined) confinement_ = confine(device_permissions(gpu, scratch));
+    if (!confinement_) confinement_ = Confinement{.degradation = "its kernels are being watched"};
+    channel_.respond(request, "opened",
+                     {{"landlock_abi", confinement_->landlock_abi},
+                      {"filtered", confinement_->filtered},
+                      {"degradation", confinement_->degradation}});
+  }
+
+  void install(const OpenProblem& problem) {
+    const bool wanted = problem.device == DeviceKind::emulator;
+    if (emulator_ && (!wanted || emulator_->target() != problem.arch)) emulator_.reset();
+    if (wanted && !emulator_) emulator_.emplace(problem.arch);
+  }
+
+  void evaluate(const WorkerMessage& request) {
+    if (!session_) fail(ExitCode::internal_error, "an evaluation before any problem was opened");
+    current_ = &request;
+    const DeviceAnswer answer = run(device_task_from_json(request.body));
+    current_ = nullptr;
+    // What device printf left in stdio goes out with this answer.
+    std::fflush(stdout);
+    lost_ = answer.lost;
+    channel_.respond(request, "evaluated", to_json(answer));
+  }
+
+  // A CPU device's memory is this process's own.
+  DeviceAnswer run(const DeviceTask& task) {
+    try {
+      return session_->run(task);
+    } catch (const std::bad_alloc&) {
+      DeviceAnswer answer;
+      answer.outcome = {.status = Status::out_of_memory,
+                        .stage = StageId::check,
+                        .message = "the device worker ran out of memory on this candidate; it was restarted",
+                        .diagnostics = {}};
+      answer.lost = true;  // what else could not be allocated meanwhile is anyone's guess
+      return answer;
+    }
+  }
+
+  void report(const Progress& progress) {
+    if (current_ == nullptr) return;
+    channel_.respond(*current_, "progress",
+                     {{"doing", progress.doing}, {"what", progress.what}, {"limit_ms", progress.limit_ms}});
+  }
+
+  WorkerChannel& channel_;
+  const DeviceServiceOptions& options_;
+  std::optional<Confinement> confinement_;
+  std::optional<EmulatedDriver> emulator_;  ///< before the session, which works on it to its end
+  std::unique_ptr<ProblemSession> session_;
+  const WorkerMessage* current_ = nullptr;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+int serve_device(WorkerChannel& channel, const DeviceServiceOptions& options) {
+  channel.limit_resident_memory(options.resident_bytes);
+  return DeviceService(channel, options).serve();
+}
+
+}  // namespace ak::runtime

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/problem_session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "runtime/check/automatic_lesion.h"
+#include "runtime/check/check.h"
+#include "runtime/check/data_dump.h"
+#include "runtime/timing/cost_measurement.h"
+#include "runtime/timing/library_timing.h"
+#include "runtime/timing/profile_run.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+double milliseconds_since(steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
+}
+
+Outcome cuda_outcome(const CudaError& error, StageId stage) {
+  Outcome outcome = outcome_of(error.result(), stage, "the device");
+  // Loading is the one step where the driver judges the candidate's program itself.
+  if (outcome.status == Status::launch_error && !process_lost(error.result()))
+    outcome.status = Status::infrastructure_error;
+  outcome.message = error.what();
+  return outcome;
+}
+
+// A call before the timed one would have changed its input.
+bool works_in_place(const OpenProblem& problem) {
+  return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
+}
+
+TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
+  const bool changing = task.changing && gate_enabled(Gate::fresh_contents);
+  return {.contents = changing ? Contents::changing : Contents::kept, .batch = one.batch};
+}
+
+}  // namespace
+
+ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report,
+                               MakeLaunchProfiler make_profiler)
+    : problem_(std::move(problem)),
+      context_(problem_.ordinal),
+      stream_(create_stream()),
+      kernels_(problem_.harness_image, stream_.get()),
+      exact_(problem_.exact, "the exact reference"),
+      twin_(problem_.twin, "the twin reference"),
+      bench_{.context = context_,
+             .stream = stream_.get(),
+             .kernels = kernels_,
+             .problem = problem_,
+             .report = std::move(report),
+             .random = std::mt19937_64(std::random_device{}()),
+             .critic = driver().critic},
+      lock_(device_lock(driver().critic == nullptr ? context_.facts().uuid : "")),
+      store_(bench_, exact_, twin_),
+      make_profiler_(make_profiler) {
+  if (bench_.critic == nullptr) timer_.emplace(bench_, store_);
+}
+
+DeviceAnswer ProblemSession::run(const DeviceTask& task) {
+  DeviceAnswer answer;
+  answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
+  const auto report_waiting = [this] {
+    bench_.report(
+        {.doing = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
+  };
+  ScopedTurn turn(lock_, DeviceLock::Turn::shared, report_waiting);
+  const auto start = steady_clock::now();
+  StageId stage = StageId::check;
+  try {
+    static_cast<void>(store_.take_making_ms());
+    if (!task.dump_dir.empty()) {
+      if (auto failed = dump_data_sets(bench_, store_, task)) answer.outcome = std::move(*failed);
+      return answer;
+    }
+    if (!task.lesion.empty()) {
+      if (auto failed = check_automatic_lesion(bench_, store_, task, answer.checks))
+        answer.outcome = std::move(*failed);
+      return answer;
+    }
+    if (task.profile) {
+      stage = StageId::profile;
+      lock_.take(DeviceLock::Turn::alone, report_waiting);
+      profile_all(task, *task.profile, answer);
+      return answer;
+    }
+    if (profiler_) profiler_->release();
+    ProgramLoader program(task.image, "the candidate's program");
+    if (task.rival.image.empty()) check_all(task, program, answer);
+    answer.check_ms = milliseconds_since(start);
+    answer.reference_ms = store_.take_making_ms();
+    if (answer.outcome.status == Status::ok) {
+      stage = StageId::time;
+      lock_.take(DeviceLock::Turn::alone, report_waiting);
+      const auto timing_start = steady_clock::now();
+      task.rival.image.empty() ? time_all(task, program, answer) : time_pairs(task, answer);
+      answer.time_ms = milliseconds_since(timing_start);
+      if (answer.outcome.status == Status::ok) measure_energies(task, program, answer, start);
+    }
+  } catch (const CudaError& error) {
+    answer.outcome = judged(bench_.critic, cuda_outcome(error, stage));
+  }
+  if (answer.outcome.status != Status::ok) settle(answer);
+  if (!lock_.obstacle().empty()) {
+    answer.outcome.diagnostics.push_back(
+        {.severity = "note",
+         .message = "other processes were not kept off this GPU meanwhile: " + lock_.obstacle(),
+         .line = 0,
+         .column = 0});
+  }
+  answer.busy_ms = milliseconds_since(start);
+  return answer;
+}
+
+void ProblemSession::check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
+  if (task.image.image.empty()) return;
+  bool first = true;
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time && !gate_enabled(Gate::shapes)) continue;
+    auto failed = check_workload(bench_, store_, program, problem_.workload(one.workload), one, task.seed,
+                                 answer.checks);
+    if (!failed) {
+      first = false;
+      continue;
+    }
+    // Right on smaller shapes, wrong on this one from the first distribution on.
+    if (!first && failed->gate == Gate::tolerance) failed->gate = Gate::shapes;
+    answer.outcome = std::move(*failed);
+    return;
+  }
+}
+
+// A baseline need not work in place: its outputs get memory of their own.
+TimingTarget ProblemSession::target(const WorkloadLayout& layout, const ResolvedPlan& plan,
+                                    const LoadedImage& image, MeasurementRole role) {
+  return {.bind =
+              [&, role](std::shared_ptr<const DataSet> data, const CandidateRun* outputs_of) {
+                return CandidateRun::create(bench_, std::move(data), plan, image,
+                                            role == MeasurementRole::baseline, outputs_of);
+              },
+          .workload = layout,
+          .role = role,
+          .label = {},
+          .incumbent_ns = {}};
+}
+
+void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
+  AK_ASSERT(timer_, "only a GPU has times to compare");
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time) continue;
+    AK_ASSERT(one.rival_plan, "a rival has a plan for every timed workload");
+    const WorkloadLayout& layout = problem_.workload(one.workload);
+    const LoadedImage challenger(task.image, "the candidate's program"),
+        champion(task.rival, "the champion's program");
+    auto pair = timer_->measure_in_pairs(target(layout, one.plan, challenger, MeasurementRole::candidate),
+                                         target(layout, *one.rival_plan, champion, MeasurementRole::champion),
+                                         one.batch);
+    if (!pair) {
+      answer.outcome = pair.error().outcome;
+      answer.rival_failed = pair.error().of_champion;
+      return;
+    }
+    answer.measurements.insert(answer.measurements.end(), pair->begin(), pair->end());
+  }
+}
+
+void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
+  const bool baseline = task.image.image.empty();
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time) continue;
+    const WorkloadLayout& layout = problem_.workload(one.workload);
+    const LoadedImage& loaded = baseline ? twin_ : program.load();  // anew for every workload
+    TimingTarget timed = baseline ? target(layout, layout.twin, loaded, MeasurementRole::baseline)
+                                  : target(layout, one.plan, loaded, MeasurementRole::candidate);
+    if (baseline) timed.label = "naive";
+    timed.incumbent_ns = one.incumbent_ns;
+    // Other seeds than the check's: what a candidate may have kept from there is of no use here.
+    const std::uint64_t seed = task.seed + (gate_enabled(Gate::fresh_contents) ? 1 : 0);
+    auto measured = timer_ ? timer_->measure(timed, mode(task, one), seed, task.budget)
+                           : measure_cost(bench_, store_, timed, seed);
+    if (!measured) {
+      answer.outcome = measured.error();
+      return;
+    }
+    answer.measurements.push_back(std::move(measured).value());
+    if (!task.changing || !timer_ || baseline || works_in_place(problem_)) continue;
+    const LoadedImage& again = program.load();
+    auto warm = timer_->measure(target(layout, one.plan, again, MeasurementRole::candidate),
+                                {.contents = Contents::repeated, .batch = false}, seed, task.budget);
+    if (!warm) {
+      answer.outcome = warm.error();
+      return;
+    }
+    answer.measurements.push_back(std::move(warm).value());
+  }
+  if (baseline && timer_) time_libraries(task, answer);
+}
+
+void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer) {
+  if (!timer_ || make_profiler_ == nullptr) {
+    answer.outcome = {.status = Status::unsupported,
+                      .stage = StageId::profile,
+                      .message = "this device has no hardware counters",
+                      .diagnostics = {},
+                      .gate = {}};
+    return;
+  }
+  if (!profiler_) profiler_ = make_profiler_(context_.ordinal());
+  for (const WorkloadTask& one : task.workloads) {
+    if (!one.time) continue;
+    auto profile = profile_workload(bench_, store_, *timer_, *profiler_,
+                                    {.workload = problem_.workload(one.workload),
+                                     .plan = one.plan,
+                                     .image = task.image,
+                                     .wish = wish,
+                                     .seed = task.seed});
+    if (!profile) {
+      answer.outcome = profile.error();
+      return;
+    }
+    answer.profiles.push_back(std::move(profile).value());
+  }
+}
+
+void ProblemSession::measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
+                                      steady_clock::time_point start) {
+  std::optional<steady_clock::time_point> deadline;
+  if (task.limit_ms > 0)
+    deadline = start + std::chrono::milliseconds(static_cast<std::int64_t>(task.limit_ms));
+  for (const WorkloadTask& one : task.workloads) {
+    const auto measured = std::ranges::find_if(answer.measurements, [&](const Measurement& m) {
+      return m.workload == one.workload && m.role == MeasurementRole::candidate && m.cold;
+    });
+    if (!one.energy || !timer_ || measured == answer.measurements.end()) continue;
+    const TimingTarget ran =
+        target(problem_.workload(one.workload), one.plan, program.load(), MeasurementRole::candidate);
+    auto energy = timer_->energy_of(ran, one.batch, task.seed, measured->median_ns, deadline);
+    if (!energy) {
+      answer.outcome = energy.error();
+      return;
+    }
+    measured->energy = std::move(energy).value();
+  }
+}
+
+void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer) {
+  for (const std::string& name : problem_.libraries) {
+    LibraryTiming timing = time_library(name, *timer_, bench_, task);
+    std::move(timing.measurements.begin(), timing.measurements.end(),
+              std::back_inserter(answer.measurements));
+    answer.outcome.diagnostics.push_back(
+        {.severity = "note", .message = "baseline " + timing.note, .line = 0, .column = 0});
+  }
+}
+
+// After a failure memory may hold anything, and the context may be gone. The CPU device refuses the accesses
+// it reports.
+void ProblemSession::settle(DeviceAnswer& answer) {
+  const CUresult state = driver().cuCtxSynchronize();
+  answer.lost = state != CUDA_SUCCESS;
+  const Status status = answer.outcome.status;
+  const bool spoilt = status == Status::memory_error || status == Status::integrity_violation;
+  if (spoilt && bench_.critic == nullptr) store_.clear();
+}
+
+}  // namespace ak::runtime

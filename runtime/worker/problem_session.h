@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "runtime/check/data_set.h"
+#include "runtime/cuda/launch_profiler.h"
+#include "runtime/cuda/profiler_factory.h"
+#include "runtime/process/device_lock.h"
+#include "runtime/timing/timing.h"
+
+namespace ak::runtime {
+
+/// One problem opened on a device: its references, data sets, and the candidates run against them. One
+/// thread.
+class ProblemSession {
+ public:
+  /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment).
+  /// @param make_profiler null: nothing can be profiled
+  ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report,
+                 MakeLaunchProfiler make_profiler = nullptr);
+
+  /// Never throws for what a candidate does. The answer's `lost` says that the process must be given up.
+  [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
+
+ private:
+  void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
+  void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
+  void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
+  void profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer);
+  void measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
+                        std::chrono::steady_clock::time_point start);
+  [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
+                                    const LoadedImage& image, MeasurementRole role);
+  void time_libraries(const DeviceTask& task, DeviceAnswer& answer);
+  void settle(DeviceAnswer& answer);
+
+  OpenProblem problem_;
+  DeviceContext context_;
+  StreamHandle stream_;
+  HarnessKernels kernels_;
+  LoadedImage exact_, twin_;
+  Workbench bench_;
+  DeviceLock& lock_;  ///< of all sessions of this process on this device
+  DataStore store_;
+  MakeLaunchProfiler make_profiler_;
+  std::unique_ptr<LaunchProfiler> profiler_;  ///< made when first needed
+  std::optional<Timer> timer_;                ///< on a GPU; the CPU device has costs instead of times
+};
+
+}  // namespace ak::runtime

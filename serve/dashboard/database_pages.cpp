@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/dashboard/database_pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/text/line_diff.h"
+#include "dashboard_assets.h"
+#include "dashboard_pages.h"
+#include "db/read/reader.h"
+#include "pages/column.h"
+#include "pages/device_limits.h"
+#include "pages/html_document.h"
+#include "pages/page_html.h"
+#include "pages/page_text.h"
+
+namespace ak::tools::dashboard {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::string_view kFirstPage = "overview";
+constexpr std::size_t kMostDiffLines = 2'000;
+constexpr std::size_t kMostTitleBytes = 120, kMostSentenceBytes = 2'000;
+
+constexpr std::array<std::string_view, 3> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js"};
+
+bool has_required(const Page& page) {
+  return std::ranges::any_of(page.parameters, &db::QueryParameter::required);
+}
+
+/// "name=value" texts of what was filled in: a form sends its empty fields, too.
+std::vector<std::string> given_values(const PageRequest& request) {
+  std::vector<std::string> given;
+  for (const auto& [name, value] : request.query) {
+    if (name != "fragment" && !value.empty()) given.push_back(fmt::format("{}={}", name, value));
+  }
+  return given;
+}
+
+db::QueryValues values_of(const Page& page, const PageRequest& request) {
+  const db::NamedQuery asked{
+      .name = fmt::format("/{}", page.name), .title = page.title, .sql = "", .parameters = page.parameters};
+  return db::query_values(asked, given_values(request));
+}
+
+std::string text_of(const db::Cell& cell) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return "";
+}
+
+/// "Session 12": what distinguishes tabs of a browser.
+std::string title_of(const Page& page, const db::QueryValues& values) {
+  std::string title = page.title;
+  for (const db::QueryParameter& parameter : page.parameters) {
+    if (parameter.required) title += " " + text_of(values.at(parameter.name));
+  }
+  return harmless(title, kMostTitleBytes);
+}
+
+/// The limits of devices take a look at every session: only for pages that ask for them.
+bool asks_for_limits(const Page& page) {
+  return std::ranges::any_of(page.datasets, [](const Dataset& dataset) {
+    return dataset.sql.find("device_limits") != std::string::npos;
+  });
+}
+
+void prepare(db::Reader& reader, const Page& page) {
+  reader.define("unified_diff", [](std::string_view before, std::string_view after) {
+    return unified_diff(before, after, kMostDiffLines);
+  });
+  if (asks_for_limits(page)) keep_device_limits(reader);
+}
+
+}  // namespace
+
+DatabasePages::DatabasePages(Parts parts)
+    : parts_(std::move(parts)), pages_(load_pages(dashboard_pages(), parts_.folder)) {
+  for (const Page& page : pages_) {
+    if (std::ranges::find(page.parameters, page.name, &db::QueryParameter::name) != page.parameters.end())
+      linked_.insert(page.name);
+  }
+}
+
+const Page* DatabasePages::find(std::string_view path) const {
+  const std::string_view name = path == "/" ? kFirstPage : path.substr(1);
+  const auto found = std::ranges::find(pages_, name, &Page::name);
+  return found == pages_.end() ? nullptr : &*found;
+}
+
+PageResponse DatabasePages::operator()(const PageRequest& request) const {
+  const Page* page = find(request.path);
+  const bool fragment = request.query.contains("fragment");
+  if (page == nullptr) return apology(404, "There is no page of this name.", fragment);
+  const auto begin = steady_clock::now();
+  try {
+    return show(*page, values_of(*page, request), fragment);
+  } catch (const Error& error) {
+    if (steady_clock::now() - begin >= parts_.time_limit)
+      return apology(
+          503,
+          fmt::format("The page took longer than {} s. Narrow what it shows, or start the dashboard with a "
+                      "higher --timeout.",
+                      std::chrono::duration<double>(parts_.time_limit).count()),
+          fragment);
+    const int status = error.code() == ExitCode::usage ? 400 : error.code() == ExitCode::database ? 503 : 500;
+    return apology(status, error.what(), fragment);
+  }
+}
+
+/// A page that is open already shows the sentence in a line of its own.
+PageResponse DatabasePages::apology(int status, std::string_view sentence, bool fragment) const {
+  if (fragment) return {.status = status, .type = "text/plain; charset=utf-8", .body = std::string(sentence)};
+  return {
+      .status = status,
+      .body = document(nullptr, reason_of(status),
+                       fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n<p>{}</p>\n</main>\n",
+                                   reason_of(status), html_escape(harmless(sentence, kMostSentenceBytes))))};
+}
+
+PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values, bool fragment) const {
+  PageData data;
+  {
+    db::Reader reader(parts_.database, parts_.time_limit);
+    prepare(reader, page);
+    data = read_page(reader, page, values);
+  }  // the snapshot ends here: making HTML of it may take as long as it wants
+  const std::vector<Piece> pieces = expand(page, data);
+  std::vector<db::QueryParameter> fields = page.parameters;
+  const std::string title = title_of(page, values);
+  const std::string html = page_html(pieces, {.linked = linked_, .parameters = fields, .values = &values});
+  const std::string main =
+      fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n{}</main>\n", html_escape(title), html);
+  return {.body = fragment ? main : document(&page, title, main)};
+}
+
+std::string DatabasePages::navigation(const Page* page) const {
+  std::string links;
+  for (const Page& other : pages_) {
+    if (has_required(other)) continue;
+    links += fmt::format("<li><a href=\"/{}\"{}>{}</a></li>\n", other.name == kFirstPage ? "" : other.name,
+                         &other == page ? " aria-current=\"page\"" : "", html_escape(other.title));
+  }
+  return fmt::format("<header><nav aria-label=\"Pages\"><ul>\n{}</ul></nav></header>\n", links);
+}
+
+std::string DatabasePages::document(const Page* page, std::string_view title, std::string_view main) const {
+  std::string scripts;
+  for (const std::string_view name : kScripts)
+    scripts += fmt::format("<script defer src=\"/assets/{}\"></script>\n", name);
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{} – AlphaKernel</title>\n<link rel=\"icon\" href=\"data:,\">\n"
+      "<link rel=\"stylesheet\" href=\"/assets/page.css\">\n<link rel=\"stylesheet\" "
+      "href=\"/assets/dashboard.css\">\n"
+      "{}<script defer src=\"/assets/dashboard.js\"></script>\n</head>\n<body>\n"
+      "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n{}{}</body>\n</html>\n",
+      html_escape(title), scripts, navigation(page), main);
+}
+
+Assets dashboard_assets() {
+  constexpr std::string_view kScript = "text/javascript; charset=utf-8", kStyle = "text/css; charset=utf-8";
+  Assets assets;
+  const auto add = [&](std::string_view name, std::string_view text) {
+    assets.emplace(name, Asset{.type = std::string(name.ends_with(".css") ? kStyle : kScript), .body = text});
+  };
+  for (const std::string_view name : kScripts) add(name, page_asset(name));
+  add("page.css", page_asset("page.css"));
+  for (const EmbeddedFile& file : dashboard_files()) add(file.name, file.text);
+  return assets;
+}
+
+}  // namespace ak::tools::dashboard

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "serve/mcp/json_rpc.h"
+#include "serve/mcp/tool.h"
+
+namespace ak::mcp {
+
+/// A client that names the revision in every request, or one that shook hands at the start.
+enum class Era : std::uint8_t { handshake, stateless };
+
+/// A call whose name and arguments were checked.
+struct ToolCall {
+  Json id;
+  Era era = Era::handshake;
+  const Tool* tool = nullptr;
+  Json arguments;
+  std::optional<Json> progress_token;
+};
+
+/// A message to send as it is.
+struct Reply {
+  Json message;
+};
+/// The client does not want the answer to this request any more.
+struct Cancellation {
+  Json request_id;
+};
+using Action = std::variant<Reply, ToolCall, Cancellation>;
+
+/// The Model Context Protocol without input and output: what each line asks for. Both eras may be spoken by
+/// turns. Never throws for what a line holds.
+class Protocol {
+ public:
+  explicit Protocol(std::string version) : program_version_(std::move(version)) {}
+  [[nodiscard]] std::vector<Action> read(std::string_view line);
+
+ private:
+  std::optional<Action> act(const Json& json);
+  std::optional<Action> request(const Message& message);
+  Json initialize(const Message& message);
+  [[nodiscard]] Json discover() const;
+  [[nodiscard]] Json server_info() const;
+
+  const std::string program_version_;
+  std::string negotiated_;  ///< revision of the handshake; empty before it
+};
+
+/// The answer to a call. @param answer shown as structured content and, for clients that know no such thing,
+/// as text
+[[nodiscard]] Json call_result(Era era, const ToolAnswer& answer);
+/// The answer to a call that could not be done, in words for the model.
+[[nodiscard]] Json call_failure(Era era, const std::string& words);
+[[nodiscard]] Json progress_message(const Json& token, double progress, const std::string& words);
+
+}  // namespace ak::mcp

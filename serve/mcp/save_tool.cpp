@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel of the database as a file.
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "codegen/emit/emit.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "db/database.h"
+#include "db/sql_text.h"
+#include "serve/mcp/kernel_arguments.h"
+
+namespace ak::mcp {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kTimeLimit = std::chrono::seconds(30);
+
+/// The file to write, its folder without symbolic links. Throws Error(usage) unless it is a .cu file below
+/// the working directory.
+fs::path below_working_directory(const std::string& given) {
+  const fs::path path = fs::absolute(given);
+  if (path.extension() != ".cu") fail(ExitCode::usage, "path '{}': expected a name ending in .cu", given);
+  std::error_code missing;
+  const fs::path folder = fs::canonical(path.parent_path(), missing);
+  if (missing)
+    fail(ExitCode::usage, "path '{}': the folder {} does not exist", given, path.parent_path().string());
+  const fs::path root = fs::canonical(fs::current_path());
+  const fs::path relative = folder.lexically_relative(root);
+  if (relative.empty() || *relative.begin() == "..")
+    fail(ExitCode::usage, "path '{}' is outside of the working directory {}; files are written below it only",
+         given, root.string());
+  return folder / path.filename();
+}
+
+/// Makes sure that what is there may be replaced: nothing, or a file where `overwrite`. Leaves an empty file
+/// where nothing was, so that nobody else's comes in between.
+void claim(const fs::path& file, bool overwrite) {
+  if (overwrite && fs::is_regular_file(fs::symlink_status(file))) return;
+  const FileDescriptor made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (made) return;
+  if (errno == EEXIST)
+    fail(ExitCode::usage, "{} is there already; {}", file.string(),
+         overwrite ? "it is no regular file" : "say overwrite: true to replace it");
+  fail(ExitCode::output, "cannot write {}", file.string());
+}
+
+/// The fastest verified variant; GPU times go before emulated costs.
+std::int64_t champion(const std::string& definition, const Json& arguments, const ToolContext& context) {
+  std::string where = fmt::format("definition = {}", db::sql_text(definition));
+  if (arguments.contains("arch")) where += fmt::format(" AND arch = {}", db::sql_text(arguments["arch"]));
+  const db::Table table = db::query(
+      context.database,
+      fmt::format(
+          "SELECT variant FROM leaderboard WHERE {} ORDER BY score_us IS NULL, score_us, emulated_cost_us",
+          where),
+      1, kTimeLimit);
+  if (table.rows.empty()) fail(ExitCode::usage, "the database has no verified kernel with {}", where);
+  return std::get<std::int64_t>(table.rows.front()[0]);
+}
+
+bool verified(std::int64_t variant, const ToolContext& context) {
+  const std::string sql = fmt::format("SELECT 1 FROM leaderboard WHERE variant = {}", variant);
+  return !db::query(context.database, sql, 1, kTimeLimit).rows.empty();
+}
+
+std::int64_t chosen_variant(const Json& arguments, const ToolContext& context) {
+  if (arguments.contains("variant")) return arguments["variant"];
+  const auto instance = instance_of(problem_of(arguments, ""), arguments, {});
+  return champion(instance->definition.name, arguments, context);
+}
+
+}  // namespace
+
+ToolAnswer save_kernel(const Json& arguments, const ToolContext& context) {
+  const fs::path file = below_working_directory(arguments["path"]);
+  const std::int64_t variant = chosen_variant(arguments, context);
+  const KernelTask task =
+      kernel_task({{"variant", variant}, {"problem", arguments.value("problem", "")}}, context);
+  const std::string text = codegen::emit_kernel(*task.problem, task.kernel.candidate);
+  claim(file, arguments.value("overwrite", false));
+  write_file_atomically(file, text);
+  Json json{{"path", file.string()},
+            {"bytes", text.size()},
+            {"variant", variant},
+            {"problem", task.problem->definition.name},
+            {"verified", verified(variant, context)}};
+  json["note"] = "it says what it was made for: evaluate takes its path without problem and params";
+  return {.content = std::move(json)};
+}
+
+}  // namespace ak::mcp

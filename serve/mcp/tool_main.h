@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "serve/mcp/tool.h"
+
+namespace ak::mcp {
+
+/// The process of one call (ToolJobs): reads arguments, a JSON object, from standard input and prints one
+/// line: {"content": {...}, "failed": false} or {"error": "..."}. Returns the exit code.
+int tool_main(const std::string& name, const ToolContext& context);
+
+}  // namespace ak::mcp

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "app/search/run_journal.h"
+#include "app/session/session_plan.h"
+
+using namespace ak;
+using namespace ak::tools;
+
+namespace {
+
+db::CampaignRun search(const std::string& name, double share, const std::string& model = "") {
+  db::CampaignRun run;
+  run.name = name;
+  run.share = share;
+  run.model = model;
+  return run;
+}
+
+double minutes(const agent::Budgets& budgets) {
+  return std::chrono::duration<double, std::ratio<60>>(*budgets.max_wall).count();
+}
+
+TEST_CASE("time is shared by weight, and what a search leaves goes to those behind it") {
+  db::Campaign night;
+  night.runs = {search("a", 2), search("b", 1), search("c", 1)};
+  const SessionBudgets budgets{.max_minutes = 80, .max_cost_usd = {}, .max_tokens = {}};
+  CHECK(minutes(budgets_of(night, night.runs[0], budgets, {})) == Approx(40));
+  night.runs[0].state = "finished";
+  night.runs[0].figures.spent_ms = 10 * 60'000;
+  CHECK(minutes(budgets_of(night, night.runs[1], budgets, {})) == Approx(35));
+  agent::Budgets own;
+  own.max_wall = std::chrono::minutes(5);
+  CHECK(minutes(budgets_of(night, night.runs[1], budgets, own)) == Approx(5));
+  night.runs[1].state = "skipped";
+  CHECK(minutes(budgets_of(night, night.runs[2], budgets, {})) == Approx(70));
+}
+
+TEST_CASE("tokens and money are shared by those that ask a model") {
+  db::Campaign night;
+  night.runs = {search("a", 1), search("b", 1, "x:y"), search("c", 3, "x:y")};
+  const SessionBudgets budgets{.max_minutes = {}, .max_cost_usd = 8, .max_tokens = 1000};
+  const agent::Budgets none = budgets_of(night, night.runs[0], budgets, {});
+  CHECK_FALSE(none.max_tokens);
+  CHECK_FALSE(none.max_cost_usd);
+  CHECK(budgets_of(night, night.runs[1], budgets, {}).max_tokens == 250);
+  CHECK(*budgets_of(night, night.runs[2], budgets, {}).max_cost_usd == Approx(6));
+  night.runs[1].figures.tokens = 1500;
+  CHECK(budgets_of(night, night.runs[2], budgets, {}).max_tokens == 0);
+}
+
+TEST_CASE("a result in the journal is the result that was kept") {
+  EvaluationResult result;
+  result.outcome = {
+      .status = Status::incorrect, .stage = StageId::check, .message = "off", .diagnostics = {}};
+  result.outcome.gate = Gate::tolerance;
+  result.outcome.diagnostics.push_back({.severity = "error", .message = "m", .line = 3, .column = 4});
+  BuildResult& build = result.build.emplace();
+  build.outcome.status = Status::ok;
+  build.key = "k";
+  build.cubin = "not kept";
+  KernelFacts& kernel = build.kernels.emplace_back();
+  kernel.expression = "f<1>";
+  kernel.lowered_name = "_Z1f";
+  kernel.registers = 17;
+  result.occupancy = Occupancy{.blocks_per_sm = 3, .ratio = 0.1, .limiter = "registers"};
+  result.shared_bytes = 4096;
+  result.score_ns = 1.0 / 3;
+  result.program = "p";
+  result.stage_times.total_ms = 2.5;
+  Measurement& m = result.measurements.emplace_back();
+  m.workload = "w";
+  m.samples_ns = {1, 2, 3};
+  m.median_ns = 0.1 + 0.2;
+  m.counts = {{"global/sectors", 7}};
+  m.line_counts[5] = {{"global/sectors", 7}};
+  result.checks.push_back({.workload = "w", .distribution = "normal", .tensor = "c", .max_error = 1e-300});
+  const Json json = result_to_json(result);
+  const EvaluationResult again = result_from_json(Json::parse(json.dump()));
+  CHECK(result_to_json(again) == json);
+  CHECK(again.score_ns == result.score_ns);
+  CHECK(again.measurements[0].median_ns == m.median_ns);
+  CHECK(again.measurements[0].line_counts == m.line_counts);
+  CHECK(again.outcome.gate == Gate::tolerance);
+  CHECK(again.build->kernels[0].registers == 17);
+  CHECK(again.build->cubin.empty());
+}
+
+}  // namespace

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <random>
+
+#include "core/error.h"
+#include "pages/column.h"
+#include "pages/html_document.h"
+#include "pages/page_html.h"
+#include "pages/page_markdown.h"
+#include "pages/page_text.h"
+#include "tests/support/fuzz_iterations.h"
+#include "tests/support/run_program.h"
+
+namespace ak::tools {
+namespace {
+
+using testing::TemporaryFolder;
+
+constexpr const char* kSql =
+    "-- A page\n-- session: number of the session (integer, required)\n--\n"
+    "-- @kernels The kernels\nSELECT 1 AS variant, 'softmax' AS name, 2.5 AS best_us;\n"
+    "-- @nothing What is not there\nSELECT 1 AS variant WHERE 0;\n";
+
+PageData data_of(const std::string& name) {
+  db::Table kernels{{"variant", "name", "best_us"},
+                    {{std::int64_t{1}, name, 2.5}, {std::int64_t{2}, std::string("gemm"), std::monostate{}}}};
+  return {{"kernels", std::move(kernels)}, {"nothing", {{"variant"}, {}}}};
+}
+
+std::string markdown_of(const std::string& text, const std::string& name = "softmax") {
+  const PageData data = data_of(name);
+  return page_markdown(expand(parse_page("10_page", kSql, text), data));
+}
+
+std::string html_of(const std::string& text, const std::string& name = "softmax",
+                    const HtmlOptions& options = {}) {
+  const PageData data = data_of(name);
+  return page_html(expand(parse_page("10_page", kSql, text), data), options);
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    static_cast<void>(markdown_of(text));
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    return error.what();
+  }
+  return "";
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("a page is read from its two files") {
+  const Page page = parse_page("10_page", kSql, "text");
+  CHECK(page.name == "page");
+  CHECK(page.title == "A page");
+  REQUIRE(page.parameters.size() == 1);
+  CHECK(page.parameters[0].required);
+  REQUIRE(page.datasets.size() == 2);
+  CHECK(page.datasets[0].name == "kernels");
+  CHECK(page.datasets[0].caption == "The kernels");
+  CHECK(has(page.datasets[0].sql, "2.5 AS best_us"));
+  CHECK_FALSE(has(page.datasets[0].sql, "nothing"));
+}
+
+TEST_CASE("a dataset without a caption is refused, and so is a page with one file") {
+  CHECK_THROWS_WITH(parse_page("p", "-- A page\n-- @kernels\nSELECT 1;\n", ""),
+                    Catch::Contains("-- @name caption"));
+  const TemporaryFolder folder;
+  std::ofstream(folder / "own.sql") << "-- Own\n-- @a A\nSELECT 1 AS x;\n";
+  CHECK_THROWS_WITH(load_pages({}, folder.path()), Catch::Contains("own.md"));
+}
+
+TEST_CASE("a user's pages stand beside the program's, and in place of those of the same name") {
+  const TemporaryFolder folder;
+  for (const char* name : {"10_first", "20_own"}) {
+    std::ofstream(folder / (std::string(name) + ".sql"))
+        << "-- Title of " << name << "\n-- @a A\nSELECT 1 AS x;\n";
+    std::ofstream(folder / (std::string(name) + ".md")) << "{{table a}}\n";
+  }
+  const std::vector<EmbeddedFile> shipped{{"10_first.sql", "-- Shipped\n-- @a A\nSELECT 2 AS x;\n"},
+                                          {"10_first.md", ""},
+                                          {"30_last.sql", "-- Last\n-- @a A\nSELECT 2 AS x;\n"},
+                                          {"30_last.md", ""}};
+  const std::vector<Page> pages = load_pages(shipped, folder.path());
+  REQUIRE(pages.size() == 3);
+  CHECK(pages[0].title == "Title of 10_first");
+  CHECK(pages[1].name == "own");
+  CHECK(pages[2].title == "Last");
+}
+
+TEST_CASE("tags show values, rows, and what there is to say without rows") {
+  CHECK(markdown_of("{{kernels.name}} takes {{kernels.best_us}} µs") == "softmax takes 2.5 µs");
+  CHECK(markdown_of("{{#kernels}}\n- {{variant}}: {{best_us}}\n{{/kernels}}\n") == "- 1: 2.5\n- 2: –\n");
+  CHECK(markdown_of("{{?kernels}}some{{/kernels}}{{^kernels}}none{{/kernels}}") == "some");
+  CHECK(markdown_of("{{?nothing}}some{{/nothing}}{{^nothing}}none{{/nothing}}") == "none");
+  CHECK(markdown_of("{{nothing.variant}}") == "");
+  CHECK(markdown_of("{{#kernels}}{{?nothing}}x{{/nothing}}{{#nothing}}y{{/nothing}}z{{/kernels}}") == "zz");
+}
+
+TEST_CASE("a tag that means nothing is told with its line") {
+  CHECK(has(complaint("a\n{{wrong.name}}"), "line 2: 'wrong' is no dataset"));
+  CHECK(has(complaint("{{kernels.wrong}}"), "expected one of variant, name, best_us"));
+  CHECK(has(complaint("{{#kernels}}"), "not closed"));
+  CHECK(has(complaint("{{/kernels}}"), "closes nothing"));
+  CHECK(has(complaint("{{#kernels}}{{/nothing}}"), "open is 'kernels'"));
+  CHECK(has(complaint("{{name}}"), "outside"));
+  CHECK(has(complaint("{{picture kernels}}"), "expected table, code, diff or form"));
+  CHECK(has(complaint("{{code kernels}}"), "'title' is no column"));
+  CHECK(has(complaint("{{kernels.name"), "without '}}'"));
+}
+
+TEST_CASE("a chart says its units or is refused") {
+  const std::string good =
+      "```chart\n{\"kind\": \"bars\", \"title\": \"T\", \"data\": \"kernels\", \"y\": \"name\", \"x\": "
+      "\"best_us\"}\n```\n";
+  CHECK(has(markdown_of(good), "picture in the HTML report: T"));
+  CHECK(has(html_of(good), "\"headings\":{\"x\":\"best (\\u00b5s)\",\"y\":\"name\"}"));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return complaint(text.replace(text.find(from), from.size(), to));
+  };
+  CHECK(has(with("best_us", "variant"), "names no unit; expected x_label"));
+  CHECK(has(with("best_us", "wrong"), "expected one of"));
+  CHECK(has(with("bars", "pie"), "kind is 'pie', expected line, scatter"));
+  CHECK(has(with("\"T\"", "\"\""), "expected a title"));
+  CHECK(has(with("\"y\": \"name\", ", ""), "a bars needs y"));
+  CHECK(has(with("\"title\"", "\"tilte\""), "'tilte' is unknown"));
+  CHECK(has(with("kernels", "wrong"), "no dataset"));
+  CHECK(markdown_of("```chart\n{\"kind\": \"bars\", \"title\": \"T\", \"data\": \"nothing\", \"y\": "
+                    "\"variant\", \"x\": \"variant\", \"x_label\": \"number\"}\n```\n") == "");
+}
+
+TEST_CASE("tables show units in their heads, leave empty columns out and link rows") {
+  const std::string html = html_of("{{table kernels}}", "a name", {.linked = {"variant", "name"}});
+  CHECK(has(html, "<caption>The kernels</caption>"));
+  CHECK(has(html, ">best (µs)</th>"));
+  CHECK(has(html, "<a href=\"variant?variant=1\">1</a>"));
+  CHECK(has(html, "<a href=\"name?name=a%20name\">a name</a>"));
+  const db::Table sparse{{"a", "b"},
+                         {{std::monostate{}, std::int64_t{1}}, {std::monostate{}, std::int64_t{2}}}};
+  CHECK(filled_columns(sparse) == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("values read as people write them") {
+  CHECK(shown(1234567.0, "x") == "1,234,567");
+  CHECK(shown(32.6399989, "best_us") == "32.64");
+  CHECK(shown(0.0000123, "error") == "1.230e-05");
+  CHECK(shown(2.0, "x") == "2");
+  CHECK(shown(std::int64_t{-1234567}, "count") == "-1,234,567");
+  CHECK(shown(std::int64_t{1234567}, "variant") == "1234567");
+  CHECK(shown(std::string("2026-11-22T05:24:48.131Z"), "started_at") == "2026-11-22 05:24");
+  CHECK(shown(std::monostate{}, "x") == "–");
+  CHECK(column_heading("score_us") == "score (µs)");
+  CHECK(column_heading("busy_hours") == "busy (h)");
+  CHECK(column_heading("template") == "template");
+}
+
+TEST_CASE("what disturbs a reader is made visible") {
+  CHECK(harmless("a\x1b[31mb", 100) == "a\uFFFD[31mb");
+  CHECK(harmless("\u202Egnp.exe", 100) == "\uFFFDgnp.exe");
+  CHECK(harmless("\xff\xc0\x80µ", 100) == "\uFFFD\uFFFD\uFFFDµ");
+  CHECK(harmless(std::string_view("a\0b", 3), 100) == "a\uFFFDb");
+  CHECK(harmless(std::string(50, 'x'), 10) == "xxxxxxxxxx … (40 more bytes)");
+}
+
+// What a model could answer, a file could be called or a compiler could say.
+const std::vector<std::string> kHostile{
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1))",
+    "![x](http://example.org/x.png)",
+    "</script><script>alert(1)</script>",
+    "\"onmouseover=\"alert(1)",
+    "'; DROP TABLE variants; --",
+    "{{kernels.name}}",
+    "{{#nothing}}",
+    "```chart\n{}\n```",
+    "# heading",
+    "| a | b |",
+    "<http://example.org>",
+    "&lt;script&gt;",
+    "\\[x](y)",
+    "1. one",
+    "- item",
+    "<!-- x",
+    "**bold** _it_ `code` ~~no~~",
+    "a\nb\n\n    code",
+    "]]>",
+    "<svg/onload=alert(1)>",
+    "$(touch x)",
+    "\xC2\x85\xE2\x80\xA8",
+};
+
+/// Nothing of the data became markup: with all text between tags removed, the same skeleton is left as for a
+/// harmless name.
+std::string skeleton(const std::string& html) {
+  std::string out;
+  bool inside = false;
+  for (const char c : html) {
+    if (c == '<') inside = true;
+    if (inside) out += c;
+    if (c == '>') inside = false;
+  }
+  return out;
+}
+
+TEST_CASE("hostile values stay text in every block") {
+  const std::string page =
+      "{{kernels.name}}\n\n- {{kernels.name}}\n\n{{#kernels}}\n| {{name}} "
+      "|\n{{/kernels}}\n\n**{{kernels.name}}**\n\n{{table kernels}}\n";
+  const std::string expected =
+      skeleton(html_of(page, "harmless and rather long, longer than what is called short"));
+  for (const std::string& name : kHostile) {
+    CAPTURE(name);
+    CHECK(skeleton(html_of(page, name + std::string(60, 'x'))) == expected);
+    CHECK(html_of(page, name).find("alert(1)>") == std::string::npos);
+  }
+}
+
+TEST_CASE("hostile values stay data in a chart") {
+  const std::string page =
+      "```chart\n{\"kind\": \"bars\", \"title\": \"T\", \"data\": \"kernels\", \"y\": \"name\", \"x\": "
+      "\"best_us\"}\n```\n";
+  for (const std::string& name : kHostile) {
+    CAPTURE(name);
+    const std::string html = html_of(page, name);
+    const std::size_t begin = html.find("json\">") + 6, end = html.find("</script>");
+    const std::string inside = html.substr(begin, end - begin);
+    CHECK(inside.find_first_of("<>&") == std::string::npos);
+    CHECK(Json::parse(inside)["rows"].size() == 2);
+    CHECK(html.find("</script>", end + 1) == std::string::npos);
+  }
+}
+
+TEST_CASE("code and diffs are shown to the letter, and cut where they are endless") {
+  const PageData data{
+      {"kernels", {{"title", "text"}, {{std::string("k <1>"), std::string("-a < b\n+c\n@@ 1 @@\n")}}}},
+      {"nothing", {{"title", "text"}, {{std::string("big"), std::string(10 << 20, 'x')}}}}};
+  const Page page = parse_page("p", kSql, "{{diff kernels}}\n{{code nothing}}\n");
+  const auto pieces = expand(page, data);
+  const std::string html = page_html(pieces, {});
+  CHECK(has(html, "<del>-a &lt; b</del>"));
+  CHECK(has(html, "<ins>+c</ins>"));
+  CHECK(has(html, "k &lt;1&gt;"));
+  CHECK(html.size() < 300'000);
+  CHECK(has(html, "more bytes)"));
+  CHECK(has(page_markdown(pieces), "```diff\n-a < b"));
+}
+
+TEST_CASE("a fence in Markdown is longer than any in the text") {
+  const PageData data{{"kernels", {{"title", "text"}, {{std::string("t"), std::string("a\n`````\nb")}}}},
+                      {"nothing", {{"x"}, {}}}};
+  CHECK(has(page_markdown(expand(parse_page("p", kSql, "{{code kernels}}"), data)), "``````cuda\na"));
+}
+
+TEST_CASE("no text of a page breaks its reader") {
+  std::mt19937 random(7);
+  const std::vector<std::string> parts{"{{",      "}}", "#",    "/",      "^",       "?",
+                                       "kernels", ".",  "name", " ",      "\n",      "```chart\n",
+                                       "```",     "{",  "}",    "table ", "\"kind\""};
+  for (int i = 0; i < test::fuzz_iterations(3000); ++i) {
+    std::string text;
+    for (auto k = random() % 12; k > 0; --k) text += parts[random() % parts.size()];
+    try {
+      static_cast<void>(html_of(text));
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::bad_input);
+    }
+  }
+}
+
+TEST_CASE("a self-contained document runs its own scripts only and fetches nothing") {
+  const std::string html = self_contained_document("<T>", "<main></main>");
+  CHECK(has(html, "<title>&lt;T&gt;</title>"));
+  CHECK(has(html, "default-src 'none'; script-src 'sha256-"));
+  CHECK_FALSE(has(html, "unsafe"));
+  CHECK_FALSE(has(html, " src="));
+  CHECK_FALSE(has(html, "<link"));
+}
+
+}  // namespace
+}  // namespace ak::tools

@@ -1,0 +1,13 @@
+# The rooms, each after all rooms that it may know; the order of add_subdirectory() in the main CMakeLists.txt, too.
+set(rooms core emulator codegen runtime profiler db agent app pages serve tools)
+set(may_core)
+set(may_emulator core)
+set(may_codegen core)
+set(may_runtime core emulator)
+set(may_profiler core runtime)
+set(may_db core)
+set(may_agent core codegen)
+set(may_app core codegen runtime profiler db agent)
+set(may_pages core db)
+set(may_serve core codegen runtime profiler db app pages)
+set(may_tools core codegen runtime profiler db agent app pages serve)

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/build/compile_pool.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "core/text/hash.h"
+#include "runtime/build/compile_worker.h"
+#include "tests/runtime/process/worker_test_support.h"
+
+namespace ak::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr const char* kGood = "extern \"C\" __global__ void k(float* x) { x[threadIdx.x] = 2; }\n";
+// Runs far longer than any deadline here.
+constexpr const char* kEndless =
+    "template <int N, int M> struct T { static constexpr long v = T<N - 1, 2 * M>::v + T<N - 1, 2 * M + "
+    "1>::v; };\n"
+    "template <int M> struct T<0, M> { static constexpr long v = M; };\n"
+    "extern \"C\" __global__ void k(long* x) { x[0] = T<26, 1>::v; }\n";
+
+CompilePool make_pool(int workers = 1, fs::path cache = {}) {
+  return CompilePool({worker_command(), workers, 30s, std::move(cache)});
+}
+
+BuildResult build(CompilePool& pool, TranslationUnit unit, std::chrono::milliseconds limit = 30s) {
+  pool.submit(std::move(unit), limit);
+  auto finished = pool.wait(in(90s));
+  REQUIRE(finished);
+  return finished->result;
+}
+
+BuildResult build(CompilePool& pool, std::string source, std::chrono::milliseconds limit = 30s) {
+  return build(pool, unit_of(std::move(source)), limit);
+}
+
+}  // namespace
+
+TEST_CASE("the pool says what it builds with and builds it, several at a time") {
+  auto pool = make_pool(2);
+  CHECK(pool.facts().nvrtc_version.find('.') != std::string::npos);
+  CHECK(std::ranges::count(pool.facts().archs, "sm_90a") == 1);
+  std::set<BuildTicket> open;
+  for (int i = 0; i < 6; ++i)
+    open.insert(pool.submit(unit_of(std::string(kGood) + "// " + std::to_string(i))));
+  while (!open.empty()) {
+    pollfd event{pool.descriptor(), POLLIN, 0};
+    REQUIRE(::poll(&event, 1, 20'000) == 1);
+    const auto finished = pool.poll();
+    REQUIRE(finished);
+    CHECK(finished->result.outcome.status == Status::ok);
+    CHECK_FALSE(finished->result.cubin.empty());
+    CHECK(open.erase(finished->ticket) == 1);
+  }
+  CHECK_FALSE(pool.wait(in(1h)));
+}
+
+TEST_CASE(
+    "a build whose worker is killed is tried once more; killed again it ends, and nothing is left of it") {
+  {
+    auto pool = make_pool();
+    pool.submit(unit_of(kEndless));
+    std::this_thread::sleep_for(300ms);
+    const auto workers = children();
+    REQUIRE(workers.size() == 1);
+    ::kill(workers[0], SIGKILL);
+    CHECK_FALSE(pool.wait(in(1s)));
+    const auto successors = children();
+    REQUIRE(successors.size() == 1);
+    REQUIRE(successors[0] != workers[0]);
+    ::kill(successors[0], SIGKILL);
+    const auto lost = pool.wait(in(10s));
+    REQUIRE(lost);
+    CHECK(lost->result.outcome.status == Status::out_of_memory);
+    CHECK_FALSE(fs::exists(pch_folder(workers[0])));
+    CHECK(build(pool, kGood).outcome.status == Status::ok);
+  }
+  CHECK(children().empty());
+}
+
+TEST_CASE("a build that uses too much CPU time ends as timeout, and the pool goes on") {
+  auto pool = make_pool();
+  pool.submit(unit_of(kEndless));
+  std::this_thread::sleep_for(300ms);
+  const auto workers = children();
+  REQUIRE(workers.size() == 1);
+  ::kill(workers[0], SIGXCPU);
+  const auto ended = pool.wait(in(10s));
+  REQUIRE(ended);
+  CHECK(ended->result.outcome.status == Status::timeout);
+  CHECK(ended->result.outcome.message.find("CPU time") != std::string::npos);
+  CHECK(build(pool, kGood).outcome.status == Status::ok);
+}
+
+TEST_CASE("a build ends at its deadline, and the next one runs") {
+  auto pool = make_pool();
+  const auto result = build(pool, kEndless, 1s);
+  CHECK(result.outcome.status == Status::timeout);
+  CHECK(result.outcome.stage == StageId::build);
+  CHECK(build(pool, kGood).outcome.status == Status::ok);
+}
+
+TEST_CASE("cancelled builds finish as interrupted, whether they wait or run") {
+  auto pool = make_pool();
+  const auto running = pool.submit(unit_of(kEndless));
+  const auto waiting = pool.submit(unit_of(kGood));
+  std::this_thread::sleep_for(300ms);
+  pool.cancel(waiting);
+  auto finished = pool.wait(in(5s));
+  REQUIRE(finished);
+  CHECK(finished->ticket == waiting);
+  CHECK(finished->result.outcome.status == Status::interrupted);
+  pool.cancel(running);
+  finished = pool.wait(in(5s));
+  REQUIRE(finished);
+  CHECK(finished->ticket == running);
+  CHECK(finished->result.outcome.status == Status::interrupted);
+  CHECK(build(pool, kGood).outcome.status == Status::ok);
+}
+
+TEST_CASE("the cache answers a second pool, errors included") {
+  const fs::path folder = fs::temp_directory_path() / ("ak-pool-test-" + std::to_string(random_seed()));
+  const std::string bad = "__global__ void k() { undefined(); }";
+  {
+    auto pool = make_pool(1, folder);
+    CHECK_FALSE(build(pool, kGood).cache_hit);
+    CHECK_FALSE(build(pool, bad).cache_hit);
+  }
+  auto pool = make_pool(1, folder);
+  const auto good = build(pool, kGood), error = build(pool, bad);
+  CHECK(good.cache_hit);
+  CHECK(good.outcome.status == Status::ok);
+  CHECK_FALSE(good.cubin.empty());
+  CHECK(error.cache_hit);
+  CHECK(error.outcome.status == Status::compile_error);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a worker command that cannot compile is an error of the environment, in words") {
+  try {
+    CompilePool pool({{"/bin/false"}, 1, 30s, {}});
+    FAIL("no exception");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::environment);
+    CHECK(std::string(error.what()).find("compile worker") != std::string::npos);
+  }
+}
+
+TEST_CASE("headers that take long to parse are parsed once per include set, whatever the macros are") {
+  auto pool = make_pool();
+  const auto source = [](int n) {
+    return "#define AK_N " + std::to_string(n) +
+           "\n#line 1 \"k.cu\"\n#include <cooperative_groups.h>\n#include <cuda/barrier>\nconstexpr int N = "
+           "AK_N;\n"
+           "extern \"C\" __global__ void k(int* x) { cooperative_groups::this_thread_block().sync(); x[0] = "
+           "N; }\n";
+  };
+  const auto unit = [&](int n) {
+    auto result = unit_of(source(n));
+    result.headers = {{"ak_prelude.h", "#pragma once\n#define AK_PRELUDE 1\n"}};
+    result.options.insert(result.options.end(), {"--pre-include=ak_prelude.h", "--generate-line-info"});
+    return result;
+  };
+  const auto first = build(pool, unit(1));
+  const auto second = build(pool, unit(2));
+  REQUIRE(first.outcome.status == Status::ok);
+  REQUIRE(second.outcome.status == Status::ok);
+  INFO(first.compile_ms << " ms, then " << second.compile_ms << " ms");
+  CHECK(second.compile_ms < first.compile_ms / 2);
+  CHECK(second.log.empty());
+  CHECK(first.ptx != second.ptx);
+  const auto wrong = build(pool, source(3) + "__global__ void j() { oops(); }\n");
+  REQUIRE(wrong.outcome.diagnostics.size() == 1);
+  CHECK(wrong.outcome.diagnostics[0].line == 5);
+}
+
+TEST_CASE("no spelling of an include brings the text of a host file into a log or PTX") {
+  auto pool = make_pool();
+  INFO(pool.facts().degradation);
+  for (const char* source : {
+           "#include \"/etc/passwd\"\n",
+           "#include </etc/passwd>\n",
+           "#include <../../../../../../etc/passwd>\n",
+           "#include \"../../../../../../../../../etc/passwd\"\n",
+           "#include </usr/local/cuda/include/../../../../etc/passwd>\n",
+           "#define F </etc/passwd>\n#include F\n",
+           "#define Q(x) #x\n#define S(x) Q(x)\n#include S(/etc/passwd)\n",
+           "#inc\\\nlude \"/etc/passwd\"\n",
+           "%:include \"/etc/passwd\"\n",
+           "?\?=include \"/etc/passwd\"\n",
+           "#include_next </etc/passwd>\n",
+           "#import \"/etc/passwd\"\n",
+           "#include \"/proc/self/environ\"\n",
+           "#include \"/proc/self/maps\"\n",
+           "#if __has_include(\"/etc/passwd\")\n#error oracle says root:\n#endif\n#error stop\n",
+           "const char text[] = {\n#embed \"/etc/passwd\"\n};\n",
+           "__device__ void f() { asm volatile(\".incbin \\\"/etc/passwd\\\";\"); } __global__ void j() { "
+           "f(); }\n",
+           "__device__ void f() { asm volatile(\".include \\\"/etc/passwd\\\";\"); } __global__ void j() { "
+           "f(); }\n",
+           "#pragma GCC dependency \"/etc/passwd\"\n#error stop\n",
+       }) {
+    INFO(source);
+    const auto result = build(pool, std::string(source) + kGood);
+    CHECK(result.outcome.status != Status::ok);
+    const std::string everything = to_json(result).dump(-1, ' ', false, Json::error_handler_t::replace);
+    CHECK(everything.find("root:") == std::string::npos);
+    CHECK(everything.find("PATH=") == std::string::npos);
+  }
+}
+
+TEST_CASE("compile bombs end as outcomes, and the pool goes on") {
+  auto pool = make_pool();
+  struct Bomb {
+    const char* name;
+    std::string source;
+  };
+  const Bomb bombs[] = {
+      {"template tree", kEndless},
+      {"endless constexpr",
+       "constexpr long f() { long x = 0; for (long i = 0; i < 1l << 60; ++i) x += i; return x; }\n"
+       "extern \"C\" __global__ void k(long* x) { constexpr long v = f(); x[0] = v; }\n"},
+      {"endless template recursion",
+       "template <int N> struct R { static constexpr int v = R<N + 1>::v; };\n"
+       "extern \"C\" __global__ void k(int* x) { x[0] = R<0>::v; }\n"},
+      {"macro doubling",
+       [] {
+         std::string text = "#define M0 x[0] += 1;\n";
+         for (int i = 1; i < 40; ++i)
+           text += "#define M" + std::to_string(i) + " M" + std::to_string(i - 1) + " M" +
+                   std::to_string(i - 1) + "\n";
+         return text + "extern \"C\" __global__ void k(int* x) { M39 }\n";
+       }()},
+      {"pack doubling",
+       "template <int... I> struct S {};\ntemplate <class T> struct D;\n"
+       "template <int... I> struct D<S<I...>> { using type = S<I..., I...>; };\n"
+       "template <int N> struct G { using type = typename D<typename G<N - 1>::type>::type; };\n"
+       "template <> struct G<0> { using type = S<1>; };\n"
+       "extern \"C\" __global__ void k(int* x) { typename G<30>::type v; x[0] = sizeof v; }\n"},
+  };
+  for (const auto& bomb : bombs) {
+    INFO(bomb.name);
+    const auto start = std::chrono::steady_clock::now();
+    const auto result = build(pool, bomb.source, 2s);
+    CHECK(std::chrono::steady_clock::now() - start < 4s);
+    const auto status = result.outcome.status;
+    CHECK((status == Status::timeout || status == Status::out_of_memory || status == Status::compile_error));
+    CHECK_FALSE(result.outcome.message.empty());
+  }
+  CHECK(build(pool, kGood).outcome.status == Status::ok);
+}
+
+TEST_CASE(
+    "a source that needs more memory than a worker may have ends as out of memory, and the pool goes on") {
+  auto pool = make_pool();
+  const auto result = build(
+      pool,
+      "__device__ char big[300 << 20] = {1};\nextern \"C\" __global__ void k(char* x) { x[0] = big[5]; }\n");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // A sanitizer needs more address space than a worker may have, so there the deadline is what ends it.
+  CHECK(result.outcome.status != Status::ok);
+#else
+  CHECK(result.outcome.status == Status::out_of_memory);
+#endif
+  CHECK(build(pool, kGood).outcome.status == Status::ok);
+}
+
+TEST_CASE("a source of a hundred megabytes is refused without being compiled") {
+  auto pool = make_pool();
+  const auto result = build(pool, std::string(100u << 20, ' '));
+  CHECK(result.outcome.status == Status::invalid_candidate);
+  CHECK(result.outcome.message.find("104857600") != std::string::npos);
+}
+
+}  // namespace ak::runtime

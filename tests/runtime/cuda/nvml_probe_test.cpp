@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/nvml_probe.h"
+
+#include <catch2/catch.hpp>
+
+#include "runtime/timing/energy.h"
+
+namespace ak::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+// What the library of these tests answers. NVML's functions have no place for state of their own.
+struct Answers {
+  int result = 0;
+  unsigned milliwatts = 512'500, mhz = 1'755, celsius = 61;
+  unsigned long long reasons = 0, millijoules = 1'000;
+};
+Answers answers;
+
+template <class Value>
+int answer(Value value, Value* out) {
+  if (answers.result == 0) *out = value;
+  return answers.result;
+}
+
+NvmlLibrary library() {
+  answers = {};
+  return {
+      .functions = {
+          .init = nullptr,
+          .error_string = [](int) { return "Not Supported"; },
+          .by_uuid =
+              [](const char* uuid, void** device) {
+                *device = &answers;
+                return std::string(uuid) == "GPU-1" ? 0 : 6;
+              },
+          .clock = [](void*, unsigned type, unsigned* mhz) { return answer(answers.mhz + type, mhz); },
+          .temperature = [](void*, unsigned, unsigned* celsius) { return answer(answers.celsius, celsius); },
+          .power = [](void*, unsigned* mw) { return answer(answers.milliwatts, mw); },
+          .power_limit = [](void*, unsigned* mw) { return answer(700'000u, mw); },
+          .throttle = [](void*, unsigned long long* bits) { return answer(answers.reasons, bits); },
+          .energy = [](void*, unsigned long long* mj) { return answer(answers.millijoules, mj); }},
+      .absence = ""};
+}
+
+TEST_CASE("NVML's figures come in units that people use") {
+  const NvmlLibrary nvml = library();
+  const NvmlProbe probe("GPU-1", nvml);
+  CHECK(probe.power_w().value() == Approx(512.5));
+  CHECK(probe.power_limit_w().value() == Approx(700));
+  CHECK(probe.energy_j().value() == Approx(1));
+  CHECK(probe.sm_clock_mhz().value() == 1'756);  // nvmlClockType_t: SM is 1, memory 2
+  CHECK(probe.memory_clock_mhz().value() == 1'757);
+  CHECK(probe.temperature_c().value() == 61);
+  CHECK(probe.throttle_reasons().value().empty());
+  CHECK_FALSE(probe.held_down());
+}
+
+TEST_CASE("heat holds a device down, its power cap does not") {
+  const NvmlLibrary nvml = library();
+  const NvmlProbe probe("GPU-1", nvml);
+  answers.reasons = 0x4;
+  CHECK(probe.throttle_reasons().value() == "power cap");
+  CHECK_FALSE(probe.held_down());
+  answers.reasons = 0x44;
+  CHECK(probe.throttle_reasons().value() == "power cap, hardware thermal");
+  CHECK(probe.held_down());
+}
+
+TEST_CASE("a figure that is not to be had says why") {
+  const auto reason = [](const auto& reading) { return reading.ok() ? "" : reading.error().reason; };
+  SECTION("the library is not there") {
+    const NvmlLibrary none{.functions = {}, .absence = "no library"};
+    const NvmlProbe probe("GPU-1", none);
+    CHECK(reason(probe.energy_j()) == "no library");
+    CHECK(reason(probe.throttle_reasons()) == "no library");
+    CHECK(probe.read().power_w == 0);
+    CHECK_FALSE(probe.held_down());
+  }
+  SECTION("the library does not know the device") {
+    const NvmlLibrary nvml = library();
+    CHECK(reason(NvmlProbe("GPU-2", nvml).power_w()) == "NVML does not know the device: Not Supported");
+  }
+  SECTION("the library is older than the function") {
+    NvmlLibrary nvml = library();
+    nvml.functions.energy = nullptr;
+    const NvmlProbe probe("GPU-1", nvml);
+    CHECK(reason(probe.energy_j()) == "this NVML does not read the energy counter");
+    CHECK(probe.power_w().ok());
+  }
+  SECTION("the device has no such counter") {
+    const NvmlLibrary nvml = library();
+    const NvmlProbe probe("GPU-1", nvml);
+    answers.result = 3;
+    CHECK(reason(probe.energy_j()) == "NVML did not read the energy counter: Not Supported");
+    CHECK(probe.read().sm_clock_mhz == 0);
+  }
+}
+
+class TestClock final : public Clock {
+ public:
+  [[nodiscard]] steady_clock::time_point now() const override { return time_; }
+  void pass(steady_clock::duration time) { time_ += time; }
+
+ private:
+  steady_clock::time_point time_ = steady_clock::time_point{} + 1h;
+};
+
+/// A device that takes 0.4 mJ and 1 us a call and whose counter moves every 50 ms.
+struct Device {
+  TestClock clock;
+  unsigned long long calls = 0;
+
+  EnergyRound round() {
+    return {.run = [this]() -> std::optional<Outcome> {
+              calls += 20'000;
+              clock.pass(20ms);
+              answers.millijoules = calls / 50'000 * 20'000;
+              return std::nullopt;
+            },
+            .calls = 20'000};
+  }
+};
+
+TEST_CASE("the energy of a call is what the counter moved by over the calls, once it has been seen to move") {
+  const NvmlLibrary nvml = library();
+  answers.millijoules = 0;
+  Device device;
+  const auto energy = measure_energy(NvmlProbe("GPU-1", nvml), device.round(), device.clock, std::nullopt);
+  REQUIRE(energy.ok());
+  CHECK(energy->absence.empty());
+  CHECK(energy->joule == Approx(0.4e-3).epsilon(0.02));
+  CHECK(energy->power_w == Approx(400).epsilon(0.02));
+  CHECK(energy->call_ns == Approx(1'000));
+  CHECK(energy->calls >= 1'000'000);
+  CHECK(energy->calls < 1'100'000);
+}
+
+TEST_CASE("an energy that cannot be measured says why, and runs nothing where that is known before") {
+  const NvmlLibrary nvml = library();
+  const NvmlProbe probe("GPU-1", nvml);
+  Device device;
+  SECTION("no counter") {
+    answers.result = 3;
+    const auto energy = measure_energy(probe, device.round(), device.clock, std::nullopt);
+    CHECK(energy->absence.find("Not Supported") != std::string::npos);
+    CHECK(device.calls == 0);
+  }
+  SECTION("no time") {
+    const auto energy = measure_energy(probe, device.round(), device.clock, device.clock.now() + 1s);
+    CHECK(energy->absence == "there was no time left before the deadline");
+    CHECK(device.calls == 0);
+  }
+  SECTION("a counter that stands still") {
+    EnergyRound round = device.round();
+    round.run = [&]() -> std::optional<Outcome> {
+      device.clock.pass(20ms);
+      return std::nullopt;
+    };
+    const auto energy = measure_energy(probe, round, device.clock, std::nullopt);
+    CHECK(energy->absence == "the energy counter did not move as it should");
+    CHECK(energy->joule == 0);
+  }
+}
+
+TEST_CASE("a call that fails while its energy is measured is the candidate's failure") {
+  const NvmlLibrary nvml = library();
+  const TestClock clock;
+  const EnergyRound round{.run = []() -> std::optional<Outcome> {
+                            return Outcome{.status = Status::launch_error,
+                                           .stage = StageId::time,
+                                           .message = "it fell over",
+                                           .diagnostics = {}};
+                          },
+                          .calls = 1};
+  const auto energy = measure_energy(NvmlProbe("GPU-1", nvml), round, clock, std::nullopt);
+  REQUIRE_FALSE(energy.ok());
+  CHECK(energy.error().status == Status::launch_error);
+}
+
+}  // namespace
+}  // namespace ak::runtime

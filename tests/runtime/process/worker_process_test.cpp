@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/worker_process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+
+#include "core/text/file.h"
+#include "core/text/hash.h"
+#include "tests/runtime/process/worker_test_support.h"
+
+namespace ak::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::string> puppet() {
+  auto command = worker_command();
+  command.insert(command.end(), {"--role", "puppet"});
+  return command;
+}
+
+std::vector<std::string> shell(std::string script) { return {"/bin/sh", "-c", std::move(script)}; }
+
+WorkerMessage request(std::string type, Json body = Json::object()) {
+  return {1, std::move(type), std::move(body), {}};
+}
+
+std::string reason_of_loss(WorkerProcess& worker) {
+  const auto reply = worker.receive(in(5s));
+  const auto* lost = std::get_if<WorkerLost>(&reply);
+  return lost == nullptr ? "not lost" : lost->reason;
+}
+
+}  // namespace
+
+TEST_CASE("what a worker prints is attached to its answer and cannot pass for one") {
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(in(10s)));
+  Json body;
+  body["text"] = "{\"v\":1,\"id\":1,\"nonce\":\"guess\",\"type\":\"echo\",\"body\":{}}\n";
+  worker.send(request("print", body));
+  const auto reply = worker.receive(in(10s));
+  const auto* message = std::get_if<WorkerMessage>(&reply);
+  REQUIRE(message != nullptr);
+  CHECK(message->body == body);
+  CHECK(message->prints == body["text"].get<std::string>() + "and a complaint\n");
+}
+
+TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(in(10s)));
+  Json body;
+  body["text"] = std::string(5 << 20, 'x') + "end\n";
+  worker.send(request("print", body));
+  const auto reply = worker.receive(in(20s));
+  const auto* message = std::get_if<WorkerMessage>(&reply);
+  REQUIRE(message != nullptr);
+  CHECK(message->body == body);
+  CHECK(message->prints.size() <= kPrintBytes);
+  CHECK(message->prints.ends_with("end\nand a complaint\n"));
+}
+
+TEST_CASE("the descriptor is readable exactly while there is something to receive") {
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(in(10s)));
+  pollfd event{worker.descriptor(), POLLIN, 0};
+  CHECK(::poll(&event, 1, 0) == 0);
+  CHECK(std::holds_alternative<WorkerTimeout>(worker.receive(in(1ms))));
+  worker.send(request("echo"));
+  CHECK(::poll(&event, 1, 5000) == 1);
+  CHECK(std::holds_alternative<WorkerMessage>(worker.receive(in(0ms))));
+  CHECK(::poll(&event, 1, 0) == 0);
+}
+
+TEST_CASE("a worker that breaks the protocol is lost, with the reason") {
+  SECTION("wrong nonce") {
+    WorkerProcess worker(
+        shell(R"(echo '{"v":1,"id":0,"nonce":"guess","type":"hello","body":{}}'; sleep 60)"));
+    CHECK(reason_of_loss(worker) == "broke the protocol: wrong nonce");
+    CHECK(reason_of_loss(worker) == "broke the protocol: wrong nonce");
+  }
+  SECTION("no protocol at all") {
+    WorkerProcess worker(shell("echo hello; sleep 60"));
+    CHECK(reason_of_loss(worker) == "broke the protocol: not a JSON object");
+  }
+  CHECK(children().empty());
+}
+
+TEST_CASE("the end of a worker is told with its exit code or signal") {
+  WorkerProcess exits(shell("exit 3"));
+  CHECK(reason_of_loss(exits) == "ended with exit code 3");
+  WorkerProcess dies(shell("kill -9 $$"));
+  CHECK(reason_of_loss(dies).starts_with("ended by signal 9"));
+  WorkerProcess missing({"/no/such/program"});
+  CHECK(reason_of_loss(missing).starts_with("could not be started"));
+  CHECK(children().empty());
+}
+
+TEST_CASE("a launcher that is given time may finish after its worker") {
+  const auto mark = std::filesystem::temp_directory_path() / fmt::format("ak-launcher-{}", random_seed());
+  // Longer than what a worker without patience is given.
+  std::vector<std::string> command{"/bin/sh", "-c", R"("$@"; sleep 0.8; touch )" + mark.string(), "sh"};
+  std::ranges::copy(puppet(), std::back_inserter(command));
+  WorkerProcess worker(command);
+  REQUIRE(worker.await_hello(in(10s)));
+  worker.finish(20s);
+  CHECK(std::filesystem::remove(mark));
+}
+
+TEST_CASE("a worker ends when its parent closes the channel, however stuck it is") {
+  pid_t pid = 0;
+  {
+    WorkerProcess worker(puppet());
+    REQUIRE(worker.await_hello(in(10s)));
+    pid = worker.pid();
+    worker.send(request("stick"));
+  }
+  CHECK(ends_within(pid, 1s));
+  CHECK(children().empty());
+}
+
+TEST_CASE("a stuck worker whose parent is killed does not survive it") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    WorkerProcess worker(puppet());
+    const bool started = worker.await_hello(in(10s)).ok();
+    worker.send(request("stick"));
+    const pid_t pid = started ? worker.pid() : 0;
+    if (::write(ends[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
+    for (;;) ::pause();
+  }
+  pid_t worker = 0;
+  REQUIRE(::read(ends[0], &worker, sizeof worker) == sizeof worker);
+  REQUIRE(worker > 0);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  CHECK(ends_within(worker, 2s));
+}
+
+TEST_CASE("a worker whose parent falls silent ends itself after ten seconds") {
+  WorkerProcess worker(puppet(), 1h);
+  REQUIRE(worker.await_hello(in(10s)));
+  worker.send(request("stick"));
+  const auto reply = worker.receive(in(15s));
+  const auto* lost = std::get_if<WorkerLost>(&reply);
+  REQUIRE(lost != nullptr);
+  CHECK(lost->exit_code == kExitSilentParent);
+}
+
+TEST_CASE("of the environment only what the allow-list names reaches a worker, and no key") {
+  const std::vector<std::string> names{"ANTHROPIC_API_KEY", "AK_TEST_HARMLESS", "CUDA_VISIBLE_DEVICES",
+                                       "LC_AK_TEST",        "LC_SECRET",        "SLURM_JWT",
+                                       "SLURM_JOB_ID",      "SSH_AUTH_SOCK"};
+  std::map<std::string, std::string> before;
+  for (const auto& name : names) {
+    if (const char* value = ::getenv(name.c_str())) before[name] = value;
+    ::setenv(name.c_str(), "sesame", 1);
+  }
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(in(10s)));
+  const std::string seen = read_file(fmt::format("/proc/{}/environ", worker.pid()));
+  const std::string arguments = read_file(fmt::format("/proc/{}/cmdline", worker.pid()));
+  const auto launchers = child_environment(true);
+  for (const auto& name : names) ::unsetenv(name.c_str());
+  for (const auto& [name, value] : before) ::setenv(name.c_str(), value.c_str(), 1);
+  const auto passes = [&](const std::string& name) {
+    return seen.find(name + "=sesame") != std::string::npos;
+  };
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "LC_AK_TEST"}) CHECK(passes(name));
+  for (const char* name :
+       {"ANTHROPIC_API_KEY", "AK_TEST_HARMLESS", "LC_SECRET", "SLURM_JWT", "SLURM_JOB_ID", "SSH_AUTH_SOCK"}) {
+    INFO(name);
+    CHECK_FALSE(passes(name));
+  }
+  CHECK(seen.find("CUDA_CACHE_DISABLE=1") != std::string::npos);
+  CHECK(arguments.find("sesame") == std::string::npos);
+  CHECK(std::ranges::count(launchers, "SLURM_JOB_ID=sesame") == 1);
+  CHECK(std::ranges::count(launchers, "SLURM_JWT=sesame") == 0);
+}
+
+}  // namespace ak::runtime

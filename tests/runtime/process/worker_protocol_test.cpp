@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/worker_protocol.h"
+
+#include <catch2/catch.hpp>
+
+namespace ak::runtime {
+
+TEST_CASE("a message survives the line it is sent as, whatever bytes are in it") {
+  WorkerMessage message{7, "compile", Json::object(), "line\nline"};
+  message.body["source"] = "a\n\"b\"\t\x01";
+  const std::string line = encode(message, "secret");
+  CHECK(line.find('\n') == line.size() - 1);
+  const auto decoded = decode(line, "secret");
+  REQUIRE(decoded);
+  CHECK(decoded->id == 7);
+  CHECK(decoded->type == "compile");
+  CHECK(decoded->body == message.body);
+  CHECK(decoded->prints == message.prints);
+}
+
+TEST_CASE("bytes that are not UTF-8 do not stop a message") {
+  WorkerMessage message{1, "built", Json::object(), "\xff\xfe"};
+  REQUIRE(decode(encode(message, "n"), "n"));
+}
+
+TEST_CASE("a line with a wrong nonce, version or shape is refused with the reason") {
+  const std::string good = encode({1, "t", Json::object(), {}}, "right");
+  CHECK(decode(good, "right"));
+  CHECK(decode(good, "wrong").error().message == "wrong nonce");
+  CHECK(
+      decode("{\"v\":2,\"id\":1,\"nonce\":\"right\",\"type\":\"t\",\"body\":{}}", "right").error().message ==
+      "protocol version is not 1");
+  CHECK_FALSE(decode("{\"v\":1,\"id\":-1,\"nonce\":\"right\",\"type\":\"t\",\"body\":{}}", "right"));
+  CHECK_FALSE(decode("{\"v\":1,\"id\":1,\"nonce\":\"right\",\"type\":\"t\",\"body\":[]}", "right"));
+  CHECK_FALSE(decode("Segmentation fault", "right"));
+  CHECK_FALSE(decode("", "right"));
+}
+
+TEST_CASE("lines are cut wherever the bytes were split, and a line above the limit ends the stream") {
+  LineReader reader(8);
+  REQUIRE(reader.feed("ab"));
+  CHECK_FALSE(reader.next());
+  REQUIRE(reader.feed("c\n\nde\nf"));
+  CHECK(reader.next() == "abc");
+  CHECK(reader.next() == "");
+  CHECK(reader.next() == "de");
+  CHECK_FALSE(reader.next());
+  CHECK_FALSE(reader.feed("123456789"));
+}
+
+}  // namespace ak::runtime

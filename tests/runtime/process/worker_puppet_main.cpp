@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A test program that is its own worker: `PROGRAM worker --role compile` serves the protocol, and the role
+// `puppet` does as the tests say.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/process/device_messages.h"
+#include "runtime/process/worker_protocol.h"
+#include "tests/support/sandbox_attempts.h"
+
+namespace {
+
+/// A device worker that takes two seconds over every task. With seed 1 it says that it waits meanwhile, else
+/// that it works.
+void evaluate(ak::runtime::WorkerChannel& channel, const ak::runtime::WorkerMessage& request) {
+  for (int i = 0; i < 4; ++i) {
+    channel.respond(request, "progress",
+                    {{"doing", request.body["seed"] == 1 ? "waiting" : "harness"},
+                     {"what", "for the test"},
+                     {"limit_ms", 10'000}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  ak::runtime::DeviceAnswer answer;
+  answer.outcome.status = ak::Status::ok;
+  channel.respond(request, "evaluated", ak::runtime::to_json(answer));
+}
+
+int serve_puppet() {
+  ak::runtime::WorkerChannel channel;
+  if (!channel.await_hello()) return 1;
+  channel.limit_resident_memory(std::size_t{200} << 20);
+  channel.answer_hello(ak::Json::object());
+  while (const auto request = channel.receive()) {
+    if (request->type == "print") {
+      std::fputs(request->body["text"].get<std::string>().c_str(), stdout);
+      std::fflush(stdout);
+      std::fputs("and a complaint\n", stderr);
+    }
+    if (request->type == "attempt" || request->type == "grow") {
+      channel.respond(*request, "answered", ak::test::attempt_in_worker(*request));
+      continue;
+    }
+    if (request->type == "stick")
+      for (;;) {
+      }
+    if (request->type == "open") {
+      channel.respond(*request, "opened", ak::Json::object());
+      continue;
+    }
+    if (request->type == "evaluate") {
+      evaluate(channel, *request);
+      continue;
+    }
+    channel.respond(*request, "echo", request->body);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "puppet") return serve_puppet();
+  if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
+  return Catch::Session().run(argc, argv);
+}

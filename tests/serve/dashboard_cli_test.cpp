@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// `alphakernel dashboard` as a user meets it: the real program on a database that a real run wrote.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "db/sqlite.h"
+#include "tests/serve/http_client.h"
+#include "tests/support/sandbox.h"
+
+namespace ak::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Headers = std::map<std::string, std::string>;
+
+/// The program, serving the database of a sandbox.
+class Dashboard {
+ public:
+  explicit Dashboard(const Sandbox& box, const std::vector<std::string>& extra = {}) {
+    std::vector<std::string> command{AK_PROGRAM, "dashboard", "--json"};
+    command.insert(command.end(), extra.begin(), extra.end());
+    pid_ = start_program(command, box.environment, box.folder.path());
+    std::string line;
+    for (int i = 0; i < 1000 && line.find('\n') == std::string::npos; ++i) {
+      std::this_thread::sleep_for(20ms);
+      line = read_file(box.folder / "out");
+    }
+    const Json said = Json::parse(line);
+    port_ = said.at("port");
+    url_ = said.at("url");
+    const HttpReply reply = ak::testing::get(port_, url_.substr(url_.find("/?")));
+    REQUIRE(reply.status == 303);
+    const std::string cookie = reply.headers.at("set-cookie");
+    headers_ = {{"Cookie", cookie.substr(0, cookie.find(';'))}};
+  }
+  ~Dashboard() {
+    if (pid_ > 0) end(SIGKILL);
+  }
+  Dashboard(const Dashboard&) = delete;
+  Dashboard& operator=(const Dashboard&) = delete;
+
+  HttpReply get(const std::string& path) const { return ak::testing::get(port_, path, headers_); }
+  HttpClient stream() const {
+    HttpClient client(port_);
+    client.send(get_request(port_, "/events", headers_));
+    CHECK(client.receive().status == 200);
+    return client;
+  }
+  /// The exit status as waitpid() gives it.
+  int end(int signal_number) {
+    kill(pid_, signal_number);
+    int status = -1;
+    waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return status;
+  }
+  const Headers& headers() const { return headers_; }
+  std::uint16_t port() const { return port_; }
+
+ private:
+  pid_t pid_ = 0;
+  std::uint16_t port_ = 0;
+  std::string url_;
+  Headers headers_;
+};
+
+/// Texts that would be something else where they are not escaped.
+constexpr const char* kHostile =
+    "</code></pre><script>alert(1)</script><img src=x onerror=alert(2)> [a](javascript:alert(3)) "
+    "'; DROP TABLE variants; -- \" onmouseover=\"alert(4) \x1b[31m \xe2\x80\xae {{table variants}} &amp;";
+
+void make_hostile(const Sandbox& box) {
+  db::Connection connection(box.folder / "ak.db", db::OpenMode::create);
+  for (const char* sql :
+       {"UPDATE sources SET text = ?1 || char(10) || text", "UPDATE variants SET name = ?1 || id",
+        "UPDATE evaluations SET message = ?1, status = 'incorrect', gate = ?1",
+        "UPDATE sessions SET reason = ?1, command = ?1, strategy = ?1",
+        "UPDATE definitions SET name = ?1 || id", "UPDATE devices SET name = ?1 || id"}) {
+    db::Statement statement(connection.get(), sql);
+    statement.bind(1, kHostile).run();
+  }
+}
+
+const std::vector<std::string>& page_paths() {
+  static const std::vector<std::string> kPaths{"/",
+                                               "/variants",
+                                               "/variants?q=vector&status=compiled_only",
+                                               "/failures",
+                                               "/insights",
+                                               "/session?session=1",
+                                               "/variant?variant=1",
+                                               "/definition?definition=vector_add_float32",
+                                               "/device?device=sm_90a",
+                                               "/call?call=1"};
+  return kPaths;
+}
+
+TEST_CASE("every page of a fresh run is shown, and what is asked wrongly is said") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);
+  Dashboard dashboard(box);
+  for (const std::string& path : page_paths()) {
+    const HttpReply reply = dashboard.get(path);
+    INFO(path << "\n" << reply.body.substr(0, 600));
+    CHECK(reply.status == 200);
+    CHECK_THAT(reply.body, Catch::StartsWith("<!DOCTYPE html>") && Catch::Contains("<main id=\"main\""));
+  }
+  CHECK_THAT(dashboard.get("/session?session=1&fragment=1").body, Catch::StartsWith("<main id=\"main\""));
+  CHECK_THAT(dashboard.get("/variant?variant=1").body,
+             Catch::Contains("vector_add") && Catch::Contains("__global__"));
+  CHECK(dashboard.get("/session").status == 400);
+  CHECK_THAT(dashboard.get("/session?session=one").body, Catch::Contains("session"));
+  CHECK(dashboard.get("/session?session=one").status == 400);
+  CHECK(dashboard.get("/sessions").status == 404);
+  CHECK(dashboard.get("/assets/dashboard.js").status == 200);
+  CHECK(dashboard.get("/assets/plot.umd.min.js").status == 200);
+}
+
+TEST_CASE("texts of candidates, models and users show as text on every page") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);
+  make_hostile(box);
+  Dashboard dashboard(box);
+  for (const std::string& path : page_paths()) {
+    const std::string body = dashboard.get(path).body;
+    INFO(path);
+    for (const char* markup :
+         {"<script>alert", "<img src=x", "href=\"javascript:", "\" onmouseover", "\x1b", "\xe2\x80\xae"})
+      CHECK(body.find(markup) == std::string::npos);
+  }
+  CHECK_THAT(dashboard.get("/variant?variant=1").body, Catch::Contains("&lt;script&gt;alert(1)"));
+}
+
+TEST_CASE("a commit of another process is told to open pages, and the writer's log can be shortened") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);
+  Dashboard dashboard(box);
+  HttpClient stream = dashboard.stream();
+  std::this_thread::sleep_for(200ms);
+  db::Connection writer(box.folder / "ak.db", db::OpenMode::create);
+  writer.execute("UPDATE sessions SET reason = 'seen at once'");
+  CHECK_THAT(stream.read_until("event: change", 10s), Catch::Contains("event: change"));
+  CHECK_THAT(dashboard.get("/session?session=1&fragment=1").body, Catch::Contains("seen at once"));
+  // With a stream open and pages served before, nothing keeps the log.
+  db::Statement checkpoint(writer.get(), "PRAGMA wal_checkpoint(TRUNCATE)");
+  REQUIRE(checkpoint.step());
+  CHECK(checkpoint.integer(0) == 0);
+  CHECK(std::filesystem::file_size(box.folder / "ak.db-wal") == 0);
+}
+
+TEST_CASE("a page of the user's own is shown, and one that takes too long is given up with a sentence") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);
+  std::filesystem::create_directory(box.folder / "dashboard");
+  box.write("dashboard/endless.sql",
+            "-- Endless\n--\n-- @n Numbers\nWITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+            "SELECT count(*) AS n FROM c;\n");
+  box.write("dashboard/endless.md", "{{table n}}\n");
+  box.write("dashboard/mine.sql", "-- My own\n--\n-- @n Numbers\nSELECT 42 AS answer;\n");
+  box.write("dashboard/mine.md", "The answer is {{n.answer}}.\n");
+  Dashboard dashboard(box, {"--timeout", "0.3"});
+  CHECK_THAT(dashboard.get("/mine").body, Catch::Contains("The answer is 42.") && Catch::Contains("My own"));
+  const auto begin = std::chrono::steady_clock::now();
+  const HttpReply reply = dashboard.get("/endless");
+  CHECK(std::chrono::steady_clock::now() - begin < 3s);
+  CHECK(reply.status == 503);
+  CHECK_THAT(reply.body, Catch::Contains("took longer than 0.3 s"));
+  CHECK(dashboard.get("/").status == 200);
+}
+
+TEST_CASE("Ctrl-C and SIGTERM end it at once and cleanly, with pages open") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    Dashboard dashboard(box);
+    HttpClient stream = dashboard.stream();
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(dashboard.end(signal_number) == 0);
+    CHECK(std::chrono::steady_clock::now() - begin < 3s);
+    CHECK(stream.closed_within(1s));
+  }
+}
+
+TEST_CASE("a file of an older schema is brought up to date before its pages are shown") {
+  Sandbox box;
+  const std::string packed = AK_SOURCE_DIR "/experiments/results/2026-11-22_h200_llm_sessions/sessions.db.gz";
+  REQUIRE(
+      run_program({"/bin/sh", "-c", "gunzip -c '" + packed + "' > '" + (box.folder / "ak.db").string() + "'"})
+          .exit_code == 0);
+  Dashboard dashboard(box);
+  for (const char* path : {"/", "/session?session=1", "/definition?definition=softmax_bf16"}) {
+    const HttpReply reply = dashboard.get(path);
+    INFO(path);
+    CHECK(reply.status == 200);
+    CHECK_THAT(reply.body, Catch::Contains("softmax_bf16"));
+  }
+}
+
+TEST_CASE("what cannot be served is said at the start") {
+  Sandbox box;
+  const ProgramResult none = box.run({"dashboard"});
+  CHECK(none.exit_code == code(ExitCode::database));
+  CHECK_THAT(none.err, Catch::Contains("there is no database"));
+  CHECK(box.run({"dashboard", "--port", "70000"}).exit_code == code(ExitCode::usage));
+  CHECK_THAT(box.run({"dashboard", "--help"}).out, Catch::Contains("ssh -L"));
+}
+
+}  // namespace
+}  // namespace ak::testing

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading lines and messages, without processes: what comes from outside may be anything.
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "serve/mcp/failure_advice.h"
+#include "serve/mcp/message_reader.h"
+#include "serve/mcp/protocol.h"
+
+using namespace ak;
+using namespace ak::mcp;
+
+namespace {
+
+const std::vector<std::string> kSeeds{
+    R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}})",
+    R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"evaluate","arguments":{"source":"x","wait_s":3,"params":{"dtype":"bf16"}},"_meta":{"progressToken":1}}})",
+    R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}})",
+    R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}})",
+    R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}])",
+};
+
+/// A seed with some bytes replaced, doubled, cut out, or taken from another seed.
+std::string mutated(std::mt19937& random) {
+  const auto pick = [&](std::size_t below) { return random() % std::max<std::size_t>(below, 1); };
+  std::string text = kSeeds[pick(kSeeds.size())];
+  for (std::size_t changes = 1 + pick(4); changes > 0 && !text.empty(); --changes) {
+    const std::size_t at = pick(text.size()), length = pick(12);
+    const std::string& other = kSeeds[pick(kSeeds.size())];
+    if (pick(4) == 0) text[at] = static_cast<char>(random());
+    if (pick(4) == 0) text.insert(at, text.substr(pick(text.size()), length));
+    if (pick(4) == 0) text.erase(at, length);
+    if (pick(4) == 0) text.replace(at, length, other.substr(pick(other.size()), length));
+  }
+  std::erase(text, '\n');
+  return text;
+}
+
+std::vector<std::string> lines_of(MessageReader& reader) {
+  std::vector<std::string> lines;
+  while (auto line = reader.next()) {
+    const auto* text = std::get_if<std::string>(&*line);
+    lines.push_back(text != nullptr ? *text : "too long");
+  }
+  return lines;
+}
+
+Json reply(Protocol& protocol, const std::string& line) {
+  const auto actions = protocol.read(line);
+  REQUIRE(actions.size() == 1);
+  REQUIRE(std::holds_alternative<Reply>(actions.front()));
+  return std::get<Reply>(actions.front()).message;
+}
+
+}  // namespace
+
+TEST_CASE("lines are the same however the bytes arrive, and one that is too long costs only itself") {
+  const std::string stream =
+      "one\n\n  \r\ntwo\r\n" + std::string(50, 'x') + "\nthree\n" + std::string(20, 'y') + "\nend";
+  for (std::size_t step = 1; step < stream.size(); ++step) {
+    MessageReader reader(20);
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < stream.size(); at += step) {
+      reader.feed(std::string_view(stream).substr(at, step));
+      for (std::string& line : lines_of(reader)) lines.push_back(std::move(line));
+    }
+    CHECK(lines == std::vector<std::string>{"one", "two\r", "too long", "three", std::string(20, 'y')});
+  }
+}
+
+TEST_CASE("no line makes the protocol throw, and every answer is a message of one line") {
+  std::mt19937 random(7);
+  Protocol protocol("1.0");
+  int replies = 0, calls = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string line = mutated(random);
+    INFO(line);
+    for (const Action& action : protocol.read(line)) {
+      if (const auto* call = std::get_if<ToolCall>(&action)) {
+        ++calls;
+        CHECK(argument_complaint(*call->tool, call->arguments).empty());
+      }
+      if (const auto* sent = std::get_if<Reply>(&action)) {
+        ++replies;
+        const std::string text = one_line(sent->message);
+        const Json again = Json::parse(text);
+        if (text.find('\n') != std::string::npos || again["jsonrpc"] != "2.0" || !again.contains("id") ||
+            again.contains("result") == again.contains("error"))
+          FAIL(text);
+      }
+    }
+  }
+  CHECK(replies > 5'000);
+  CHECK(calls > 100);
+}
+
+TEST_CASE("batches are taken in the one revision that has them") {
+  Protocol protocol("1.0");
+  static_cast<void>(reply(protocol, kSeeds[0]));
+  CHECK(protocol.read(kSeeds[4]).size() == 2);
+  CHECK(reply(protocol, "[]")["error"]["code"] == -32600);
+  static_cast<void>(
+      reply(protocol,
+            R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}})"));
+  CHECK(reply(protocol, kSeeds[4])["error"]["code"] == -32600);
+}
+
+TEST_CASE("an id is given back as it came, zero and text included") {
+  Protocol protocol("1.0");
+  for (const char* id : {"0", "-5", "\"\"", "\"a b\"", "9007199254740993"}) {
+    const std::string line = std::string(R"({"jsonrpc":"2.0","method":"ping","id":)") + id + "}";
+    CHECK(reply(protocol, line)["id"] == Json::parse(id));
+  }
+  for (const char* id : {"null", "true", "[1]", "{}", "1.0"}) {
+    const std::string line = std::string(R"({"jsonrpc":"2.0","method":"ping","id":)") + id + "}";
+    CHECK(reply(protocol, line)["error"]["code"] == -32600);
+  }
+}
+
+TEST_CASE("what is wrong with an argument is said by name, with what was expected") {
+  const Tool& tool = *find_tool("evaluate");
+  CHECK(argument_complaint(tool, {{"source", 5}}) == "source: expected a string, got 5");
+  CHECK(argument_complaint(tool, {{"wait_s", 601}}) == "wait_s: expected 0 to 600, got 601");
+  CHECK(argument_complaint(tool, {{"depth", "x"}}) == "depth: expected build, check, time, got \"x\"");
+  CHECK(argument_complaint(tool, {{"params", {{"dtype", {1}}}}}).find("params: expected an object") == 0);
+  CHECK(argument_complaint(tool, {{"sorce", ""}}).find("did you mean 'source'?") != std::string::npos);
+  CHECK(argument_complaint(*find_tool("query"), Json::object()).find("query needs the argument 'sql'") == 0);
+  CHECK(argument_complaint(tool, {{"source", ""}, {"variant", 3}, {"params", {{"causal", true}}}}).empty());
+}
+
+TEST_CASE("the tools have names and schemas that every client takes, in a fixed order") {
+  std::vector<std::string> names;
+  for (const Tool& tool : all_tools()) {
+    INFO(tool.name);
+    CHECK(tool.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+    CHECK(std::ranges::find(names, tool.name) == names.end());
+    names.emplace_back(tool.name);
+    CHECK((tool.run == nullptr) == (tool.lane == Lane::server));
+    const Json schema = tool_json(tool)["inputSchema"];
+    CHECK(schema["type"] == "object");
+    CHECK(schema["additionalProperties"] == false);
+    for (const Json& required : schema.value("required", Json::array()))
+      CHECK(schema["properties"].contains(required.get<std::string>()));
+  }
+  CHECK(names.front() == "list_problems");
+}
+
+TEST_CASE("every gate has advice for who failed it") {
+  for (const GateInfo& gate : gates()) {
+    INFO(gate.name);
+    CHECK(advice_for(gate.gate).size() > 10);
+  }
+}

@@ -1,0 +1,47 @@
+# Programs made of suites. A suite is some *_test.cpp files of a program and one CTest entry that runs their cases, so that
+# `ctest --parallel` balances a few long suites although a room has one program.
+
+# ak_test_program(NAME [PROGRAM] [LINKS ...] [DEFINITIONS ...]): a Catch2 program. PROGRAM: its tests run alphakernel.
+function(ak_test_program name)
+  cmake_parse_arguments(ARG "PROGRAM" "" "LINKS;DEFINITIONS" ${ARGN})
+  add_executable(${name})
+  ak_build_fast(${name} test)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
+  target_link_libraries(${name} PRIVATE ak_warnings ak_test_main ${ARG_LINKS})
+  target_compile_definitions(${name} PRIVATE AK_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ${ARG_DEFINITIONS})
+  if(ARG_PROGRAM)
+    target_compile_definitions(${name} PRIVATE AK_PROGRAM="$<TARGET_FILE:alphakernel>")
+    add_dependencies(${name} alphakernel)
+  endif()
+endfunction()
+
+# ak_suite(NAME OF program [TIMEOUT s] SOURCES ...): adds the sources, and an entry for the cases in them. Catch2 tags
+# every case with the name of its file (-#); a suite without cases fails (-w NoTests).
+function(ak_suite name)
+  cmake_parse_arguments(ARG "" "OF;TIMEOUT" "SOURCES" ${ARGN})
+  target_sources(${ARG_OF} PRIVATE ${ARG_SOURCES})
+  set(tags)
+  # Suites share no translation unit, so that names without linkage need to differ in a suite only.
+  set(place 0)
+  foreach(source IN LISTS ARG_SOURCES)
+    if(AK_UNITY_BATCH GREATER 0)
+      math(EXPR batch "${place} / ${AK_UNITY_BATCH}")
+    else()
+      set(batch 0)
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name}_${batch})
+    math(EXPR place "${place} + 1")
+  endforeach()
+  foreach(source IN LISTS ARG_SOURCES)
+    cmake_path(GET source STEM stem)
+    if(stem MATCHES "_test$")
+      list(APPEND tags "[#${stem}]")
+    endif()
+  endforeach()
+  list(JOIN tags "," filter)
+  add_test(NAME ${name} COMMAND ${ARG_OF} -w NoTests "-#" "${filter}")
+  set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77)
+  if(ARG_TIMEOUT)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  endif()
+endfunction()

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/run_program.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace ak::testing {
+namespace {
+
+std::string slurp(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+[[noreturn]] void become(const std::vector<std::string>& argv,
+                         const std::map<std::string, std::string>& environment,
+                         const std::filesystem::path& folder) {
+  for (const auto& [name, value] : environment) {
+    value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (!std::freopen((folder / "out").c_str(), "w", stdout) ||
+      !std::freopen((folder / "err").c_str(), "w", stderr))
+    _exit(126);
+  std::vector<char*> raw;
+  for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
+  raw.push_back(nullptr);
+  execv(raw[0], raw.data());
+  _exit(127);
+}
+
+// A minute is far more than what any test waits for takes.
+void wait_for_file(const std::filesystem::path& file) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!file.empty() && !std::filesystem::exists(file) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+}  // namespace
+
+pid_t start_program(const std::vector<std::string>& argv,
+                    const std::map<std::string, std::string>& environment,
+                    const std::filesystem::path& folder) {
+  std::fflush(nullptr);  // the child would write what is buffered once more
+  const pid_t child = fork();
+  if (child == 0) become(argv, environment, folder);
+  return child;
+}
+
+ProgramResult run_program(const std::vector<std::string>& argv,
+                          const std::map<std::string, std::string>& environment, const Signal& signal) {
+  const TemporaryFolder folder;
+  const pid_t child = start_program(argv, environment, folder.path());
+  if (signal.number != 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(signal.after_ms));
+    wait_for_file(signal.after_file);
+    kill(child, signal.number);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return {code, slurp(folder / "out"), slurp(folder / "err")};
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "ak_test_XXXXXX").string();
+  if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace ak::testing

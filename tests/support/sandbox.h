@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fstream>
+
+#include "core/error.h"
+#include "tests/support/run_program.h"
+
+namespace ak::testing {
+
+/// Runs alphakernel with cache, database and configuration in a folder of the test's own.
+struct Sandbox {
+  TemporaryFolder folder;
+  std::map<std::string, std::string> environment{{"ALPHAKERNEL_DB", (folder / "ak.db").string()},
+                                                 {"ALPHAKERNEL_CACHE", (folder / "cache").string()},
+                                                 {"ALPHAKERNEL_CONFIG", (folder / "config.json").string()},
+                                                 {"HOME", folder.path().string()}};
+
+  ProgramResult run(std::vector<std::string> arguments, const Signal& signal = {}) {
+    arguments.insert(arguments.begin(), AK_PROGRAM);
+    return run_program(arguments, environment, signal);
+  }
+  /// Three variants of vector_add, built and not executed.
+  ProgramResult generate(const std::vector<std::string>& extra) {
+    std::vector<std::string> arguments{"generate",
+                                       "--algorithm",
+                                       "vector_add",
+                                       "--arch",
+                                       "sm_90a",
+                                       "--device",
+                                       "none",
+                                       "--max-evaluations",
+                                       "3",
+                                       "--output",
+                                       (folder / "k.cu").string()};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    return run(arguments);
+  }
+  /// What a query prints as CSV without its header.
+  std::string query(const std::string& sql) {
+    const std::string csv = run({"query", "--format", "csv", sql}).out;
+    return csv.substr(std::min(csv.size(), csv.find('\n') + 1));
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+  }
+  bool exists(const std::string& name) const { return std::filesystem::exists(folder / name); }
+};
+
+inline int code(ExitCode value) { return static_cast<int>(value); }
+
+inline bool is_one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+}  // namespace ak::testing

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that `alphakernel dashboard` becomes. It is one of its own so that nothing else, workers that
+// run candidates least of all, holds an HTTP server.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "app/setup/config.h"
+#include "app/setup/interrupt.h"
+#include "core/text/json.h"
+#include "core/text/say.h"
+#include "db/read/reader.h"
+#include "pages/html_document.h"
+#include "serve/dashboard/dashboard_server.h"
+#include "serve/dashboard/database_pages.h"
+#include "serve/dashboard/database_watch.h"
+#include "tools/command_line.h"
+#include "tools/guarded_main.h"
+
+namespace ak::tools {
+namespace {
+
+constexpr std::chrono::milliseconds kWatchInterval{1'000};
+
+std::filesystem::path own_pages() {
+  const std::filesystem::path config = config_path();
+  return config.empty() ? config : config.parent_path() / "dashboard";
+}
+
+/// Opens the address with the desktop's browser. Nothing is lost where there is none: the address is printed.
+void open_browser(const std::string& url) {
+  std::string program = "xdg-open", address = url;
+  char* const argv[] = {program.data(), address.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int output : {STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int result = posix_spawnp(&child, program.c_str(), &actions, nullptr, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  if (result != 0 || waitpid(child, &status, 0) != child || status != 0)
+    say("note: no browser could be started with xdg-open: open the address yourself\n");
+}
+
+void announce(const dashboard::DashboardService& service, const std::filesystem::path& database,
+              std::uint16_t port, bool json) {
+  if (json)
+    fmt::print("{}\n", Json{{"url", service.url()}, {"port", port}, {"database", database.string()}}.dump());
+  else
+    fmt::print(
+        "{}\n\nThe dashboard of {}.\nOnly who has this address sees it, and only on this machine. Ctrl-C "
+        "ends it.\n",
+        service.url(), database.string());
+  std::fflush(stdout);
+}
+
+int serve_dashboard(const Arguments& arguments) {
+  CLI::App app{"Show the performance database in your browser, live while searches write to it.",
+               "alphakernel dashboard"};
+  set_style(app,
+            "Examples:\n"
+            "  alphakernel dashboard --open\n"
+            "  alphakernel dashboard --db all.db --port 8765\n"
+            "On a GPU machine, seen from yours: run it there with --port 8765, on yours\n"
+            "  ssh -L 8765:127.0.0.1:8765 gpu-machine\n"
+            "and open the address that it prints. Nothing can be changed from the pages. Pages, security, "
+            "and how to\n"
+            "add a page of your own: docs/dashboard.md\n");
+  std::string database;
+  std::uint16_t port = 0;
+  double seconds = 5;
+  bool open = false, json = false;
+  app.add_option("--db", database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_option("--port", port, "listen on this port of 127.0.0.1; 0 = any that is free (default 0)");
+  app.add_option("--timeout", seconds, "give up on a page after this many seconds (default 5)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--open", open, "open it in the browser");
+  app.add_flag("--json", json, "print address and port as one line of JSON");
+  if (!parse(app, arguments)) return 0;
+
+  const std::filesystem::path file = database_file(database, load_config());
+  const std::chrono::milliseconds time_limit(std::llround(seconds * 1000));
+  // Says now what would be wrong with every page.
+  if (db::bring_up_to_date(file))
+    say("note: the database was of an older schema and has been brought up to date\n");
+  const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = time_limit});
+  dashboard::DashboardService service({.pages = std::cref(pages),
+                                       .assets = dashboard::dashboard_assets(),
+                                       .style_sources = plot_style_hashes(),
+                                       .token = dashboard::random_token()});
+  const InterruptGuard interrupt;
+  dashboard::HttpServer server(service, port);
+  service.set_port(server.port());
+  announce(service, file, server.port(), json);
+  if (open) open_browser(service.url());
+  {
+    const dashboard::DatabaseWatch watch(
+        file, kWatchInterval, [&](std::int64_t news) { server.broadcast(dashboard::change_event(news)); });
+    server.run(interrupt.requested());
+  }
+  if (!json) say("The dashboard has ended.\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace ak::tools
+
+int main(int argc, char** argv) {
+  return ak::tools::guarded_main(
+      [&] { return ak::tools::serve_dashboard(ak::tools::Arguments(argv + 1, argv + argc)); });
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/search_flags.h"
+
+#include <fmt/format.h>
+
+#include "agent/search/strategy.h"
+#include "tools/command_line.h"
+
+namespace ak::tools {
+namespace {
+
+std::string strategy_help() {
+  std::string help = "how to choose the next point:";
+  for (const auto& entry : agent::strategies()) help += fmt::format(" {} ({});", entry.name, entry.summary);
+  help.pop_back();
+  return help;
+}
+
+}  // namespace
+
+void add_search_flags(CLI::App& app, SearchFlags& flags) {
+  app.add_option("--arch,--target", flags.arch,
+                 "what to compile for: sm_90a, hopper, h200, native (default: native)");
+  app.add_option(
+      "--device", flags.device,
+      "where to run candidates: auto, cuda, cuda:N, emulator (on the CPU: checked, costs estimated), "
+      "none (build and rank only)");
+  app.add_option("--output,-o", flags.output,
+                 "file to write the kernel to; explanation, test and result go beside it");
+  app.add_option("--set", flags.fixed,
+                 "search only points with this value of a tunable, e.g. BM=128 or BM=64,128")
+      ->allow_extra_args(false);
+  app.add_option(
+      "--proposer", flags.proposer,
+      "who proposes candidates: search, llm (a language model), hybrid (both), auto (default: hybrid where "
+      "a model is named, else search)");
+  app.add_option("--strategy", flags.strategy, strategy_help());
+  app.add_option(
+         "--model", flags.models,
+         "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE; may "
+         "be given several times")
+      ->allow_extra_args(false);
+  app.add_option("--record", flags.record, "append every exchange with the model to this file");
+  app.add_flag("--no-predict", flags.no_predict,
+               "measure every point, also where a fitted model foretells that it is too slow");
+  app.add_option("--best", flags.best,
+                 "begin with points of this file, which `alphakernel best export` wrote");
+  app.add_flag("--no-transfer", flags.no_transfer,
+               "do not begin with what the database knows of other shapes, parameters and devices");
+  app.add_option("--seed", flags.seed, "seed of the search and of the inputs (default: random, stored)");
+  app.add_flag("--deterministic", flags.deterministic,
+               "one evaluation and one question at a time, and all that is drawn from the seed: on the CPU "
+               "device every run of a seed is the same");
+  app.add_option("--db", flags.database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_option("--cache", flags.cache,
+                 "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
+  app.add_option("--workers", flags.workers, "compile workers (default: one per core, at most 16)");
+  app.add_option("--max-evaluations", flags.max_evaluations, "stop after this many candidates")
+      ->group("Budgets");
+  app.add_option("--max-compilations", flags.max_compilations,
+                 "stop after this many builds that were not cached")
+      ->group("Budgets");
+  app.add_option("--max-minutes", flags.max_minutes, "stop after this much wall time")->group("Budgets");
+  app.add_option("--max-tokens", flags.max_tokens, "stop after this many model tokens")->group("Budgets");
+  app.add_option("--max-cost-usd", flags.max_cost_usd, "stop after this much money")->group("Budgets");
+  app.add_option("--patience", flags.patience, "stop when none of so many evaluations in a row took the lead")
+      ->group("Budgets");
+  app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
+      ->group("Budgets");
+  add_unaudited_flag(app, flags.unaudited);
+  app.add_flag("--json", flags.json, "print the result as one JSON object on stdout");
+  app.add_flag("--quiet,-q", flags.quiet, "no progress");
+}
+
+}  // namespace ak::tools

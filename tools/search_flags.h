@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "app/search/search_command.h"
+
+namespace ak::tools {
+
+/// The flags of the verbs that search, generate and tune.
+void add_search_flags(CLI::App& app, SearchFlags& flags);
+
+}  // namespace ak::tools
