@@ -27,7 +27,7 @@ std::string words(const Outcome& outcome) {
   return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
 }
 
-bool passed(const Outcome& outcome) {
+bool outcome_passed(const Outcome& outcome) {
   return outcome.status == Status::ok || outcome.status == Status::duplicate;  // of one that passed
 }
 
@@ -112,7 +112,7 @@ bool Confirmation::held_out(HeldOutReport& report) {
     }
     commit_(*completed, nullptr, "held_out");
     const Outcome& outcome = completed->result.outcome;
-    report.passed = passed(outcome);
+    report.passed = outcome_passed(outcome);
     if (report.passed) return true;
     if (info(outcome.status).candidate_fault) return false;
     if (last) report.note = words(outcome);
@@ -148,7 +148,7 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   const DeviceFacts device = evaluator->capabilities().device;
   commit_(*completed, &device, "examination");
   const Outcome& outcome = completed->result.outcome;
-  report.passed = passed(outcome);
+  report.passed = outcome_passed(outcome);
   if (!report.passed) report.note = words(outcome);
   return report.passed || !is_verdict_of_examiner(outcome.status);
 }
@@ -169,7 +169,7 @@ bool Confirmation::measured(FinalMeasurement& report) {
   }
   commit_(*completed, nullptr, "final");
   const Outcome& outcome = completed->result.outcome;
-  if (!passed(outcome)) {
+  if (!outcome_passed(outcome)) {
     report.note = words(outcome);
     return !info(outcome.status).candidate_fault;
   }

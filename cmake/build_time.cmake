@@ -1,8 +1,7 @@
 # What keeps the build short (docs/building.md has the figures): precompiled headers of the standard library and of third
 # parties, several sources in one translation unit, and optimisation where it pays.
 
-set(AK_UNITY_BATCH 16 CACHE STRING "Sources in one translation unit; 0 for all of a target")
-option(AK_FAST_BUILD "Precompile third-party headers and compile several sources of a room at once" ON)
+option(AK_FAST_BUILD "Precompile third-party headers and compile the sources of a folder at once" ON)
 
 # ak_build_fast(TARGET hot|plain|test|own): how a target is compiled.
 #   hot    -O2 in Release: its own computing time matters (search, statistics, predictions)
@@ -19,7 +18,7 @@ function(ak_build_fast target kind)
   list(FILTER sources INCLUDE REGEX "_main\\.cpp$")
   set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   if(NOT kind STREQUAL "test")
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${AK_UNITY_BATCH})
+    ak_unite_folders(${target})
   endif()
   if(kind STREQUAL "own")
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
@@ -27,6 +26,20 @@ function(ak_build_fast target kind)
     target_precompile_headers(${target} REUSE_FROM ak_precompiled_${kind})
   endif()
 endfunction()
+
+# Compiles the sources of a folder as one translation unit, so that names without linkage need to differ in a folder only.
+# Folders of which every file repeats the same names for its own instructions or options are left alone.
+function(ak_unite_folders target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    if(NOT folder IN_LIST AK_SEPARATE_FOLDERS)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP "folder_${folder}")
+    endif()
+  endforeach()
+endfunction()
+set(AK_SEPARATE_FOLDERS ops verbs)
 
 # Nothing but the emulator is bound by the host's arithmetic: -O2 builds faster than -O3 and runs no slower there.
 function(ak_optimise target kind)

@@ -15,8 +15,6 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostCellBytes = 1'000;
-
 struct ParserDeleter {
   void operator()(cmark_parser* parser) const noexcept { cmark_parser_free(parser); }
 };
@@ -129,7 +127,7 @@ class HtmlWriter {
   }
 
   std::string cell(const db::Cell& value, const std::string& column, bool numeric) const {
-    const std::string text = html_escape(harmless(shown(value, column), kMostCellBytes));
+    const std::string text = html_escape(harmless(shown(value, column), kMaxCellBytes));
     const std::string_view kind = cell_class(numeric, text);
     if (std::holds_alternative<std::monostate>(value) || !options_.linked.contains(column))
       return fmt::format("<td{} data-label=\"{}\">{}</td>", kind, html_escape(column_heading(column)), text);

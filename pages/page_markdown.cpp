@@ -10,8 +10,6 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostCellBytes = 1'000;
-
 std::string line(const std::vector<std::string>& fields) {
   return fmt::format("| {} |\n", fmt::join(fields, " | "));
 }
@@ -30,7 +28,7 @@ std::string text_of(const TablePiece& piece) {
   for (const auto& row : table.rows) {
     std::vector<std::string> fields;
     for (const std::size_t i : columns)
-      fields.push_back(markdown_escape(harmless(shown(row[i], table.columns[i]), kMostCellBytes)));
+      fields.push_back(markdown_escape(harmless(shown(row[i], table.columns[i]), kMaxCellBytes)));
     out += line(fields);
   }
   if (table.truncated) out += fmt::format("\n(the first {} rows)\n", table.rows.size());

@@ -44,6 +44,9 @@ using Piece = std::variant<TextPiece, TablePiece, CodePiece, ChartPiece, FormPie
 [[nodiscard]] std::vector<Piece> expand(const Page& page, const PageData& data);
 
 /// A value for Markdown: every character that would mean something there is escaped; one line.
+/// Longer texts of cells are cut.
+constexpr std::size_t kMaxCellBytes = 1'000;
+
 [[nodiscard]] std::string markdown_escape(std::string_view text);
 
 }  // namespace ak::tools

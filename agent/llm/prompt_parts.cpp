@@ -17,8 +17,6 @@ constexpr std::int64_t kReferenceTokens = 3000, kDescriptionTokens = 1000, kLess
 
 constexpr std::size_t kMostWorkloads = 24, kMostCounts = 40;
 
-std::string us(double time_ns) { return fmt::format("{:.4g} us", time_ns / 1e3); }
-
 /// Timed where the session's device is: the same choice as the evaluator's for a problem with shapes for
 /// each.
 bool is_timed(const Workload& workload, const DeviceFacts& device) {
@@ -62,7 +60,7 @@ std::string workloads_text(const PromptSubject& subject) {
     const Floor floor = floor_of(*subject.problem, workload, subject.device);
     text += fmt::format("- `{}`: {}; weight {:g}", workload.name, axes_text(workload.axes), workload.weight);
     if (floor.time_ns > 0)
-      text += fmt::format("; the device needs {} at least ({})", us(floor.time_ns), floor.reason);
+      text += fmt::format("; the device needs {} at least ({})", time_text(floor.time_ns), floor.reason);
     text += '\n';
   }
   return text.empty() ? "- the largest of those that it is checked on\n" : text;
@@ -127,8 +125,9 @@ std::string times_text(const PromptSubject& subject, const EvaluationResult& res
   for (const Measurement& m : result.measurements) {
     if (m.role != MeasurementRole::candidate || m.median_ns <= 0) continue;
     const Workload* workload = find_workload(*subject.problem, m.workload);
-    text += fmt::format("  {}{}: {}", m.workload,
-                        workload ? fmt::format(" ({})", axes_text(workload->axes)) : "", us(m.median_ns));
+    text +=
+        fmt::format("  {}{}: {}", m.workload, workload ? fmt::format(" ({})", axes_text(workload->axes)) : "",
+                    time_text(m.median_ns));
     const double floor_ns = workload ? floor_of(*subject.problem, *workload, subject.device).time_ns : 0;
     if (floor_ns > 0) text += fmt::format(", {:.3g} times the least possible", m.median_ns / floor_ns);
     text += m.truncated ? ", stopped early: hopelessly slow\n" : "\n";
@@ -136,7 +135,7 @@ std::string times_text(const PromptSubject& subject, const EvaluationResult& res
   if (text.empty()) return "";
   const bool emulated = subject.device.kind == DeviceKind::emulator;
   std::string head = emulated ? "Estimated costs" : "Median times with a cold cache";
-  if (result.score_ns) head += fmt::format(", score {}", us(*result.score_ns));
+  if (result.score_ns) head += fmt::format(", score {}", time_text(*result.score_ns));
   return head + ":\n" + text;
 }
 
@@ -169,6 +168,8 @@ std::string counts_text(const EvaluationResult& result) {
 
 }  // namespace
 
+std::string time_text(double time_ns) { return fmt::format("{:.4g} us", time_ns / 1e3); }
+
 std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject, const std::string& fence) {
   const ProblemInstance& problem = *subject.problem;
   std::string text =
@@ -195,7 +196,7 @@ std::string outcome_text(const PromptSubject& subject, const Candidate& candidat
 }
 
 std::string outcome_line(const EvaluationResult& result) {
-  if (result.score_ns && !info(result.outcome.status).candidate_fault) return us(*result.score_ns);
+  if (result.score_ns && !info(result.outcome.status).candidate_fault) return time_text(*result.score_ns);
   std::string line =
       fmt::format("{}: {}", to_string(result.outcome.status), result.outcome.message.substr(0, 160));
   std::ranges::replace(line, '\n', ' ');

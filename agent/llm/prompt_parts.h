@@ -27,6 +27,9 @@ struct PromptSubject {
   std::string lessons = {};  ///< what earlier sessions learned that may help here; may be empty
 };
 
+/// "12.3 us".
+[[nodiscard]] std::string time_text(double time_ns);
+
 /// The part that stays the same in every request of a session: frame, contract, problem, device, lessons.
 /// @param fence between which lessons stand
 [[nodiscard]] std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject,

@@ -37,8 +37,6 @@ std::string history(const Archive& archive) {
   return text;
 }
 
-std::string us(double time_ns) { return fmt::format("{:.4g} us", time_ns / 1e3); }
-
 /// Of the attempt, or of its source where that point was not profiled.
 std::string limits_of(const Archive& archive, const Attempt& parent) {
   if (!parent.limits.empty()) return parent.limits;
@@ -78,13 +76,14 @@ std::string surface_text(const Surface& surface) {
   for (const auto& [name, times] : best) {
     if (times.size() < 2) continue;
     std::vector<std::string> cells;
-    for (const auto& [value, time_ns] : times) cells.push_back(fmt::format("{}: {}", value, us(time_ns)));
+    for (const auto& [value, time_ns] : times)
+      cells.push_back(fmt::format("{}: {}", value, time_text(time_ns)));
     text += fmt::format("  {}  {}\n", name, fmt::join(cells, ", "));
   }
   std::ranges::stable_sort(fastest, {}, [](const auto& entry) { return entry.first; });
   text += "The fastest points:\n";
   for (std::size_t i = 0; i < std::min(kFastestShown, fastest.size()); ++i)
-    text += fmt::format("  {}: {}\n", tunables_text(*fastest[i].second), us(fastest[i].first));
+    text += fmt::format("  {}: {}\n", tunables_text(*fastest[i].second), time_text(fastest[i].first));
   return text;
 }
 

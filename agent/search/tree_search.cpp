@@ -11,26 +11,26 @@
 namespace ak::agent {
 namespace {
 
-constexpr std::size_t kFirst = 12;       // spread points before the model is asked (chosen)
-constexpr std::size_t kPool = 400;       // random points that are scored, beside neighbours (chosen: time)
-constexpr std::size_t kCentres = 6;      // fastest points whose neighbours are scored
-constexpr std::size_t kMostRows = 300;   // the fastest and the last of them are learned from
-constexpr double kRefitGrowth = 1.02;    // trees are grown anew when there are so many times the answers
-constexpr double kLeastVariance = 1e-4;  // trees that agree are not that sure; of (log time)^2
+constexpr std::size_t kFirstTreePoints = 12;  // spread points before the model is asked (chosen)
+constexpr std::size_t kPool = 400;         // random points that are scored, beside neighbours (chosen: time)
+constexpr std::size_t kTreeCentres = 6;    // fastest points whose neighbours are scored
+constexpr std::size_t kMaxTreeRows = 300;  // the fastest and the last of them are learned from
+constexpr double kTreeRefitGrowth = 1.02;  // trees are grown anew when there are so many times the answers
+constexpr double kLeastVariance = 1e-4;    // trees that agree are not that sure; of (log time)^2
 
 /// The point with the largest expected improvement under a forest of random trees. Failures and points on
 /// their way count as slow as the slowest quarter, so that it goes elsewhere.
 class TreeSearch final : public Member {
  public:
   std::size_t pick(const History& history, Engine& engine) override {
-    if (history.told().size() < kFirst || !history.best()) return spread_point(history, engine);
+    if (history.told().size() < kFirstTreePoints || !history.best()) return spread_point(history, engine);
     if (!forest_) forest_.emplace(history.points());
-    if (static_cast<double>(history.told().size()) > kRefitGrowth * static_cast<double>(fitted_at_)) {
+    if (static_cast<double>(history.told().size()) > kTreeRefitGrowth * static_cast<double>(fitted_at_)) {
       learn_all(history, engine);
       fitted_at_ = history.told().size();
     }
     std::vector<std::size_t> pool = history.sample_unseen(engine, kPool);
-    for (const Observation& centre : history.fastest(kCentres))
+    for (const Observation& centre : history.fastest(kTreeCentres))
       for (const std::size_t point : history.points().neighbours(centre.point))
         if (history.unseen(point)) pool.push_back(point);
     return *std::ranges::max_element(pool, {}, [&](std::size_t point) {
@@ -50,13 +50,13 @@ class TreeSearch final : public Member {
       rows.push_back(point);
       values.push_back(log_time);
     };
-    for (std::size_t i = 0; i < std::min(fastest.size(), kMostRows / 2); ++i)
+    for (std::size_t i = 0; i < std::min(fastest.size(), kMaxTreeRows / 2); ++i)
       learn(fastest[i].point, *fastest[i].log_time);
-    const double known = fastest.size() <= kMostRows / 2 ? 0 : *fastest[kMostRows / 2].log_time;
+    const double known = fastest.size() <= kMaxTreeRows / 2 ? 0 : *fastest[kMaxTreeRows / 2].log_time;
     const auto& told = history.told();
-    for (std::size_t i = told.size() - std::min(told.size(), kMostRows); i < told.size(); ++i) {
+    for (std::size_t i = told.size() - std::min(told.size(), kMaxTreeRows); i < told.size(); ++i) {
       const double log_time = told[i].log_time.value_or(slow);
-      if (!told[i].log_time || (fastest.size() > kMostRows / 2 && log_time >= known))
+      if (!told[i].log_time || (fastest.size() > kMaxTreeRows / 2 && log_time >= known))
         learn(told[i].point, log_time);
     }
     for (const std::size_t point : history.pending()) learn(point, slow);

@@ -24,7 +24,7 @@ struct StatusName {
   std::string_view ours, theirs;
 };
 // What is not named is a RUNTIME_ERROR.
-constexpr std::array kStatuses{
+constexpr std::array kStatusNames{
     StatusName{"ok", "PASSED"},
     StatusName{"duplicate", "PASSED"},
     StatusName{"incorrect", "INCORRECT_NUMERICAL"},
@@ -37,8 +37,8 @@ constexpr std::array kStatuses{
 };
 
 std::string_view status_of(const std::string& ours) {
-  const auto* found = std::ranges::find(kStatuses, ours, &StatusName::ours);
-  return found == kStatuses.end() ? "RUNTIME_ERROR" : found->theirs;
+  const auto* found = std::ranges::find(kStatusNames, ours, &StatusName::ours);
+  return found == kStatusNames.end() ? "RUNTIME_ERROR" : found->theirs;
 }
 
 Json number(const std::optional<double>& value) {

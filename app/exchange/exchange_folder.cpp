@@ -41,7 +41,7 @@ std::optional<Json> parsed(const std::string& text) {
   return json.is_discarded() ? std::nullopt : std::optional(std::move(json));
 }
 
-using Check = SchemaFaults (*)(const Json&);
+using FileCheck = SchemaFaults (*)(const Json&);
 
 class Reader {
  public:
@@ -81,7 +81,8 @@ class Reader {
       faults_.push_back({kExchangeNotes, "expected a JSON object"});
   }
 
-  [[nodiscard]] std::optional<Json> checked(const std::string& place, const std::string& text, Check check) {
+  [[nodiscard]] std::optional<Json> checked(const std::string& place, const std::string& text,
+                                            FileCheck check) {
     auto json = parsed(text);
     if (!json) {
       faults_.push_back({place, fmt::format("expected JSON of at most {} levels", kDeepest)});
@@ -94,7 +95,7 @@ class Reader {
   }
 
   void put(std::map<std::string, Json>& files, const std::string& path, const std::string& text,
-           Check check) {
+           FileCheck check) {
     if (auto json = checked(path, text, check)) files[path] = std::move(*json);
   }
 

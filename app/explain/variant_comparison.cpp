@@ -14,14 +14,14 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostDiffLines = 60, kMostCounters = 8, kMostNamed = 2;
+constexpr std::size_t kMostDiffLines = 60, kMaxDifferences = 8, kMostNamed = 2;
 constexpr double kLeastDifference = 0.02;  // of a counter: less is noise of what else runs
 // Of what differs, that which takes time: traffic, passes, instructions. Shares of units follow from these.
 constexpr std::string_view kWork[] = {"dram/",   "l2/",       "global/",     "local/", "shared/",
                                       "atomic/", "inst/warp", "inst/tensor", "flop/"};
 constexpr double kTelling = 1.1;  // a counter that differs by less explains no difference of times
 
-const Measurement* own_time(const StoredKernel& kernel, const std::string& workload) {
+const Measurement* measurement_of(const StoredKernel& kernel, const std::string& workload) {
   for (const Measurement& m : kernel.stored.result.measurements)
     if (m.role == MeasurementRole::candidate && m.cold && m.workload == workload) return &m;
   return nullptr;
@@ -34,8 +34,8 @@ bool same_place(const StoredKernel& a, const StoredKernel& b) {
 std::vector<TimeComparison> times_of(const StoredKernel& a, const StoredKernel& b) {
   std::vector<TimeComparison> times;
   for (const Workload& workload : a.problem->workloads) {
-    const Measurement* first = own_time(a, workload.name);
-    const Measurement* second = own_time(b, workload.name);
+    const Measurement* first = measurement_of(a, workload.name);
+    const Measurement* second = measurement_of(b, workload.name);
     if (first || second) times.push_back({.workload = workload.name, .first = first, .second = second});
   }
   return times;
@@ -274,7 +274,7 @@ VariantComparison compare_variants(const std::filesystem::path& database, const 
   comparison.source = unified_diff(first.candidate.source, second.candidate.source, kMostDiffLines);
   comparison.tunables = tunables_of(first.candidate, second.candidate);
   for (const Workload& workload : first.problem->workloads)
-    if (own_time(first, workload.name))
+    if (measurement_of(first, workload.name))
       add(comparison.launches, workload.name, launches_text(first, workload),
           launches_text(second, workload));
   comparison.resources = resources_of(first.stored.result, second.stored.result);
@@ -284,7 +284,7 @@ VariantComparison compare_variants(const std::filesystem::path& database, const 
     if (other != judged_second.end()) add_counters(one, *other, comparison.counters);
   }
   std::ranges::stable_sort(comparison.counters, std::greater{}, weight_of);
-  if (comparison.counters.size() > kMostCounters) comparison.counters.resize(kMostCounters);
+  if (comparison.counters.size() > kMaxDifferences) comparison.counters.resize(kMaxDifferences);
   comparison.bottlenecks[0] = bottlenecks_of(judged_first);
   comparison.bottlenecks[1] = bottlenecks_of(judged_second);
   comparison.why = why_text(comparison, judged_first, judged_second);

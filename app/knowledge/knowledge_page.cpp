@@ -18,7 +18,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr auto kQueryTime = std::chrono::seconds(60);
+constexpr auto kPageQueryTime = std::chrono::seconds(60);
 constexpr std::size_t kMostAttempts = 12;  // of a scope, those with the greatest effect; chosen
 constexpr std::size_t kLeastTreePoints = 30;
 
@@ -124,7 +124,7 @@ std::string best_kernels(const std::filesystem::path& database, const std::strin
                 "leaderboard WHERE "
                 "place = 1 AND arch = " +
                     db::sql_text(arch) + " GROUP BY definition, device ORDER BY definition, device",
-                0, kQueryTime);
+                0, kPageQueryTime);
   return table.rows.empty() ? "" : "\nBest known:\n\n" + db::render(table, db::TableFormat::markdown);
 }
 

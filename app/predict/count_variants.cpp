@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "app/predict/database_cells.h"
 #include "app/predict/exact_counts.h"
 #include "app/setup/assembler.h"
 #include "app/setup/target.h"
@@ -17,8 +18,6 @@
 
 namespace ak::tools {
 namespace {
-
-constexpr std::chrono::minutes kPatience{5};
 
 // Every measured variant without counts, with the shapes it was measured on, in an order that has nothing to
 // do with its tunables.
@@ -33,18 +32,6 @@ WHERE m.role = 'candidate' AND m.cold = 1 AND e.status = 'ok' AND dev.kind = 'cu
   AND NOT EXISTS (SELECT 1 FROM evaluations f JOIN devices g ON g.id = f.device_id
                   WHERE f.variant_id = v.id AND g.kind = 'emulator')
 GROUP BY v.id ORDER BY d.name, v.variant_hash)";
-
-std::string text(const db::Cell& cell) {
-  const auto* value = std::get_if<std::string>(&cell);
-  return value ? *value : "";
-}
-
-template <class Map>
-Map integers_from(const Json& json) {
-  Map values;
-  for (const auto& [name, value] : json.items()) values[name] = value.template get<std::int64_t>();
-  return values;
-}
 
 struct Variant {
   Candidate candidate;
@@ -62,7 +49,7 @@ std::map<std::string, Family> families_of(const std::filesystem::path& database,
   std::map<std::string, Family> families;
   std::map<std::string, int> taken;
   const std::string sql = std::string(kVariants).replace(std::string_view(kVariants).find("{}"), 2, arch);
-  for (const auto& row : db::query(database, sql, 0, kPatience).rows) {
+  for (const auto& row : db::query(database, sql, 0, kQueryPatience).rows) {
     if (per_space > 0 && ++taken[text(row[0]) + text(row[3])] > per_space) continue;
     auto candidate = parse_candidate(text(row[3]), text(row[4]));
     if (!candidate) continue;

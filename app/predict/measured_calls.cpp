@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "app/predict/database_cells.h"
 #include "core/error.h"
 #include "db/database.h"
 #include "profiler/prediction/count_extrapolation.h"
@@ -12,12 +13,6 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::chrono::minutes kPatience{5};  // a database of a million measurements takes seconds
-
-std::string text(const db::Cell& cell) {
-  const auto* value = std::get_if<std::string>(&cell);
-  return value ? *value : "";
-}
 double number(const db::Cell& cell) {
   if (const auto* integer = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*integer);
   const auto* real = std::get_if<double>(&cell);
@@ -58,14 +53,6 @@ Params params_from(const Json& json) {
     if (value.is_boolean()) params[name] = static_cast<std::int64_t>(value.get<bool>());
   }
   return params;
-}
-
-template <class Map>
-Map integers_from(const std::string& object) {
-  const Json json = Json::parse(object);
-  Map values;
-  for (const auto& [name, value] : json.items()) values[name] = value.template get<std::int64_t>();
-  return values;
 }
 
 std::vector<KernelFacts> kernels_from(const std::string& array) {
@@ -128,7 +115,7 @@ class Reader {
   }
 
   static std::vector<std::vector<db::Cell>> rows(const std::filesystem::path& database, const char* sql) {
-    return db::query(database, sql, 0, kPatience).rows;
+    return db::query(database, sql, 0, kQueryPatience).rows;
   }
 
   /// Nothing when the call can no longer be resolved.
@@ -138,7 +125,7 @@ class Reader {
     const auto candidate = candidates_.find(integer(row[5]));
     if (problem == problems_.end() || candidate == candidates_.end()) return std::nullopt;
     candidate->second.name = text(row[3]);
-    candidate->second.tunables = integers_from<TunableValues>(text(row[6]));
+    candidate->second.tunables = integers_from<TunableValues>(Json::parse(text(row[6])));
     const auto arch = parse_arch(text(row[15]));
     if (!arch) return std::nullopt;
     profiler::MeasuredCall call;
@@ -149,7 +136,7 @@ class Reader {
     };
     auto facts =
         facts_of({.flops = number(row[10]), .bytes_read = number(row[11]), .bytes_written = number(row[12])},
-                 integers_from<AxisValues>(text(row[8])));
+                 integers_from<AxisValues>(Json::parse(text(row[8]))));
     if (!facts) return std::nullopt;
     if (const auto counted = counts.find({text(row[2]), text(row[4])}); counted != counts.end()) {
       std::vector<profiler::CountedCall> known;
@@ -187,7 +174,7 @@ void read_counts(const std::filesystem::path& database, CountsByVariant& into) {
       evaluation = integer(row[8]);
       axes = text(row[2]);
       shapes.push_back(
-          {.axes = integers_from<AxisValues>(axes),
+          {.axes = integers_from<AxisValues>(Json::parse(axes)),
            .work = {.flops = number(row[3]), .bytes_read = number(row[4]), .bytes_written = number(row[5])},
            .counts = {}});
     }

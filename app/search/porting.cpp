@@ -27,7 +27,7 @@ constexpr std::size_t kMostRelatives = 8;    // tried where the origin cannot be
 constexpr std::size_t kMostResolved = 200;   // points tried on the shapes, nearest first
 
 /// How far one point of a plan is from another: tunables that differ, then doublings.
-std::tuple<int, double> distance_of(const TunableValues& a, const TunableValues& b) {
+std::tuple<int, double> tunable_distance(const TunableValues& a, const TunableValues& b) {
   int differing = 0;
   double doublings = 0;
   for (const auto& [name, value] : a) {
@@ -229,7 +229,7 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
   auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
   points.insert(points.begin(), candidate.tunables);
   std::ranges::stable_sort(
-      points, {}, [&](const TunableValues& point) { return distance_of(point, candidate.tunables); });
+      points, {}, [&](const TunableValues& point) { return tunable_distance(point, candidate.tunables); });
   const auto shapes = runtime::select_workloads(problem, {}, device.kind);
   const auto possible = [&](const TunableValues& point) {
     Candidate there = candidate;

@@ -21,12 +21,12 @@ void limit(std::optional<T>& own, double most) {
   own = own ? std::min(*own, value) : value;
 }
 
-struct Totals {
+struct UsedBudget {
   double minutes = 0, tokens = 0, cost_usd = 0;
 };
 
-Totals used_by(const db::Campaign& campaign) {
-  Totals totals;
+UsedBudget used_by(const db::Campaign& campaign) {
+  UsedBudget totals;
   for (const db::CampaignRun& run : campaign.runs) {
     totals.minutes += static_cast<double>(run.figures.spent_ms) / 60'000;
     totals.tokens += static_cast<double>(run.figures.tokens);
@@ -46,7 +46,7 @@ double shares_of(const db::Campaign& campaign, bool of_models) {
 
 agent::Budgets budgets_of(const db::Campaign& campaign, const db::CampaignRun& run,
                           const SessionBudgets& session, agent::Budgets own) {
-  const Totals used = used_by(campaign);
+  const UsedBudget used = used_by(campaign);
   if (session.max_minutes) {
     const double minutes = part(*session.max_minutes, used.minutes, run.share, shares_of(campaign, false));
     const std::chrono::milliseconds most(std::llround(minutes * 60'000));

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr auto kStartTime = std::chrono::seconds(30);  // a busy machine included; chosen
-constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr auto kStopPoll = std::chrono::milliseconds(50);
 constexpr auto kFollowPoll = std::chrono::milliseconds(250);
 constexpr std::size_t kLastWords = 2'000;
 
@@ -89,7 +89,7 @@ void start_detached(const fs::path& database, RowId campaign) {
   while (!lock.is_taken(campaign) && store.read(campaign).status == "queued") {
     if (steady_clock::now() >= deadline)
       fail(ExitCode::environment, "session {} did not begin; its log: {}", campaign, last_words(file));
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kStopPoll);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::steady_clock;
 
 // How late a stop is noticed, and how often the database is asked and told.
-constexpr auto kPoll = std::chrono::milliseconds(100);
+constexpr auto kWatchPoll = std::chrono::milliseconds(100);
 constexpr auto kHeartbeat = std::chrono::seconds(1);
 constexpr auto kDiskInterval = std::chrono::minutes(1);
 
@@ -84,7 +84,7 @@ db::CampaignFigures SessionWatch::end_run() {
 
 void SessionWatch::rest(std::chrono::milliseconds time) {
   const auto until = steady_clock::now() + time;
-  while (!stop_ && steady_clock::now() < until) std::this_thread::sleep_for(kPoll);
+  while (!stop_ && steady_clock::now() < until) std::this_thread::sleep_for(kWatchPoll);
 }
 
 void SessionWatch::end(std::string reason) {
@@ -97,7 +97,7 @@ void SessionWatch::watch() {
   std::optional<db::CampaignStore> store;
   auto next = steady_clock::now();
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kPoll, [this] { return leave_; })) {
+  while (!wake_.wait_for(lock, kWatchPoll, [this] { return leave_; })) {
     lock.unlock();
     if (interrupted_) end("interrupted");
     if (steady_clock::now() >= next) {

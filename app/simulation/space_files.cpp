@@ -71,7 +71,7 @@ std::string main_template(const fs::path& file, std::int64_t session, std::size_
   return text_of(found.rows[0][0]);
 }
 
-std::string quoted(std::string text) {
+std::string sql_quoted(std::string text) {
   for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 2) text.insert(at, 1, '\'');
   return "'" + text + "'";
 }
@@ -89,7 +89,7 @@ MeasuredSpace load_session(const fs::path& file, std::int64_t session) {
                        "IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AND e.id = (SELECT "
                        "min(f.id) FROM evaluations f WHERE f.session_id = e.session_id AND f.variant_id = "
                        "e.variant_id) ORDER BY e.id",
-                       session, quoted(name)));
+                       session, sql_quoted(name)));
   SpaceGatherer gatherer;
   for (const auto& cells : table.rows) gatherer.add(row_of(cells));
   Result<MeasuredSpace> gathered = gatherer.finish({});

@@ -17,7 +17,7 @@ std::string function_name(const std::string& expression) {
 }
 
 // In single quotes; a quote of its own ends them, stands escaped, and begins them again.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
@@ -65,12 +65,12 @@ std::string stand_alone_commands(const std::string& stem, const ProfiledWorkload
       "ncu --set full --import-source yes --kernel-name {} {}--launch-count {} -f -o {}_ncu "
       "./{}_test --no-time --workload {}\n"
       "ncu --import {}_ncu.ncu-rep --page source --print-source cuda,sass --csv\n",
-      quoted(fmt::format("regex:^({})$", fmt::join(names, "|"))),
+      shell_quoted(fmt::format("regex:^({})$", fmt::join(names, "|"))),
       skipped == 0 ? "" : fmt::format("--launch-skip {} ", skipped), profiled.kernel->launches.size(), stem,
-      stem, quoted(profiled.name), stem);
+      stem, shell_quoted(profiled.name), stem);
   for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"})
     text += fmt::format("compute-sanitizer --tool {} ./{}_test --no-time --workload {}\n", tool, stem,
-                        quoted(checked));
+                        shell_quoted(checked));
   return text;
 }
 

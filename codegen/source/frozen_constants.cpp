@@ -9,15 +9,12 @@
 #include <set>
 
 #include "codegen/source/include_scan.h"
+#include "core/text/characters.h"
 
 namespace ak::codegen {
 namespace {
 
 constexpr std::string_view kOpenDefaults = "#ifndef ALPHAKERNEL";
-
-bool is_word(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 /// Capitals, and '_' for what cannot stand in a macro name.
 std::string macro_name(std::string text) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/source/include_scan.h"
 
+#include "core/text/characters.h"
+
 #include <algorithm>
 #include <array>
 
@@ -8,9 +10,6 @@ namespace ak::codegen {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 /// Copies `source`, writing blanks for what is inside comments and literals. Newlines stay, so lines keep
 /// their number.

@@ -7,13 +7,10 @@
 #include <array>
 
 #include "codegen/source/include_scan.h"
+#include "core/text/characters.h"
 
 namespace ak::codegen {
 namespace {
-
-bool is_word(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 using Tokens = std::vector<std::string>;
 
@@ -75,7 +72,7 @@ constexpr std::array kQualifiers{"const",           "volatile",  "__restrict__",
 constexpr std::array kTypeWords{"unsigned", "signed", "long",   "short", "int",
                                 "char",     "float",  "double", "bool",  "void"};
 
-bool is_one_of(const auto& words, const std::string& token) {
+bool is_listed(const auto& words, const std::string& token) {
   return std::any_of(words.begin(), words.end(), [&](const char* word) { return token == word; });
 }
 
@@ -91,13 +88,13 @@ KernelParameter read_parameter(Tokens tokens, std::size_t index) {
       if (token == "[") i = past_closing(tokens, i, "[", "]") - 1;
     } else if (token == "const" && !parameter.pointer) {
       parameter.const_data = true;  // before the star: what is pointed to is constant
-    } else if (!is_one_of(kQualifiers, token)) {
+    } else if (!is_listed(kQualifiers, token)) {
       words.push_back(token);
     }
   }
   parameter.const_data = parameter.const_data && parameter.pointer;
   const bool named =
-      words.size() > 1 && is_word(words.back().front()) && !is_one_of(kTypeWords, words.back());
+      words.size() > 1 && is_word(words.back().front()) && !is_listed(kTypeWords, words.back());
   parameter.name = named ? words.back() : fmt::format("arg{}", index);
   if (named) words.pop_back();
   parameter.type = joined(words);

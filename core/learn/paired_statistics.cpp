@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/learn/bootstrap.h"
 
 namespace ak {
 namespace {
 
-constexpr std::size_t kResamples = 2'000;  // for 99 % intervals: 10 resamples lie beyond either end
-constexpr double kOutside = 0.005;         // of the resamples, at either end
-constexpr double kMostP = 0.01;            // as the interval's 99 %
-constexpr std::size_t kMostExact = 200;    // beyond, the normal approximation is good to three digits
+constexpr double kMostP = 0.01;          // as the interval's 99 %
+constexpr std::size_t kMostExact = 200;  // beyond, the normal approximation is good to three digits
 
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -23,16 +22,12 @@ double mean(const std::vector<double>& values) {
 }
 
 Interval bootstrap(const std::vector<double>& logs) {
-  std::mt19937_64 generator(1);  // any seed will do, as long as it is always the same
-  std::vector<double> resampled(kResamples);
   std::vector<double> drawn(logs.size());
-  for (double& one : resampled) {
+  const Interval interval = bootstrap_interval([&](std::mt19937_64& generator) {
     for (double& value : drawn) value = logs[generator() % logs.size()];
-    one = mean(drawn);
-  }
-  std::ranges::sort(resampled);
-  const auto outside = static_cast<std::size_t>(kOutside * kResamples);
-  return {std::exp(resampled[outside]), std::exp(resampled[kResamples - 1 - outside])};
+    return mean(drawn);
+  });
+  return {std::exp(interval.low), std::exp(interval.high)};
 }
 
 /// Of sizes in ascending order twice their ranks: equal ones share the mean of theirs.

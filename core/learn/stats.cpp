@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/learn/bootstrap.h"
 
 namespace ak {
 namespace {
@@ -33,9 +34,6 @@ std::size_t values_outside(std::size_t count) {
   }
   return 0;
 }
-
-constexpr std::size_t kResamples = 2'000;  // for 99 % intervals: 10 resamples lie beyond either end
-constexpr double kOutside = 0.005;         // of the resamples, at either end
 
 struct LogRatios {
   std::vector<double> values;
@@ -96,14 +94,10 @@ PairedRatio paired_ratio(std::span<const PairedSamples> workloads) {
     for (const LogRatios& one : logs) sum += one.weight * median_of(one.values);
     return std::exp(sum / total_weight);
   };
-  std::mt19937_64 generator(1);  // any seed will do, as long as it is always the same
-  std::vector<double> resampled(kResamples);
-  for (double& ratio : resampled)
-    ratio = combined([&](const auto& values) { return resampled_median(values, generator); });
-  std::sort(resampled.begin(), resampled.end());
-  const auto outside = static_cast<std::size_t>(kOutside * kResamples);
   return {.ratio = combined([](const auto& values) { return median(values); }),
-          .interval = {resampled[outside], resampled[kResamples - 1 - outside]}};
+          .interval = bootstrap_interval([&](std::mt19937_64& generator) {
+            return combined([&](const auto& values) { return resampled_median(values, generator); });
+          })};
 }
 
 double weighted_geometric_mean(std::span<const double> values, std::span<const double> weights) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/text/characters.h"
 #include "core/text/hash.h"
 #include "core/text/json_reader.h"
 
@@ -13,7 +14,6 @@ namespace ak {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Letters, digits and '_', beginning with no digit; `extra` characters are allowed after the first.
 bool is_name(std::string_view text, std::string_view extra = "") {

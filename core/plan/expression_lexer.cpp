@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "core/plan/expression_node.h"
+#include "core/text/characters.h"
 
 namespace ak {
 namespace {
@@ -20,9 +21,6 @@ constexpr std::array kSymbols{"**"sv, "//"sv, "=="sv, "!="sv, "<="sv, ">="sv, "+
 constexpr std::array kKeywords{"if"sv, "else"sv, "or"sv, "and"sv, "not"sv, "in"sv, "True"sv, "False"sv};
 
 // Not <cctype>: its answers depend on the locale and it is undefined for negative char.
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_word_start(c) || is_digit(c); }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 }  // namespace

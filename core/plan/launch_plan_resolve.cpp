@@ -33,7 +33,7 @@ std::int64_t integer(const Expression& expression, const Environment& environmen
   return *value;
 }
 
-bool truth(const Expression& expression, const Environment& environment, const std::string& field) {
+bool is_true(const Expression& expression, const Environment& environment, const std::string& field) {
   const Result<bool> value = expression.evaluate_bool(environment);
   if (!value)
     throw ResolveFailure{fmt::format("{} '{}': {}", field, expression.text(), value.error().message)};
@@ -147,7 +147,7 @@ void append_launches(const LaunchPlanEntry& entry, const LaunchPlan& plan, Envir
   }
   for (std::int64_t k = low; k < high; ++k) {
     if (entry.loop) environment[entry.loop->variable] = k;
-    if (entry.when && !truth(*entry.when, environment, field + ".when")) continue;
+    if (entry.when && !is_true(*entry.when, environment, field + ".when")) continue;
     if (launches.size() == kMaxLaunches)
       throw ResolveFailure{fmt::format("more than {} launches", kMaxLaunches)};
     launches.push_back(resolve_launch(entry, plan, environment, field));
@@ -226,7 +226,7 @@ ResolvedPlan resolve_or_throw(const LaunchPlan& plan, Environment environment) {
     environment[name] = *value;
   }
   for (const Expression& constraint : plan.constraints) {
-    if (!truth(constraint, environment, "constraint")) {
+    if (!is_true(constraint, environment, "constraint")) {
       throw ResolveFailure{fmt::format("the constraint '{}' does not hold", constraint.text())};
     }
   }
@@ -239,7 +239,7 @@ ResolvedPlan resolve_or_throw(const LaunchPlan& plan, Environment environment) {
   return resolved;
 }
 
-Json argument_json(const ResolvedArgument& argument) {
+Json resolved_argument_json(const ResolvedArgument& argument) {
   if (const auto* pointer = std::get_if<ResolvedPointer>(&argument)) return {{"pointer", pointer->name}};
   if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument))
     return {{"tensor_map", map->name}};
@@ -347,7 +347,8 @@ Json to_json(const ResolvedPlan& plan) {
   }
   for (const ResolvedLaunch& launch : plan.launches) {
     Json arguments = Json::array();
-    for (const ResolvedArgument& argument : launch.arguments) arguments.push_back(argument_json(argument));
+    for (const ResolvedArgument& argument : launch.arguments)
+      arguments.push_back(resolved_argument_json(argument));
     json["launches"].push_back({{"kernel", launch.kernel},
                                 {"grid", launch.grid},
                                 {"block", launch.block},

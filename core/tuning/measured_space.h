@@ -14,6 +14,8 @@
 
 namespace ak {
 
+constexpr double kNsPerMs = 1e6;
+
 struct MeasuredPoint {
   TuningPoint point;
   std::optional<double> time_ns;                   ///< absent: the point failed

@@ -14,7 +14,7 @@ namespace ak {
 namespace {
 
 constexpr std::uint16_t kFree = 0xffff;  // not bound yet, or forgotten
-constexpr std::size_t kMostValues = kFree;
+constexpr std::size_t kMaxOrdinals = kFree;
 constexpr std::size_t kMostEdges = 1u << 25;  // 0.5 GB
 constexpr std::uint64_t kMostPoints = std::uint64_t{1} << 62;
 
@@ -59,9 +59,9 @@ std::optional<Complaint> SpaceBuilder::check_parameters() {
     if (!names.insert(parameter.name).second)
       return Complaint{fmt::format("two parameters are called {}", parameter.name)};
     if (parameter.values.empty()) return Complaint{fmt::format("parameter {} has no values", parameter.name)};
-    if (parameter.values.size() > kMostValues)
+    if (parameter.values.size() > kMaxOrdinals)
       return Complaint{fmt::format("parameter {} has {} values, at most {} are accepted", parameter.name,
-                                   parameter.values.size(), kMostValues)};
+                                   parameter.values.size(), kMaxOrdinals)};
   }
   return std::nullopt;
 }

@@ -13,7 +13,6 @@
 namespace ak {
 namespace {
 
-constexpr double kNsPerMs = 1e6;
 constexpr std::size_t kLargestFile = std::size_t{1} << 29;
 // Old caches mark a failure by a time no kernel has.
 constexpr double kFailureTime = 1e19;

@@ -8,8 +8,6 @@
 namespace ak {
 namespace {
 
-constexpr double kNsPerMs = 1e6;
-
 std::string error_name(const std::string& failure) {
   if (failure.find("ompil") != std::string::npos) return "CompilationFailedConfig";
   if (failure.find("constraint") != std::string::npos || failure == "InvalidConfig") return "InvalidConfig";

@@ -64,9 +64,9 @@ constexpr const char* kBaselines = R"sql(
 SELECT max(e.id) FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'baseline'
 WHERE e.session_id = ?)sql";
 
-class Reader {
+class VariantReader {
  public:
-  explicit Reader(const std::filesystem::path& file) : connection_(file, OpenMode::read_only) {}
+  explicit VariantReader(const std::filesystem::path& file) : connection_(file, OpenMode::read_only) {}
 
   std::optional<EvaluatedVariant> read(RowId variant, const std::string& device) {
     Statement& row = connection_.prepare(kEvaluation);
@@ -333,11 +333,11 @@ class Reader {
 
 std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file, RowId variant,
                                                 const std::string& device) {
-  return Reader(file).read(variant, device);
+  return VariantReader(file).read(variant, device);
 }
 
 std::vector<StoredPairs> find_pairs(const std::filesystem::path& file, RowId first, RowId second) {
-  return Reader(file).pairs(first, second);
+  return VariantReader(file).pairs(first, second);
 }
 
 }  // namespace ak::db

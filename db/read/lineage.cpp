@@ -41,7 +41,7 @@ LEFT JOIN evaluations e ON e.variant_id = v.id AND NOT EXISTS (SELECT 1 FROM sup
 LEFT JOIN devices dev ON dev.id = e.device_id LEFT JOIN sessions s ON s.id = e.session_id
 WHERE v.id = ?1)sql";
 
-constexpr const char* kSession = R"sql(
+constexpr const char* kSessionOfVariant = R"sql(
 SELECT v.id, v.name, v.tunables, p.proposer, p.arm, e.status, e.score_ns, p.iteration, d.name, dev.name, s.arch
 FROM evaluations me JOIN evaluations e ON e.session_id = me.session_id JOIN proposals p ON p.id = e.proposal_id
 JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
@@ -129,7 +129,7 @@ std::vector<LineageStep> lineage(const std::filesystem::path& file, RowId evalua
 std::vector<LineageStep> session_leads(const std::filesystem::path& file, RowId evaluation) {
   Connection connection(file, OpenMode::read_only);
   const RowId last = variant_of(connection, evaluation);
-  Statement& row = connection.prepare(kSession);
+  Statement& row = connection.prepare(kSessionOfVariant);
   row.bind(1, evaluation);
   std::vector<LineageStep> leads;
   int tried = 0;

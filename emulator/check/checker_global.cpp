@@ -8,37 +8,39 @@
 namespace ak::ptx {
 namespace {
 
-using Record = BlockRecord;
+using GlobalRecord = BlockRecord;
 
 constexpr int kPageShift = 14;  ///< words of a page: 64 KiB of memory (chosen: 128 KiB of records)
 constexpr std::uint64_t kPageWords = 1ull << kPageShift;
 
-std::uint64_t mask_of(std::uint64_t offset, std::uint64_t bytes) {
+std::uint64_t global_mask(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t ones = bytes >= 4 ? 0xF : (1ull << bytes) - 1;
-  return (ones << (offset & 3)) << Record::kMaskShift & Record::kMask;
+  return (ones << (offset & 3)) << GlobalRecord::kMaskShift & GlobalRecord::kMask;
 }
 
 bool same_block(std::uint64_t record, std::uint64_t mine) {
-  return ((record ^ mine) >> Record::kBlockShift) == 0;
+  return ((record ^ mine) >> GlobalRecord::kBlockShift) == 0;
 }
 
 /// Bytes that another block than mine has touched, where a record's mask is.
 std::uint64_t foreign_bytes(std::uint64_t record, std::uint64_t mine) {
-  const std::uint64_t shared = (record & Record::kShared) >> (Record::kSharedShift - Record::kMaskShift);
-  return record == 0 || same_block(record, mine) ? shared : record & Record::kMask;
+  const std::uint64_t shared =
+      (record & GlobalRecord::kShared) >> (GlobalRecord::kSharedShift - GlobalRecord::kMaskShift);
+  return record == 0 || same_block(record, mine) ? shared : record & GlobalRecord::kMask;
 }
 
 /// A further block reads: the one that read more of the word is recorded.
 std::uint64_t with_reader(std::uint64_t record, std::uint64_t mine) {
   const std::uint64_t both = record & mine;
-  const bool more = std::popcount(mine & Record::kMask) > std::popcount(record & Record::kMask);
-  return ((more ? mine : record) & ~Record::kStrong) | (both & Record::kStrong) | (record & Record::kShared) |
-         (both & Record::kMask) << (Record::kSharedShift - Record::kMaskShift);
+  const bool more = std::popcount(mine & GlobalRecord::kMask) > std::popcount(record & GlobalRecord::kMask);
+  return ((more ? mine : record) & ~GlobalRecord::kStrong) | (both & GlobalRecord::kStrong) |
+         (record & GlobalRecord::kShared) |
+         (both & GlobalRecord::kMask) << (GlobalRecord::kSharedShift - GlobalRecord::kMaskShift);
 }
 
 /// Top bit: records of other blocks. They lie below 2^63, since blocks are numbered below 2^31.
 std::uint64_t foreign(std::uint64_t record, std::uint64_t mine) {
-  const std::uint64_t difference = (record ^ mine) >> Record::kBlockShift;
+  const std::uint64_t difference = (record ^ mine) >> GlobalRecord::kBlockShift;
   return (0 - record) & (0 - difference);
 }
 
@@ -70,8 +72,8 @@ bool GlobalShadow::ordered(BlockRecord record, std::uint32_t block) const {
 }
 
 bool GlobalShadow::clashes(std::uint64_t record, std::uint64_t mine) const {
-  if ((foreign_bytes(record, mine) & mine & Record::kMask) == 0) return false;
-  if ((record & mine & Record::kStrong) != 0) return false;
+  if ((foreign_bytes(record, mine) & mine & GlobalRecord::kMask) == 0) return false;
+  if ((record & mine & GlobalRecord::kStrong) != 0) return false;
   return !ordered({record}, BlockRecord{mine}.block());
 }
 
@@ -81,7 +83,8 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
   const bool after_read = !after_write && touch.writes && read != nullptr && clashes(*read, mine);
   if ((after_write || after_read) && clash.lanes == 0) {
     const std::uint64_t found = after_write ? *write : *read;
-    const std::uint64_t common = (foreign_bytes(found, mine) & mine & Record::kMask) >> Record::kMaskShift;
+    const std::uint64_t common =
+        (foreign_bytes(found, mine) & mine & GlobalRecord::kMask) >> GlobalRecord::kMaskShift;
     clash = {.lanes = 0,
              .lane = 0,
              .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
@@ -90,8 +93,8 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
   }
   std::uint64_t& record = *(touch.writes ? writes_ : reads_).make(word);
   if (record != 0 && same_block(record, mine)) {
-    const std::uint64_t both = record & mine & Record::kStrong;
-    mine = (mine & ~Record::kStrong) | both | (record & (Record::kMask | Record::kShared));
+    const std::uint64_t both = record & mine & GlobalRecord::kStrong;
+    mine = (mine & ~GlobalRecord::kStrong) | both | (record & (GlobalRecord::kMask | GlobalRecord::kShared));
   } else if (!touch.writes && record != 0 && !ordered({record}, BlockRecord{mine}.block())) {
     mine = with_reader(record, mine);
   }
@@ -120,7 +123,7 @@ bool GlobalShadow::touch_span(const Touch& touch, std::uint64_t word, std::uint6
   }
   if (read != nullptr) {
     for (std::uint64_t k = 0; k < count; ++k)
-      others |= foreign(read[k], mine) | (0 - (read[k] & Record::kShared));
+      others |= foreign(read[k], mine) | (0 - (read[k] & GlobalRecord::kShared));
   }
   if (static_cast<std::int64_t>(others) < 0) return false;
   std::uint64_t* record = (touch.writes ? writes_ : reads_).make(word);
@@ -130,38 +133,39 @@ bool GlobalShadow::touch_span(const Touch& touch, std::uint64_t word, std::uint6
 
 Clash GlobalShadow::touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
                           std::uint32_t mask, LanePattern pattern) {
-  const std::uint64_t base = Record::make(block, touch.op, touch.strong);
+  const std::uint64_t base = GlobalRecord::make(block, touch.op, touch.strong);
   const std::uint64_t words = std::max(1u, touch.bytes / 4);
   // Strong accesses merge with the plain ones of their block: word by word.
   const bool whole = pattern == LanePattern::consecutive && touch.bytes >= 4 && !touch.strong;
-  if (whole && touch_span(touch, offsets[0] / 4, words * kLanes, base | Record::kMask)) return {};
+  if (whole && touch_span(touch, offsets[0] / 4, words * kLanes, base | GlobalRecord::kMask)) return {};
   Clash clash;
   if (pattern == LanePattern::uniform) {
-    touch_words(touch, offsets[0] / 4, words, base | mask_of(offsets[0], touch.bytes), std::countr_zero(mask),
-                clash);
+    touch_words(touch, offsets[0] / 4, words, base | global_mask(offsets[0], touch.bytes),
+                std::countr_zero(mask), clash);
     if (clash.lanes != 0) clash.lanes = mask;
     return clash;
   }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    touch_words(touch, offsets[lane] / 4, words, base | mask_of(offsets[lane], touch.bytes), lane, clash);
+    touch_words(touch, offsets[lane] / 4, words, base | global_mask(offsets[lane], touch.bytes), lane, clash);
   }
   return clash;
 }
 
 bool GlobalShadow::touch_run(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                              std::uint64_t bytes) {
-  return touch_span(touch, offset / 4, bytes / 4, Record::make(block, touch.op, false) | Record::kMask);
+  return touch_span(touch, offset / 4, bytes / 4,
+                    GlobalRecord::make(block, touch.op, false) | GlobalRecord::kMask);
 }
 
 Clash GlobalShadow::touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                                 std::uint64_t bytes, int lane) {
-  const std::uint64_t base = Record::make(block, touch.op, touch.strong), end = offset + bytes;
+  const std::uint64_t base = GlobalRecord::make(block, touch.op, touch.strong), end = offset + bytes;
   Clash clash;
   while (offset < end) {
     const bool whole = offset % 4 == 0 && end - offset >= 4;
     const std::uint64_t part = whole ? (end - offset) / 4 * 4 : std::min(end - offset, 4 - offset % 4);
-    const std::uint64_t count = whole ? part / 4 : 1, mine = base | mask_of(offset, whole ? 4 : part);
+    const std::uint64_t count = whole ? part / 4 : 1, mine = base | global_mask(offset, whole ? 4 : part);
     if (!whole || !touch_span(touch, offset / 4, count, mine))
       touch_words(touch, offset / 4, count, mine, lane, clash);
     offset += part;

@@ -7,18 +7,18 @@
 namespace ak::ptx {
 namespace {
 
-using Record = ThreadRecord;
+using SharedRecord = ThreadRecord;
 
 // Half of all numbers is left for one block; clocks start again from zero when a block begins beyond.
-constexpr std::uint32_t kLatestStart = Record::kMostClock / 2;
+constexpr std::uint32_t kLatestStart = SharedRecord::kMostClock / 2;
 
 /// Bytes [offset % 4, offset % 4 + bytes) of a word as ThreadRecord::kMask.
-std::uint64_t mask_of(std::uint64_t offset, std::uint64_t bytes) {
+std::uint64_t shared_mask(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t ones = bytes >= 4 ? 0xF : (1ull << bytes) - 1;
-  return (ones << (offset & 3)) << Record::kMaskShift & Record::kMask;
+  return (ones << (offset & 3)) << SharedRecord::kMaskShift & SharedRecord::kMask;
 }
 
-std::uint64_t lane_bits(int lane) { return static_cast<std::uint64_t>(lane) << Record::kLaneShift; }
+std::uint64_t lane_bits(int lane) { return static_cast<std::uint64_t>(lane) << SharedRecord::kLaneShift; }
 
 // Comparisons whose result is the top bit, for operands below 2^63: sums of them vectorise.
 std::uint64_t not_below(std::uint64_t value, std::uint64_t limit) { return limit - 1 - value; }
@@ -27,13 +27,14 @@ bool top(std::uint64_t value) { return static_cast<std::int64_t>(value) < 0; }
 
 /// Top bit: the record is not ordered before everything (`limit`), nor one of the same thread.
 std::uint64_t suspect(std::uint64_t record, std::uint64_t mine, std::uint64_t limit) {
-  constexpr std::uint64_t kSameThread = Record::kParty | Record::kLane | Record::kPending | Record::kSharing;
+  constexpr std::uint64_t kSameThread =
+      SharedRecord::kParty | SharedRecord::kLane | SharedRecord::kPending | SharedRecord::kSharing;
   return not_below(record, limit) & not_zero((record ^ mine) & kSameThread);
 }
 
 std::uint64_t shared_by_lanes(std::uint64_t mine, bool writes) {
-  const bool whole = (mine & Record::kMask) == Record::kMask;
-  return mine | (whole && !writes ? Record::several : Record::mixed);
+  const bool whole = (mine & SharedRecord::kMask) == SharedRecord::kMask;
+  return mine | (whole && !writes ? SharedRecord::several : SharedRecord::mixed);
 }
 
 }  // namespace
@@ -43,14 +44,14 @@ struct SharedShadow::Span {
   std::uint64_t word, count, base;
   int shift;
   [[nodiscard]] std::uint64_t mine(std::uint64_t k) const {
-    return base + ((k >> shift) << Record::kLaneShift);
+    return base + ((k >> shift) << SharedRecord::kLaneShift);
   }
 };
 
 // ---- judging
 
 bool SharedShadow::clashes(const Touch& touch, ThreadRecord record, std::uint64_t mine, bool was_read) const {
-  if ((record.bits & mine & Record::kMask) == 0 || (record.strong() && touch.strong)) return false;
+  if ((record.bits & mine & SharedRecord::kMask) == 0 || (record.strong() && touch.strong)) return false;
   const std::uint32_t party = record.party();
   const VectorClock& seen = warps_[touch.warp].seen;
   const ThreadRecord own{mine};
@@ -58,9 +59,9 @@ bool SharedShadow::clashes(const Touch& touch, ThreadRecord record, std::uint64_
     return !(touch.copy && party == touch.warp && record.lane() == own.lane());
   if (record.clock() <= seen.at[party]) return false;
   if (party != touch.warp) return true;
-  if (record.sharing() == Record::several) return was_read;
-  if (record.sharing() == Record::mixed) return false;
-  return record.lane() != own.lane() || own.sharing() != Record::alone;
+  if (record.sharing() == SharedRecord::several) return was_read;
+  if (record.sharing() == SharedRecord::mixed) return false;
+  return record.lane() != own.lane() || own.sharing() != SharedRecord::alone;
 }
 
 bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t mine, Clash& clash) const {
@@ -77,7 +78,7 @@ bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t m
   if (found == 0) return false;
   const int lane = ThreadRecord{mine}.lane();
   if (clash.lanes == 0) {
-    const std::uint64_t common = (found & mine & Record::kMask) >> Record::kMaskShift;
+    const std::uint64_t common = (found & mine & SharedRecord::kMask) >> SharedRecord::kMaskShift;
     clash = {.lanes = 0,
              .lane = lane,
              .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
@@ -108,11 +109,11 @@ Clash SharedShadow::touch_span(const Touch& touch, const Span& span) {
 
 Clash SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask) {
   const std::uint64_t limit = warps_[touch.warp].limit, words = std::max(1u, touch.bytes / 4);
-  const std::uint64_t base = Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong);
+  const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong);
   std::uint32_t doubts = 0;
   alignas(64) std::uint64_t mine[kLanes];
   for (int lane = 0; lane < kLanes; ++lane)
-    mine[lane] = base | lane_bits(lane) | mask_of(offsets[lane], touch.bytes);
+    mine[lane] = base | lane_bits(lane) | shared_mask(offsets[lane], touch.bytes);
   for (int lane = 0; lane < kLanes; ++lane) {
     std::uint64_t doubt = 0;
     for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word) {
@@ -138,8 +139,8 @@ Clash SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* off
 
 Clash SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
   const std::uint64_t words = std::max(1u, touch.bytes / 4);
-  const std::uint64_t base =
-      Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | mask_of(offset, touch.bytes);
+  const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) |
+                             shared_mask(offset, touch.bytes);
   if (!uniform)
     return touch_span(
         touch, {.word = offset / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});
@@ -168,7 +169,7 @@ Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std:
 
 Clash SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane) {
   const std::uint64_t base =
-      Record::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | lane_bits(lane);
+      SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | lane_bits(lane);
   const std::uint64_t end = offset + bytes;
   Clash clash;
   while (offset < end) {
@@ -176,7 +177,7 @@ Clash SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::u
     const std::uint64_t part = whole ? (end - offset) / 4 * 4 : std::min(end - offset, 4 - offset % 4);
     const Clash here = touch_span(touch, {.word = offset / 4,
                                           .count = whole ? part / 4 : 1,
-                                          .base = base | mask_of(offset, whole ? 4 : part),
+                                          .base = base | shared_mask(offset, whole ? 4 : part),
                                           .shift = 63});
     if (clash.lanes == 0) clash = here;
     offset += part;
@@ -188,33 +189,36 @@ Clash SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::u
 
 void SharedShadow::record_read(std::uint64_t word, std::uint64_t mine, std::uint64_t limit) {
   const std::uint64_t before = reads_[word];
-  if (((before ^ mine) & (Record::kClock | Record::kParty)) != 0) {
+  if (((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParty)) != 0) {
     if (before >= limit) older_reads_[word] = before;
     reads_[word] = mine;
     return;
   }
   const std::uint64_t both = before & mine, either = before | mine;
-  const bool one = ((before ^ mine) & Record::kLane) == 0;
-  std::uint64_t sharing = either & Record::kSharing;
+  const bool one = ((before ^ mine) & SharedRecord::kLane) == 0;
+  std::uint64_t sharing = either & SharedRecord::kSharing;
   if (!one || sharing != 0) {
-    const bool whole = (both & Record::kMask) == Record::kMask && (sharing & Record::mixed) == 0;
-    sharing = whole ? Record::several : Record::mixed;
+    const bool whole =
+        (both & SharedRecord::kMask) == SharedRecord::kMask && (sharing & SharedRecord::mixed) == 0;
+    sharing = whole ? SharedRecord::several : SharedRecord::mixed;
   }
-  constexpr std::uint64_t kMerged = Record::kMask | Record::kSharing | Record::kStrong;
-  reads_[word] = (mine & ~kMerged) | (either & Record::kMask) | (both & Record::kStrong) | sharing;
+  constexpr std::uint64_t kMerged = SharedRecord::kMask | SharedRecord::kSharing | SharedRecord::kStrong;
+  reads_[word] =
+      (mine & ~kMerged) | (either & SharedRecord::kMask) | (both & SharedRecord::kStrong) | sharing;
 }
 
 void SharedShadow::record_write(std::uint64_t word, std::uint64_t mine) {
   const std::uint64_t before = writes_[word];
-  const bool joins = ((before ^ mine) & (Record::kClock | Record::kParty | Record::kPending)) == 0;
-  const bool one = ((before ^ mine) & Record::kLane) == 0;
-  if (joins) mine |= before & (Record::kMask | Record::kSharing);
-  writes_[word] = joins && !one ? (mine & ~Record::kSharing) | Record::mixed : mine;
+  const bool joins =
+      ((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParty | SharedRecord::kPending)) == 0;
+  const bool one = ((before ^ mine) & SharedRecord::kLane) == 0;
+  if (joins) mine |= before & (SharedRecord::kMask | SharedRecord::kSharing);
+  writes_[word] = joins && !one ? (mine & ~SharedRecord::kSharing) | SharedRecord::mixed : mine;
 }
 
 void SharedShadow::record(const Touch& touch, std::uint64_t word, std::uint64_t mine) {
   if (touch.copy)
-    writes_[word] = mine | Record::kPending;
+    writes_[word] = mine | SharedRecord::kPending;
   else if (touch.writes)
     record_write(word, mine);
   else
@@ -230,8 +234,9 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
   const std::uint64_t* before = touch.writes ? writes : reads;
   for (std::uint64_t k = 0; k < span.count; ++k) {
     const std::uint64_t difference = before[k] ^ span.mine(k);
-    merges |= ~not_zero(difference & (Record::kClock | Record::kParty)) &
-              not_zero(difference & (Record::kLane | Record::kMask | Record::kSharing | Record::kPending));
+    merges |= ~not_zero(difference & (SharedRecord::kClock | SharedRecord::kParty)) &
+              not_zero(difference & (SharedRecord::kLane | SharedRecord::kMask | SharedRecord::kSharing |
+                                     SharedRecord::kPending));
   }
   if (touch.copy || top(merges)) {
     for (std::uint64_t k = 0; k < span.count; ++k) record(touch, span.word + k, span.mine(k));
@@ -241,7 +246,7 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
     for (std::uint64_t k = 0; k < span.count; ++k) {
       const std::uint64_t mine = span.mine(k), old = reads[k];
       const bool keep =
-          top(not_below(old, limit) & not_zero((old ^ mine) & (Record::kClock | Record::kParty)));
+          top(not_below(old, limit) & not_zero((old ^ mine) & (SharedRecord::kClock | SharedRecord::kParty)));
       older[k] = keep ? old : older[k];
       reads[k] = mine;
     }
@@ -250,12 +255,13 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
 
 void SharedShadow::completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane) {
   has_copies_ = true;
-  if (lane < 0 && ++copied_ >= Record::kMostClock) restart(0);
-  const std::uint64_t base = lane < 0 ? Record::make(kCopyEngine, copied_, 0, false) | Record::kPending
-                                      : Record::make(warp, warps_[warp].own, 0, false) | lane_bits(lane);
+  if (lane < 0 && ++copied_ >= SharedRecord::kMostClock) restart(0);
+  const std::uint64_t base = lane < 0
+                                 ? SharedRecord::make(kCopyEngine, copied_, 0, false) | SharedRecord::kPending
+                                 : SharedRecord::make(warp, warps_[warp].own, 0, false) | lane_bits(lane);
   for (std::uint64_t at = offset; at < std::uint64_t{offset} + bytes; at = at / 4 * 4 + 4) {
     std::uint64_t& record = writes_[at / 4];
-    record = base | mask_of(at, offset + bytes - at) | (record & Record::kOp);
+    record = base | shared_mask(at, offset + bytes - at) | (record & SharedRecord::kOp);
   }
 }
 
@@ -280,7 +286,7 @@ void SharedShadow::reset_clocks(std::uint32_t clock) {
     warp.seen.at.fill(~0u);
     for (std::size_t party = 0; party < warps_.size(); ++party) warp.seen.at[party] = clock;
     warp.seen.at[kCopyEngine] = clock;
-    warp.limit = (std::uint64_t{clock} + 1) << Record::kClockShift;
+    warp.limit = (std::uint64_t{clock} + 1) << SharedRecord::kClockShift;
   }
 }
 
@@ -309,8 +315,8 @@ void SharedShadow::set_own(std::uint32_t index, std::uint32_t own) {
   WarpClock& warp = warps_[index];
   warp.own = own;
   warp.seen.at[index] = own - 1;
-  warp.limit = (std::uint64_t{warp.seen.floor()} + 1) << Record::kClockShift;
-  if (own >= Record::kMostClock) restart(0);
+  warp.limit = (std::uint64_t{warp.seen.floor()} + 1) << SharedRecord::kClockShift;
+  if (own >= SharedRecord::kMostClock) restart(0);
 }
 
 void SharedShadow::see(std::uint32_t index, const VectorClock& what) {

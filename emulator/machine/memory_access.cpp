@@ -33,7 +33,7 @@ Range range_of(const Warp& warp, Space space) {
   }
 }
 
-bool is_shared(Space space) { return space == Space::shared || space == Space::shared_cluster; }
+bool in_shared_memory(Space space) { return space == Space::shared || space == Space::shared_cluster; }
 
 /// What is true of 32 addresses, as bits that any of them sets.
 struct Scan {
@@ -96,7 +96,7 @@ std::byte* within(std::byte* memory, std::uint64_t size, std::uint64_t offset, s
 /// Host memory of one lane; null when the address is out of bounds.
 std::byte* host_of(const Warp& warp, Space space, std::uint64_t address, int lane, std::uint32_t bytes) {
   const std::uint64_t rank = address >> kClusterRankShift;
-  if (is_shared(space) && rank != 0) {
+  if (in_shared_memory(space) && rank != 0) {
     const Block& self = *warp.block;
     if (rank > self.cluster.size()) return nullptr;
     const Block& owner = *self.cluster[rank - 1];
@@ -138,7 +138,7 @@ std::uint32_t ask_checker(Warp& warp, const Op& op, Space space, const AccessReq
   // Parameters are read only and always initialised: bounds are all there is to check.
   if (warp.launch->checker == nullptr || space == Space::param || mask == 0) return mask;
   AccessKind kind = request.kind;
-  if (is_shared(space)) space = any_rank(addresses, mask) ? Space::shared_cluster : Space::shared;
+  if (in_shared_memory(space)) space = any_rank(addresses, mask) ? Space::shared_cluster : Space::shared;
   // Nobody else sees a thread's local memory, however strong the access.
   if (space == Space::local) kind = request.purpose == Purpose::load ? AccessKind::read : AccessKind::write;
   return mask & warp.launch->checker->access(warp, op, space, addresses, mask, request.bytes, kind);
@@ -163,7 +163,7 @@ std::uint32_t admit(Warp& warp, const Op& op, Space space, const AccessRequest& 
     else
       admitted |= 1u << lane;
   });
-  if (is_shared(space)) access.shared |= admitted;
+  if (in_shared_memory(space)) access.shared |= admitted;
   count_access(warp, op, space, access.addresses, admitted, request.bytes);
   return admitted;
 }
@@ -257,7 +257,7 @@ bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Acc
   }
   const bool local = space == Space::local;
   if (local && (access.pattern != Pattern::uniform || request.purpose == Purpose::update)) return false;
-  const bool writable = local || space == Space::global || is_shared(space);
+  const bool writable = local || space == Space::global || in_shared_memory(space);
   if (request.purpose != Purpose::load && !writable) return false;
   const Range range = range_of(warp, space);
   access.stride = access.pattern == Pattern::uniform ? 0 : request.bytes;
@@ -271,7 +271,7 @@ bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Acc
   count_run(warp, op, space, run);
   access.mask = kAllLanes;
   access.failed = 0;
-  access.shared = is_shared(space) ? kAllLanes : 0;
+  access.shared = in_shared_memory(space) ? kAllLanes : 0;
   if (local) scatter_by_lane(access, range);
   return true;
 }
@@ -310,11 +310,12 @@ void resolve(Warp& warp, const Op& op, Space space, const AccessRequest& request
   }
   const Range range = range_of(warp, space);
   const Scan all = scan(access.addresses, range, request.bytes);
-  const bool ordinary = space == Space::global || is_shared(space) || request.purpose == Purpose::load ||
+  const bool ordinary = space == Space::global || in_shared_memory(space) ||
+                        request.purpose == Purpose::load ||
                         (space == Space::local && request.purpose == Purpose::store);
   if (all.outside >> 63 != 0 || (all.low & (request.bytes - 1)) != 0 || !ordinary) [[unlikely]]
     return scatter(access, mask, admit(warp, op, space, request, mask, access));
-  if (is_shared(space)) access.shared = mask;
+  if (in_shared_memory(space)) access.shared = mask;
   find_pattern(access, range, all, request.bytes, mask);
   const std::uint32_t admitted = ask_checker(warp, op, space, request, access.addresses, mask);
   count_access(warp, op, space, access.addresses, admitted, request.bytes);

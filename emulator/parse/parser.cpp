@@ -62,7 +62,7 @@ class ModuleParser {
     if (word == "section") return skip_section();
     if (word == "alias") return parse_alias();
     if (word == "pragma") return tokens_.take().kind == TokenKind::string && tokens_.expect(';');
-    return tokens_.fail(fmt::format("{} is no directive of a module", quoted(word)), directive.line);
+    return tokens_.fail(fmt::format("{} is no directive of a module", in_quotes(word)), directive.line);
   }
 
   bool parse_variable_declaration(Space space, bool is_extern) {
@@ -83,7 +83,7 @@ class ModuleParser {
     }
     const bool both = !entry->second.is_function &&
                       (declared.variable.is_extern || variables[entry->second.index].is_extern);
-    if (!both) return tokens_.fail(fmt::format("{} is defined twice", quoted(declared.name)));
+    if (!both) return tokens_.fail(fmt::format("{} is defined twice", in_quotes(declared.name)));
     if (!declared.variable.is_extern) variables[entry->second.index] = std::move(declared.variable);
     return true;
   }
@@ -153,7 +153,7 @@ class ModuleParser {
   bool check_initializers() {
     for (const SymbolUse& use : state_.initializer_symbols) {
       if (state_.names.contains(use.name)) continue;
-      return tokens_.fail(fmt::format("undeclared name {}", quoted(use.name)), use.line);
+      return tokens_.fail(fmt::format("undeclared name {}", in_quotes(use.name)), use.line);
     }
     return true;
   }

@@ -58,7 +58,8 @@ bool BodyParser::parse_directive() {
     // The view of the dot and the name: they stand next to each other in the text.
     return declare_label({word.data() - 1, word.size() + 1}, directive.line);
   }
-  return tokens_.fail(fmt::format("{} is no directive of a function's body", quoted(word)), directive.line);
+  return tokens_.fail(fmt::format("{} is no directive of a function's body", in_quotes(word)),
+                      directive.line);
 }
 
 bool BodyParser::parse_variable_declaration(Space space, bool is_extern) {
@@ -67,7 +68,7 @@ bool BodyParser::parse_variable_declaration(Space space, bool is_extern) {
   if (!parse_variable(state_, space, declared)) return false;
   const auto index = static_cast<Index>(variable_names_.size());
   if (!scopes_.declare(declared.name, {LocalKind::variable, index, 1})) {
-    return tokens_.fail(fmt::format("{} is declared twice", quoted(declared.name)));
+    return tokens_.fail(fmt::format("{} is declared twice", in_quotes(declared.name)));
   }
   declared.variable.name += scopes_.suffix_for(declared.name, state_.names.contains(declared.name));
   variable_names_.push_back(declared.variable.name);
@@ -81,7 +82,7 @@ bool BodyParser::declare_parameter(const DeclaredVariable& parameter) {
   if (parameter.name == "_") return true;
   (void)scopes_.suffix_for(parameter.name, false);
   return scopes_.declare(parameter.name, {LocalKind::variable, index, 1}) ||
-         tokens_.fail(fmt::format("{} is declared twice", quoted(parameter.name)));
+         tokens_.fail(fmt::format("{} is declared twice", in_quotes(parameter.name)));
 }
 
 bool BodyParser::parse_registers(bool many) {
@@ -119,7 +120,7 @@ bool BodyParser::parse_register_name(Type type, Index width) {
     is_new = scopes_.declare(name, {width == 1 ? LocalKind::reg : LocalKind::vector_reg, first, width});
     if (!add_vector(name, type, width)) return false;
   }
-  return is_new || tokens_.fail(fmt::format("{} is declared twice", quoted(name)));
+  return is_new || tokens_.fail(fmt::format("{} is declared twice", in_quotes(name)));
 }
 
 bool BodyParser::add_registers(std::string_view stem, std::string_view suffix, Type type, Index count) {
@@ -149,7 +150,7 @@ bool BodyParser::declare_label(std::string_view name, int line) {
   }
   const auto index = static_cast<Index>(function_.labels.size());
   if (!scopes_.declare(name, {LocalKind::label, index, 1})) {
-    return tokens_.fail(fmt::format("{} is declared twice", quoted(name)), line);
+    return tokens_.fail(fmt::format("{} is declared twice", in_quotes(name)), line);
   }
   function_.labels.push_back({std::string(name) + scopes_.suffix_for(name, false),
                               static_cast<Index>(function_.instructions.size())});
@@ -161,7 +162,7 @@ bool BodyParser::parse_targets(std::string_view name, int line) {
   const bool is_prototype = tokens_.take().text == "callprototype";
   const auto index = static_cast<Index>(function_.branch_targets.size());
   if (!scopes_.declare(name, {LocalKind::targets, index, 1})) {
-    return tokens_.fail(fmt::format("{} is declared twice", quoted(name)), line);
+    return tokens_.fail(fmt::format("{} is declared twice", in_quotes(name)), line);
   }
   BranchTargets& targets = function_.branch_targets.emplace_back();
   targets.name = std::string(name) + scopes_.suffix_for(name, false);
@@ -197,7 +198,7 @@ bool BodyParser::settle_targets() {
       if (local && local->kind == LocalKind::label) {
         label = function_.labels[local->index].name;
       } else if (!state_.names.contains(label)) {
-        return tokens_.fail(fmt::format("undeclared name {}", quoted(label)), unsettled_targets_[i].line);
+        return tokens_.fail(fmt::format("undeclared name {}", in_quotes(label)), unsettled_targets_[i].line);
       }
     }
   }

@@ -88,7 +88,7 @@ class FunctionParser {
     if (std::ranges::find(kIgnoredWithNumber, word) != kIgnoredWithNumber.end()) {
       return tokens_.expect_integer(ignored, std::numeric_limits<std::uint32_t>::max(), "a number");
     }
-    return tokens_.fail(fmt::format("{} is no directive of a function", quoted(word)));
+    return tokens_.fail(fmt::format("{} is no directive of a function", in_quotes(word)));
   }
 
   /// One to three numbers; those not given are 1.
@@ -117,7 +117,7 @@ class FunctionParser {
     }
     const bool defined_twice =
         !entry->second.is_function || (!function_.is_extern && !functions[index].is_extern);
-    return !defined_twice || tokens_.fail(fmt::format("{} is defined twice", quoted(name_)), line);
+    return !defined_twice || tokens_.fail(fmt::format("{} is defined twice", in_quotes(name_)), line);
   }
 
   bool store_declaration(Index index) {

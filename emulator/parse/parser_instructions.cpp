@@ -44,7 +44,7 @@ bool BodyParser::parse_guard(Instruction& instruction) {
 }
 
 bool BodyParser::parse_opcode(std::string_view opcode, Instruction& instruction) {
-  if (opcode.starts_with('%')) return tokens_.fail(fmt::format("{} is no instruction", quoted(opcode)));
+  if (opcode.starts_with('%')) return tokens_.fail(fmt::format("{} is no instruction", in_quotes(opcode)));
   instruction.opcode = opcode;
   std::array<std::string_view, kMaxModifiers> modifiers;
   std::size_t count = 0;

@@ -116,7 +116,8 @@ bool BodyParser::parse_component(std::string_view& component) {
   if (!tokens_.at(TokenKind::dotted) || !tokens_.peek().glued) return true;
   component = tokens_.take().text;
   return component_index(component) != std::string_view::npos ||
-         tokens_.fail(fmt::format("{} is no component of a register that is supported", quoted(component)));
+         tokens_.fail(
+             fmt::format("{} is no component of a register that is supported", in_quotes(component)));
 }
 
 /// A name of whatever kind. Without `with_offset` it is the base of an address, which no label can be.
@@ -133,9 +134,10 @@ bool BodyParser::parse_name(Operand& operand, bool with_offset) {
   } else if (token.text.starts_with('%')) {
     return name_special(token.text, component, operand);
   } else {
-    if (!component.empty()) return tokens_.fail(fmt::format("undeclared register {}", quoted(token.text)));
+    if (!component.empty()) return tokens_.fail(fmt::format("undeclared register {}", in_quotes(token.text)));
     const bool settled = !with_offset && state_.names.contains(token.text);
-    if (!with_offset && !settled) return tokens_.fail(fmt::format("undeclared name {}", quoted(token.text)));
+    if (!with_offset && !settled)
+      return tokens_.fail(fmt::format("undeclared name {}", in_quotes(token.text)));
     operand.kind = settled ? OperandKind::symbol : OperandKind::label;
     operand.index = settled ? kNone : kUnsettled;
     operand.name = is_label ? "." : "";
@@ -183,7 +185,7 @@ bool BodyParser::name_vector(const Local& local, std::string_view component, Ope
 
 bool BodyParser::name_special(std::string_view name, std::string_view component, Operand& operand) {
   const SpecialName special = special_name(name);
-  if (!special.known) return tokens_.fail(fmt::format("undeclared register {}", quoted(name)));
+  if (!special.known) return tokens_.fail(fmt::format("undeclared register {}", in_quotes(name)));
   if (!component.empty() && !special.is_vector) return tokens_.fail("a component of what is no vector");
   operand.kind = OperandKind::special;
   operand.name = name;
@@ -205,7 +207,7 @@ bool BodyParser::settle_operand(Operand& operand, Index scope, int line) {
     return true;
   }
   if (!state_.names.contains(operand.name)) {
-    return tokens_.fail(fmt::format("undeclared name {}", quoted(operand.name)), line);
+    return tokens_.fail(fmt::format("undeclared name {}", in_quotes(operand.name)), line);
   }
   operand.kind = OperandKind::symbol;
   return true;

@@ -7,7 +7,7 @@
 
 namespace ak::ptx {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 80;  // a mangled name's beginning tells which it is
   std::string shown = "'";
   for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
@@ -75,7 +75,7 @@ bool TokenStream::fail(std::string message, int line) {
 bool TokenStream::fail_expected(std::string_view what) {
   if (at_end()) return fail(fmt::format("expected {}, found the end of the text", what));
   const std::string_view dot = at(TokenKind::dotted) ? "." : "";
-  return fail(fmt::format("expected {}, found {}", what, quoted(std::string(dot).append(current_.text))));
+  return fail(fmt::format("expected {}, found {}", what, in_quotes(std::string(dot).append(current_.text))));
 }
 
 }  // namespace ak::ptx

@@ -11,7 +11,7 @@
 namespace ak::ptx {
 
 /// A token's text fit for a message: short, and without control characters.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// The text as the parser reads it, one token ahead. The first complaint is kept and ends the text, so that
 /// every loop that stops at the end also stops after an error.

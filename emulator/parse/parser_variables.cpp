@@ -93,7 +93,7 @@ class DeclarationParser {
     if (is_parameter && variable_.pointer_alignment && variable_space(word)) return true;
     const std::optional<Type> type = parse_type(word);
     if (!type || *type == Type::pred || bits(*type) < 8) {
-      return tokens_.fail(fmt::format("{} is no type of a variable", quoted(word)));
+      return tokens_.fail(fmt::format("{} is no type of a variable", in_quotes(word)));
     }
     variable_.type = *type;
     return has_type_ = true;

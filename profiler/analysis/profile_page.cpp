@@ -12,7 +12,7 @@ namespace ak::profiler {
 namespace {
 
 constexpr std::size_t kMostStalls = 5, kMostLines = 8, kMostOthers = 4;
-constexpr std::string_view kStall = "stall/";
+constexpr std::string_view kStallMetrics = "stall/";
 
 struct Row {
   std::string_view words, text;  ///< text with {quantity}; left out where the first of them is not known
@@ -105,8 +105,8 @@ std::string_view meaning_of(const std::string& metric) {
 std::vector<std::pair<double, std::string>> stalls_of(const Quantities& quantities, const Metrics& metrics) {
   std::vector<std::pair<double, std::string>> stalls;
   for (const auto& [name, value] : metrics) {
-    if (name.starts_with(kStall) && value > 0) {
-      stalls.emplace_back(quantities["waiting/" + name.substr(kStall.size())], name);
+    if (name.starts_with(kStallMetrics) && value > 0) {
+      stalls.emplace_back(quantities["waiting/" + name.substr(kStallMetrics.size())], name);
     }
   }
   std::ranges::sort(stalls, std::greater{});
@@ -117,7 +117,8 @@ std::vector<std::pair<double, std::string>> stalls_of(const Quantities& quantiti
 std::string stall_rows(const Quantities& quantities, const Metrics& metrics) {
   std::string text;
   for (const auto& [share, name] : stalls_of(quantities, metrics)) {
-    text += fmt::format("  {:<20}{:>5.1f} %  {}\n", name.substr(kStall.size()), share, meaning_of(name));
+    text +=
+        fmt::format("  {:<20}{:>5.1f} %  {}\n", name.substr(kStallMetrics.size()), share, meaning_of(name));
   }
   return text;
 }
@@ -209,7 +210,7 @@ struct Change {
 
 // Shares of a unit change by points; counts, which have no such scale, by their ratio: a quarter more or less
 // weighs as much as 25 points.
-double weight_of(std::string_view unit, double before, double after) {
+double change_weight(std::string_view unit, double before, double after) {
   if (unit == "percent") return std::abs(after - before);
   if (before <= 0 || after <= 0) return before == after ? 0 : 100;
   return std::min(100.0, 100 * std::abs(after / before - 1));
@@ -220,7 +221,7 @@ std::vector<Change> changes_of(const Metrics& before, const Metrics& after) {
   for (const MetricInfo& metric : catalog()) {
     const auto a = before.find(std::string(metric.name)), b = after.find(std::string(metric.name));
     if (a == before.end() || b == after.end() || metric.name == "time/duration") continue;
-    const double weight = weight_of(metric.unit, a->second, b->second);
+    const double weight = change_weight(metric.unit, a->second, b->second);
     if (weight >= 2) changes.push_back({metric.name, metric.unit, a->second, b->second, weight});
   }
   std::ranges::stable_sort(changes, std::greater{}, &Change::weight);

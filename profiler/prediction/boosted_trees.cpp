@@ -11,6 +11,12 @@
 #include "core/error.h"
 
 namespace ak::profiler {
+/// A feature cut into bins: bin b holds values up to edges[b], the last bin those above all edges.
+struct BinnedColumn {
+  std::vector<double> edges;
+  std::vector<std::uint8_t> bins;  ///< of every row
+};
+
 namespace {
 
 // Thresholds tried of one feature: more cost time and gain nothing on a few thousand rows (tried 16 to 128).
@@ -22,12 +28,6 @@ double value_of(const Features& features, const std::string& name) {
   const auto found = features.find(name);
   return found == features.end() ? kUnknownValue : found->second;
 }
-
-/// A feature cut into bins: bin b holds values up to edges[b], the last bin those above all edges.
-struct Column {
-  std::vector<double> edges;
-  std::vector<std::uint8_t> bins;  ///< of every row
-};
 
 std::vector<double> edges_of(std::vector<double> values) {
   std::ranges::sort(values);
@@ -45,13 +45,13 @@ std::vector<double> edges_of(std::vector<double> values) {
   return edges;
 }
 
-Column column_of(const RegressionSet& set, const std::string& name) {
+BinnedColumn column_of(const RegressionSet& set, const std::string& name) {
   std::vector<double> all, known;
   for (const Features* features : set.features) {
     all.push_back(value_of(*features, name));
     if (!std::isnan(all.back())) known.push_back(all.back());
   }
-  Column column{.edges = edges_of(std::move(known)), .bins = {}};
+  BinnedColumn column{.edges = edges_of(std::move(known)), .bins = {}};
   for (const double value : all) {
     const auto bin = std::ranges::lower_bound(column.edges, value) - column.edges.begin();
     column.bins.push_back(std::isnan(value) ? kUnknown : static_cast<std::uint8_t>(bin));
@@ -156,7 +156,7 @@ class TreeGrower {
     std::size_t at = 0;
     while (tree_[at].column >= 0) {
       const BoostedTrees::Node& node = tree_[at];
-      const Column& column = columns_[static_cast<std::size_t>(node.column)];
+      const BinnedColumn& column = columns_[static_cast<std::size_t>(node.column)];
       const std::uint8_t bin = column.bins[row];
       const bool left = bin == kUnknown              ? node.unknown_left
                         : bin >= column.edges.size() ? false
@@ -170,7 +170,7 @@ class TreeGrower {
   const BoostingOptions& options_;
   std::mt19937_64 random_;
   std::vector<double> errors_;  ///< what is left to explain
-  std::vector<Column> columns_;
+  std::vector<BinnedColumn> columns_;
   std::vector<std::size_t> chosen_;
   BoostedTrees::Tree tree_;
 };

@@ -7,7 +7,7 @@
 namespace ak::profiler {
 namespace {
 
-double value_of(const Expression& formula, const Environment& environment) {
+double formula_value(const Expression& formula, const Environment& environment) {
   const auto value = formula.evaluate_integer(environment);
   return value ? static_cast<double>(*value) : 0;
 }
@@ -81,9 +81,9 @@ std::string_view to_string(Knowledge knowledge) {
 
 LeastWork least_work(const ProblemInstance& problem, const Workload& workload) {
   const Environment environment = problem.environment(workload.axes);
-  return {.flops = value_of(problem.flops, environment),
-          .bytes_read = value_of(problem.bytes_read, environment),
-          .bytes_written = value_of(problem.bytes_written, environment)};
+  return {.flops = formula_value(problem.flops, environment),
+          .bytes_read = formula_value(problem.bytes_read, environment),
+          .bytes_written = formula_value(problem.bytes_written, environment)};
 }
 
 const LaunchFacts& CallFacts::main_launch() const {

@@ -20,8 +20,8 @@ constexpr double kFirstStep = 0.5, kLongestStep = 1.5;  // of a logarithm
 constexpr double kGrow = 1.3, kShrink = 0.5;            // Rprop's, somewhat tamed
 constexpr double kLowest = -12, kHighest = 5;           // of a log weight; values are scaled to [0, 1]
 constexpr double kLowestNoise = -9, kHighestNoise = 0;  // e^-9: 1 % of the signal's deviation
-constexpr double kPriorWidth = 3;     // of log weights: what data say nothing about stays where it began
-constexpr double kUnknownValue = -1;  // outside of [0, 1]
+constexpr double kPriorWidth = 3;  // of log weights: what data say nothing about stays where it began
+constexpr double kAbsent = -1;     // outside of [0, 1]
 
 using Matrix = std::vector<std::vector<double>>;
 
@@ -172,7 +172,7 @@ std::vector<double> Kriging::row_of(const Features& features) const {
   for (const Column& column : columns_) {
     const auto found = features.find(column.name);
     row.push_back(found == features.end() || std::isnan(found->second)
-                      ? kUnknownValue
+                      ? kAbsent
                       : (found->second - column.least) / column.range);
   }
   return row;

@@ -12,7 +12,7 @@
 namespace ak::profiler {
 namespace {
 
-constexpr double kFarFromBest = 10;      // times the best: nobody asks how slow exactly
+constexpr double kJudgedUpTo = 10;       // times the best: nobody asks how slow exactly
 constexpr std::size_t kFewVariants = 8;  // of which an order says little
 constexpr std::size_t kFolds = 5;
 constexpr double kInterval = 0.9;             // share of measurements an interval is to hold
@@ -50,7 +50,7 @@ std::vector<bool> within_reach(const std::vector<MeasuredCall>& calls) {
        grouped(calls, [](const MeasuredCall& c) { return c.definition + " " + c.workload; })) {
     double best = calls[members.front()].measured_ns;
     for (const std::size_t i : members) best = std::min(best, calls[i].measured_ns);
-    for (const std::size_t i : members) near[i] = calls[i].measured_ns <= kFarFromBest * best;
+    for (const std::size_t i : members) near[i] = calls[i].measured_ns <= kJudgedUpTo * best;
   }
   return near;
 }

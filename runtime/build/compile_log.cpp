@@ -14,7 +14,6 @@
 namespace ak::runtime {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
 constexpr std::size_t kMaxDiagnostics = 50;       // more help nobody, and they fill prompts
 constexpr std::size_t kMaxMessageLength = 2'000;  // template names can be endless
 
@@ -26,7 +25,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
     // NVRTC 13.0 puts a NUL before ptxas's errors.
     while (line.starts_with('\0')) line.remove_prefix(1);
     lines.push_back(line);
-    text.remove_prefix(end == npos ? text.size() : end + 1);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return lines;
 }
@@ -39,7 +38,7 @@ struct Location {
 // "k.cu" and 12 of "k.cu(12)".
 std::optional<Location> parse_location(std::string_view text) {
   const std::size_t open = text.rfind('(');
-  if (open == npos || !text.ends_with(')')) return std::nullopt;
+  if (open == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
   Location location{text.substr(0, open), 0};
   const auto [end, error] = std::from_chars(text.data() + open + 1, text.data() + text.size(), location.line);
   if (error != std::errc{} || *end != ')') return std::nullopt;
@@ -48,7 +47,8 @@ std::optional<Location> parse_location(std::string_view text) {
 
 // "error" of "error", "error #20-D", "catastrophic error".
 std::string severity_of(std::string_view words) {
-  if (const std::size_t number = words.find(" #"); number != npos) words = words.substr(0, number);
+  if (const std::size_t number = words.find(" #"); number != std::string_view::npos)
+    words = words.substr(0, number);
   if (words == "error" || words == "catastrophic error" || words == "internal error") return "error";
   if (words == "warning") return "warning";
   return {};
@@ -56,11 +56,11 @@ std::string severity_of(std::string_view words) {
 
 // "FILE(LINE): error #20-D: MESSAGE".
 std::optional<Diagnostic> parse_located(std::string_view line, std::string_view file_name) {
-  for (std::size_t at = line.find("): "); at != npos; at = line.find("): ", at + 1)) {
+  for (std::size_t at = line.find("): "); at != std::string_view::npos; at = line.find("): ", at + 1)) {
     const auto location = parse_location(line.substr(0, at + 1));
     const std::string_view rest = line.substr(at + 3);
     const std::size_t colon = rest.find(": ");
-    if (!location || colon == npos) continue;
+    if (!location || colon == std::string_view::npos) continue;
     std::string severity = severity_of(rest.substr(0, colon));
     if (severity.empty()) continue;
     const std::string_view message = rest.substr(colon + 2);
@@ -85,7 +85,8 @@ std::optional<Diagnostic> parse_unlocated(std::string_view line) {
 int column_after(const std::vector<std::string_view>& lines, std::size_t index) {
   for (std::size_t i = index + 1; i < std::min(lines.size(), index + 12); ++i) {
     const std::size_t caret = lines[i].find_first_not_of(' ');
-    if (caret != npos && caret >= 2 && lines[i].substr(caret) == "^") return static_cast<int>(caret) - 1;
+    if (caret != std::string_view::npos && caret >= 2 && lines[i].substr(caret) == "^")
+      return static_cast<int>(caret) - 1;
     if (lines[i].empty()) return 0;
   }
   return 0;

@@ -10,8 +10,6 @@
 namespace ak::runtime {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
-
 // The source with spliced lines joined (a backslash, blanks, a line end), and where each kept byte's line
 // was.
 struct Spliced {
@@ -22,7 +20,7 @@ struct Spliced {
 std::size_t splice_length(std::string_view at) {
   if (at.front() != '\\') return 0;
   const std::size_t end = at.find_first_not_of(" \t\v\f\r", 1);
-  return end != npos && at[end] == '\n' ? end + 1 : 0;
+  return end != std::string_view::npos && at[end] == '\n' ? end + 1 : 0;
 }
 
 Spliced splice(std::string_view source) {
@@ -45,10 +43,10 @@ Spliced splice(std::string_view source) {
 std::string_view skip_blanks_and_comments(std::string_view text) {
   for (;;) {
     const std::size_t begin = text.find_first_not_of(" \t\v\f\r");
-    text.remove_prefix(begin == npos ? text.size() : begin);
+    text.remove_prefix(begin == std::string_view::npos ? text.size() : begin);
     if (!text.starts_with("/*")) return text;
     const std::size_t end = text.find("*/", 2);
-    text.remove_prefix(end == npos ? text.size() : end + 2);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
   }
 }
 
@@ -62,9 +60,10 @@ std::string_view identifier(std::string_view text) {
 bool is_plain_name(std::string_view text) {
   if (text.empty() || (text[0] != '<' && text[0] != '"')) return false;
   const std::size_t end = text.find(text[0] == '<' ? '>' : '"', 1);
-  if (end == npos || end == 1) return false;
+  if (end == std::string_view::npos || end == 1) return false;
   const std::string_view name = text.substr(1, end - 1);
-  return name[0] != '/' && name.find("..") == npos && name.find_first_of("\\\n\r:") == npos;
+  return name[0] != '/' && name.find("..") == std::string_view::npos &&
+         name.find_first_of("\\\n\r:") == std::string_view::npos;
 }
 
 // What is wrong with the directive whose text follows its introducer; empty: nothing.
@@ -87,10 +86,11 @@ std::optional<Diagnostic> find_unsafe_include(std::string_view source) {
     return Diagnostic{"error", std::move(message), spliced.lines[at], 0};
   };
   for (const std::string_view oracle : {"__has_include", "__has_embed"})
-    if (const std::size_t at = text.find(oracle); at != npos)
+    if (const std::size_t at = text.find(oracle); at != std::string_view::npos)
       return at_line(at, fmt::format("{} is not allowed", oracle));
   for (const std::string_view introducer : {"#", "%:", "\?\?="})
-    for (std::size_t at = text.find(introducer); at != npos; at = text.find(introducer, at + 1))
+    for (std::size_t at = text.find(introducer); at != std::string_view::npos;
+         at = text.find(introducer, at + 1))
       if (auto message = complaint(text.substr(at + introducer.size())); !message.empty())
         return at_line(at, std::move(message));
   return std::nullopt;

@@ -13,8 +13,6 @@
 namespace ak::runtime {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
-
 // Headers whose parsing takes most of a compilation (cooperative_groups.h 0.7 s, cuda/barrier 0.8 s, measured
 // with NVRTC 13.0); a precompiled one costs 0.1 s to load, so cheap headers stay as they are.
 constexpr std::array<std::string_view, 6> kCostly{"cooperative_groups", "cuda/",  "cub/", "cuda_fp",
@@ -24,7 +22,7 @@ constexpr std::size_t kKept = 2;
 
 std::string_view trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-  return begin == npos ? std::string_view{} : text.substr(begin, end - begin + 1);
+  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin, end - begin + 1);
 }
 
 // "define" and "AK_N 1" of "#  define AK_N 1".
@@ -43,7 +41,8 @@ bool is_costly(std::string_view name) {
 std::string_view included_name(std::string_view operand) {
   if (operand.size() < 3 || (operand[0] != '<' && operand[0] != '"')) return {};
   const std::string_view name = operand.substr(1, operand.find(operand[0] == '<' ? '>' : '"', 1) - 1);
-  const bool plain = name.find_first_of("\"<>\\") == npos && name.find("..") == npos;
+  const bool plain =
+      name.find_first_of("\"<>\\") == std::string_view::npos && name.find("..") == std::string_view::npos;
   return plain ? name : std::string_view{};
 }
 
@@ -52,10 +51,10 @@ std::string without_block_comments(std::string_view source) {
   std::string result;
   for (std::size_t at = 0; at < source.size();) {
     const std::size_t begin = source.find("/*", at);
-    result += source.substr(at, begin == npos ? npos : begin - at);
-    if (begin == npos) break;
+    result += source.substr(at, begin == std::string_view::npos ? std::string_view::npos : begin - at);
+    if (begin == std::string_view::npos) break;
     const std::size_t end = source.find("*/", begin + 2);
-    if (end == npos) break;
+    if (end == std::string_view::npos) break;
     at = end + 2;
   }
   return result;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/build/ptxas_facts.h"
 
+#include "core/text/characters.h"
+
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -9,12 +11,10 @@
 namespace ak::runtime {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
-
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == npos ? text.size() : end + 1);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   return line;
 }
 
@@ -24,12 +24,10 @@ std::optional<int> parse_int(std::string_view text) {
   return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // The number right before `unit`: 24 in "... 24 bytes spill stores" for " bytes spill stores".
 int number_before(std::string_view line, std::string_view unit) {
   const std::size_t at = line.find(unit);
-  if (at == npos) return 0;
+  if (at == std::string_view::npos) return 0;
   std::size_t begin = at;
   while (begin > 0 && is_digit(line[begin - 1])) --begin;
   return parse_int(line.substr(begin, at - begin)).value_or(0);
@@ -37,14 +35,15 @@ int number_before(std::string_view line, std::string_view unit) {
 
 std::string_view between(std::string_view line, std::string_view before, std::string_view after) {
   const std::size_t begin = line.find(before);
-  if (begin == npos) return {};
+  if (begin == std::string_view::npos) return {};
   line.remove_prefix(begin + before.size());
   return line.substr(0, line.find(after));
 }
 
 int constant_bytes(std::string_view line) {
   int total = 0;
-  for (std::size_t at = line.find(" bytes cmem["); at != npos; at = line.find(" bytes cmem[")) {
+  for (std::size_t at = line.find(" bytes cmem["); at != std::string_view::npos;
+       at = line.find(" bytes cmem[")) {
     total += number_before(line, " bytes cmem[");
     line.remove_prefix(at + 1);
   }
@@ -67,7 +66,7 @@ void read_memory(std::string_view line, KernelFacts& kernel) {
 // The text from the name of the kernel's .entry on.
 std::string_view find_entry(std::string_view ptx, std::string_view name) {
   constexpr std::string_view kEntry = ".entry ";
-  for (std::size_t at = ptx.find(kEntry); at != npos; at = ptx.find(kEntry)) {
+  for (std::size_t at = ptx.find(kEntry); at != std::string_view::npos; at = ptx.find(kEntry)) {
     ptx.remove_prefix(at + kEntry.size());
     if (!ptx.starts_with(name) || ptx.size() == name.size()) continue;
     const char next = ptx[name.size()];
@@ -81,26 +80,27 @@ std::string parameter_type(std::string_view declaration) {
   std::string type;
   for (std::string_view rest = declaration; !rest.empty();) {
     const std::size_t begin = rest.find('.');
-    if (begin == npos) break;
+    if (begin == std::string_view::npos) break;
     rest.remove_prefix(begin + 1);
     const std::string_view word = rest.substr(0, rest.find_first_of(" \t\n,"));
     constexpr std::string_view kKinds = "usfb";
-    if (word.size() >= 2 && kKinds.find(word[0]) != npos && is_digit(word[1])) {
+    if (word.size() >= 2 && kKinds.find(word[0]) != std::string_view::npos && is_digit(word[1])) {
       type = word;
       break;
     }
   }
   const std::size_t bracket = declaration.rfind('[');
-  if (bracket != npos) type += declaration.substr(bracket, declaration.find(']', bracket) + 1 - bracket);
+  if (bracket != std::string_view::npos)
+    type += declaration.substr(bracket, declaration.find(']', bracket) + 1 - bracket);
   return type;
 }
 
 std::vector<std::string> parameter_types(std::string_view list) {
   std::vector<std::string> types;
-  while (list.find(".param") != npos) {
+  while (list.find(".param") != std::string_view::npos) {
     const std::size_t comma = list.find(',');
     types.push_back(parameter_type(list.substr(0, comma)));
-    list.remove_prefix(comma == npos ? list.size() : comma + 1);
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
   }
   return types;
 }
@@ -108,7 +108,7 @@ std::vector<std::string> parameter_types(std::string_view list) {
 int max_threads(std::string_view directives) {
   constexpr std::string_view kDirective = ".maxntid ";
   const std::size_t at = directives.find(kDirective);
-  if (at == npos) return 0;
+  if (at == std::string_view::npos) return 0;
   std::string_view line = directives.substr(at + kDirective.size());
   line = line.substr(0, line.find('\n'));
   int product = 1;
@@ -130,9 +130,10 @@ void read_ptxas_report(std::string_view log, KernelFacts& kernel) {
       compiling = name == kernel.lowered_name;
     } else if (const auto function = between(line, "Function properties for ", " "); !function.empty()) {
       properties = function == kernel.lowered_name;
-    } else if (properties && line.find(" bytes stack frame") != npos) {
+    } else if (properties && line.find(" bytes stack frame") != std::string_view::npos) {
       read_memory(line, kernel);
-    } else if (compiling && line.find("Used ") != npos && line.find(" registers") != npos) {
+    } else if (compiling && line.find("Used ") != std::string_view::npos &&
+               line.find(" registers") != std::string_view::npos) {
       read_usage(line, kernel);
     }
   }
@@ -141,7 +142,8 @@ void read_ptxas_report(std::string_view log, KernelFacts& kernel) {
 bool read_entry(std::string_view ptx, KernelFacts& kernel) {
   const std::string_view entry = find_entry(ptx, kernel.lowered_name);
   const std::size_t open = entry.find('('), close = entry.find(')'), body = entry.find('{');
-  if (open == npos || close == npos || body == npos) return false;
+  if (open == std::string_view::npos || close == std::string_view::npos || body == std::string_view::npos)
+    return false;
   // A kernel without parameters has no list: the first parenthesis is then inside the body.
   if (open < body) kernel.parameter_types = parameter_types(entry.substr(open, close - open));
   kernel.max_threads = max_threads(entry.substr(0, body));

@@ -15,7 +15,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 /// An output with the honest twin's result in it, to be spoilt.
-struct Result {
+struct OutputArray {
   const Workbench& bench;
   const DataSet& data;
   std::size_t tensor;
@@ -34,12 +34,12 @@ Bytes read_back(BufferView memory) {
 
 // Each makes its mistake, or returns false where there is none to make.
 
-bool zeros(Result& result) {
+bool zeros(OutputArray& result) {
   std::ranges::fill(result.bytes, std::byte{0});
   return true;
 }
 
-bool constant(Result& result) {
+bool constant(OutputArray& result) {
   if (result.count() == 1) return false;  // the mean of one element is the answer
   double sum = 0;
   std::int64_t finite = 0;
@@ -54,7 +54,7 @@ bool constant(Result& result) {
   return true;
 }
 
-bool identity(Result& result) {
+bool identity(OutputArray& result) {
   const OpenProblem& problem = result.bench.problem;
   // Of the same size in all workloads: that one has as many rows as columns makes no copy of a reduction.
   const auto same_size = [&](const InputData& input) {
@@ -71,7 +71,7 @@ bool identity(Result& result) {
   return true;
 }
 
-bool last_elements(Result& result) {
+bool last_elements(OutputArray& result) {
   constexpr std::int64_t kTail = 32;  // a warp's worth: the least that a kernel without a tail misses
   if (result.count() <= kTail) return false;
   std::fill(result.bytes.end() - kTail * info(result.dtype).bytes, result.bytes.end(), std::byte{0});
@@ -85,7 +85,7 @@ std::optional<int> poorer_mantissa(DType dtype) {
   return dtype == DType::float64 ? 23 : 7;
 }
 
-bool low_precision(Result& result) {
+bool low_precision(OutputArray& result) {
   const auto bits = poorer_mantissa(result.dtype);
   if (!bits) return false;
   for (std::int64_t i = 0; i < result.count(); ++i) {
@@ -100,7 +100,7 @@ bool low_precision(Result& result) {
 
 struct Spoiler {
   std::string_view name;
-  bool (*spoil)(Result&);
+  bool (*spoil)(OutputArray&);
 };
 constexpr std::array kSpoilers{Spoiler{"zeros", zeros}, Spoiler{"constant", constant},
                                Spoiler{"identity", identity}, Spoiler{"last_elements", last_elements},
@@ -114,11 +114,11 @@ class SpoiltResults final : public LibraryCall {
     for (const ReferenceData& reference : data.references) {
       const TensorLayout& layout = bench.problem.tensors[reference.tensor];
       const auto twin = reference.twin.map();
-      Result result{.bench = bench,
-                    .data = data,
-                    .tensor = reference.tensor,
-                    .dtype = layout.dtype,
-                    .bytes = read_back({twin.address(), reference.twin.bytes()})};
+      OutputArray result{.bench = bench,
+                         .data = data,
+                         .tensor = reference.tensor,
+                         .dtype = layout.dtype,
+                         .bytes = read_back({twin.address(), reference.twin.bytes()})};
       if (spoiler.spoil(result)) spoilt_.insert(layout.name);
       results_[layout.name] = std::move(result.bytes);
     }

@@ -8,21 +8,21 @@ namespace ak::runtime {
 namespace {
 
 template <class Function>
-void find(void* library, const char* name, Function& function) {
+void load_symbol(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
 NvmlFunctions functions_of(void* library) {
   NvmlFunctions table;
-  find(library, "nvmlInit_v2", table.init);
-  find(library, "nvmlErrorString", table.error_string);
-  find(library, "nvmlDeviceGetHandleByUUID", table.by_uuid);
-  find(library, "nvmlDeviceGetClockInfo", table.clock);
-  find(library, "nvmlDeviceGetTemperature", table.temperature);
-  find(library, "nvmlDeviceGetPowerUsage", table.power);
-  find(library, "nvmlDeviceGetEnforcedPowerLimit", table.power_limit);
-  find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.throttle);
-  find(library, "nvmlDeviceGetTotalEnergyConsumption", table.energy);
+  load_symbol(library, "nvmlInit_v2", table.init);
+  load_symbol(library, "nvmlErrorString", table.error_string);
+  load_symbol(library, "nvmlDeviceGetHandleByUUID", table.by_uuid);
+  load_symbol(library, "nvmlDeviceGetClockInfo", table.clock);
+  load_symbol(library, "nvmlDeviceGetTemperature", table.temperature);
+  load_symbol(library, "nvmlDeviceGetPowerUsage", table.power);
+  load_symbol(library, "nvmlDeviceGetEnforcedPowerLimit", table.power_limit);
+  load_symbol(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.throttle);
+  load_symbol(library, "nvmlDeviceGetTotalEnergyConsumption", table.energy);
   return table;
 }
 

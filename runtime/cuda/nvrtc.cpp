@@ -7,7 +7,7 @@ namespace ak::runtime {
 namespace {
 
 template <class Function>
-bool find(void* library, const char* name, Function& function) {
+bool load_function(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
   return function != nullptr;
 }
@@ -36,8 +36,8 @@ Result<Nvrtc> load_nvrtc(const std::filesystem::path& library) {
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return Complaint{fmt::format("loading NVRTC: {}", ::dlerror())};
   Nvrtc table;
-#define AK_NVRTC_LOAD(name)             \
-  if (!find(handle, #name, table.name)) \
+#define AK_NVRTC_LOAD(name)                      \
+  if (!load_function(handle, #name, table.name)) \
     return Complaint{fmt::format("{} has no {}", library.string(), #name)};
   AK_NVRTC_FUNCTIONS(AK_NVRTC_LOAD)
 #undef AK_NVRTC_LOAD

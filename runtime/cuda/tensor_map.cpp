@@ -30,7 +30,7 @@ constexpr Named<CUtensorMapFloatOOBfill> kFills[] = {
     {"none", CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE}, {"nan", CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA}};
 
 template <class T, std::size_t N>
-std::optional<T> find(const Named<T> (&table)[N], std::string_view name) {
+std::optional<T> named(const Named<T> (&table)[N], std::string_view name) {
   for (const Named<T>& entry : table) {
     if (entry.name == name) return entry.value;
   }
@@ -144,10 +144,10 @@ Result<CUtensorMap> encode_tensor_map(const ResolvedTensorMap& map, BufferView b
   };
   if (const auto wrong = wrong_shape(map, buffer)) return complain(*wrong);
   const auto type = data_type(map.dtype);
-  const auto interleave = find(kInterleaves, map.interleave);
-  const auto swizzle = find(kSwizzles, map.swizzle);
-  const auto promotion = find(kPromotions, map.l2_promotion);
-  const auto fill = find(kFills, map.oob_fill);
+  const auto interleave = named(kInterleaves, map.interleave);
+  const auto swizzle = named(kSwizzles, map.swizzle);
+  const auto promotion = named(kPromotions, map.l2_promotion);
+  const auto fill = named(kFills, map.oob_fill);
   if (!type || !interleave || !swizzle || !promotion || !fill) {
     return complain(
         "has an unknown mode: interleave none|16B|32B, swizzle none|32B|64B|128B, l2_promotion "

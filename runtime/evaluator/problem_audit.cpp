@@ -41,8 +41,8 @@ KernelImage lesion_image(const Lesion& lesion, const BuildResult& build, DeviceK
   return image;
 }
 
-Programs build(const EvaluatorOptions& options, const SourceAssembler& assembler, const DeviceFacts& device,
-               const AuditRequest& request) {
+Programs build_programs(const EvaluatorOptions& options, const SourceAssembler& assembler,
+                        const DeviceFacts& device, const AuditRequest& request) {
   CompilePool pool({.worker_command = options.worker_command,
                     .workers = options.compile_workers,
                     .deadline = options.compile_deadline,
@@ -181,7 +181,7 @@ class Audit {
 
 ProblemAudit audit_problem(const EvaluatorOptions& options, const SourceAssembler& assembler,
                            const DeviceFacts& device, const AuditRequest& request) {
-  return Audit(options, build(options, assembler, device, request), request).run();
+  return Audit(options, build_programs(options, assembler, device, request), request).run();
 }
 
 }  // namespace ak::runtime

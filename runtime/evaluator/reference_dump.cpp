@@ -14,8 +14,9 @@ using std::chrono::steady_clock;
 // The worker's own watchdog ends a hang; this is for a whole dump (chosen).
 constexpr std::chrono::minutes kDumpLimit{60};
 
-std::shared_ptr<const OpenProblem> build(const EvaluatorOptions& options, const SourceAssembler& assembler,
-                                         const DeviceFacts& device, const DumpRequest& request) {
+std::shared_ptr<const OpenProblem> open_problem(const EvaluatorOptions& options,
+                                                const SourceAssembler& assembler, const DeviceFacts& device,
+                                                const DumpRequest& request) {
   CompilePool pool({.worker_command = options.worker_command,
                     .workers = options.compile_workers,
                     .deadline = options.compile_deadline,
@@ -47,7 +48,7 @@ Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& 
   std::vector<std::string> command = options.worker_command;
   command.insert(command.end(), {"--role", "device"});
   DeviceClient client(std::move(command));
-  client.open(build(options, assembler, device, request));
+  client.open(open_problem(options, assembler, device, request));
   return client.run(task, steady_clock::now() + kDumpLimit).answer.outcome;
 }
 

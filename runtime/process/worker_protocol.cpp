@@ -24,7 +24,7 @@ constexpr int kGraceMs = 2'000;
 constexpr int kPollMs = 200;
 // A heartbeat is far shorter; longer lines are parsed by the thread that serves them.
 constexpr std::size_t kHeartbeatLineBytes = 256;
-constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
+constexpr std::size_t kReadBytes = std::size_t{1} << 16;
 
 std::string system_reason() { return std::strerror(errno); }
 
@@ -187,7 +187,7 @@ void WorkerChannel::read_loop() {
 }
 
 bool WorkerChannel::take_bytes() {
-  std::array<char, kChunkBytes> chunk;
+  std::array<char, kReadBytes> chunk;
   const ssize_t count = ::read(input_.get(), chunk.data(), chunk.size());
   if (count < 0) return errno == EINTR || errno == EAGAIN;
   return count > 0 && lines_.feed({chunk.data(), static_cast<std::size_t>(count)});
@@ -235,7 +235,7 @@ void WorkerChannel::drain_loop() {
 
 void WorkerChannel::drain_prints() {
   const std::lock_guard lock(print_mutex_);
-  std::array<char, kChunkBytes> chunk;
+  std::array<char, kReadBytes> chunk;
   // Bounded: a flood must not keep the caller here.
   for (int i = 0; i < 16; ++i) {
     const ssize_t count = ::read(prints_.get(), chunk.data(), chunk.size());

@@ -31,7 +31,7 @@ constexpr std::size_t kSamplesPerProbe = 10;
 // of it on an H200. Slow ones, which have less, get by with fewer.
 constexpr std::size_t kMostPairs = 64, kFewestPairs = 12;
 constexpr double kPairsNs = 600e6;
-constexpr double kClearlySlower = 1.02;
+constexpr double kSlowerInPairs = 1.02;
 // Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run back to
 // back.
 constexpr std::uint64_t kHostNsPerLaunch = 5'000;
@@ -311,7 +311,7 @@ Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
     if (checked) checks.note(inputs.reference_ms());
     ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
     watch.probe(series[0], ratios.size() == pairs);
-    if (ratios.size() == kFewestPairs && median(ratios) > kClearlySlower) break;
+    if (ratios.size() == kFewestPairs && median(ratios) > kSlowerInPairs) break;
   }
   series[1].throttled = series[0].throttled;
   for (SampleSeries& one : series) one.truncated = ratios.size() < pairs;

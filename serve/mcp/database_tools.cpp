@@ -11,10 +11,9 @@
 namespace ak::mcp {
 namespace {
 
-constexpr auto kTimeLimit = std::chrono::seconds(30);
 constexpr std::size_t kDefaultRows = 50;
 // Some 8,000 tokens: what a model reads with profit. A cell may be a whole kernel or a compiler's log.
-constexpr std::size_t kMostBytes = 30'000, kMostCellBytes = 8'000;
+constexpr std::size_t kMaxTableBytes = 30'000, kMostCellBytes = 8'000;
 
 std::string shortened(const std::string& text) {
   if (text.size() <= kMostCellBytes) return sanitize(text);
@@ -39,7 +38,7 @@ Json table_json(const db::Table& table) {
     Json row = Json::array();
     for (const db::Cell& cell : cells) row.push_back(cell_json(cell));
     bytes += one_line(row).size();
-    if (bytes > kMostBytes && !rows.empty()) break;
+    if (bytes > kMaxTableBytes && !rows.empty()) break;
     rows.push_back(std::move(row));
   }
   const bool cut = rows.size() < table.rows.size();
@@ -55,7 +54,7 @@ Json table_json(const db::Table& table) {
 ToolAnswer query_database(const Json& arguments, const ToolContext& context) {
   const auto limit = arguments.value("limit", kDefaultRows);
   return {.content = table_json(
-              db::query(context.database, arguments["sql"].get<std::string>(), limit, kTimeLimit))};
+              db::query(context.database, arguments["sql"].get<std::string>(), limit, kQueryTimeLimit))};
 }
 
 ToolAnswer best_variants(const Json& arguments, const ToolContext& context) {
@@ -74,7 +73,7 @@ ToolAnswer best_variants(const Json& arguments, const ToolContext& context) {
       "device, arch ORDER BY coalesce(score_us, emulated_cost_us)) AS place, * FROM each_once) "
       "SELECT * FROM ranked WHERE place <= {} ORDER BY definition, device, arch, place",
       where, arguments.value("limit", 3));
-  return {.content = table_json(db::query(context.database, sql, 0, kTimeLimit))};
+  return {.content = table_json(db::query(context.database, sql, 0, kQueryTimeLimit))};
 }
 
 }  // namespace ak::mcp

@@ -11,7 +11,7 @@
 namespace ak::mcp {
 namespace {
 
-constexpr std::size_t kMostFailedChecks = 5, kMostFindings = 8, kMostLineBytes = 200;
+constexpr std::size_t kMostFailedChecks = 5, kMostFindings = 8, kMaxShownLineBytes = 200;
 
 /// JSON has no numbers that are not finite.
 Json rounded(double value) {
@@ -24,7 +24,7 @@ std::string lines_of(std::string_view source, int first, int last) {
   std::string text;
   for (int line = 1; line <= last && !source.empty(); ++line) {
     const std::size_t newline = std::min(source.find('\n'), source.size());
-    if (line >= first) text += sanitize(source.substr(0, newline), kMostLineBytes) + "\n";
+    if (line >= first) text += sanitize(source.substr(0, newline), kMaxShownLineBytes) + "\n";
     source.remove_prefix(std::min(newline + 1, source.size()));
   }
   if (!text.empty()) text.pop_back();
@@ -67,7 +67,7 @@ Json measurement_json(const Measurement& m) {
 }
 
 Json kernel_json(const KernelFacts& kernel) {
-  return {{"kernel", sanitize(kernel.expression, kMostLineBytes)},
+  return {{"kernel", sanitize(kernel.expression, kMaxShownLineBytes)},
           {"registers", kernel.registers},
           {"static_shared_bytes", kernel.static_shared_bytes},
           {"spill_bytes", kernel.spill_store_bytes + kernel.spill_load_bytes},

@@ -13,7 +13,6 @@
 namespace ak::mcp {
 namespace {
 
-constexpr auto kTimeLimit = std::chrono::seconds(30);
 constexpr int kLinesAround = 2;
 
 std::string text_of(const db::Cell& cell) {
@@ -33,7 +32,7 @@ db::Table stored_evaluation(const Json& arguments, const ToolContext& context) {
           "v.source_id JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id "
           "WHERE e.{} = {} ORDER BY e.status IN ('ok', 'compiled_only'), e.id DESC LIMIT 1",
           by_variant ? "variant_id" : "id", number),
-      1, kTimeLimit);
+      1, kQueryTimeLimit);
   if (table.rows.empty())
     fail(ExitCode::usage, "the database has no evaluation of {} {}", by_variant ? "variant" : "number",
          number);
@@ -50,7 +49,7 @@ Json failed_checks(std::int64_t evaluation, const ToolContext& context) {
           "WHERE "
           "c.evaluation_id = {} AND c.passed = 0 ORDER BY c.id LIMIT 3",
           evaluation),
-      3, kTimeLimit);
+      3, kQueryTimeLimit);
   Json list = Json::array();
   for (const auto& row : table.rows) list.push_back(Json::parse(text_of(row[0])));
   return list;

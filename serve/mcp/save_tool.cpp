@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kTimeLimit = std::chrono::seconds(30);
-
 /// The file to write, its folder without symbolic links. Throws Error(usage) unless it is a .cu file below
 /// the working directory.
 fs::path below_working_directory(const std::string& given) {
@@ -57,14 +55,14 @@ std::int64_t champion(const std::string& definition, const Json& arguments, cons
       fmt::format(
           "SELECT variant FROM leaderboard WHERE {} ORDER BY score_us IS NULL, score_us, emulated_cost_us",
           where),
-      1, kTimeLimit);
+      1, kQueryTimeLimit);
   if (table.rows.empty()) fail(ExitCode::usage, "the database has no verified kernel with {}", where);
   return std::get<std::int64_t>(table.rows.front()[0]);
 }
 
 bool verified(std::int64_t variant, const ToolContext& context) {
   const std::string sql = fmt::format("SELECT 1 FROM leaderboard WHERE variant = {}", variant);
-  return !db::query(context.database, sql, 1, kTimeLimit).rows.empty();
+  return !db::query(context.database, sql, 1, kQueryTimeLimit).rows.empty();
 }
 
 std::int64_t chosen_variant(const Json& arguments, const ToolContext& context) {

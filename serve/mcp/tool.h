@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -12,6 +13,9 @@
 #include "core/text/json.h"
 
 namespace ak::mcp {
+
+/// A question to the database that takes longer is given up: an agent waits for the answer.
+constexpr std::chrono::seconds kQueryTimeLimit{30};
 
 enum class ValueKind : std::uint8_t { text, integer, number, flag, table };
 

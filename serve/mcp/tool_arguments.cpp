@@ -53,8 +53,8 @@ Json parameter_schema(const Parameter& parameter) {
 }
 
 std::string shown(const Json& value) {
-  constexpr std::size_t kMostBytes = 80;
-  return sanitize(one_line(value), kMostBytes);
+  constexpr std::size_t kShownBytes = 80;
+  return sanitize(one_line(value), kShownBytes);
 }
 
 std::string value_complaint(const Parameter& parameter, const Json& value) {

@@ -12,12 +12,6 @@
 #include "core/text/hash.h"
 
 namespace ak::agent {
-namespace {
-
-double random_fraction() { return static_cast<double>(random_seed() >> 11) * 0x1p-53; }
-
-}  // namespace
-
 BatchDesk::BatchDesk(Provider provider, std::string key, RetryPolicy retry, HttpLimits limits,
                      BatchTiming timing)
     : provider_(std::move(provider)), key_(std::move(key)), retry_(retry), limits_(limits), timing_(timing) {}

@@ -18,8 +18,6 @@ namespace {
 constexpr double kLeastShareRead = 0.5;
 constexpr std::int64_t kLongPrompt = 2000;  // shorter ones fit into every context
 
-double random_fraction() { return static_cast<double>(random_seed() >> 11) * 0x1p-53; }
-
 /// Takes a field that the server has rejected out of the request; false when there is none to take.
 bool drop_rejected_field(const LlmFailure& failure, Json& body) {
   if (failure.fault != LlmFault::rejected) return false;

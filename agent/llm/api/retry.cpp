@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/llm/api/retry.h"
 
+#include "core/text/hash.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -60,6 +62,8 @@ std::optional<milliseconds> retry_delay(const RetryPolicy& policy, int attempt, 
   const double wait_ms = static_cast<double>(policy.first.count()) * factor;
   return milliseconds(std::llround(std::min(wait_ms, static_cast<double>(policy.longest.count()))));
 }
+
+double random_fraction() { return static_cast<double>(random_seed() >> 11) * 0x1p-53; }
 
 bool sleep_unless(const std::atomic<bool>* cancelled, milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;

@@ -28,6 +28,9 @@ struct RetryPolicy {
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_retry_after(
     std::string_view text, std::chrono::system_clock::time_point now);
 
+/// In [0, 1), for retry_delay().
+[[nodiscard]] double random_fraction();
+
 /// False when it was cancelled before the time had passed.
 bool sleep_unless(const std::atomic<bool>* cancelled, std::chrono::milliseconds time);
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "core/text/json.h"
+#include "db/database.h"
+
+namespace ak::tools {
+
+/// A query over a database of a million measurements takes seconds; longer than this it is stuck.
+constexpr std::chrono::minutes kQueryPatience{5};
+
+/// Empty for what is not a text.
+[[nodiscard]] inline std::string text(const db::Cell& cell) {
+  const auto* value = std::get_if<std::string>(&cell);
+  return value ? *value : "";
+}
+
+/// The members of a JSON object whose values are all integers.
+template <class Map>
+[[nodiscard]] Map integers_from(const Json& object) {
+  Map values;
+  for (const auto& [name, value] : object.items()) values[name] = value.template get<std::int64_t>();
+  return values;
+}
+
+}  // namespace ak::tools
