@@ -3,10 +3,11 @@
 
 option(AK_FAST_BUILD "Precompile third-party headers and compile the sources of a folder at once" ON)
 
-# ak_build_fast(TARGET hot|plain|test|own): how a target is compiled.
+# ak_build_fast(TARGET hot|plain|command|test|own): how a target is compiled.
 #   hot    -O2 in Release: its own computing time matters (search, statistics, predictions)
 #   plain  -O1 in Release, the default: it waits for compilers, devices, files and networks; a third less to compile
 #   test   -O0, with Catch2 precompiled as well; one source a translation unit
+#   command  as plain, with CLI11 precompiled as well (command lines)
 #   own    options of its own, hence a precompiled header of its own (the emulator)
 function(ak_build_fast target kind)
   ak_optimise(${target} ${kind})
@@ -28,7 +29,7 @@ function(ak_build_fast target kind)
 endfunction()
 
 # Compiles the sources of a folder as one translation unit, so that names without linkage need to differ in a folder only.
-# Folders of which every file repeats the same names for its own instructions or options are left alone.
+# Folders of which every file repeats the same names for its own instructions are left alone.
 function(ak_unite_folders target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
@@ -39,7 +40,7 @@ function(ak_unite_folders target)
     endif()
   endforeach()
 endfunction()
-set(AK_SEPARATE_FOLDERS ops verbs)
+set(AK_SEPARATE_FOLDERS ops)
 
 # Nothing but the emulator is bound by the host's arithmetic: -O2 builds faster than -O3 and runs no slower there.
 function(ak_optimise target kind)

@@ -10,20 +10,17 @@ if(AK_SANITIZE)
   target_link_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE})
 endif()
 
-# ak_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [HOT|OWN]): one static library per folder.
-# HOT: its own computing time matters. OWN: it has compiler options of its own (cmake/build_time.cmake).
+# ak_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [KIND kind]): one static library per folder.
+# KIND: how it is compiled (cmake/build_time.cmake), plain unless said.
 function(ak_library name)
-  cmake_parse_arguments(ARG "HOT;OWN" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "KIND" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  if(NOT ARG_KIND)
+    set(ARG_KIND plain)
+  endif()
   add_library(ak_${name} STATIC ${ARG_SOURCES})
   target_include_directories(ak_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(ak_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ak_warnings ${ARG_PRIVATE_DEPENDS})
-  if(ARG_HOT)
-    ak_build_fast(ak_${name} hot)
-  elseif(ARG_OWN)
-    ak_build_fast(ak_${name} own)
-  else()
-    ak_build_fast(ak_${name} plain)
-  endif()
+  ak_build_fast(ak_${name} ${ARG_KIND})
 endfunction()
 
 # ak_embed(TARGET NAMESPACE HEADER_NAME FILES ...): compiles text files in. Generates

@@ -86,7 +86,7 @@ const ChartKind& kind_of(const Json& chart) {
 }
 
 Json parse_specification(std::string_view text) {
-  Json chart = Json::parse(text, nullptr, false);
+  Json chart = try_parse_json(text);
   if (!chart.is_object()) fail(ExitCode::bad_input, "chart: expected a JSON object");
   for (const auto& [key, value] : chart.items())
     if (!known_key(key) || !value.is_string())

@@ -48,8 +48,8 @@ void keep_device_limits(db::Reader& reader) {
       0);
   Json list = Json::array();
   for (const auto& row : pairs.rows) {
-    Json limit = limit_of(Json::parse(std::get<std::string>(row[3])), std::get<std::string>(row[2]),
-                          Json::parse(std::get<std::string>(row[4])), row[5]);
+    Json limit = limit_of(parse_json(std::get<std::string>(row[3])), std::get<std::string>(row[2]),
+                          parse_json(std::get<std::string>(row[4])), row[5]);
     limit["definition"] = std::get<std::int64_t>(row[0]);
     limit["device"] = std::get<std::int64_t>(row[1]);
     list.push_back(std::move(limit));

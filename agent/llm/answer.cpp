@@ -196,7 +196,7 @@ Result<Content> content_of(std::string_view answer, const Candidate& parent, std
         return Complaint{"the block with the candidate is not closed: the answer was cut"};
       continue;
     }
-    const Json json = text.starts_with('{') ? Json::parse(text, nullptr, false) : Json();
+    const Json json = text.starts_with('{') ? try_parse_json(text) : Json();
     if (auto content = points_of(json, most); content && !content->points.empty()) return *content;
   }
   if (trimmed(answer).starts_with(kPlanMark))

@@ -45,7 +45,7 @@ std::string audited_content(const fs::path& folder) {
 
 bool has_audit_record(const fs::path& folder) {
   if (!fs::exists(folder / kRecord)) return false;
-  const Json record = Json::parse(read_file(folder / kRecord), nullptr, false);
+  const Json record = try_parse_json(read_file(folder / kRecord));
   return record.is_object() && record.value("passed", "") == audited_content(folder);
 }
 

@@ -49,7 +49,7 @@ KernelChoice kernel_of_prefix(const std::filesystem::path& database, const std::
 std::optional<RowId> variant_of_result(const std::filesystem::path& file,
                                        const std::filesystem::path& database) {
   if (!std::filesystem::exists(file) || !std::filesystem::exists(database)) return std::nullopt;
-  const Json json = Json::parse(read_file(file), nullptr, false);
+  const Json json = try_parse_json(read_file(file));
   if (!json.is_object() || !json.contains("best") || !json["best"].is_object()) return std::nullopt;
   const Json& best = json["best"];
   if (!best.contains("variant") || !best["variant"].is_number_integer()) return std::nullopt;

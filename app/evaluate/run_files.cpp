@@ -42,7 +42,7 @@ Json check_json(const CheckRecord& check) {
 
 Json diagnostic_json(const Diagnostic& d) {
   Json json{{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}};
-  if (!d.details.empty()) json["details"] = Json::parse(d.details);
+  if (!d.details.empty()) json["details"] = parse_json(d.details);
   return json;
 }
 

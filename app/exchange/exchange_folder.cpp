@@ -37,7 +37,7 @@ bool too_deep(const std::string& text) {
 
 std::optional<Json> parsed(const std::string& text) {
   if (too_deep(text)) return std::nullopt;
-  Json json = Json::parse(text, nullptr, false);
+  Json json = try_parse_json(text);
   return json.is_discarded() ? std::nullopt : std::optional(std::move(json));
 }
 

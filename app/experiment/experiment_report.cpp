@@ -46,7 +46,7 @@ constexpr const char* kFailures =
     "status ORDER BY session, status";
 
 Json rows(const ResultFolder& folder, const std::string& sql) {
-  return Json::parse(db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::json));
+  return parse_json(db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::json));
 }
 
 Json first_row(const ResultFolder& folder, const std::string& sql) {
@@ -138,7 +138,7 @@ Json report_json(const Manifest& manifest, const ExperimentEnd& end, const Resul
                  {"failures", named(rows(folder, kFailures), manifest)},
                  {"expectations", Json::array()}};
   for (Json& result : report["results"])
-    result["tunables"] = Json::parse(result["tunables"].get<std::string>());
+    result["tunables"] = parse_json(result["tunables"].get<std::string>());
   for (const Expectation& expectation : manifest.expectations)
     report["expectations"].push_back(judge(expectation, manifest, folder, on_gpu));
   return report;
@@ -147,7 +147,7 @@ Json report_json(const Manifest& manifest, const ExperimentEnd& end, const Resul
 Json environment_json(const ResultFolder& folder, const std::string& command) {
   Json devices = Json::array();
   for (const Json& row : rows(folder, "SELECT facts, peak_bandwidth_gbps FROM devices ORDER BY id")) {
-    devices.push_back(Json::parse(row["facts"].get<std::string>()));
+    devices.push_back(parse_json(row["facts"].get<std::string>()));
     devices.back()["peak_bandwidth_gbps"] = row["peak_bandwidth_gbps"];
   }
   const Json nvrtc = rows(folder, "SELECT DISTINCT nvrtc_version FROM builds ORDER BY 1");

@@ -130,7 +130,7 @@ Manifest read(const JsonReader& at, const fs::path& file) {
 Manifest read_manifest(const fs::path& file) {
   const std::string text = read_file(file);
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     Manifest manifest = read(JsonReader(json), file);
     manifest.file = file;
     manifest.text = text;

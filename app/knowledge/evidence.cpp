@@ -99,8 +99,8 @@ std::vector<TimedVariant> timed_variants(const std::filesystem::path& database,
                         .definition = row.text(),
                         .source = row.text(),
                         .name = row.text(),
-                        .tunables = Json::parse(row.text()).get<TunableValues>(),
-                        .params = Json::parse(row.text()),
+                        .tunables = parse_json(row.text()).get<TunableValues>(),
+                        .params = parse_json(row.text()),
                         .score_ns = row.real().value_or(0)});
   }
   return variants;

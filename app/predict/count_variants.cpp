@@ -53,14 +53,14 @@ std::map<std::string, Family> families_of(const std::filesystem::path& database,
     if (per_space > 0 && ++taken[text(row[0]) + text(row[3])] > per_space) continue;
     auto candidate = parse_candidate(text(row[3]), text(row[4]));
     if (!candidate) continue;
-    candidate.value().tunables = integers_from<TunableValues>(Json::parse(text(row[5])));
+    candidate.value().tunables = integers_from<TunableValues>(parse_json(text(row[5])));
     Family& family = families[text(row[0])];
     family.problem = text(row[1]);
-    family.params = Json::parse(text(row[2]));
+    family.params = parse_json(text(row[2]));
     Variant& variant =
         family.variants.emplace_back(Variant{.candidate = std::move(candidate).value(), .measured = {}});
-    for (const Json& axes : Json::parse(text(row[6])))
-      variant.measured.push_back(integers_from<AxisValues>(Json::parse(axes.get<std::string>())));
+    for (const Json& axes : parse_json(text(row[6])))
+      variant.measured.push_back(integers_from<AxisValues>(parse_json(axes.get<std::string>())));
   }
   return families;
 }

@@ -57,7 +57,7 @@ Params params_from(const Json& json) {
 
 std::vector<KernelFacts> kernels_from(const std::string& array) {
   std::vector<KernelFacts> kernels;
-  for (const Json& row : Json::parse(array)) {
+  for (const Json& row : parse_json(array)) {
     KernelFacts& kernel = kernels.emplace_back();
     kernel.expression = row.at("kernel").get<std::string>();
     kernel.registers = row.at("registers").get<int>();
@@ -103,10 +103,10 @@ class Reader {
  public:
   explicit Reader(const std::filesystem::path& database) {
     for (const auto& row : rows(database, "SELECT id, params, definition, problem FROM definitions")) {
-      auto definition = definition_from_json(Json::parse(text(row[2])));
+      auto definition = definition_from_json(parse_json(text(row[2])));
       if (!definition) continue;
       problems_.emplace(integer(row[0]),
-                        problem_of(text(row[3]), std::move(definition).value(), Json::parse(text(row[1]))));
+                        problem_of(text(row[3]), std::move(definition).value(), parse_json(text(row[1]))));
     }
     for (const auto& row : rows(database, "SELECT id, text FROM sources")) {
       if (auto candidate = parse_candidate("source", text(row[1])))
@@ -125,18 +125,18 @@ class Reader {
     const auto candidate = candidates_.find(integer(row[5]));
     if (problem == problems_.end() || candidate == candidates_.end()) return std::nullopt;
     candidate->second.name = text(row[3]);
-    candidate->second.tunables = integers_from<TunableValues>(Json::parse(text(row[6])));
+    candidate->second.tunables = integers_from<TunableValues>(parse_json(text(row[6])));
     const auto arch = parse_arch(text(row[15]));
     if (!arch) return std::nullopt;
     profiler::MeasuredCall call;
-    call.device = device_facts_from_json(Json::parse(text(row[14])));
+    call.device = device_facts_from_json(parse_json(text(row[14])));
     const auto facts_of = [&](const LeastWork& work, const AxisValues& axes) {
       return profiler::call_facts(problem->second, work, candidate->second, axes, call.device, *arch,
                                   kernels_from(text(row[16])));
     };
     auto facts =
         facts_of({.flops = number(row[10]), .bytes_read = number(row[11]), .bytes_written = number(row[12])},
-                 integers_from<AxisValues>(Json::parse(text(row[8]))));
+                 integers_from<AxisValues>(parse_json(text(row[8]))));
     if (!facts) return std::nullopt;
     if (const auto counted = counts.find({text(row[2]), text(row[4])}); counted != counts.end()) {
       std::vector<profiler::CountedCall> known;
@@ -174,7 +174,7 @@ void read_counts(const std::filesystem::path& database, CountsByVariant& into) {
       evaluation = integer(row[8]);
       axes = text(row[2]);
       shapes.push_back(
-          {.axes = integers_from<AxisValues>(Json::parse(axes)),
+          {.axes = integers_from<AxisValues>(parse_json(axes)),
            .work = {.flops = number(row[3]), .bytes_read = number(row[4]), .bytes_written = number(row[5])},
            .counts = {}});
     }

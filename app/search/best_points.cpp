@@ -34,7 +34,7 @@ class Row {
   std::string text() { return std::get<std::string>(cells_.at(next_++)); }
   std::int64_t integer() { return std::get<std::int64_t>(cells_.at(next_++)); }
   double real() { return std::get<double>(cells_.at(next_++)); }
-  Json json() { return Json::parse(text()); }
+  Json json() { return parse_json(text()); }
 
  private:
   const std::vector<db::Cell>& cells_;
@@ -134,7 +134,7 @@ Json to_json(const BestPoints& best) {
 
 BestPoints read_best_points(const std::filesystem::path& file) {
   try {
-    const Json json = Json::parse(read_file(file));
+    const Json json = parse_json(read_file(file));
     if (!json.is_object() || json.value("format", "") != kFormat)
       fail(ExitCode::bad_input, "expected an object with \"format\": \"{}\"", kFormat);
     if (json.at("version").get<int>() > kVersion)

@@ -228,7 +228,7 @@ SessionBudgets session_budgets_from(const JsonReader& at) {
 db::Campaign read_session_manifest(const fs::path& file, const fs::path& outputs) {
   const std::string text = read_file(file);
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     return read(JsonReader(json), file, outputs);
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());

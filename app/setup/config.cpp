@@ -152,7 +152,7 @@ Config load_config() {
   if (path.empty() || !std::filesystem::exists(path)) return config;
   Json json;
   try {
-    json = Json::parse(read_file(path));
+    json = parse_json(read_file(path));
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", path.string(), error.what());
   }

@@ -47,7 +47,7 @@ std::optional<double> number_of(const db::Cell& cell) {
 
 SpaceGatherer::Row row_of(const std::vector<db::Cell>& cells) {
   SpaceGatherer::Row row;
-  const Json tunables = Json::parse(text_of(cells[0]));
+  const Json tunables = parse_json(text_of(cells[0]));
   for (const auto& [name, value] : tunables.items()) row.values.emplace(name, tuning_value(value).value());
   const std::string status = text_of(cells[1]);
   if (status == "ok") row.result.time_ns = number_of(cells[2]);
@@ -123,7 +123,7 @@ MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> sessi
 std::optional<SpaceDefinition> load_definition(const fs::path& file) {
   if (fs::file_size(file) > kLargestDefinition || is_database(file)) return std::nullopt;
   bool cut_short = false;
-  const Json json = Json::parse(decompress(read_file(file), file.string(), cut_short), nullptr, false);
+  const Json json = try_parse_json(decompress(read_file(file), file.string(), cut_short));
   if (json.is_discarded() || !is_definition(json)) return std::nullopt;
   Result<SpaceDefinition> definition = parse_definition(json);
   if (!definition) fail(ExitCode::bad_input, "{}: {}", file.string(), definition.error().message);

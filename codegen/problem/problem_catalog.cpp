@@ -34,7 +34,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 Json parse_json(const std::string& text, const std::string& where) {
   try {
-    return Json::parse(text);
+    return parse_json(text);
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", where, error.what());
   }

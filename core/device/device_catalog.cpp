@@ -132,7 +132,7 @@ bool DeviceEntry::has(std::string_view feature) const {
 
 void DeviceCatalog::add_text(std::vector<DeviceEntry>& own, std::string_view text, const std::string& file) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     DeviceEntry entry = read_entry(JsonReader(json));
     if (DeviceEntry* known = find_entry(own, entry.name)) return lay_over(*known, std::move(entry));
     if (entry.arch.major == 0)

@@ -71,7 +71,7 @@ Result<Json> parse_json(std::string_view source, const PlanSpan& span) {
     return !too_deep;
   };
   try {
-    Json json = Json::parse(text, keep);
+    Json json = parse_json(text, keep);
     if (!too_deep) return json;
     return Complaint{fmt::format("the launch plan is nested more than {} levels deep", kMaxPlanDepth),
                      span.first_line};

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace ak {
 
 /// Objects keep the order they were written in: FlashInfer-Bench gives the order of inputs a meaning.
 using Json = nlohmann::ordered_json;
+
+// The parser is compiled once, in json.cpp: a file that calls Json::parse() itself takes three seconds
+// longer.
+
+/// Throws Json::parse_error where `text` is no JSON.
+[[nodiscard]] Json parse_json(std::string_view text);
+/// A value whose is_discarded() is true where `text` is no JSON.
+[[nodiscard]] Json try_parse_json(std::string_view text);
 
 }  // namespace ak
 

@@ -216,18 +216,18 @@ Result<MeasuredSpace> from_ktt(const Json& json) {
 
 /// Parses; a cache that its tuner did not close is closed after its last whole entry, and `note` says so.
 std::optional<Json> parse_closing(const std::string& text, std::string& note) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = try_parse_json(text);
   if (!json.is_discarded()) return json;
   if (text.find("\"cache\"") == std::string::npos) return std::nullopt;
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   const std::size_t comma = last != std::string::npos && text[last] == ',' ? last : text.size();
-  json = Json::parse(text.substr(0, comma) + "}}", nullptr, false);
+  json = try_parse_json(text.substr(0, comma) + "}}");
   if (!json.is_discarded()) return json;  // the open form: nothing is lost
   for (std::size_t line = text.rfind('\n'); line != std::string::npos && line > 0;
        line = text.rfind('\n', line - 1)) {
     const std::size_t end = text.find_last_not_of(" \t\r\n,", line);
     if (end == std::string::npos || (text[end] != '}' && text[end] != '{')) continue;
-    json = Json::parse(text.substr(0, end + 1) + "}}", nullptr, false);
+    json = try_parse_json(text.substr(0, end + 1) + "}}");
     if (json.is_discarded()) continue;
     note = fmt::format("cut short: the last {} bytes are no whole entry and were left out",
                        text.size() - end - 1);

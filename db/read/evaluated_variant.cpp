@@ -105,7 +105,7 @@ class VariantReader {
       m.ci_low_ns = row.real(9).value_or(0);
       m.ci_high_ns = row.real(10).value_or(0);
       if (const std::string json = row.text(11); !json.empty())
-        m.throttled = Json::parse(json).get<std::vector<std::uint32_t>>();
+        m.throttled = parse_json(json).get<std::vector<std::uint32_t>>();
       m.sm_clock_mhz = static_cast<int>(row.integer(12));
       m.memory_clock_mhz = static_cast<int>(row.integer(13));
       m.temperature_c = static_cast<int>(row.integer(14));
@@ -150,7 +150,7 @@ class VariantReader {
     found.session = row.integer(1);
     found.arm = row.text(2);
     found.arch = parse_sm(row.text(3)).value_or(Arch{});
-    found.device = device_facts_from_json(Json::parse(row.text(4)));
+    found.device = device_facts_from_json(parse_json(row.text(4)));
     EvaluationResult& result = found.result;
     result.outcome.status = parse_status(row.text(5)).value_or(Status::infrastructure_error);
     result.outcome.stage = stage_of(row.text(6));
@@ -288,7 +288,7 @@ class VariantReader {
     while (row.step()) {
       Workload workload{.name = row.text(0),
                         .uid = row.text(1),
-                        .axes = Json::parse(row.text(2)).get<AxisValues>(),
+                        .axes = parse_json(row.text(2)).get<AxisValues>(),
                         .roles = {},
                         .tier = tier_of(row.text(3)),
                         .weight = row.real(4).value_or(1)};

@@ -73,8 +73,8 @@ std::vector<ExchangedDefinition> exchanged_definitions(const std::filesystem::pa
     list.push_back({.id = row.integer(0),
                     .name = row.text(1),
                     .problem = row.text(2),
-                    .params = Json::parse(row.text(3)),
-                    .definition = Json::parse(row.text(4))});
+                    .params = parse_json(row.text(3)),
+                    .definition = parse_json(row.text(4))});
   return list;
 }
 
@@ -86,7 +86,7 @@ std::vector<ExchangedWorkload> exchanged_workloads(const std::filesystem::path& 
     list.push_back({.uid = row.text(0),
                     .name = row.text(1),
                     .tier = row.text(2),
-                    .axes = Json::parse(row.text(3)).get<AxisValues>(),
+                    .axes = parse_json(row.text(3)).get<AxisValues>(),
                     .weight = row.real(4).value_or(1),
                     .checked = row.integer(5) != 0,
                     .timed = row.integer(6) != 0,
@@ -106,7 +106,7 @@ std::vector<ExchangedVariant> exchanged_variants(const std::filesystem::path& fi
                     .hash = row.text(1),
                     .name = row.text(2),
                     .source = row.text(3),
-                    .tunables = Json::parse(row.text(4)),
+                    .tunables = parse_json(row.text(4)),
                     .arch = "",
                     .devices = {}});
   for (ExchangedVariant& variant : list) {

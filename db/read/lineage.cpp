@@ -57,7 +57,7 @@ LineageStep read_step(Connection& connection, RowId variant, RowId evaluation) {
   if (row.step()) {
     step.name = row.text(0);
     step.definition = row.text(1);
-    step.tunables = Json::parse(row.text(2)).get<TunableValues>();
+    step.tunables = parse_json(row.text(2)).get<TunableValues>();
     step.proposer = row.text(3);
     step.arm = row.text(4);
     step.status = row.text(5);
@@ -96,7 +96,7 @@ std::vector<MeasuredPoint> measured_points(const std::filesystem::path& file, Ro
   std::vector<MeasuredPoint> points;
   while (row.step())
     points.push_back({.variant = row.integer(0),
-                      .tunables = Json::parse(row.text(1)).get<TunableValues>(),
+                      .tunables = parse_json(row.text(1)).get<TunableValues>(),
                       .score_ns = row.real(2).value_or(0)});
   return points;
 }
@@ -148,7 +148,7 @@ std::vector<LineageStep> session_leads(const std::filesystem::path& file, RowId 
                      .message = "",
                      .device = row.text(9),
                      .arch = row.text(10),
-                     .tunables = Json::parse(row.text(2)).get<TunableValues>(),
+                     .tunables = parse_json(row.text(2)).get<TunableValues>(),
                      .parents = {},
                      .score_ns = score_ns,
                      .iteration = static_cast<int>(row.integer(7)),

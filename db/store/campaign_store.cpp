@@ -43,7 +43,7 @@ std::optional<int> code(const Statement& row, int column) {
 
 Json json_or_null(const Statement& row, int column) {
   const std::string text = row.text(column);
-  return text.empty() ? Json() : Json::parse(text);
+  return text.empty() ? Json() : parse_json(text);
 }
 
 CampaignFigures figures_of(const Statement& row) {
@@ -64,7 +64,7 @@ CampaignRun run_of(const Statement& row) {
                   .name = row.text(1),
                   .priority = row.integer(2),
                   .share = row.real(3).value_or(1),
-                  .arguments = Json::parse(row.text(4)).get<std::vector<std::string>>(),
+                  .arguments = parse_json(row.text(4)).get<std::vector<std::string>>(),
                   .first_points = {},
                   .budgets = json_or_null(row, 6),
                   .model = row.text(21),
@@ -74,7 +74,7 @@ CampaignRun run_of(const Statement& row) {
                   .reason = row.text(9),
                   .exit_code = code(row, 10),
                   .figures = figures_of(row)};
-  if (!is_null(row, 5)) run.first_points = Json::parse(row.text(5));
+  if (!is_null(row, 5)) run.first_points = parse_json(row.text(5));
   return run;
 }
 
@@ -293,7 +293,7 @@ std::vector<JournalEntry> CampaignStore::journal(RowId session) {
                        .iteration = static_cast<int>(rows.integer(2)),
                        .status = rows.text(3),
                        .key = rows.text(4),
-                       .result = result.empty() ? std::nullopt : std::optional(Json::parse(result))});
+                       .result = result.empty() ? std::nullopt : std::optional(parse_json(result))});
   }
   rows.reset();
   return entries;

@@ -85,7 +85,7 @@ Insight insight_of(const Statement& row) {
           .ratio = row.real(9),
           .tries = static_cast<int>(row.integer(10)),
           .wins = static_cast<int>(row.integer(11)),
-          .evidence = Json::parse(row.text(12), nullptr, false)};
+          .evidence = try_parse_json(row.text(12))};
 }
 
 }  // namespace

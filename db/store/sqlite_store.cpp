@@ -54,7 +54,7 @@ Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
   for (const Diagnostic& d : diagnostics) {
     json.push_back(
         {{"severity", d.severity}, {"line", d.line}, {"column", d.column}, {"message", d.message}});
-    if (!d.details.empty()) json.back()["details"] = Json::parse(d.details);
+    if (!d.details.empty()) json.back()["details"] = parse_json(d.details);
   }
   return json;
 }
@@ -683,7 +683,7 @@ std::vector<KnownPoint> SqliteStore::known_points(RowId session, const std::stri
     const auto score_ns = rows.real(2);
     const bool timed = passed && score_ns && rows.text(3) == to_string(Depth::time);
     if (!timed && !wrong.contains(tunables)) continue;
-    points[tunables] = {.tunables = Json::parse(tunables).get<TunableValues>(), .score_ns = score_ns};
+    points[tunables] = {.tunables = parse_json(tunables).get<TunableValues>(), .score_ns = score_ns};
     if (wrong.contains(tunables)) points[tunables].score_ns.reset();
   }
   rows.reset();

@@ -16,8 +16,8 @@ std::optional<StoredCandidate> find_candidate(const std::filesystem::path& file,
   return StoredCandidate{.name = row.text(0),
                          .source = row.text(1),
                          .problem = row.text(2),
-                         .params = Json::parse(row.text(3)),
-                         .tunables = Json::parse(row.text(4))};
+                         .params = parse_json(row.text(3)),
+                         .tunables = parse_json(row.text(4))};
 }
 
 std::string definition_of(const std::filesystem::path& file, RowId variant) {

@@ -7,7 +7,7 @@ namespace ak::db {
 
 std::vector<Diagnostic> stored_diagnostics(const std::string& stored) {
   std::vector<Diagnostic> list;
-  for (const Json& one : Json::parse(stored.empty() ? "[]" : stored)) {
+  for (const Json& one : parse_json(stored.empty() ? "[]" : stored)) {
     list.push_back({.severity = one.value("severity", ""),
                     .message = one.value("message", ""),
                     .line = one.value("line", 0),

@@ -48,7 +48,7 @@ SELECT * FROM (
   FROM sessions s JOIN devices v ON v.id = s.device_id WHERE s.best_variant_id IS NOT NULL)
 WHERE score_ns IS NOT NULL)sql";
 
-Json json_rows(const db::Table& table) { return Json::parse(db::render(table, db::TableFormat::json)); }
+Json json_rows(const db::Table& table) { return parse_json(db::render(table, db::TableFormat::json)); }
 
 }  // namespace
 

@@ -112,7 +112,7 @@ FittedModels read_models(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   FittedModels read;
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     if (!json.is_object() || json.value("format", "") != kFormat)
       fail(ExitCode::bad_input, "expected a model that `alphakernel model fit` wrote");
     if (json.at("version").get<int>() != kVersion)

@@ -40,7 +40,7 @@ std::optional<BuildResult> from_entry(std::string_view entry, const std::string&
   if (entry.size() < header || !entry.starts_with(kFormat)) return std::nullopt;
   const std::string_view payload = entry.substr(header);
   if (entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload)) return std::nullopt;
-  auto result = build_result_from_json(Json::parse(payload));
+  auto result = build_result_from_json(parse_json(payload));
   if (result.key != key) return std::nullopt;
   return result;
 }

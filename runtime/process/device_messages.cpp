@@ -48,7 +48,7 @@ Json diagnostic_json(const Diagnostic& diagnostic) {
           {"message", diagnostic.message},
           {"line", diagnostic.line},
           {"column", diagnostic.column},
-          {"details", diagnostic.details.empty() ? Json() : Json::parse(diagnostic.details)}};
+          {"details", diagnostic.details.empty() ? Json() : parse_json(diagnostic.details)}};
 }
 
 Diagnostic diagnostic_from(const Json& json) {

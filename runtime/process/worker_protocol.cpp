@@ -59,7 +59,7 @@ std::string encode(const WorkerMessage& message, std::string_view nonce) {
 }
 
 Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
-  Json json = Json::parse(line, nullptr, false);
+  Json json = try_parse_json(line);
   if (!json.is_object()) return Complaint{"not a JSON object"};
   const auto is = [&](const char* key, auto predicate) { return json.contains(key) && predicate(json[key]); };
   const auto string = [](const Json& value) { return value.is_string(); };
@@ -130,7 +130,7 @@ Result<Json> WorkerChannel::await_hello() {
   auto message = decode(line->text, {});
   if (!message) return message.error();
   if (message->type != "hello") return Complaint{fmt::format("expected hello, not {}", message->type)};
-  const Json json = Json::parse(line->text);
+  const Json json = parse_json(line->text);
   const std::lock_guard lock(queue_mutex_);
   nonce_ = json["nonce"].get<std::string>();
   if (nonce_.empty()) return Complaint{"hello with an empty nonce"};

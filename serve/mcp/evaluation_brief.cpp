@@ -16,7 +16,7 @@ constexpr std::size_t kMostFailedChecks = 5, kMostFindings = 8, kMaxShownLineByt
 /// JSON has no numbers that are not finite.
 Json rounded(double value) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  return Json::parse(fmt::format("{:.6g}", value));
+  return parse_json(fmt::format("{:.6g}", value));
 }
 
 /// Lines `first` to `last`, as far as there are such.
@@ -90,7 +90,7 @@ Json findings(std::span<const Diagnostic> diagnostics, std::string_view source, 
       one["line"] = d.line;
       one["source"] = lines_of(source, d.line - around, d.line + around);
     }
-    Json details = Json::parse(d.details, nullptr, false);
+    Json details = try_parse_json(d.details);
     if (details.is_object()) one["details"] = std::move(details);
     list.push_back(std::move(one));
   }

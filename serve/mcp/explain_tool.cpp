@@ -51,7 +51,7 @@ Json failed_checks(std::int64_t evaluation, const ToolContext& context) {
           evaluation),
       3, kQueryTimeLimit);
   Json list = Json::array();
-  for (const auto& row : table.rows) list.push_back(Json::parse(text_of(row[0])));
+  for (const auto& row : table.rows) list.push_back(parse_json(text_of(row[0])));
   return list;
 }
 
@@ -65,7 +65,7 @@ Json advice_list(const std::vector<Diagnostic>& diagnostics, const std::optional
     if (!advice.empty() && std::ranges::find(list, Json(advice)) == list.end()) list.push_back(advice);
   };
   for (const Diagnostic& d : diagnostics) {
-    const Json details = Json::parse(d.details, nullptr, false);
+    const Json details = try_parse_json(d.details);
     if (details.is_object()) add(details.value("advice", ""));
   }
   if (gate) add(std::string(advice_for(*gate)));

@@ -42,7 +42,7 @@ Result<Json, RpcError> parse_line(std::string_view line) {
     return RpcError{RpcCode::parse_error,
                     "the message is nested more than " + std::to_string(kMostNesting) + " levels deep"};
   try {
-    return Json::parse(line);
+    return parse_json(line);
   } catch (const Json::exception& error) {
     return RpcError{RpcCode::parse_error,
                     "the line is not JSON: " + sanitize(error.what(), kMostReasonBytes)};

@@ -31,7 +31,7 @@ std::string_view to_string(JobState state) {
 
 /// What a tool's process wrote (tool_main.cpp), or what became of it.
 void take_output(ToolJob& job, const std::string& how_it_ended) {
-  const Json written = Json::parse(job.process->output(), nullptr, false);
+  const Json written = try_parse_json(job.process->output());
   if (written.is_object() && written.contains("content")) {
     job.answer = {.content = written["content"], .failed = written.value("failed", false)};
   } else if (written.is_object() && written.contains("error")) {

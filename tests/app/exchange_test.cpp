@@ -19,25 +19,25 @@ namespace fs = std::filesystem;
 using db::test::TemporaryFolder;
 
 Json definition() {
-  return Json::parse(
+  return parse_json(
       R"({"name": "add_n4", "op_type": "gemm", "axes": {"N": {"type": "var"}, "D": {"type": "const", "value": 4}},
     "inputs": {"a": {"shape": ["N", "D"], "dtype": "float32"}, "s": {"shape": null, "dtype": "float32"}},
     "outputs": {"c": {"shape": ["N"], "dtype": "float4_e2m1", "description": null}},
     "reference": "import torch\n\ndef run(a, s):\n  return a\n", "tags": ["stage:x"], "constraints": ["N > 1"]})");
 }
 Json workload() {
-  return Json::parse(
+  return parse_json(
       R"({"axes": {"N": 7}, "inputs": {"a": {"type": "safetensors", "path": "blob/x", "tensor_key": "k"},
     "s": {"type": "scalar", "value": 1.5}}, "uuid": "u-1"})");
 }
 Json solution() {
-  return Json::parse(
+  return parse_json(
       R"({"name": "s1", "definition": "add_n4", "author": "someone", "spec": {"language": "triton",
     "target_hardware": ["NVIDIA_H100"], "entry_point": "main.py::run", "binding": null, "destination_passing_style": false},
     "sources": [{"path": "main.py", "content": "def run(): pass"}], "description": null})");
 }
 Json trace() {
-  Json json = Json::parse(
+  Json json = parse_json(
       R"({"definition": "add_n4", "workload": null, "solution": "s1", "evaluation": {"status": "PASSED",
     "environment": {"hardware": "NVIDIA H100", "libs": {"torch": "2.8"}}, "timestamp": "2025-01-01T00:00:00", "log": "",
     "correctness": {"max_relative_error": "NaN", "max_absolute_error": 0, "extra": {"x": 1}},
@@ -199,7 +199,7 @@ TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch p
   const TemporaryFolder folder;
   const fs::path in = folder.path() / "in";
   Json ours =
-      Json::parse(R"({"name": "vector_add_float32", "op_type": "vector_add", "axes": {"N": {"type": "var"}},
+      parse_json(R"({"name": "vector_add_float32", "op_type": "vector_add", "axes": {"N": {"type": "var"}},
     "inputs": {"a": {"shape": ["N"], "dtype": "float32"}, "b": {"shape": ["N"], "dtype": "float32"}},
     "outputs": {"c": {"shape": ["N"], "dtype": "float32"}}, "reference": "def run(a, b):\n    return a + b\n"})");
   const TemporaryFolder other;
@@ -214,7 +214,7 @@ TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch p
   Json shape = trace();
   shape["definition"] = "vector_add_float32";
   shape["solution"] = shape["evaluation"] = nullptr;
-  shape["workload"] = Json::parse(
+  shape["workload"] = parse_json(
       R"({"axes": {"N": 5}, "inputs": {"a": {"type": "random"}, "b": {"type": "random"}}, "uuid": "w"})");
   write(in / "definitions/gemm/add_n4.json", definition().dump());
   write(in / "definitions/vector_add/vector_add_float32.json", ours.dump());
@@ -245,9 +245,9 @@ TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch p
   CHECK(files_of(first) == files_of(second));
   CHECK(files_of(first).at("blob/workloads/x.safetensors") == std::string("\0\1\2", 3));
   // Nothing was lost on the way: every value of what was given is there.
-  CHECK(Json::parse(files_of(first).at("solutions/someone/gemm/add_n4/s1.json")) == solution());
-  CHECK(Json::parse(files_of(first).at("definitions/gemm/add_n4.json")) == definition());
-  CHECK(Json::parse(files_of(first).at("traces/someone/gemm/add_n4.jsonl")) == trace());
+  CHECK(parse_json(files_of(first).at("solutions/someone/gemm/add_n4/s1.json")) == solution());
+  CHECK(parse_json(files_of(first).at("definitions/gemm/add_n4.json")) == definition());
+  CHECK(parse_json(files_of(first).at("traces/someone/gemm/add_n4.jsonl")) == trace());
   // Again adds nothing.
   static_cast<void>(import_exchange(first, empty.file()));
   CHECK(db::test::integer(empty.file(), "SELECT count(*) FROM variants") == 1);

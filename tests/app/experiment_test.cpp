@@ -29,7 +29,7 @@ struct Experiment : Sandbox {
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     return run(arguments, signal);
   }
-  Json report() const { return Json::parse(read_file(results + "/report.json")); }
+  Json report() const { return parse_json(read_file(results + "/report.json")); }
 };
 
 /// What may differ between two runs: times of day and how long things took.
@@ -129,7 +129,7 @@ TEST_CASE("an experiment leaves its database, tables, kernels, manifest, environ
        {"# sums", "Is a sum a sum?", "1 of 2 expectations met, 1 skipped", "emulated cost",
         "three were tried", "CPU emulator of sm_90a", "UNROLL=1", "NVRTC"})
     CHECK(text.find(words) != std::string::npos);
-  const Json environment = Json::parse(read_file(box.results + "/environment.json"));
+  const Json environment = parse_json(read_file(box.results + "/environment.json"));
   CHECK(environment["command"].get<std::string>().find("experiment run") != std::string::npos);
   CHECK(environment["devices"][0]["kind"] == "emulator");
   CHECK(!environment["commit"].get<std::string>().empty());
@@ -207,7 +207,7 @@ TEST_CASE("Ctrl-C ends an experiment with a report of what there is, and list sh
   std::filesystem::rename(box.results, known / "results/first");
   std::filesystem::copy_file(file, known / "sums.json");
   box.environment["ALPHAKERNEL_EXPERIMENTS"] = known.string();
-  const Json list = Json::parse(box.run({"experiment", "list", "--json"}).out);
+  const Json list = parse_json(box.run({"experiment", "list", "--json"}).out);
   const auto named = [](const Json& entries, const char* key, const std::string& value) {
     return std::find_if(entries.begin(), entries.end(),
                         [&](const Json& e) { return e[key].get<std::string>().ends_with(value); });

@@ -76,7 +76,7 @@ TEST_CASE("a result in the journal is the result that was kept") {
   m.line_counts[5] = {{"global/sectors", 7}};
   result.checks.push_back({.workload = "w", .distribution = "normal", .tensor = "c", .max_error = 1e-300});
   const Json json = result_to_json(result);
-  const EvaluationResult again = result_from_json(Json::parse(json.dump()));
+  const EvaluationResult again = result_from_json(parse_json(json.dump()));
   CHECK(result_to_json(again) == json);
   CHECK(again.score_ns == result.score_ns);
   CHECK(again.measurements[0].median_ns == m.median_ns);

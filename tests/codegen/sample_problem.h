@@ -15,7 +15,7 @@ class SampleProblem {
   SampleProblem() {
     std::string pattern = (std::filesystem::temp_directory_path() / "ak_problem_XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
-    json = Json::parse(R"({
+    json = parse_json(R"({
       "name": "scale", "summary": "y = 2 x", "op_type": "elementwise",
       "params": {"dtype": {"type": "choice", "choices": ["float32", "bfloat16"], "default": "float32", "help": "element type"},
                  "head_dim": {"type": "integer", "choices": [64, 128], "default": 64, "help": "a size"},

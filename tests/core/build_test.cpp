@@ -23,7 +23,7 @@ TranslationUnit sample_unit() {
 
 TEST_CASE("a translation unit survives JSON") {
   const TranslationUnit unit = sample_unit();
-  const TranslationUnit copy = translation_unit_from_json(Json::parse(to_json(unit).dump()));
+  const TranslationUnit copy = translation_unit_from_json(parse_json(to_json(unit).dump()));
   CHECK(copy.hash() == unit.hash());
   CHECK(to_json(copy) == to_json(unit));
   CHECK(copy.headers == unit.headers);
@@ -72,7 +72,7 @@ TEST_CASE("a build result survives JSON with its binary") {
   result.nvrtc_version = "13.0";
   result.cache_hit = true;
   result.compile_ms = 12.5;
-  const BuildResult copy = build_result_from_json(Json::parse(to_json(result).dump()));
+  const BuildResult copy = build_result_from_json(parse_json(to_json(result).dump()));
   CHECK(to_json(copy) == to_json(result));
   CHECK(copy.cubin == result.cubin);
   CHECK(copy.outcome.status == Status::compile_error);
@@ -83,7 +83,7 @@ TEST_CASE("a build result survives JSON with its binary") {
 
 TEST_CASE("malformed messages are refused as bad input") {
   CHECK_THROWS_AS(translation_unit_from_json(Json::object()), Error);
-  CHECK_THROWS_AS(build_result_from_json(Json::parse(R"({"outcome": 3})")), Error);
+  CHECK_THROWS_AS(build_result_from_json(parse_json(R"({"outcome": 3})")), Error);
   CHECK_THROWS_AS(device_facts_from_json(Json::array()), Error);
   Json facts = to_json(DeviceFacts{});
   facts["kind"] = "abacus";
@@ -102,7 +102,7 @@ TEST_CASE("device facts survive JSON, and bandwidth follows from clock and bus")
   facts.memory_bytes = std::int64_t{141} << 30;
   facts.memory_clock_mhz = 3201;
   facts.memory_bus_bits = 6016;
-  const DeviceFacts copy = device_facts_from_json(Json::parse(to_json(facts).dump()));
+  const DeviceFacts copy = device_facts_from_json(parse_json(to_json(facts).dump()));
   CHECK(to_json(copy) == to_json(facts));
   CHECK(copy.arch == facts.arch);
   CHECK(copy.memory_bytes == facts.memory_bytes);

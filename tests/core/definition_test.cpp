@@ -32,7 +32,7 @@ constexpr const char* kDefinition = R"json({
   "reference": "import torch\n\ndef run(x, scale, total, offsets):\n    return torch.softmax(x * scale, -1)\n"
 })json";
 
-Json valid() { return Json::parse(kDefinition); }
+Json valid() { return parse_json(kDefinition); }
 
 Definition definition() {
   const Result<Definition> result = definition_from_json(valid());
@@ -126,7 +126,7 @@ TEST_CASE("a broken definition is refused with the field and what was expected")
   };
   for (const Row& row : rows) {
     INFO(row.patch);
-    CHECK_THAT(error_of(valid().patch(Json::parse(row.patch))), Catch::StartsWith(row.message));
+    CHECK_THAT(error_of(valid().patch(parse_json(row.patch))), Catch::StartsWith(row.message));
   }
   CHECK_THAT(error_of(Json::array()), Catch::Contains("expected an object, got []"));
 }

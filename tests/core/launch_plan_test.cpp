@@ -37,7 +37,7 @@ constexpr const char* kPlan = R"json({
   "options": ["fast_math", "maxrregcount=64"]
 })json";
 
-Json valid() { return Json::parse(kPlan); }
+Json valid() { return parse_json(kPlan); }
 
 LaunchPlan plan_of(const Json& json) {
   const Result<LaunchPlan> result = launch_plan_from_json(json);
@@ -63,9 +63,9 @@ ResolvedPlan resolved(const Json& json) {
 
 /// The smallest plan there is, with `launch` merged into its launch and `rest` into the plan.
 Json small(const char* launch, const char* rest = "{}") {
-  Json json = Json::parse(R"({"launches": [{"kernel": "k", "grid": [1], "block": [32], "args": []}]})");
-  json["launches"][0].merge_patch(Json::parse(launch));
-  json.merge_patch(Json::parse(rest));
+  Json json = parse_json(R"({"launches": [{"kernel": "k", "grid": [1], "block": [32], "args": []}]})");
+  json["launches"][0].merge_patch(parse_json(launch));
+  json.merge_patch(parse_json(rest));
   return json;
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("a full launch plan resolves to numbers") {
 }
 
 TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lacks is a null pointer") {
-  const LaunchPlan plan = plan_of(Json::parse(R"json({
+  const LaunchPlan plan = plan_of(parse_json(R"json({
     "workspace": [{"name": "w", "dtype": "dtype", "count": 3}],
     "tensor_maps": [{"name": "m", "tensor": "a", "dtype": "dtype", "dims": [8], "box": [8]}],
     "launches": [{"kernel": "k", "grid": [1], "block": [1],
@@ -130,7 +130,7 @@ TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lac
 
 TEST_CASE("a resolved plan survives JSON") {
   const Json json = to_json(resolved(valid()));
-  CHECK(to_json(resolved_plan_from_json(Json::parse(json.dump()))) == json);
+  CHECK(to_json(resolved_plan_from_json(parse_json(json.dump()))) == json);
   Json broken = json;
   broken["launches"][0]["grid"] = {0, 1, 1};
   CHECK_THROWS_AS(resolved_plan_from_json(broken), Error);
@@ -239,7 +239,7 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
   };
   for (const Row& row : rows) {
     INFO(row.patch);
-    const Result<LaunchPlan> result = launch_plan_from_json(valid().patch(Json::parse(row.patch)));
+    const Result<LaunchPlan> result = launch_plan_from_json(valid().patch(parse_json(row.patch)));
     REQUIRE_FALSE(result.ok());
     CHECK_THAT(result.error().message, Catch::StartsWith(row.message));
   }

@@ -135,7 +135,7 @@ TEST_CASE("what is wrong with a file is said") {
 }
 
 TEST_CASE("results of another kernel, and points outside the definition, do not fit a space") {
-  const Json t1 = Json::parse(R"json({"ConfigurationSpace": {
+  const Json t1 = parse_json(R"json({"ConfigurationSpace": {
       "TuningParameters": [{"Name": "block", "Type": "int", "Values": "[2**i for i in range(5, 9)]"},
                            {"Name": "type", "Type": "string", "Values": "['float', 'double']"},
                            {"Name": "scale", "Type": "float", "Values": "[0.5, 1.0, 2.0]"}],

@@ -55,13 +55,13 @@ TEST_CASE("json is an array of objects in column order, with NULL as null and a 
   const Table table =
       table_of({"n", "n", "s", "e"}, {{std::int64_t{1}, 2.5, std::string("a\"b\xff"), std::monostate{}}});
   const std::string text = render(table, TableFormat::json);
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   REQUIRE(json.size() == 1);
   CHECK(json[0]["n"] == 1);
   CHECK(json[0]["n_2"] == 2.5);
   CHECK(json[0]["s"] == "a\"b\xEF\xBF\xBD");
   CHECK(json[0]["e"].is_null());
-  CHECK(Json::parse(render(table_of({"x"}, {}), TableFormat::json)) == Json::array());
+  CHECK(parse_json(render(table_of({"x"}, {}), TableFormat::json)) == Json::array());
 }
 
 TEST_CASE("markdown escapes what would end a cell or become a tag") {

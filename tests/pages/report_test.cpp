@@ -106,7 +106,7 @@ TEST_CASE("every section has rows to show in a year of searches, and every forma
                                      .sessions = {},
                                      .own_sections = {}});
   REQUIRE(report.sections.size() == 11);
-  const Json document = Json::parse(report_json(report));
+  const Json document = parse_json(report_json(report));
   for (const ReportSection& section : report.sections) {
     std::size_t rows = 0;
     for (const auto& [name, table] : section.data) rows += table.rows.size();
@@ -182,7 +182,7 @@ TEST_CASE("the command writes what it was asked for where it was asked to") {
   CHECK(box.run({"report", "--week", "2026-W47", "--output", html}).exit_code == 0);
   CHECK(read_file(html).starts_with("<!DOCTYPE html>"));
   CHECK(box.run({"report", "--since", "2026-11-01"}).out.starts_with("# AlphaKernel report, 2026-11-01 to "));
-  CHECK(Json::parse(box.run({"report", "--week", "2026-W47", "--format", "json"}).out)["title"] ==
+  CHECK(parse_json(box.run({"report", "--week", "2026-W47", "--format", "json"}).out)["title"] ==
         "week 2026-W47: 2026-11-16 to 2026-11-22");
   const std::string folder = (box.folder / "tables").string();
   CHECK(box.run({"report", "--session", "3", "--format", "csv", "--output", folder}).exit_code == 0);

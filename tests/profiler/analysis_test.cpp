@@ -262,7 +262,7 @@ TEST_CASE("every rule has a launch that shows it") {
 TEST_CASE("what was recorded on a GPU is named as it should be") {
   int launches = 0;
   for (const std::filesystem::path& file : recordings()) {
-    for (const Json& one : Json::parse(read_file(file))) {
+    for (const Json& one : parse_json(read_file(file))) {
       const AnalysisInput input = input_from_json(one["launch"], one["method"].get<std::string>());
       const auto expected = one["expected"].get<std::vector<std::string>>();
       for (const AnalysisInput& judged : {input, with_standard_metrics(input)}) {

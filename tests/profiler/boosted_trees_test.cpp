@@ -52,14 +52,14 @@ TEST_CASE("the same set and seed give the same trees, another seed gives others"
 TEST_CASE("trees are the same after a round trip through text") {
   const Grid grid;
   const BoostedTrees trees = BoostedTrees::fit(grid.set, kOptions);
-  const BoostedTrees read = BoostedTrees::from_json(Json::parse(trees.to_json().dump()));
+  const BoostedTrees read = BoostedTrees::from_json(parse_json(trees.to_json().dump()));
   for (const Features& row : grid.rows) CHECK(read.predict(row) == trees.predict(row));
 }
 
 TEST_CASE("trees of a broken file are refused, whatever is wrong with them") {
   const auto message = [](const char* text) -> std::string {
     try {
-      static_cast<void>(BoostedTrees::from_json(Json::parse(text)));
+      static_cast<void>(BoostedTrees::from_json(parse_json(text)));
     } catch (const Error& error) {
       return error.what();
     }

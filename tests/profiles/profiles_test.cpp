@@ -17,7 +17,7 @@ namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(AK_SOURCE_DIR) / "tests/profiles";
 
-Json suite() { return Json::parse(read_file(kFolder / "suite.json")); }
+Json suite() { return parse_json(read_file(kFolder / "suite.json")); }
 
 Json evaluate(const Json& row, Sandbox& sandbox) {
   std::vector<std::string> words{AK_PROGRAM,
@@ -40,7 +40,7 @@ Json evaluate(const Json& row, Sandbox& sandbox) {
   }
   const ProgramResult result = run_program(words, sandbox.environment);
   INFO(result.err);
-  const Json json = Json::parse(result.out, nullptr, false);
+  const Json json = try_parse_json(result.out);
   REQUIRE(json.is_object());
   return json;
 }

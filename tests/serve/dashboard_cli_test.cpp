@@ -31,7 +31,7 @@ class Dashboard {
       std::this_thread::sleep_for(20ms);
       line = read_file(box.folder / "out");
     }
-    const Json said = Json::parse(line);
+    const Json said = parse_json(line);
     port_ = said.at("port");
     url_ = said.at("url");
     const HttpReply reply = ak::testing::get(port_, url_.substr(url_.find("/?")));

@@ -39,7 +39,7 @@ Json on_cpu(const std::string& source) {
 Json content(const Json& result) {
   INFO(result.dump());
   REQUIRE(result.contains("structuredContent"));
-  CHECK(Json::parse(result["content"][0]["text"].get<std::string>()) == result["structuredContent"]);
+  CHECK(parse_json(result["content"][0]["text"].get<std::string>()) == result["structuredContent"]);
   return result["structuredContent"];
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("an evaluation says right or wrong, with gate and line, and the databa
   CHECK(broken["findings"][0]["line"] == kBodyLine);
 
   const Json rows = content(session.call("query", {{"sql", "SELECT status FROM evaluations ORDER BY id"}}));
-  CHECK(rows["rows"] == Json::parse(R"([["ok"], ["incorrect"], ["memory_error"], ["compile_error"]])"));
+  CHECK(rows["rows"] == parse_json(R"([["ok"], ["incorrect"], ["memory_error"], ["compile_error"]])"));
   CHECK(rows["complete"] == true);
   const Json best = content(session.call("best_variants", {{"problem", "vector_add"}}));
   CHECK(best["rows"].size() == 1);

@@ -68,7 +68,7 @@ void McpSession::send_line(const std::string& line) {
 Json McpSession::receive() {
   for (;;) {
     if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {
-      Json message = Json::parse(buffer_.substr(0, end));
+      Json message = parse_json(buffer_.substr(0, end));
       buffer_.erase(0, end + 1);
       if (!message.is_object()) throw std::runtime_error("a line that is no message");
       return message;

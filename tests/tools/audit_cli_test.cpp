@@ -44,7 +44,7 @@ fs::path own_problem(const Sandbox& box, Change change) {
   fs::remove_all(folder);
   fs::copy(AK_SOURCE_DIR "/templates/vector_add", folder);
   fs::remove(folder / "audit.json");
-  Json json = Json::parse(read_file(folder / "problem.json"));
+  Json json = parse_json(read_file(folder / "problem.json"));
   change(json);
   write_file_atomically(folder / "problem.json", json.dump(2));
   std::string workloads;
@@ -93,7 +93,7 @@ TEST_CASE("every shipped problem passes its audit, and says so in its audit.json
       const ProgramResult result = box.run(arguments);
       INFO(problem.name << " " << dtype << result.out << result.err);
       REQUIRE(result.exit_code == 0);
-      const Json audit = Json::parse(result.out).at(0);
+      const Json audit = parse_json(result.out).at(0);
       CHECK(audit["passed"] == true);
       CHECK(audit["findings"].size() > 6);
       INFO("if this problem was changed: alphakernel algorithms audit " << problem.name << " --record");
@@ -107,7 +107,7 @@ TEST_CASE("every shipped problem passes its audit, and says so in its audit.json
 
 TEST_CASE("no shipped problem is left out of the test above") {
   Sandbox box;
-  const Json known = Json::parse(box.run({"algorithms", "--json"}).out);
+  const Json known = parse_json(box.run({"algorithms", "--json"}).out);
   CHECK(known.size() == std::size(kShipped));
 }
 

@@ -19,7 +19,7 @@ TEST_CASE("without a GPU a run builds variants, says that nothing was executed, 
   CHECK(result.out.find("nothing was executed") != std::string::npos);
   for (const char* name : {"k.cu", "k.explanation.md", "k.test.cu", "k.result.json"}) CHECK(box.exists(name));
   CHECK(read_file(box.folder / "k.explanation.md").find("executed") != std::string::npos);
-  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  const Json json = parse_json(read_file(box.folder / "k.result.json"));
   CHECK(json["executed"] == false);
   CHECK(json["best"]["status"] == "compiled_only");
   CHECK(json["best"]["score_ns"].is_null());
@@ -40,7 +40,7 @@ TEST_CASE("--json prints one object and nothing else on stdout") {
   const ProgramResult result = box.generate({"--seed", "1", "--json"});
   REQUIRE(result.exit_code == 0);
   REQUIRE(is_one_line(result.out));
-  CHECK(Json::parse(result.out)["evaluations"] == 3);
+  CHECK(parse_json(result.out)["evaluations"] == 3);
 }
 
 TEST_CASE("the same seed proposes the same variants in the same order") {
@@ -214,7 +214,7 @@ TEST_CASE("devices shows what is known of a device, with the user's figures abov
   std::filesystem::create_directories(box.folder / "devices");
   write_file_atomically(box.folder / "devices/mine.json",
                         R"({"name": "h200", "figures": {"power_limit_w": [450, "our racks"]}})");
-  const Json json = Json::parse(box.run({"devices", "show", "h200", "--json"}).out);
+  const Json json = parse_json(box.run({"devices", "show", "h200", "--json"}).out);
   CHECK(json["figures"]["power_limit_w"] == Json({450.0, "our racks"}));
   write_file_atomically(box.folder / "devices/mine.json", R"({"name": "h200", "figures": {"power": []}})");
   const ProgramResult bad = box.run({"devices", "show", "h200"});

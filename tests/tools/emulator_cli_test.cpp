@@ -58,7 +58,7 @@ TEST_CASE(
   CHECK(explanation.find("not a GPU time") != std::string::npos);
   CHECK(explanation.find("What was checked") != std::string::npos);
   CHECK(explanation.find("cold L2 on") == std::string::npos);
-  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  const Json json = parse_json(read_file(box.folder / "k.result.json"));
   CHECK(json["executed"] == true);
   CHECK(json["emulated"] == true);
   CHECK(json["best"]["status"] == "ok");
@@ -97,7 +97,7 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
     const ProgramResult result = box.run(generate_on_emulator(box, arguments));
     INFO(run.front() << "\n" << result.out << result.err);
     REQUIRE(result.exit_code == 0);
-    const Json json = Json::parse(result.out);
+    const Json json = parse_json(result.out);
     CHECK(json["emulated"] == true);
     CHECK(json["best"]["status"] == "ok");
     CHECK(json["failed"] == 0);
@@ -150,7 +150,7 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
     CHECK(shown.out.find("): wrong.cu:" + std::to_string(kBodyLine) + ":") != std::string::npos);
     CHECK(shown.out.find("To do: ") != std::string::npos);
     for (const std::string& word : wrong.words) CHECK(shown.out.find(word) != std::string::npos);
-    const Json json = Json::parse(
+    const Json json = parse_json(
         box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator", "--json"}).out);
     CHECK(json["explanation"].get<std::string>().find("To do: ") != std::string::npos);
     const Json details = json["diagnostics"][0]["details"];
@@ -188,7 +188,7 @@ TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and ke
   CHECK(shown.out.find("14 shapes") != std::string::npos);
   CHECK(shown.out.find("32.00 (least 4.00)") != std::string::npos);
   CHECK(shown.out.find("bank conflicts") != std::string::npos);
-  const Json json = Json::parse(
+  const Json json = parse_json(
       box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator", "--json"}).out);
   bool found = false;
   for (const Json& measurement : json["measurements"]) {
@@ -216,7 +216,7 @@ TEST_CASE("auto without a GPU says in one line that the emulator stands in, and 
   CHECK(result.exit_code == 0);
   CHECK(is_one_line(result.err));
   CHECK(result.err.find("CPU emulator") != std::string::npos);
-  const Json parts = Json::parse(box.run({"doctor", "--json"}).out);
+  const Json parts = parse_json(box.run({"doctor", "--json"}).out);
   bool ran = false;
   for (const Json& part : parts) ran = ran || (part["part"] == "CPU device" && part["present"] == true);
   CHECK(ran);
@@ -304,7 +304,7 @@ TEST_CASE("a kernel that is right on every listed shape only wins the search, an
         std::string::npos);
   CHECK(read_file(box.folder / "k.cu").find("97 % n") != std::string::npos);
   CHECK(read_file(box.folder / "k.explanation.md").find("right on all 6") != std::string::npos);
-  const Json json = Json::parse(read_file(box.folder / "k.result.json"));
+  const Json json = parse_json(read_file(box.folder / "k.result.json"));
   CHECK(json["held_out"]["shapes"] == 6);
   CHECK(json["held_out"]["passed"] == true);
   CHECK(json["held_out"]["disqualified"] == 1);

@@ -55,7 +55,7 @@ Json json_of(Sandbox& box, const std::vector<std::string>& arguments) {
   const ProgramResult result = box.run(arguments);
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  return Json::parse(result.out);
+  return parse_json(result.out);
 }
 
 std::string evidence_of(const Json& explained, const std::string& optimisation) {
@@ -160,7 +160,7 @@ TEST_CASE("a port begins with the kernel under other params, and knows where it 
                "--output", (box.folder / "k.cu").string()});
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  const Json json = Json::parse(result.out);
+  const Json json = parse_json(result.out);
   CHECK(json["definition"] == "vector_add_bf16");
   CHECK(json["ported"]["variant"] == std::stoi(variant));
   CHECK(json["ported"]["account"].get<std::string>().find("as fast as there") != std::string::npos);

@@ -37,7 +37,7 @@ std::vector<std::string> questions(const Sandbox& box) {
   std::vector<std::string> texts;
   std::istringstream lines(read_file(box.folder / "record.jsonl"));
   for (std::string line; std::getline(lines, line);)
-    texts.push_back(Json::parse(line)["request"]["messages"].back()["text"]);
+    texts.push_back(parse_json(line)["request"]["messages"].back()["text"]);
   return texts;
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
   std::istringstream lines(read_file(box.folder / "record.jsonl"));
   std::string line;
   std::getline(lines, line);
-  const std::string system = Json::parse(line)["request"]["system"];
+  const std::string system = parse_json(line)["request"]["system"];
   CHECK(system.find("What earlier sessions learned") != std::string::npos);
   CHECK(system.find("4 kernels by models ended as incorrect") != std::string::npos);
 }

@@ -34,7 +34,7 @@ Json predict(Sandbox& box, const std::string& file, const std::string& shape,
   const ProgramResult result = box.run(arguments);
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  return Json::parse(result.out).at("predictions").at(0);
+  return parse_json(result.out).at("predictions").at(0);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ TEST_CASE("a candidate that is wrong is predicted from its build, with a note") 
   wrong.replace(wrong.find("a[i] + b[i]"), 11, "a[i] - b[i]");
   const ProgramResult result = box.run({"predict", box.write("wrong.cu", wrong), "--algorithm", "vector_add",
                                         "--shape", "N=1048576", "--json"});
-  const Json json = Json::parse(result.out);
+  const Json json = parse_json(result.out);
   CHECK(json.at("predictions").at(0).at("knowledge") == "build");
   CHECK(json.at("note").get<std::string>().find("incorrect") != std::string::npos);
 }

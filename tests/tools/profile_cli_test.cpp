@@ -40,7 +40,7 @@ TEST_CASE("a profile on the CPU device names the accesses that lie apart, and ke
   const ProgramResult result = box.run(profile(box.write("apart.cu", transpose(true)), {"--json"}));
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  const Json json = Json::parse(result.out);
+  const Json json = parse_json(result.out);
   CHECK(json["analysis"]["bottleneck"] == "uncoalesced_access");
   CHECK(json["profile"]["method"] == "emulator");
   CHECK(json["profile"]["launches"][0]["metrics"]["global/sectors"].get<double>() > 0);

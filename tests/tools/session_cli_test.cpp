@@ -26,7 +26,7 @@ struct Night {
     arguments.insert(arguments.begin(), "session");
     return box.run(arguments);
   }
-  Json status() { return Json::parse(session({"status", "--json"}).out); }
+  Json status() { return parse_json(session({"status", "--json"}).out); }
   std::string manifest(const std::string& text) const { return box.write("night.json", text); }
   bool wait_until(const std::string& state) {
     const auto deadline = steady_clock::now() + kPatience;

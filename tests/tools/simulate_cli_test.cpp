@@ -50,7 +50,7 @@ TEST_CASE("strategies are replayed over recorded spaces, the same for the same s
                  "--repeats", "20", "--budget", "60", "--seed", seed, "--json"});
     INFO(result.err);
     REQUIRE(result.exit_code == 0);
-    Json json = Json::parse(result.out);
+    Json json = parse_json(result.out);
     for (Json& row : json["rows"]) {
       row.erase("strategy_us");
       row.erase("proposal_times");
@@ -72,14 +72,14 @@ TEST_CASE(
     "a simulation reports the time of proposals where the budget allows, and seconds where they were "
     "recorded") {
   Sandbox box;
-  Json cache = Json::parse(results());
+  Json cache = parse_json(results());
   for (auto& [key, entry] : cache["cache"].items()) entry["compile_time"] = 1000;
   const ProgramResult result =
       box.run({"simulate", box.write("timed.json", cache.dump()), box.write("untimed.json", results()),
                "--repeats", "5", "--budget", "220", "--compile-workers", "4", "--json"});
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
-  const Json rows = Json::parse(result.out).at("rows");
+  const Json rows = parse_json(result.out).at("rows");
   CHECK(rows.at(0).at("proposal_times").size() == 1);
   CHECK(rows.at(0).at("proposal_times").at("200").at("percentile_99_us").get<double>() > 0);
   CHECK(rows.at(0).at("serial_s").get<double>() ==

@@ -54,7 +54,7 @@ TEST_CASE("tune goes through all points of a file, counts the same program once,
   CHECK(result.out.find("best points (by emulated cost):\n  1. ") != std::string::npos);
   CHECK(result.out.find("(space exhausted)") != std::string::npos);
   CHECK(result.out.find("4 of them were the same program as another") != std::string::npos);
-  const Json json = Json::parse(read_file(box.folder / "my.tuned.result.json"));
+  const Json json = parse_json(read_file(box.folder / "my.tuned.result.json"));
   CHECK(json["evaluations"] == 8);
   CHECK(json["duplicates"] == 4);
   CHECK(json["leaders"].size() == 8);
@@ -123,19 +123,19 @@ TEST_CASE("best points are exported, looked up by shape and device, and say what
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     return box.run(arguments);
   };
-  const Json exact = Json::parse(look_up("N=3000", "sm_90a", {"--emulated"}).out);
+  const Json exact = parse_json(look_up("N=3000", "sm_90a", {"--emulated"}).out);
   CHECK(exact["exact"] == true);
-  CHECK(exact["tunables"] == Json::parse(read_file(box.folder / "my.tuned.result.json"))["best"]["tunables"]);
+  CHECK(exact["tunables"] == parse_json(read_file(box.folder / "my.tuned.result.json"))["best"]["tunables"]);
   CHECK(exact["emulated"] == true);
   CHECK(exact["time_ns"].get<double>() > 0);
-  const std::string shape = Json::parse(look_up("N=6000", "sm_90a", {"--emulated"}).out)["note"];
+  const std::string shape = parse_json(look_up("N=6000", "sm_90a", {"--emulated"}).out)["note"];
   CHECK(shape == "not exact: measured for the shape N=3000, 1 doublings from N=6000");
-  const std::string device = Json::parse(look_up("N=3000", "h200", {}).out)["note"];
+  const std::string device = parse_json(look_up("N=3000", "h200", {}).out)["note"];
   CHECK_THAT(device,
              Catch::Contains("measured on CPU emulator of sm_90a: a cost estimated on the CPU device"));
   CHECK(look_up("N=3001", "sm_90a", {"--emulated"}).exit_code == code(ExitCode::no_kernel));  // 3001 % 8
   CHECK(look_up("N=3000", "sm_80", {}).out == "null\n");
-  Json newer = Json::parse(read_file(best));
+  Json newer = parse_json(read_file(best));
   newer["version"] = 99;
   box.write("best.json", newer.dump());
   const ProgramResult refused = look_up("N=3000", "sm_90a", {});

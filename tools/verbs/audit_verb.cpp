@@ -24,14 +24,14 @@ struct Audited {
   ProblemAudit audit;
 };
 
-constexpr const char* kExamples =
+constexpr const char* kAuditExamples =
     "Examples:\n"
     "  alphakernel algorithms audit softmax\n"
     "  alphakernel algorithms audit gemm --dtype int8 --device emulator\n"
     "  alphakernel algorithms audit --problem my_problem/ --json\n\n"
     "Exits with 9 when a lesion passes or the honest twin does not. See docs/checking.md, Audit.\n";
 
-void add_flags(CLI::App& app, AuditFlags& flags) {
+void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_option("name", flags.name, "algorithm to audit (default: all)");
   app.add_option("--arch,--target", flags.arch, "what to compile for (default: native)");
   app.add_option("--device", flags.device, "where to run: auto, cuda, cuda:N, emulator");
@@ -48,7 +48,7 @@ void add_flags(CLI::App& app, AuditFlags& flags) {
 std::string positional(const Arguments& arguments) {
   CLI::App app;
   AuditFlags flags;
-  add_flags(app, flags);
+  add_audit_flags(app, flags);
   app.set_help_flag();
   app.allow_extras();
   Arguments reversed(arguments.rbegin(), arguments.rend());
@@ -153,9 +153,9 @@ int run_audit(const Arguments& arguments) {
   CLI::App app{
       "Audit problems: their checks must reject deliberate mistakes, and accept the reference's honest twin.",
       "alphakernel algorithms audit"};
-  set_style(app, kExamples);
+  set_style(app, kAuditExamples);
   AuditFlags flags;
-  add_flags(app, flags);
+  add_audit_flags(app, flags);
   const ProblemFlags problem_flags(app, arguments, positional(arguments));
   if (!parse(app, arguments)) return 0;
   if (flags.record && (problem_flags.chosen() || !flags.options.workloads.empty()))

@@ -14,7 +14,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCompareExamples =
     "Examples:\n"
     "  alphakernel compare 1234 1200                    # from the database\n"
     "  alphakernel compare old.cu new.cu --device cuda  # both evaluated now, and timed in turns\n"
@@ -112,7 +112,7 @@ int run_compare(const Arguments& arguments) {
       "named. Or compare two sessions, devices, models or prompts by pairs of what is the same but for "
       "them, and say whether the difference is more than chance.",
       "alphakernel compare"};
-  set_style(app, kExamples);
+  set_style(app, kCompareExamples);
   std::string words[2], arch, device, database;
   bool json = false, unaudited = false;
   Form form = Form::text;

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kExchangeExamples =
     "Examples:\n"
     "  alphakernel exchange export dataset/             # definitions, workloads, solutions and traces of "
     "the database\n"
@@ -62,7 +62,7 @@ int run_exchange(const Arguments& arguments) {
       "An import makes rows of definitions, of workloads, and of solutions that are CUDA with a launch plan; "
       "all else that follows the rules is kept beside the database and exported again.",
       "alphakernel exchange"};
-  set_style(app, kExamples);
+  set_style(app, kExchangeExamples);
   std::string folder, database;
   bool json = false, all = false, force = false;
   const auto add = [&](const char* name, const char* help) {

@@ -105,7 +105,7 @@ struct RunFlags {
   bool force = false, json = false, unaudited = false;
 };
 
-void add_flags(CLI::App& app, RunFlags& flags) {
+void add_experiment_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("manifest", flags.manifest, "a manifest, or the name of a known one (experiment list)")
       ->required();
   app.add_option("--output,-o", flags.output,
@@ -137,7 +137,7 @@ int run_manifest(const Arguments& arguments) {
             "  alphakernel experiment run transpose_inplace --device emulator --max-evaluations 2\n\n"
             "Exits with 8 when an expectation was not met. Manifests: docs/experiments.md\n");
   RunFlags flags;
-  add_flags(app, flags);
+  add_experiment_flags(app, flags);
   if (!parse(app, arguments)) return 0;
   Config config = load_config();
   if (!flags.cache.empty()) config.cache = flags.cache;
@@ -187,7 +187,7 @@ Json result_entry(const fs::path& folder) {
                 {"missed", 0},
                 {"skipped", 0}};
   if (!fs::exists(result.report())) return entry;
-  const Json report = Json::parse(read_file(result.report()), nullptr, false);
+  const Json report = try_parse_json(read_file(result.report()));
   if (report.is_discarded() || !report.contains("expectations")) {
     entry["status"] = "unreadable";
     return entry;

@@ -11,7 +11,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kExplainExamples =
     "Examples:\n"
     "  alphakernel explain softmax.cu                # a file, evaluated now if it never was\n"
     "  alphakernel explain 1234 --ablate             # a variant, trying what its optimisations are worth\n"
@@ -28,7 +28,7 @@ int run_explain(const Arguments& arguments) {
       "its limit or far from it, and how it came to be. From the database; nothing runs unless it was never "
       "evaluated, or a device is named.",
       "alphakernel explain"};
-  set_style(app, kExamples);
+  set_style(app, kExplainExamples);
   std::string kernel, arch, device, database;
   bool json = false, markdown = false, ablate = false, unaudited = false;
   app.add_option("kernel", kernel,

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kExportExamples =
     "Examples:\n"
     "  alphakernel export 1234 --output softmax/             # a variant of the database\n"
     "  alphakernel export session:12 --output softmax/       # what a search ended with\n"
@@ -30,7 +30,7 @@ void require_room(const fs::path& folder, bool force) {
     fail(ExitCode::output, "{} is not empty; --force writes into it", folder.string());
 }
 
-void write(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
+void write_exported_files(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
   for (const codegen::ExportedFile& file : files) {
     std::error_code error;
     fs::create_directories((folder / file.path).parent_path(), error);
@@ -42,7 +42,7 @@ void write(const fs::path& folder, const std::vector<codegen::ExportedFile>& fil
 }
 
 /// The word that names the kernel: the first argument, or the best of a definition.
-std::string kernel_word(const Arguments& arguments, const fs::path& database) {
+std::string exported_kernel(const Arguments& arguments, const fs::path& database) {
   const std::string best = peek(arguments, "--best");
   if (!best.empty()) return best_variant_of(best, peek(arguments, "--device"), database);
   return arguments.empty() || arguments[0].starts_with("-") ? "" : arguments[0];
@@ -69,7 +69,7 @@ int run_export(const Arguments& arguments) {
       "operators, and a "
       "README with what was measured. A kernel that is known to be wrong is not exported.",
       "alphakernel export"};
-  set_style(app, kExamples);
+  set_style(app, kExportExamples);
   std::string word, best, device, arch, output, database;
   bool json = false, force = false;
   app.add_option(
@@ -80,13 +80,13 @@ int run_export(const Arguments& arguments) {
                  "the product whose measurements are told (with --best: part of its name)");
   app.add_option("--arch,--target", arch, "what to compile for (default: what it was evaluated for)");
   app.add_option("-o,--output", output, "the folder; made where it is not there")->required();
-  app.add_flag("--force", force, "write into a folder that is not empty");
+  app.add_flag("--force", force, "write_exported_files into a folder that is not empty");
   app.add_option("--db", database, "performance database");
   app.add_flag("--json", json, "print JSON");
 
   const Config config = load_config();
   const fs::path file = database_file(peek(arguments, "--db"), config);
-  const std::string wanted = kernel_word(arguments, file);
+  const std::string wanted = exported_kernel(arguments, file);
   std::optional<ExportChoice> choice;
   if (!wanted.empty())
     choice =
@@ -102,7 +102,7 @@ int run_export(const Arguments& arguments) {
   const auto files =
       codegen::export_files(*problem, choice->kernel.candidate, target, export_facts(*choice, *problem));
   if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
-  write(output, *files);
+  write_exported_files(output, *files);
   if (json) {
     Json list = Json::array();
     for (const codegen::ExportedFile& one : *files) list.push_back(one.path);

@@ -24,7 +24,7 @@ struct Flags {
   bool json = false;
 };
 
-void add_flags(CLI::App& app, Flags& flags) {
+void add_model_flags(CLI::App& app, Flags& flags) {
   app.add_option("--db", flags.databases,
                  "performance database with times of a GPU; may be repeated (default: the user's)");
   app.add_option("--arch,--target", flags.arch, "of the measured kernels (default: sm_90a)");
@@ -84,7 +84,7 @@ int fit_model(const Arguments& arguments) {
                "alphakernel model fit"};
   set_style(app, "Example:\n  alphakernel model fit --db h200.db --arch sm_90a\n");
   Flags flags;
-  add_flags(app, flags);
+  add_model_flags(app, flags);
   app.add_option("--output", flags.output, "where to write it (default: beside the user's database)");
   if (!parse(app, arguments)) return 0;
   const Config config = load_config();
@@ -112,7 +112,7 @@ int evaluate_models(const Arguments& arguments) {
                "alphakernel model evaluate"};
   set_style(app, "Example:\n  alphakernel model evaluate --db h200.db --json\n");
   Flags flags;
-  add_flags(app, flags);
+  add_model_flags(app, flags);
   if (!parse(app, arguments)) return 0;
   const MeasuredCalls found = read_calls(flags, load_config());
   Json json = Json::object();
@@ -137,7 +137,7 @@ int count_model(const Arguments& arguments) {
   set_style(app, "Example:\n  alphakernel model count --db h200.db --per-space 20\n");
   Flags flags;
   int per_space = 0;
-  add_flags(app, flags);
+  add_model_flags(app, flags);
   app.add_option("--per-space", per_space,
                  "at most so many variants of each definition and file (default: all)");
   if (!parse(app, arguments)) return 0;

@@ -20,13 +20,13 @@ struct FormatName {
   std::string_view name;
   db::TableFormat format;
 };
-constexpr std::array kFormats{
+constexpr std::array kQueryFormats{
     FormatName{"table", db::TableFormat::table}, FormatName{"csv", db::TableFormat::csv},
     FormatName{"json", db::TableFormat::json}, FormatName{"markdown", db::TableFormat::markdown}};
 
 db::TableFormat parse_format(const std::string& text) {
   std::vector<std::string> names;
-  for (const FormatName& entry : kFormats) {
+  for (const FormatName& entry : kQueryFormats) {
     if (text == entry.name) return entry.format;
     names.emplace_back(entry.name);
   }

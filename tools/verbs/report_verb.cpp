@@ -16,7 +16,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFormats{"html", "markdown", "json", "csv"};
+constexpr std::array<std::string_view, 4> kReportFormats{"html", "markdown", "json", "csv"};
 
 /// The format that was asked for, else the one that the file's name says, else Markdown.
 std::string chosen_format(const std::string& given, const std::filesystem::path& output) {
@@ -27,7 +27,7 @@ std::string chosen_format(const std::string& given, const std::filesystem::path&
            : extension == ".csv"  ? "csv"
                                   : "markdown";
   }
-  const std::vector<std::string> names(kFormats.begin(), kFormats.end());
+  const std::vector<std::string> names(kReportFormats.begin(), kReportFormats.end());
   if (std::ranges::find(names, given) == names.end())
     fail(ExitCode::usage, "unknown format '{}'{}; expected {}", given, did_you_mean(given, names),
          fmt::join(names, ", "));

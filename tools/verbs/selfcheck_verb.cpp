@@ -14,7 +14,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kSelfcheckExamples =
     "Examples:\n"
     "  alphakernel selfcheck\n"
     "  alphakernel selfcheck --device emulator --rows 5,8 --samples 0\n"
@@ -140,7 +140,7 @@ int run_selfcheck(const Arguments& arguments) {
       "Try known cheats and the shipped templates on this machine: every cheat must be stopped by its "
       "gate, every template must pass.",
       "alphakernel selfcheck"};
-  set_style(app, kExamples);
+  set_style(app, kSelfcheckExamples);
   SelfcheckOptions options;
   std::string arch, device, gate;
   bool json = false, no_exploits = false, no_templates = false;

@@ -149,8 +149,8 @@ std::string picture_of(const std::vector<SimulationRow>& rows, std::size_t space
                      "evaluations (count)", "best found, fraction of the optimum (ratio)", curves);
 }
 
-void write(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan,
-           const Outputs& outputs) {
+void write_simulation(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan,
+                      const Outputs& outputs) {
   if (!outputs.csv.empty()) write_file_atomically(outputs.csv, as_csv(rows));
   if (!outputs.picture.empty()) write_file_atomically(outputs.picture, picture_of(rows, spaces, plan));
   outputs.json ? fmt::print("{}\n", as_json(rows, plan).dump(2)) : print_table(rows, plan);
@@ -177,7 +177,7 @@ int run_simulate(const Arguments& arguments) {
   app.add_option("--compile-workers", plan.compile_workers,
                  "also replay by the clock, with so many builds at a time beside one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
-  app.add_option("--csv", outputs.csv, "write the curves to this file");
+  app.add_option("--csv", outputs.csv, "write_simulation the curves to this file");
   app.add_option("--picture", outputs.picture, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
   if (plan.repeats < 1 || plan.repeats > 100'000) fail(ExitCode::usage, "--repeats: expected 1 to 100000");
@@ -185,7 +185,7 @@ int run_simulate(const Arguments& arguments) {
   if (plan.compile_workers > 1000) fail(ExitCode::usage, "--compile-workers: expected at most 1000");
   plan.strategies = strategies_named(names);
   const std::vector<NamedSpace> spaces = load_spaces(paths);
-  write(simulate(spaces, plan), spaces.size(), plan, outputs);
+  write_simulation(simulate(spaces, plan), spaces.size(), plan, outputs);
   return 0;
 }
 

@@ -10,7 +10,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTuneExamples =
     "Examples:\n"
     "  alphakernel tune softmax.cu                              # a file that generate_kernel wrote\n"
     "  alphakernel tune mine.cu --problem my_problem/ --strategy exhaustive\n"
@@ -28,7 +28,7 @@ int run_tune(const Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
   CLI::App app{"Tune one kernel file: search all points of its plan's tunables for a verified, fast one.",
                "alphakernel tune"};
-  set_style(app, kExamples);
+  set_style(app, kTuneExamples);
   SearchFlags flags;
   std::string file;
   bool fresh = false;

@@ -37,7 +37,7 @@ bool is_name(std::string_view id) {
 BatchStep step_of(const PlainAnswer& answer) {
   BatchStep step{.failure = answer.failure};
   if (step.failure) return step;
-  const Json json = Json::parse(answer.body, nullptr, false);
+  const Json json = try_parse_json(answer.body);
   step.id = text_of(json, "id");
   if (!is_name(step.id)) step.failure = {LlmFault::malformed, "a batch without an id"};
   return step;
@@ -116,7 +116,7 @@ BatchStep BatchProtocol::look(const std::string& id) const {
       call_({.url = path() + "/" + id, .headers = {}, .body = "", .limits = {}, .is_get = true});
   BatchStep step = step_of(answer);
   if (step.failure) return step;
-  const Json json = Json::parse(answer.body, nullptr, false);
+  const Json json = try_parse_json(answer.body);
   if (is_anthropic(provider_)) {
     step.ended = text_of(json, "processing_status") == "ended";
     step.result_paths = {path() + "/" + id + "/results"};
@@ -142,7 +142,7 @@ BatchStep BatchProtocol::results(const BatchStep& ended) const {
     }
     std::istringstream lines(answer.body);
     for (std::string text; std::getline(lines, text);) {
-      const Json line = Json::parse(text, nullptr, false);
+      const Json line = try_parse_json(text);
       if (line.is_object())
         step.results.push_back(is_anthropic(provider_) ? anthropic_result(line) : openai_result(line));
     }

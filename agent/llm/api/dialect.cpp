@@ -152,7 +152,7 @@ void AnswerReader::read(const SseEvent& event) {
     reading_.complete = true;
     return;
   }
-  const Json data = Json::parse(event.data, nullptr, false);
+  const Json data = try_parse_json(event.data);
   if (data.is_discarded() && ending_) return;  // broken off within an event
   if (data.is_discarded()) {
     reading_.reply.failure = {LlmFault::malformed, "an event of the answer is not JSON"};
@@ -167,7 +167,7 @@ LlmReply AnswerReader::finish() {
   ending_ = true;
   if (is_stream_) {
     events_.finish();
-  } else if (const Json body = Json::parse(raw_, nullptr, false); !body.is_object()) {
+  } else if (const Json body = try_parse_json(raw_); !body.is_object()) {
     reading_.reply.failure = {LlmFault::malformed, "not a JSON object: " + one_line(raw_)};
   } else if (!member(body, "error").is_null() && text_of(body, "status") != "failed") {
     reading_.reply.failure = read_failure(200, body, raw_);

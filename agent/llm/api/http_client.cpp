@@ -82,7 +82,7 @@ HttpLlmClient::Attempt HttpLlmClient::send(const std::string& body,
   if (http.failure) {
     reply.failure = http.failure;
   } else if (http.status < 200 || http.status >= 300) {
-    reply.failure = read_failure(http.status, Json::parse(http.error_body, nullptr, false), http.error_body);
+    reply.failure = read_failure(http.status, try_parse_json(http.error_body), http.error_body);
     reply.raw = http.error_body;
   } else if (!reader) {
     reply.failure = {LlmFault::malformed, "an empty answer"};

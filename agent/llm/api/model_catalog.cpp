@@ -80,7 +80,7 @@ void ModelCatalog::add(const JsonReader& at) {
 
 void ModelCatalog::add_text(std::string_view text, const std::string& file) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     const JsonReader at(json);
     if (!json.is_array()) return add(at);
     for (const JsonReader& one : at.items()) add(one);

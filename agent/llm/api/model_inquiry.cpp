@@ -46,7 +46,7 @@ Result<Json> ModelInquiry::ask(const std::string& path, const Json* body) const 
                     .limits = kShort,
                     .is_get = body == nullptr});
   if (answer.failure) return Complaint{answer.failure->message};
-  Json json = Json::parse(answer.body, nullptr, false);
+  Json json = try_parse_json(answer.body);
   if (!json.is_object()) return Complaint{"what came is no JSON object"};
   return json;
 }

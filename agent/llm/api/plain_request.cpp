@@ -24,8 +24,7 @@ PlainAnswer send_plainly(const Provider& provider, const std::string& key, HttpR
   answer.headers = std::move(reply.headers);
   answer.failure = reply.failure;
   if (!reply.failure && (reply.status < 200 || reply.status >= 300))
-    answer.failure =
-        read_failure(reply.status, Json::parse(reply.error_body, nullptr, false), reply.error_body);
+    answer.failure = read_failure(reply.status, try_parse_json(reply.error_body), reply.error_body);
   if (answer.failure) answer.failure->message = redact(answer.failure->message, std::vector{key});
   return answer;
 }

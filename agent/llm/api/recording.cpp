@@ -54,7 +54,7 @@ LlmReply read_reply(const JsonReader& at) {
 
 LlmReply read_line(const std::string& line, const std::string& where) {
   try {
-    const Json json = Json::parse(line);
+    const Json json = parse_json(line);
     return read_reply(JsonReader(json).member("reply"));
   } catch (const JsonComplaint& complaint) {
     fail(ExitCode::bad_input, "{}: {}", where, complaint.what());

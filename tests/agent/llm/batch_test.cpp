@@ -74,7 +74,7 @@ TEST_CASE("requests that wait together become one batch, and results in any orde
   CHECK(sent[0].starts_with("POST /v1/messages/batches "));
   CHECK(sent[1].starts_with("GET /v1/messages/batches/msgbatch_1 "));
   CHECK(sent[4].starts_with("GET /v1/messages/batches/msgbatch_1/results "));
-  const Json requests = Json::parse(body_of(sent[0]))["requests"];
+  const Json requests = parse_json(body_of(sent[0]))["requests"];
   REQUIRE(requests.size() == 3);
   const std::vector<std::string> expected{"zero", "", "two"};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -106,7 +106,7 @@ TEST_CASE("a batch of files goes up as a form, and its answers come from a file"
   CHECK(sent[0].starts_with("POST /files "));
   CHECK(sent[0].find("multipart/form-data; boundary=") != std::string::npos);
   CHECK(sent[0].find("\"url\":\"/v1/responses\"") != std::string::npos);
-  const Json created = Json::parse(body_of(sent[1]));
+  const Json created = parse_json(body_of(sent[1]));
   CHECK(created["input_file_id"] == "file-1");
   CHECK(created["endpoint"] == "/v1/responses");
   CHECK(sent[3].starts_with("GET /files/file-2/content "));

@@ -85,10 +85,10 @@ TEST_CASE("any JSON at all as an answer is read without a crash") {
     }
     // Valid JSON of the wrong types everywhere: every value of the sample replaced by others.
     for (const char* wrong : {"null", "7", "[]", "{}", "\"s\"", "[null]"}) {
-      const Json whole = Json::parse(sample.whole).flatten();
+      const Json whole = parse_json(sample.whole).flatten();
       for (const auto& [path, value] : whole.items()) {
-        Json changed = Json::parse(sample.whole);
-        changed[Json::json_pointer(path)] = Json::parse(wrong);
+        Json changed = parse_json(sample.whole);
+        changed[Json::json_pointer(path)] = parse_json(wrong);
         static_cast<void>(read(*sample.dialect, false, {changed.dump()}));
         static_cast<void>(read(*sample.dialect, true, {"data: " + changed.dump() + "\n\n"}));
       }
@@ -167,7 +167,7 @@ TEST_CASE("errors of every provider are told apart, whatever their form") {
       {200, R"({"type":"error","error":{"type":"overloaded_error","message":"o"}})", LlmFault::overloaded}};
   for (const ErrorCase& one : cases) {
     CAPTURE(one.status, one.body);
-    const LlmFailure failure = read_failure(one.status, Json::parse(one.body, nullptr, false), one.body);
+    const LlmFailure failure = read_failure(one.status, try_parse_json(one.body), one.body);
     CHECK(info(failure.fault).name == info(one.fault).name);
     CHECK_FALSE(failure.message.empty());
     CHECK(failure.message.find('\n') == std::string::npos);

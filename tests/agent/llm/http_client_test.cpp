@@ -70,7 +70,7 @@ TEST_CASE("every dialect is asked and answers over HTTP, whole and as a stream t
     CHECK(sent.find("hello") != std::string::npos);
     CHECK(sent.find(kKey) != std::string::npos);
     CHECK(body_of(sent).find(kKey) == std::string::npos);
-    CHECK(Json::parse(body_of(sent))["model"] == "m");
+    CHECK(parse_json(body_of(sent))["model"] == "m");
   }
 }
 
@@ -194,8 +194,8 @@ TEST_CASE("an optional field that is rejected is left out, once") {
   const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
   REQUIRE(reply.ok());
   REQUIRE(server.requests().size() == 2);
-  CHECK(Json::parse(body_of(server.requests()[0])).contains("stream_options"));
-  CHECK_FALSE(Json::parse(body_of(server.requests()[1])).contains("stream_options"));
+  CHECK(parse_json(body_of(server.requests()[0])).contains("stream_options"));
+  CHECK_FALSE(parse_json(body_of(server.requests()[1])).contains("stream_options"));
   FakeServer stubborn({once(response(400, no))});
   CHECK(fault_of(client_of(stubborn, *sample.dialect, 8).ask(request(), nullptr)) == LlmFault::rejected);
   CHECK(stubborn.requests().size() == 2);
@@ -368,7 +368,7 @@ TEST_CASE("a provider is asked what a model takes and how many tokens a text has
     CHECK(sent[1].starts_with(one.count_path));
     CHECK(sent[1].find(kKey) != std::string::npos);
     CHECK(body_of(sent[1]).find("hello") != std::string::npos);
-    CHECK_FALSE(Json::parse(body_of(sent[1])).contains("stream"));
+    CHECK_FALSE(parse_json(body_of(sent[1])).contains("stream"));
   }
 }
 

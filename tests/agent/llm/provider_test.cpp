@@ -165,7 +165,7 @@ TEST_CASE("what was recorded is replayed in order, failures too, and then it is 
   CHECK(again.ask(request(), nullptr).failure->fault == LlmFault::overloaded);
   CHECK(again.ask(request(), nullptr).stop == LlmStop::length);
   CHECK(again.ask(request(), nullptr).failure->fault == LlmFault::exhausted);
-  CHECK(Json::parse(read_file(record).substr(0, read_file(record).find('\n')))["request"]["system"] ==
+  CHECK(parse_json(read_file(record).substr(0, read_file(record).find('\n')))["request"]["system"] ==
         "SYSTEM");
   write_file_atomically(script, "{\"reply\":{\"text\":1}}\n");
   CHECK_THROWS_WITH(ReplayClient(script), Catch::Contains("script.jsonl:1"));

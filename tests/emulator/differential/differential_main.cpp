@@ -73,7 +73,7 @@ void note_run(const std::filesystem::path& folder, const DeviceFacts& facts, con
               const Json& entry) {
   const auto path = folder / "run.json";
   Json run = Json::object();
-  if (std::ifstream file(path); file) run = Json::parse(file, nullptr, false);
+  if (std::ifstream file(path); file) run = try_parse_json(file);
   if (!run.is_object()) run = Json::object();
   run["suites"][suite.name] = entry;
   run["suites"][suite.name]["device"] = facts.name;

@@ -32,7 +32,7 @@ PlantedBug read_bug(const std::filesystem::path& file) {
   std::istringstream lines(bug.source);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    if (number == 2) bug.plan = Json::parse(line.substr(3));
+    if (number == 2) bug.plan = parse_json(line.substr(3));
     collect(line, number, "// FAULT ", bug.faults);
     collect(line, number, "// ALSO ", bug.consequences);
   }

@@ -48,7 +48,7 @@ TEST_CASE("references and harness of every dtype build into what a device worker
     CHECK(open->workloads[1].elements(2) == 1000);
     CHECK(open->exact.kernels.size() == 1);
     if (dtype.floating && dtype.bytes < 8) CHECK((open->twin.image != open->exact.image));
-    const OpenProblem read = open_problem_from_json(Json::parse(to_json(*open).dump()));
+    const OpenProblem read = open_problem_from_json(parse_json(to_json(*open).dump()));
     CHECK(read.harness_image == open->harness_image);
     CHECK(read.workloads[1].shapes == open->workloads[1].shapes);
     CHECK(read.distributions.size() == open->distributions.size());

@@ -40,7 +40,7 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   answer.measurements.push_back(measurement);
   answer.lost = true;
   answer.rival_failed = true;
-  const DeviceAnswer read = device_answer_from_json(Json::parse(to_json(answer).dump()));
+  const DeviceAnswer read = device_answer_from_json(parse_json(to_json(answer).dump()));
   CHECK(read.outcome.status == Status::incorrect);
   CHECK(read.outcome.stage == StageId::recheck);
   CHECK(read.outcome.message == "c[3] is wrong");
@@ -80,7 +80,7 @@ TEST_CASE("a device task survives JSON with its binary program") {
                             .incumbent_ns = 3.5,
                             .separate_outputs = true});
   task.lesion = "zeros";
-  const DeviceTask read = device_task_from_json(Json::parse(to_json(task).dump()));
+  const DeviceTask read = device_task_from_json(parse_json(to_json(task).dump()));
   CHECK(read.image.image == task.image.image);
   CHECK(read.image.kernels == task.image.kernels);
   REQUIRE(read.workloads.size() == 1);
