@@ -34,19 +34,19 @@ class CandidateSource {
   /// Once, before everything else. `store` outlives stop().
   virtual void begin(RowId session, VariantStore& store) = 0;
   /// The next candidate that is ready.
-  /// @param busy evaluations are under way: the first of them may be waited for
+  /// @param busy evaluations are in progress: the first of them may be waited for
   [[nodiscard]] virtual std::optional<Offer> poll(bool busy) = 0;
   /// Every evaluation of the search that was committed, and offers that were not accepted.
   virtual void tell(const Completed& completed, RowId variant) = 0;
-  /// More may come: from what is under way, or from what it will be told.
+  /// More may come: from what is in progress, or from what it will be told.
   [[nodiscard]] virtual bool working() const = 0;
-  /// Nothing is under way for a while: its share of the evaluations is the search's meanwhile.
+  /// Nothing is in progress for a while: its share of the evaluations is the search's meanwhile.
   [[nodiscard]] virtual bool resting() const { return false; }
   /// An answer is awaited.
   [[nodiscard]] virtual bool thinking() const { return false; }
   /// Until something may be ready, no longer than `most`.
   virtual void wait(std::chrono::milliseconds most) = 0;
-  /// Ends what is under way.
+  /// Ends what is in progress.
   virtual void stop() = 0;
 
   [[nodiscard]] virtual std::int64_t tokens() const = 0;

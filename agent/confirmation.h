@@ -11,11 +11,11 @@
 
 namespace ak::agent {
 
-/// What the leader of a search must stand when the search has ended, in this order: shapes that nobody could
+/// What the leader of a search must stand when the search has ended, in this order: shapes that no one could
 /// know, the examiners' checkers, being compared with those close to it, and being measured again in a fresh
 /// process. One that fails is
 /// disqualified, and the next best goes through the same. What could not be done is said in the reports, and
-/// costs nobody the lead.
+/// costs no one the lead.
 class Confirmation {
  public:
   /// Commits an evaluation that is none of the search's; `device` is null for the session's own.

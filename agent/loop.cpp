@@ -392,7 +392,7 @@ bool Run::take_profile(Completed& completed) {
 
 void Run::tell_source(const Completed& completed, const Flight& flight, RowId variant) {
   const Proposal& proposal = flight.item.proposal;
-  if (inconclusive(completed.result) && !proposal.is_retry) return;  // it is tried once more
+  if (inconclusive(completed.result) && !proposal.is_retry) return;  // it is tried again
   options_.source->tell(completed, variant);
   if (!proposal.is_start || origin_of(flight) == nullptr) return;
   adopt(flight, variant);
@@ -512,7 +512,7 @@ void Run::settle_challenges() {
   }
 }
 
-/// Cancels what is in flight and keeps what ended all the same.
+/// Cancels what is in flight and keeps what ended anyway.
 void Run::drain() {
   if (options_.source) options_.source->stop();
   for (const auto& [ticket, flight] : in_flight_) evaluator_.cancel(ticket);

@@ -32,7 +32,7 @@ struct Budgets {
 
 struct Progress {
   int evaluated = 0, verified = 0, failed = 0, in_flight = 0;
-  int pruned = 0;      ///< foretold to be too slow, and not evaluated
+  int pruned = 0;      ///< predicted to be too slow, and not evaluated
   int duplicates = 0;  ///< of those evaluated: the same program as another, whose results they share
   int reused = 0;      ///< known from earlier sessions, and not evaluated
   int refused = 0;     ///< answers of a model that were no candidate
@@ -73,7 +73,7 @@ struct LoopOptions {
     std::function<std::unique_ptr<Evaluator>()> make;
   };
   std::vector<Examiner> examiners;
-  /// Writes further candidates while the search goes on; null: none. Not owned.
+  /// Writes further candidates while the search continues; null: none. Not owned.
   CandidateSource* source = nullptr;
   /// Search the tunables of the templates and of what the source writes; false: only their own points.
   bool search_tunables = true;
@@ -102,7 +102,7 @@ inline constexpr std::size_t kRemeasured = 5;
 /// So many of those that follow the champion are compared with it at the end.
 inline constexpr std::size_t kMostTies = 3;
 
-/// The last check of a session: is the leader right on shapes that nobody could know?
+/// The last check of a session: is the leader right on shapes that no one could know?
 struct HeldOutReport {
   int shapes = 0;       ///< so many were drawn
   bool passed = false;  ///< the champion is right on all of them
@@ -164,7 +164,7 @@ struct LoopResult {
 };
 
 /// One session: ask the strategy, evaluate, commit, learn, until a budget ends it; then check the leader on
-/// held-out shapes, and while it fails there the next best; then measure it once more in a fresh process. On
+/// held-out shapes, and while it fails there the next best; then measure it again in a fresh process. On
 /// a GPU a candidate takes the lead only after it was timed in pairs with the leader (docs/search.md). Keeps
 /// `useful_in_flight` requests submitted, but no more than `max_in_flight`. Every completed evaluation is
 /// committed before the strategy is told. Throws Error when the environment failed; the session row then ends

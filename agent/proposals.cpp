@@ -199,7 +199,7 @@ void Proposals::retry(Proposal proposal) {
 
 void Proposals::tell(const Proposal& proposal, std::optional<double> time_ns) {
   TemplateSearch& search = searches_[proposal.template_index];
-  // A point of a source that is searched elsewhere: what came of it helps that search.
+  // A point of a source that is searched elsewhere: the result helps that search.
   TemplateSearch* other = search.strategy == nullptr ? search_of_same(search.candidate) : nullptr;
   if (other != nullptr) other->strategy->tell(proposal.point, time_ns);
   // A strategy knows only the points of its space.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLowQuantile = 0.05;  // of the run's errors, as in the model's own interval
 
-// Starting and first points and second attempts go first, then what cannot be foretold: both as they were
+// Starting and first points and second attempts go first, then what cannot be predicted: both as they were
 // proposed.
 std::pair<int, double> urgency(const ForetoldProposal& item) {
   const Proposal& proposal = item.proposal;
@@ -61,7 +61,7 @@ std::string Pruning::why_pruned(const PredictedScore& foretold, std::optional<do
   const double low_ns = std::min(foretold.low_ns, foretold.score_ns * std::exp(errors_[at]));
   if (low_ns <= *best_ns) return "";
   return fmt::format(
-      "not measured: {:.4g} us foretold ({:.4g} us at least, by {} and {} candidates measured in this run), "
+      "not measured: {:.4g} us predicted ({:.4g} us at least, by {} and {} candidates measured in this run), "
       "and the best takes {:.4g} us",
       foretold.score_ns / 1e3, low_ns / 1e3, foretold.model, errors_.size(), *best_ns / 1e3);
 }

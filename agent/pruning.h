@@ -13,7 +13,7 @@
 
 namespace ak::agent {
 
-/// A proposal and what is foretold of it; nothing where there is no basis.
+/// A proposal and what is predicted of it; nothing where there is no basis.
 struct ForetoldProposal {
   Proposal proposal;
   std::optional<PredictedScore> foretold;
@@ -26,7 +26,7 @@ class Pruning {
   /// So many candidates are measured in a run before any is pruned (chosen: the 5 % quantile of fewer errors
   /// says nothing).
   static constexpr std::size_t kMeasuredFirst = 20;
-  /// Every so many-th candidate is taken in turn and measured whatever is foretold, so that the model stays
+  /// Every so many-th candidate is taken in turn and measured whatever is predicted, so that the model stays
   /// honest.
   static constexpr int kHonestEvery = 10;
   /// So many proposals are looked at to choose the next from.

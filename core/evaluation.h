@@ -30,7 +30,7 @@ struct EvaluationRequest {
   std::uint64_t seed = 0;              ///< of inputs; the run's secret seed
   std::optional<double>
       incumbent_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
-  /// Nothing is checked but what was timed: the candidate and this one are timed in turns
+  /// Nothing is checked but what was timed: the candidate and this one are timed alternately
   /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
   std::shared_ptr<const Candidate> rival = {};
   /// Timed on inputs that change from call to call, as what is to be believed must be; never a duplicate.
@@ -92,7 +92,7 @@ struct Measurement {
   bool cold = true;              ///< L2 flushed before every sample
   std::vector<std::uint32_t> samples_ns;
   int launches_per_sample = 1;
-  bool truncated = false;  ///< stopped before the error target: time budget or hopelessly slow
+  bool truncated = false;  ///< stopped before the error target: time budget or far too slow
   double median_ns = 0, ci_low_ns = 0,
          ci_high_ns = 0;  ///< per call of the launch sequence; 95 % interval of the median
   std::vector<std::uint32_t> throttled = {};  ///< samples (indices) taken while heat or power held the clocks
@@ -120,7 +120,7 @@ struct EvaluationResult {
   std::optional<std::int64_t> shared_bytes;
   std::vector<CheckRecord> checks;
   std::vector<Measurement> measurements;
-  std::vector<Profile> profiles;   ///< one a workload, where the request wished for them
+  std::vector<Profile> profiles;   ///< one a workload, where the request asked for them
   bool rival_failed = false;       ///< the outcome is that of the request's rival, not the candidate's
   std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads
   std::string program;  ///< names its machine code and launches to recall(); empty where there are none

@@ -67,7 +67,7 @@ constexpr std::array kGates{
     GateInfo{Gate::repeat_bitwise, "repeat_bitwise", GateDevices::both,
              "a second call on the same inputs, in other buffers, is right and gives the same bytes"},
     GateInfo{Gate::module_reload, "module_reload", GateDevices::both,
-             "a program is loaded anew for every distribution and for timing: nothing kept in it survives"},
+             "a program is loaded again for every distribution and for timing: nothing kept in it survives"},
     GateInfo{Gate::fresh_contents, "fresh_contents", GateDevices::both,
              "timed calls get contents that no call before has seen"},
     GateInfo{Gate::shuffled_batch, "shuffled_batch", GateDevices::gpu,

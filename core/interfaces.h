@@ -11,7 +11,7 @@
 
 namespace ak {
 
-/// Foretells a candidate's times on a device, before anything is compiled or run. Used by one thread.
+/// Predicts a candidate's times on a device, before anything is compiled or run. Used by one thread.
 class Predictor {
  public:
   virtual ~Predictor() = default;

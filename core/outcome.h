@@ -64,7 +64,7 @@ struct StatusInfo {
 [[nodiscard]] std::optional<Status> parse_status(std::string_view name);
 [[nodiscard]] const StatusInfo& info(Status status);
 
-/// One finding about a candidate, in words fit for a person and a prompt.
+/// One finding about a candidate, in words suitable for a person and a prompt.
 struct Diagnostic {
   std::string severity;  ///< "error", "warning", "note"
   std::string message;   ///< control characters already stripped
@@ -82,7 +82,7 @@ struct Outcome {
   std::optional<Gate> gate = std::nullopt;  ///< what stopped it; nothing for ok and for what is no verdict
 };
 
-/// The diagnostics that the message does not already say, a line each, indented by two spaces.
+/// The diagnostics that the message does not already say, one line each, indented by two spaces.
 [[nodiscard]] std::string further_findings(const Outcome& outcome);
 /// Everything that is known, for a person or a prompt: the status and what it means, the message, and the
 /// further findings, and which gate stopped it. At most 6 kB; control characters are stripped.

@@ -6,7 +6,7 @@
 
 namespace ak {
 
-/// A time foretold for one workload, with the interval that holds nine of ten measurements by what was seen
+/// A time predicted for one workload, with the interval that holds nine of ten measurements by what was seen
 /// when the model was fitted.
 struct PredictedTime {
   std::string workload;
@@ -14,9 +14,9 @@ struct PredictedTime {
   std::string limiter;  ///< the analytic term that dominates: "dram", "tensor", "launch", ...
 };
 
-/// The score foretold for a candidate: weighted geometric mean over the timed workloads.
+/// The score predicted for a candidate: weighted geometric mean over the timed workloads.
 struct PredictedScore {
-  std::string model;  ///< what foretold it, e.g. "sm_90a plan"
+  std::string model;  ///< what predicted it, e.g. "sm_90a plan"
   double score_ns = 0, low_ns = 0, high_ns = 0;
   std::vector<PredictedTime> times;
 };

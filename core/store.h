@@ -25,7 +25,7 @@ struct SessionRecord {
   std::string version;   ///< of AlphaKernel
   bool audited = true;   ///< the problem had passed its audit; false: used with --unaudited
   bool resumed = false;  ///< the strategy is told what earlier sessions found for the same sources
-  /// Row of `campaign_runs` that the session belongs to: where it has a session already, that one goes on.
+  /// Row of `campaign_runs` that the session belongs to: where it has a session already, that one continues.
   std::optional<RowId> campaign_run = {};
 };
 
@@ -36,7 +36,7 @@ struct AskRecord {
   std::int64_t ask_ns = 0;  ///< time the strategy took
 };
 
-/// When a strategy heard what came of its proposal.
+/// When a strategy heard the result of its proposal.
 struct TellRecord {
   double told_ms = 0;        ///< since the session began
   std::int64_t tell_ns = 0;  ///< time the strategy took
@@ -48,7 +48,7 @@ struct KnownPoint {
   std::optional<double> score_ns;  ///< absent: it failed
 };
 
-/// What a session that may go on in another process keeps of an evaluation.
+/// What a session that may continue in another process keeps of an evaluation.
 struct JournalRecord {
   std::string key;                    ///< of the request: the same where the answer would be the same
   std::optional<std::string> result;  ///< JSON; nothing where nothing was evaluated
@@ -62,7 +62,7 @@ struct EvaluationRecord {
   std::vector<RowId> parents;                  ///< variant ids
   const EvaluationRequest* request = nullptr;  ///< not owned; valid for the call
   const EvaluationResult* result = nullptr;
-  const PredictedScore* foretold = nullptr;  ///< not owned; null: nothing was foretold
+  const PredictedScore* foretold = nullptr;  ///< not owned; null: nothing was predicted
   const DeviceFacts* device = nullptr;       ///< where it ran, if not on the session's device; not owned
   const AskRecord* asked = nullptr;          ///< not owned; null: no search asked for it
   std::optional<RowId> llm_call = {};        ///< the answer that proposed it
@@ -101,7 +101,7 @@ class VariantStore {
   virtual RowId begin_llm_call(const LlmCallRecord& record) = 0;
   /// Before the answer is read.
   virtual void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) = 0;
-  /// What came of an exchange, in [0, 1], once its candidates were judged. @param call its first
+  /// The result of an exchange, in [0, 1], once its candidates were judged. @param call its first
   virtual void note_llm_reward(RowId call, double reward) = 0;
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
   virtual void end_session(RowId session, std::string_view status, std::string_view reason,

@@ -25,7 +25,7 @@ struct TableShape {
   std::string name;
   std::vector<std::string> columns;
   std::map<std::string, std::string> references;      ///< column -> table whose id it holds
-  std::vector<std::vector<std::string>> unique_keys;  ///< besides uid and id
+  std::vector<std::vector<std::string>> unique_keys;  ///< in addition to uid and id
   [[nodiscard]] bool has(const std::string& column) const {
     return std::ranges::find(columns, column) != columns.end();
   }
@@ -297,7 +297,7 @@ std::int64_t export_since(const fs::path& from, const fs::path& to, const std::s
   const std::vector<TableShape> tables = tables_in_order(connection);
   connection.execute("PRAGMA foreign_keys = OFF");
   connection.execute("DELETE FROM sessions WHERE started_at < " + sql_text(since));
-  if (!since.empty()) connection.execute("DELETE FROM insights");  // they rest on more than is left
+  if (!since.empty()) connection.execute("DELETE FROM insights");  // they are based on more than is left
   delete_orphans(connection, tables);
   delete_unreferenced(connection, tables);
   delete_orphans(connection, tables);

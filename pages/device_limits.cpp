@@ -13,7 +13,7 @@
 namespace ak::tools {
 namespace {
 
-/// The input type that the device multiplies fastest, and its operations a clock and SM.
+/// The input type that the device multiplies fastest, and its operations per clock per SM.
 std::pair<std::string, int> fastest_input(const Json& definition, const Arch& arch) {
   std::pair<std::string, int> fastest{"", 0};
   for (const Json& input : definition.value("inputs", Json::object())) {

@@ -16,7 +16,7 @@ namespace {
 void print_help() {
   fmt::print(
       "AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
-      "Usage: alphakernel VERB [OPTIONS]      alphakernel VERB --help\n\nVerbs:\n");
+      "Usage: alphakernel SUBCOMMAND [OPTIONS]      alphakernel SUBCOMMAND --help\n\nSubcommands:\n");
   for (const Verb& verb : verbs()) {
     if (!verb.summary.empty()) fmt::print("  {:<12}{}\n", verb.name, verb.summary);
   }
@@ -35,7 +35,7 @@ int run_verb(const std::string& name, const Arguments& arguments) {
   if (found == known.end()) {
     std::vector<std::string> names;
     for (const Verb& verb : known) names.emplace_back(verb.name);
-    fail(ExitCode::usage, "unknown verb '{}'{} (alphakernel --help lists them)", name,
+    fail(ExitCode::usage, "unknown subcommand '{}'{} (alphakernel --help lists them)", name,
          did_you_mean(name, names));
   }
   return found->run(arguments);

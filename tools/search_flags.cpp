@@ -42,7 +42,7 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
       ->allow_extra_args(false);
   app.add_option("--record", flags.record, "append every exchange with the model to this file");
   app.add_flag("--no-predict", flags.no_predict,
-               "measure every point, also where a fitted model foretells that it is too slow");
+               "measure every point, also where a fitted model predicts that it is too slow");
   app.add_option("--best", flags.best,
                  "begin with points of this file, which `alphakernel best export` wrote");
   app.add_flag("--no-transfer", flags.no_transfer,

@@ -7,7 +7,7 @@
 
 namespace ak::tools {
 
-/// The flags of the verbs that search, generate and tune.
+/// The flags of the subcommands that search, generate and tune.
 void add_search_flags(CLI::App& app, SearchFlags& flags);
 
 }  // namespace ak::tools

@@ -8,7 +8,7 @@
 
 namespace ak::tools {
 
-/// One word of the command line: `alphakernel NAME ...`. One file a verb in tools/verbs/.
+/// One word of the command line: `alphakernel NAME ...`. One file per subcommand in tools/verbs/.
 struct Verb {
   std::string_view name;
   std::string_view summary;                ///< one line for `alphakernel --help`; empty hides it

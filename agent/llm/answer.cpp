@@ -154,7 +154,7 @@ Result<Candidate> at_point(const Json& values, Candidate candidate) {
   return candidate;
 }
 
-/// What an answer holds, before anybody looks whether it is a candidate.
+/// What an answer holds, before anyone looks whether it is a candidate.
 struct Content {
   std::string form;
   std::vector<std::string> sources;

@@ -31,7 +31,7 @@ constexpr std::size_t kMostPoints = 8;   // of an answer
 constexpr std::size_t kLeastSpace = 16;  // points of a template: fewer are soon tried all
 
 // What a candidate is worth to the bandit: half for taking the lead and the rest up to a gain of 10 %, a
-// little for coming close, so that arms which lead nowhere are told apart. Chosen.
+// little for coming close, so that arms which lead nowhere are distinguished. Chosen.
 constexpr double kLeadReward = 0.5, kFullGain = 0.1, kCloseReward = 0.1, kClose = 1.25;
 
 bool is_hopeless(const Candidate& candidate) { return candidate.plan.launches.empty(); }
@@ -254,7 +254,7 @@ std::string LlmProposer::remembered(const Choice& choice) const {
   return bottleneck.empty() ? "" : options_.subject.remembered(bottleneck);
 }
 
-/// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is under way.
+/// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is in progress.
 bool LlmProposer::afford(Job& job, LlmRequest& request) {
   std::int64_t tokens = tokens_;
   double usd = cost_usd_;
@@ -346,7 +346,7 @@ void LlmProposer::note_failure(std::size_t index, const LlmFailure& failure) {
     give_up(name, fmt::format("{}: {}", fault.name, failure.message));
 }
 
-/// An outage may pass: the search goes on meanwhile, and the model is asked again later.
+/// An outage may pass: the search continues meanwhile, and the model is asked again later.
 void LlmProposer::rest(Asked& model, const std::string& name, const LlmFailure& failure) {
   const auto now = steady_clock::now();
   model.pause =

@@ -32,7 +32,7 @@ struct LlmProposerOptions {
   /// Who may be asked, each by one request at a time: a model that may be asked several at once stands here
   /// several times, with a client each.
   std::vector<LlmModel> models;
-  std::size_t parallel = 1;  ///< questions under way at once, those whose candidates await a verdict included
+  std::size_t parallel = 1;  ///< questions in flight at once, those whose candidates await a verdict included
   std::size_t most_candidates = 3;  ///< of an answer, where several are asked for
   bool ask_points = false;          ///< ask for points of the templates, too: where tunables are searched
   std::optional<LlmOutageRule> outage = {};  ///< nothing: five failures in a row end a model for the run
@@ -45,8 +45,8 @@ struct LlmProposerOptions {
 };
 
 /// Asks language models for candidates: it chooses by a bandit who is asked for what, shows parents, what
-/// came of them and what was tried; reads the answer, asks once more when it cannot be read, waits until its
-/// candidates were evaluated, and has them mended when none passed. Every request is committed before it is
+/// came of them and what was tried; reads the answer, asks again when it cannot be read, waits until its
+/// candidates were evaluated, and has them repaired when none passed. Every request is committed before it is
 /// sent, every answer before it is read.
 class LlmProposer final : public CandidateSource {
  public:
@@ -71,7 +71,7 @@ class LlmProposer final : public CandidateSource {
     bool busy = false;
     int failures_in_a_row = 0;
     int useless_in_a_row = 0;  ///< exchanges without a candidate
-    std::string end_reason;    ///< why it is asked no more; empty while it is
+    std::string end_reason;    ///< why it is no longer asked; empty while it is
     std::optional<std::chrono::steady_clock::time_point> out_since;  ///< set during an outage
     std::chrono::steady_clock::time_point rests_until;
     std::chrono::milliseconds pause{};  ///< the last one
@@ -94,7 +94,7 @@ class LlmProposer final : public CandidateSource {
     std::string credited;  ///< the bandit's arm
     int island = 0;
     Question question;
-    std::future<LlmReply> reply;         ///< valid while the question is under way
+    std::future<LlmReply> reply;         ///< valid while the question is in progress
     std::multiset<std::string> awaited;  ///< variant hashes of offers that were not told yet
     std::optional<RowId> first_call;
     std::optional<Attempt> last_failed;

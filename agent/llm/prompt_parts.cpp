@@ -12,7 +12,7 @@
 namespace ak::agent {
 namespace {
 
-// Tokens of parts that somebody else's text may fill; chosen so that all together fit into 32,000.
+// Tokens of parts that someone else's text may fill; chosen so that all together fit into 32,000.
 constexpr std::int64_t kReferenceTokens = 3000, kDescriptionTokens = 1000, kLessonTokens = 2000;
 
 constexpr std::size_t kMostWorkloads = 24, kMostCounts = 40;
@@ -130,7 +130,7 @@ std::string times_text(const PromptSubject& subject, const EvaluationResult& res
                     time_text(m.median_ns));
     const double floor_ns = workload ? floor_of(*subject.problem, *workload, subject.device).time_ns : 0;
     if (floor_ns > 0) text += fmt::format(", {:.3g} times the least possible", m.median_ns / floor_ns);
-    text += m.truncated ? ", stopped early: hopelessly slow\n" : "\n";
+    text += m.truncated ? ", stopped early: far too slow\n" : "\n";
   }
   if (text.empty()) return "";
   const bool emulated = subject.device.kind == DeviceKind::emulator;

@@ -22,7 +22,7 @@ struct PromptSubject {
   Arch arch;
   /// What limits a candidate that was profiled or counted; may be empty.
   std::function<Diagnosis(const Candidate&, const EvaluationResult&)> diagnosis = {};
-  /// What earlier sessions tried against a bottleneck, and what came of it; may be empty.
+  /// What earlier sessions tried against a bottleneck, and the result; may be empty.
   std::function<std::string(const std::string& bottleneck)> remembered = {};
   std::string lessons = {};  ///< what earlier sessions learned that may help here; may be empty
 };

@@ -9,7 +9,7 @@
 
 namespace ak::agent {
 
-/// The part of a request that changes: what was tried, the parents with what came of them and what the search
+/// The part of a request that changes: what was tried, the parents with their results and what the search
 /// found in them, and what to do.
 /// @param most candidates or points that may be answered
 /// @param remembered what earlier sessions tried against the parent's bottleneck; may be empty

@@ -17,7 +17,7 @@ namespace ak::agent {
 namespace {
 
 constexpr std::size_t kFirst = 8;  // spread points before the model is asked (chosen)
-// Random points that are scored beside neighbours. All are compared anew when weights are fitted, so that
+// Random points that are scored beside neighbours. All are compared again when weights are fitted, so that
 // such a proposal begins with few and later ones bring more (chosen: time).
 constexpr std::size_t kFirstPool = 400, kMorePool = 100, kMostPool = 1200;
 constexpr std::size_t kCentres = 6;     // fastest points whose neighbours are scored
@@ -26,7 +26,7 @@ constexpr double kRefitGrowth = 1.15;   // weights are fitted when there are so 
 constexpr int kFirstSteps = 15, kSteps = 4;
 
 /// Bayesian optimisation: the point with the largest expected improvement of the log time, times the chance
-/// that it does not fail. Points on their way are believed to come as predicted.
+/// that it does not fail. Points in flight are believed to come as predicted.
 class Bayesian final : public Member {
  public:
   std::size_t pick(const History& history, Engine& engine) override {
@@ -132,7 +132,7 @@ class Bayesian final : public Member {
       worked_.push_back(history.log_time(row) ? 1 : 0);
       failed_.push_back(history.answered(row) && !history.log_time(row) ? 1 : 0);
       const auto belief = beliefs_.find(row);
-      const double otherwise = belief == beliefs_.end() ? mean_ : belief->second;  // failed, or on its way
+      const double otherwise = belief == beliefs_.end() ? mean_ : belief->second;  // failed, or in flight
       values.push_back((history.log_time(row).value_or(otherwise) - mean_) / deviation_);
     }
     best_ = (*history.best()->log_time - mean_) / deviation_;
@@ -175,7 +175,7 @@ class Bayesian final : public Member {
   bool any_failed_ = false;
   std::unordered_set<std::size_t> in_pool_, in_model_;
   std::size_t added_ = 0, fitted_rows_ = 0;
-  std::unordered_map<std::size_t, double> beliefs_;  ///< predicted log times of points on their way
+  std::unordered_map<std::size_t, double> beliefs_;  ///< predicted log times of points in flight
   double mean_ = 0, deviation_ = 1;                  ///< of the log times
   double best_ = 0;                                  ///< standardised, as what the model holds
 };

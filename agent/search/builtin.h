@@ -8,7 +8,7 @@
 
 namespace ak::agent {
 
-// One function a strategy; strategies.cpp lists them.
+// One function per strategy; strategies.cpp lists them.
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_random(SearchSpace space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_exhaustive(SearchSpace space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<SearchStrategy> make_local_search(SearchSpace space, std::uint64_t seed);

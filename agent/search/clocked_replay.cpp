@@ -8,7 +8,7 @@
 namespace ak::agent {
 namespace {
 
-/// Builds on their way that the GPU does not wait for: twice as many as the means so far ask for, because
+/// Builds in flight that the GPU does not wait for: twice as many as the means so far ask for, because
 /// they differ. More would only be proposed with less known.
 std::size_t useful_builds(const ReplaySpace::Spent& spent, std::size_t workers) {
   const double builds = std::ceil(2 * spent.compile_s / spent.benchmark_s);

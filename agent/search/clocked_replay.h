@@ -13,7 +13,7 @@ struct ClockTime {
 
 /// A replay by the clock of a machine that builds `compile_workers` points at a time (at least one) while its
 /// one GPU times another, each for as long as was recorded. As in a real search there is one point
-/// more on its way than builds, so the strategy proposes before it has all answers; after the first answer no
+/// more in flight than builds, so the strategy proposes before it has all answers; after the first answer no
 /// more builds than twice those that keep the GPU busy. The GPU takes builds in
 /// the order in which they end. The strategy's own time is left out.
 [[nodiscard]] ClockTime clocked_replay(const ReplaySpace& space, const StrategyEntry& strategy,

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kPopulation = 20;
 
 /// A steady-state genetic algorithm: the population is the fastest points known; a child takes every value
-/// from one of two parents, and one value a point, on average, mutates.
+/// from one of two parents, and one value per point, on average, mutates.
 class Genetic final : public Member {
  public:
   std::size_t pick(const History& history, Engine& engine) override {

@@ -16,7 +16,7 @@ struct Observation {
   std::optional<double> log_time;  ///< ln(ns); absent: the point failed
 };
 
-/// What a search knows of its space: which points were proposed, and what came of them.
+/// What a search knows of its space: which points were proposed, and their results.
 class History {
  public:
   explicit History(const SearchSpace& space);

@@ -33,7 +33,7 @@ class PointKernel {
 
   /// Logs of the terms' weights, then the powers of the product.
   [[nodiscard]] std::vector<FittedParameter>& parameters() { return parameters_; }
-  /// To be called after a change of parameters; rows are to be made anew.
+  /// To be called after a change of parameters; rows are to be made again.
   void weigh();
 
   /// Squared distances of a point to rows [first, first + squared.size()).

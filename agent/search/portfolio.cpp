@@ -82,7 +82,7 @@ class Portfolio final : public Member {
   std::array<double, kFirstShares.size()> credit_{}, turns_{};
   std::size_t last_ = 0;                                ///< that chose
   double since_improvement_ = 0;                        ///< answers
-  std::unordered_map<std::size_t, std::size_t> asked_;  ///< by whom, of points on their way
+  std::unordered_map<std::size_t, std::size_t> asked_;  ///< by whom, of points in flight
 };
 
 }  // namespace

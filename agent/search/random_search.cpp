@@ -7,7 +7,7 @@
 namespace ak::agent {
 namespace {
 
-/// Draws without replacement: a Fisher-Yates shuffle done one step an ask.
+/// Draws without replacement: a Fisher-Yates shuffle done one step per ask.
 class RandomSearch final : public SearchStrategy {
  public:
   RandomSearch(SearchSpace space, std::uint64_t seed) : points_(std::move(space.points)), engine_(seed) {}

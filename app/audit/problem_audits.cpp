@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Raised when lesions or comparisons change, so that every verdict is asked for anew.
+// Raised when lesions or comparisons change, so that every verdict is asked for again.
 constexpr int kRules = 1;
 constexpr const char* kRecord = "audit.json";
 
@@ -93,7 +93,7 @@ bool require_audit(const ProblemInstance& problem, bool unaudited, const Config&
   if (audit.passed()) return true;
   fail(ExitCode::audit,
        "{} failed its audit and cannot be used: {}. Correct {} (docs/checking.md, Audit), "
-       "or go on all the same with --unaudited",
+       "or continue anyway with --unaudited",
        problem.definition.name, audit_complaint(audit), (problem.folder / "problem.json").string());
 }
 

@@ -111,7 +111,7 @@ std::string turns_text(const std::filesystem::path& database, const SessionFigur
                                 : db::find_pairs(database, *b.best_variant, *a.best_variant);
     if (stored.empty()) continue;
     if (const auto verdict = agent::judge_pairs(stored.back().result, {}))
-      return fmt::format("Their best kernels were timed in turns on {}: that of the {} is {}.",
+      return fmt::format("Their best kernels were timed alternately on {}: that of the {} is {}.",
                          stored.back().device, swapped ? "first" : "second", verdict->text());
   }
   return "";

@@ -65,7 +65,7 @@ Json measurement_json(const Measurement& m) {
   return json;
 }
 
-/// Null when nobody asked; without figures, but with the reason, when it could not be measured.
+/// Null when no one asked; without figures, but with the reason, when it could not be measured.
 Json energy_json(const ProblemInstance& problem, const EvaluationResult& result) {
   for (const Measurement& m : result.measurements) {
     if (!m.energy) continue;

@@ -34,7 +34,7 @@ struct ResultFolder {
 [[nodiscard]] std::vector<SearchRun> prepare_runs(const Manifest& manifest, const ExperimentFlags& flags,
                                                   const Config& config);
 
-/// How an experiment ended, besides what its database says.
+/// How an experiment ended, in addition to what its database says.
 struct ExperimentEnd {
   std::string status = "complete";  ///< or "interrupted", "failed"
   std::string reason;               ///< of a failure

@@ -31,7 +31,7 @@ bool possible(const StoredKernel& kernel, const Candidate& candidate) {
              .ok();
 }
 
-/// The device that the kernel was evaluated on, unless another one is wished for.
+/// The device that the kernel was evaluated on, unless another one is requested.
 Target target_of(const StoredKernel& kernel, const EvaluationWish& wish, const Config& config) {
   const bool emulated = kernel.stored.device.kind == DeviceKind::emulator;
   const std::string device = !wish.device.empty() ? wish.device : emulated ? "emulator" : config.device;

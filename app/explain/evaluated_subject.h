@@ -12,7 +12,7 @@
 
 namespace ak::tools {
 
-/// A kernel that is to be spoken of.
+/// A kernel that is to be described.
 struct KernelSubject {
   std::shared_ptr<const ProblemInstance> problem;
   KernelChoice choice;

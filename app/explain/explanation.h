@@ -23,7 +23,7 @@ struct StoredKernel {
 /// Of a variant that was evaluated. Throws Error(usage) when it never was.
 /// @param problem of the variant's family and params; the evaluation's shapes take the place of its own where
 /// it has not all of them
-/// @param device name of the product to speak of; empty: any
+/// @param device name of the product to describe; empty: any
 [[nodiscard]] StoredKernel stored_kernel(const std::filesystem::path& database, RowId variant,
                                          const Candidate& candidate, const ProblemInstance& problem,
                                          const std::string& device = "");

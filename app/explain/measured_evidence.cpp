@@ -58,7 +58,7 @@ std::vector<TunableEffect> effects_of(const std::vector<db::MeasuredPoint>& poin
   return list;
 }
 
-/// What pairs of the two kernels' times said, where they were taken in turns.
+/// What pairs of the two kernels' times said, where they were taken alternately.
 std::string paired_text(const std::filesystem::path& database, const TunableEffect& effect,
                         const StoredKernel& kernel) {
   if (effect.variant == 0) return "";
@@ -69,7 +69,7 @@ std::string paired_text(const std::filesystem::path& database, const TunableEffe
   comparison.result = pairs.back().result;
   const auto verdict = agent::judge_pairs(comparison);
   if (!verdict) return "";
-  return fmt::format("; timed in turns with it {:.2f}x, 99 % interval {:.2f}x to {:.2f}x",
+  return fmt::format("; timed alternately with it {:.2f}x, 99 % interval {:.2f}x to {:.2f}x",
                      verdict->ratio.ratio, verdict->ratio.interval.low, verdict->ratio.interval.high);
 }
 

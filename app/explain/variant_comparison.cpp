@@ -94,13 +94,13 @@ std::vector<Difference> resources_of(const EvaluationResult& a, const Evaluation
     return fmt::format("{}", fmt::join(values, ", "));
   };
   const auto row = [&](const char* name, auto member) { add(list, name, text(a, member), text(b, member)); };
-  row("registers a thread", [](const KernelFacts& k) { return k.registers; });
+  row("registers per thread", [](const KernelFacts& k) { return k.registers; });
   row("spilled bytes", [](const KernelFacts& k) { return k.spill_store_bytes + k.spill_load_bytes; });
   row("static shared bytes", [](const KernelFacts& k) { return k.static_shared_bytes; });
   const auto shared = [](const EvaluationResult& r) {
     return r.shared_bytes ? std::to_string(*r.shared_bytes) : "-";
   };
-  add(list, "shared bytes a block", shared(a), shared(b));
+  add(list, "shared bytes per block", shared(a), shared(b));
   const auto occupancy = [](const EvaluationResult& r) {
     return r.occupancy ? fmt::format("{:.0f} % ({})", 100 * r.occupancy->ratio, r.occupancy->limiter) : "-";
   };
@@ -150,7 +150,7 @@ std::string ratio_text(const VariantComparison& comparison) {
   if (!comparison.ratio)
     return "Which of them is faster is not known: they were not timed on the same device.";
   const double ratio = *comparison.ratio;
-  const std::string by = comparison.pairs ? fmt::format("timed in turns, 99 % interval {:.3f} to {:.3f}",
+  const std::string by = comparison.pairs ? fmt::format("timed alternately, 99 % interval {:.3f} to {:.3f}",
                                                         comparison.pairs->ratio.interval.low,
                                                         comparison.pairs->ratio.interval.high)
                                           : "by " + comparison.basis;

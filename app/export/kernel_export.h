@@ -18,7 +18,7 @@ struct ExportChoice {
 };
 
 /// Finds it by a word as choose_kernel() takes it, or session:NUMBER: what that session ended with.
-/// @param device  product to speak of; empty: any
+/// @param device  product to describe; empty: any
 /// Throws Error(usage) where there is none, Error(no_kernel) where it is known to be wrong.
 [[nodiscard]] ExportChoice export_choice(const std::string& word, const std::string& device,
                                          const std::filesystem::path& database);

@@ -22,7 +22,7 @@ struct TimedVariant {
   double score_ns = 0;
 };
 
-/// A candidate that a model wrote, and what came of it.
+/// A candidate that a model wrote, and the result.
 struct ModelAttempt {
   RowId variant = 0;
   std::string name, arm, model;

@@ -9,8 +9,8 @@
 namespace ak::tools {
 
 /// What the database knows, as Markdown: optimisation patterns and when to apply them, a guide for each
-/// architecture with the best kernels known, decision trees for tunables, and what was tried in vain. Every
-/// claim names the variants it rests on (rows of `variants`). Throws Error(database).
+/// architecture with the best kernels known, decision trees for tunables, and what was tried without success. Every
+/// claim names the variants it is based on (rows of `variants`). Throws Error(database).
 /// @param filter of algorithm, arch and kind of device
 [[nodiscard]] std::string knowledge_page(const std::filesystem::path& database,
                                          const db::InsightFilter& filter);

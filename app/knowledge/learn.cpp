@@ -150,7 +150,7 @@ db::Insight attempt_insight(const db::InsightScope& scope, const ModelAttempt& a
           .evidence = {{"variants", std::move(variants)}, {"model", attempt.model}}};
 }
 
-/// What came of attempts that added a feature, or left it out.
+/// The result of attempts that added a feature, or left it out.
 struct Change {
   Tally passed;
   int tries = 0;

@@ -20,7 +20,7 @@ namespace ak::tools {
 [[nodiscard]] std::vector<db::Insight> learn_templates(const db::InsightScope& scope,
                                                        std::span<const TimedVariant> variants);
 
-/// What models tried and what came of it: each attempt, what adding or leaving out a feature did, and how
+/// What models tried and the result: each attempt, what adding or leaving out a feature did, and how
 /// attempts failed.
 [[nodiscard]] std::vector<db::Insight> learn_attempts(const db::InsightScope& scope,
                                                       std::span<const ModelAttempt> attempts);

@@ -37,7 +37,7 @@ struct PredictedKernel {
   std::vector<PredictedWorkload> workloads;
 };
 
-/// Foretells the times of the problem's timed workloads. Blocks. Throws Error(bad_input) when the candidate
+/// Predicts the times of the problem's timed workloads. Blocks. Throws Error(bad_input) when the candidate
 /// cannot be built, Error(usage) when the problem times nothing or the model is for another target.
 [[nodiscard]] PredictedKernel predict_kernel(const PredictionOrder& order, const Config& config,
                                              const std::filesystem::path& database);

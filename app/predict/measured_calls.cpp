@@ -35,7 +35,7 @@ WHERE m.role = 'candidate' AND m.cold = 1 AND m.median_ns > 0 AND e.status = 'ok
   AND p.arm NOT IN ('comparison', 'examination', 'held_out')
 GROUP BY v.id, w.id, dev.id ORDER BY v.id, w.id, dev.id)";
 
-// One row a count: the CPU device counted the variant of that key on some shape.
+// One row per count: the CPU device counted the variant of that key on some shape.
 constexpr const char* kCounts = R"(
 SELECT d.name, v.variant_hash, w.axes, w.flops, w.bytes_read, w.bytes_written, m.name, m.value, e.id
 FROM metrics m

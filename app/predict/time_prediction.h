@@ -18,7 +18,7 @@ namespace ak::tools {
 [[nodiscard]] std::optional<profiler::FittedModels> load_models(const std::string& arch,
                                                                 const Config& config);
 
-/// Foretells times from launch plans alone, for points of files that were measured; null when there is no
+/// Predicts times from launch plans alone, for points of files that were measured; null when there is no
 /// model of `arch`. Throws as load_models does.
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& device,
                                                         const Config& config);

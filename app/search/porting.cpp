@@ -40,7 +40,7 @@ std::tuple<int, double> tunable_distance(const TunableValues& a, const TunableVa
   return {differing, doublings};
 }
 
-/// Of a target that nobody has here: what is known of its products.
+/// Of a target that no one has here: what is known of its products.
 DeviceFacts device_of(const Target& target) {
   return target.device ? *target.device : runtime::nominal_device(target.arch);
 }

@@ -41,7 +41,7 @@ struct Port {
 /// For a language model: what the first candidate was made for, and what for now.
 [[nodiscard]] std::string port_lesson(const Port& port, const ProblemInstance& problem, const Target& target);
 
-/// The port for k.result.json. @param account it and what came of it, in words
+/// The port for k.result.json. @param account it and the result, in words
 [[nodiscard]] Json port_json(const Port& port, const std::string& account);
 
 /// The point of the candidate's plan that is nearest to its own among those that can run on `device`: fewest

@@ -17,13 +17,13 @@
 
 namespace ak::tools {
 
-/// Lets a search go on where another process of its session ended. The search runs from its beginning again,
+/// Lets a search continue where another process of its session ended. The search runs from its beginning again,
 /// and whatever that process committed is handed to it instead of being done: an evaluation of the same
 /// request, in the order in which they ended; the answers of a model in the order of its questions. What is
 /// handed out is not committed again. So a search that is the same in every run of its seed comes to the same
 /// rows as one that was never interrupted; of any other nothing is evaluated twice or asked again.
 ///
-/// Must outlive what its functions return. Used by one thread, besides the clients.
+/// Must outlive what its functions return. Used by one thread, in addition to the clients.
 class RunJournal {
  public:
   /// Of a session that has committed nothing yet.

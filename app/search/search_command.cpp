@@ -83,7 +83,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (loop.progress.reused > 0)
     fmt::print("{} points were measured by earlier sessions, and not again\n", loop.progress.reused);
   if (loop.progress.pruned > 0)
-    fmt::print("{} points were not measured: a model foretold that they are too slow\n",
+    fmt::print("{} points were not measured: a model predicted that they are too slow\n",
                loop.progress.pruned);
   fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
              point_text(loop.best->request.candidate.tunables));
@@ -99,7 +99,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
   for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
-  for (const std::string& witness : run.witnesses) fmt::print("  second witness: {}\n", witness);
+  for (const std::string& witness : run.witnesses) fmt::print("  cross-check: {}\n", witness);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
@@ -115,7 +115,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
              paths.result.filename().string(), database.string());
 }
 
-/// What the run cost besides time: for benchmarks, and for people with small machines.
+/// What the run cost in addition to time: for benchmarks, and for people with small machines.
 void add_costs(Json& json, double setup_s) {
   json["setup_s"] = setup_s;
   if (!json["first_verified_s"].is_null())

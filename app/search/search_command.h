@@ -15,7 +15,7 @@
 
 namespace ak::tools {
 
-/// What the verbs that search, generate and tune, can be told.
+/// What the subcommands that search, generate and tune, can be told.
 struct SearchFlags {
   std::string arch, device, output, proposer = "auto", strategy = "portfolio", record, best, database, cache,
                                     target;

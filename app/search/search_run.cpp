@@ -70,7 +70,7 @@ codegen::RunSummary summarise(const SearchRun& run) {
   summary.command = run.command;
   summary.version = AK_VERSION;
   summary.executed = target.executes();
-  summary.held_out = "not checked yet: the search goes on";
+  summary.held_out = "not checked yet: the search continues";
   summary.emulated = target.kind == DeviceKind::emulator;
   summary.peak_bandwidth_gbps = target.device ? target.device->peak_bandwidth_gbps() : 0;
   return summary;

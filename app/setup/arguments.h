@@ -6,6 +6,6 @@
 
 namespace ak::tools {
 
-using Arguments = std::vector<std::string>;  ///< without the program and verb names
+using Arguments = std::vector<std::string>;  ///< without the program and subcommand names
 
 }  // namespace ak::tools

@@ -22,7 +22,7 @@ struct Config {
   agent::LlmSettings llm;          ///< who can be asked for candidates (docs/providers.md)
   std::string llm_effort;          ///< how long a model that reasons thinks; empty: its default
   int llm_answer_tokens = 16'000;  ///< most tokens of an answer, thinking included
-  int llm_parallel = 1;            ///< questions under way at once
+  int llm_parallel = 1;            ///< questions in flight at once
   int llm_candidates = 3;          ///< most candidates of an answer, where several are asked for
 };
 

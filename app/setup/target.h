@@ -20,7 +20,7 @@ struct Target {
   [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
 };
 
-/// What the CPU emulator stands in for when nobody says.
+/// What the CPU emulator stands in for when no one says.
 [[nodiscard]] Arch emulated_by_default();
 
 /// Resolves --device (auto, cuda, cuda:N, emulator, none) and --arch (empty, native, a name) against the

@@ -182,7 +182,7 @@ struct ExplanationWriter {
     }
     text += spills ? "\nRegisters are spilled to local memory.\n" : "\nNo register is spilled.\n";
     if (result.occupancy) {
-      text += fmt::format("The first launch has an occupancy of {:.0f} % ({} blocks an SM), limited by {}.\n",
+      text += fmt::format("The first launch has an occupancy of {:.0f} % ({} blocks per SM), limited by {}.\n",
                           100 * result.occupancy->ratio, result.occupancy->blocks_per_sm,
                           result.occupancy->limiter);
     }
@@ -249,7 +249,7 @@ struct ExplanationWriter {
     for (const std::string& bottleneck : run.bottlenecks)
       if (run.parts.limits.empty()) text += fmt::format("What limits it: {}.\n", markdown_cell(bottleneck));
     for (const std::string& witness : run.witnesses)
-      text += fmt::format("Second witness of the time: {}.\n", markdown_cell(witness));
+      text += fmt::format("Cross-check of the time: {}.\n", markdown_cell(witness));
     if (run.peak_bandwidth_gbps > 0)
       text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
                           run.peak_bandwidth_gbps);

@@ -49,7 +49,7 @@ std::string limit_text(const LimitNote& limit, bool emulated) {
 }
 
 std::string log_table(const std::vector<LogNote>& notes) {
-  std::string text = "| step | proposed by | came of it | gain |\n|---|---|---|---|\n";
+  std::string text = "| step | proposed by | result | gain |\n|---|---|---|---|\n";
   for (const LogNote& note : notes)
     text += fmt::format("| {} | {} | {} | {} |\n", markdown_cell(note.what), markdown_cell(note.who),
                         markdown_cell(note.came_of_it), note.gain ? fmt::format("{:.2f}x", *note.gain) : "-");

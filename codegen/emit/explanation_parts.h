@@ -24,7 +24,7 @@ struct TunableNote {
 struct LimitNote {
   std::string workload;
   std::optional<double> time_ns, floor_ns;  ///< the floor only where a time was measured
-  std::string floor_reason;                 ///< what the least possible time rests on
+  std::string floor_reason;                 ///< what the least possible time is based on
   std::string basis;  ///< what the bottleneck was named by: "counters", "counts", "facts"
   std::string bottleneck, evidence;
   double at_most = 1;                 ///< times faster without it

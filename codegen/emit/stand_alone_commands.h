@@ -16,7 +16,7 @@ struct ProfiledWorkload {
   const ResolvedPlan* reference = nullptr;
 };
 
-/// Shell commands, a line each, that run a stand-alone test built as ./`stem`_test under Nsight Compute (the
+/// Shell commands, one line each, that run a stand-alone test built as ./`stem`_test under Nsight Compute (the
 /// first call of the kernel on `profiled`, all sections, into a report with its sources, and that report line
 /// by line) and under the four tools of compute-sanitizer (on `checked`; they take up to hundreds of times as
 /// long). Results are right for a test built with -lineinfo.

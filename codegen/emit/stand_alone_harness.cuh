@@ -302,7 +302,7 @@ class Tester {
     return passed;
   }
 
-  // Draws the inputs anew, as an in-place kernel has overwritten them.
+  // Draws the inputs again, as an in-place kernel has overwritten them.
   void draw_and_run(const Workload& workload, const std::vector<Memory>& inputs, const Run& run, size_t set) const {
     run.poison();
     for (size_t i = 0; i < inputs_; ++i) {
@@ -374,7 +374,7 @@ inline void print_usage(const char* program) {
       "  --seed N         of the random inputs (default 1)\n"
       "  --no-time        check only\n"
       "  --help           this text\n\n"
-      "One line a workload: error relative to |exact| + rms(exact) and its bound, which is derived from the error of\n"
+      "One line per workload: error relative to |exact| + rms(exact) and its bound, which is derived from the error of\n"
       "the plain low-precision reference on the same inputs; then the median time with cold L2.\n"
       "Exit code: 0 all agree, 1 a mismatch, 2 wrong usage or a CUDA error.\n",
       program);

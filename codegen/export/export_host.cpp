@@ -143,7 +143,7 @@ inline void check(cudaError_t status) {
     return text;
   }
 
-  /// A query of the device takes microseconds, so only what is spoken of.
+  /// A query of the device takes microseconds, so only what is mentioned.
   [[nodiscard]] bool uses(std::string_view fact) const {
     const auto in = [&](const Expression& one) { return one.names().contains(std::string(fact)); };
     const auto any = [&](const std::vector<Expression>& list) { return std::ranges::any_of(list, in); };
@@ -176,7 +176,7 @@ inline void check(cudaError_t status) {
   [[nodiscard]] std::string constraints() const {
     std::string text;
     for (const std::string& source : subject_.problem.definition.constraints) {
-      // Those of a definition may speak of tensors' values, too: only sizes are known here.
+      // Those of a definition may mention tensors' values, too: only sizes are known here.
       const Result<Expression> parsed = Expression::parse(source);
       if (parsed && cpp_expression(*parsed, constants_, variables_))
         text += constraint(*parsed, "the problem's constraint");

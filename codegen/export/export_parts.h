@@ -17,7 +17,7 @@ struct ExportedTensor {
   std::string alias;  ///< of an output: parameter of the input whose memory it shares; else empty
 };
 
-/// What every exported file speaks of.
+/// What every exported file mentions.
 struct ExportSubject {
   const ProblemInstance& problem;
   const Candidate& candidate;

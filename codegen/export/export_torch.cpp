@@ -189,7 +189,7 @@ PyMODINIT_FUNC PyInit__C() {{
     return text + "  return shape;\n}\n";
   }
 
-  /// One function an output that makes it.
+  /// One function per output, which makes it.
   [[nodiscard]] std::string allocation_function() const {
     std::string text;
     for (const ExportedTensor* tensor : outputs_)

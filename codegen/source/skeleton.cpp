@@ -187,7 +187,7 @@ class Skeleton {
     if (source_.find("<<<") != std::string::npos || mentions(source_, "main"))
       note("the kernel's file: remove the host code; the harness allocates and launches");
     return fmt::format(
-        "/* alphakernel\n{}\n*/\n// FILL-IN: grid and block above are guesses (one thread an element of the "
+        "/* alphakernel\n{}\n*/\n// FILL-IN: grid and block above are guesses (one thread per element of the "
         "first output).\n{}",
         plan.dump(2), source_);
   }

@@ -50,7 +50,7 @@ struct ArchLimits {
 };
 [[nodiscard]] std::optional<ArchLimits> limits(const Arch& arch);
 
-/// Names that parse_arch knows besides sm_NN, for --help and suggestions.
+/// Names that parse_arch knows in addition to sm_NN, for --help and suggestions.
 [[nodiscard]] std::vector<std::string> arch_names();
 
 }  // namespace ak

@@ -13,7 +13,7 @@ constexpr auto kFigures = std::to_array<FigureInfo>({
     {"base_clock_mhz", "MHz", "clock that is guaranteed"},
     {"boost_clock_mhz", "MHz", "highest clock of the data sheet"},
     {"tensor_clock_mhz", "MHz", "clock of the data sheet's tensor rates but fp64's, where it is another one"},
-    {"memory_clock_mhz", "MHz", "memory clock as the driver reports it: two transfers a clock"},
+    {"memory_clock_mhz", "MHz", "memory clock as the driver reports it: two transfers per clock"},
     {"memory_bus_bits", "bit", "width of the memory bus"},
     {"memory_bandwidth_gbps", "GB/s", "memory bandwidth of the data sheet"},
     {"memory_gb", "GB", "memory as sold"},

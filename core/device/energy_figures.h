@@ -8,7 +8,7 @@
 
 namespace ak {
 
-/// A figure of a measured energy: "energy/joule" and the like, as the database and reports name them.
+/// A figure of a measured energy: "energy/joule" and similar ones, as the database and reports name them.
 struct EnergyFigure {
   std::string_view name, unit;
   double value;
@@ -18,7 +18,7 @@ struct EnergyFigure {
 [[nodiscard]] std::vector<EnergyFigure> energy_figures(const ProblemInstance& problem,
                                                        const Measurement& measurement);
 
-/// "12.3 mJ a call at 512 W on workload w (...)", or why there is no figure; empty when nobody asked.
+/// "12.3 mJ a call at 512 W on workload w (...)", or why there is no figure; empty when no one asked.
 [[nodiscard]] std::string energy_text(const ProblemInstance& problem, const EvaluationResult& result);
 
 }  // namespace ak

@@ -21,7 +21,7 @@ struct Floor {
 [[nodiscard]] Floor floor_of(const ProblemInstance& problem, const Workload& workload,
                              const DeviceFacts& device);
 
-/// Operations a clock and SM of the fastest unit that takes `dtype` (an FMA is two; dense matrices), 0 where
+/// Operations per clock per SM of the fastest unit that takes `dtype` (an FMA is two; dense matrices), 0 where
 /// not known. float32 counts at tf32's rate: sums of tf32 products can reach its precision.
 [[nodiscard]] int peak_operations_per_clock(const Arch& arch, DType dtype);
 

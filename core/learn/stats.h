@@ -22,7 +22,7 @@ struct Interval {
 [[nodiscard]] std::vector<std::size_t> telling_samples(std::size_t count,
                                                        std::span<const std::uint32_t> throttled);
 
-/// Times of two kernels taken in turns: the i-th of each were taken one right after the other.
+/// Times of two kernels taken alternately: the i-th of each were taken one right after the other.
 struct PairedSamples {
   std::vector<double> challenger_ns, champion_ns;  ///< of equal length
   double weight = 1;                               ///< of this workload, as in the score

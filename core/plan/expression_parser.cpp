@@ -35,7 +35,7 @@ constexpr OperatorName kComparisons[] = {{"==", Operator::equal},  {"!=", Operat
                                          {">", Operator::greater}, {">=", Operator::greater_equal},
                                          {"in", Operator::in}};
 
-/// Recursive descent, one function a level of precedence.
+/// Recursive descent, one function per level of precedence.
 class Parser {
  public:
   Parser(std::string_view text, std::set<std::string>& names, bool reals)

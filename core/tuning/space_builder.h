@@ -13,7 +13,7 @@ namespace ak {
 
 /// Builds the diagram of a space layer by layer. A beginning is given up as soon as a constraint cannot be
 /// satisfied any more: constraints are evaluated over the ranges of what is not bound yet. One that is sure
-/// to hold is settled, and values that only settled constraints speak of are forgotten: beginnings that
+/// to hold is settled, and values that only settled constraints mention are forgotten: beginnings that
 /// differ only there are one node.
 class SpaceBuilder {
  public:

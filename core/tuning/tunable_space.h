@@ -16,7 +16,7 @@ namespace ak {
 /// A point: of each parameter, in order, which of its values.
 using TuningPoint = std::vector<std::uint16_t>;
 
-/// The points that satisfy all constraints, as a diagram: one layer a parameter, one node for all beginnings
+/// The points that satisfy all constraints, as a diagram: one layer per parameter, one node for all beginnings
 /// that the constraints cannot tell apart from there on. The diagram knows how many points lie below every
 /// edge, so that points are counted, numbered and drawn uniformly without being stored: a space of 10^12
 /// points costs no more than its constraints make it. Immutable; several threads may use it.

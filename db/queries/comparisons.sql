@@ -1,4 +1,4 @@
--- Challengers timed in pairs with the champion, and what came of it.
+-- Challengers timed in pairs with the champion, and the result.
 -- session: its number; the latest where not given (integer)
 SELECT workload, challenger, champion, round(challenger_us, 3) AS challenger_us, round(champion_us, 3) AS champion_us,
        round(ratio, 4) AS ratio, pairs, message

@@ -1,4 +1,4 @@
--- Winners of searches on shapes that nobody could know: how many passed.
+-- Winners of searches on shapes that no one could know: how many passed.
 SELECT session, definition, variant, template, status, shapes, passed, round(100.0 * share, 1) AS passed_percent,
        substr(message, 1, 100) AS message
 FROM generalisation ORDER BY share, session DESC

@@ -1,4 +1,4 @@
--- What was learned, with the number of comparisons it rests on.
+-- What was learned, with the number of comparisons it is based on.
 -- algorithm: of this problem family alone (text)
 -- kind: tunable, template, pattern, attempt, failure or bottleneck (text)
 -- limit: most rows (integer, 50)

@@ -86,7 +86,7 @@ struct CallFigures {
   std::int64_t sessions = 0, calls = 0, candidates = 0, verified = 0, exchanges = 0, took_the_lead = 0;
   std::int64_t input_tokens = 0, output_tokens = 0;
   double cost_usd = 0;
-  /// Of sessions that asked nobody else and began with a start that passed: their cost, and the sum of what
+  /// Of sessions that asked no one else and began with a start that passed: their cost, and the sum of what
   /// the best gained on the start, in percent.
   double cost_of_gains_usd = 0, percent_gained = 0;
 };

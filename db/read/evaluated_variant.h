@@ -24,7 +24,7 @@ struct EvaluatedVariant {
   std::string arm;  ///< of its proposal
   Arch arch;
   DeviceFacts device;
-  std::vector<Workload> workloads;  ///< every shape that `result` speaks of
+  std::vector<Workload> workloads;  ///< every shape that `result` mentions
   EvaluationResult result;  ///< with the session's baselines, exact counts, and profiles of the same device
   std::vector<LaterCheck> later;
   std::string command, proposer, strategy, reason, version;  ///< of the session
@@ -34,7 +34,7 @@ struct EvaluatedVariant {
 };
 
 /// Nothing when the variant was never evaluated. Throws Error(database).
-/// @param device name of the product to speak of; empty: any
+/// @param device name of the product to describe; empty: any
 [[nodiscard]] std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file,
                                                               RowId variant, const std::string& device = "");
 

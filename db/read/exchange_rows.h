@@ -45,7 +45,7 @@ struct ExchangedVariant {
 [[nodiscard]] std::vector<ExchangedVariant> exchanged_variants(const std::filesystem::path& file,
                                                                RowId definition, bool all);
 
-/// What came of a variant on a shape, on a GPU.
+/// The result of a variant on a shape, on a GPU.
 struct ExchangedResult {
   std::string workload_uid, status, message, device, version, ended_at;
   std::int64_t driver_version = 0;

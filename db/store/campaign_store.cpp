@@ -23,7 +23,7 @@ constexpr const char* kJournal =
     "SELECT e.variant_id, e.id, p.iteration, e.status, j.request_key, j.result FROM journal j JOIN "
     "evaluations e ON e.id = j.evaluation_id JOIN proposals p ON p.id = e.proposal_id WHERE e.session_id = ? "
     "ORDER BY e.id";
-// One that was cancelled was asked in vain, and is asked again.
+// One that was cancelled was asked without success, and is asked again.
 constexpr const char* kCalls =
     "SELECT id, request, status, answer, message, stop, input_tokens, cached_tokens, output_tokens, "
     "tokens_reported, cost_usd, attempts, provider_request, model FROM llm_calls WHERE session_id = ? AND "

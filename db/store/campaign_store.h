@@ -58,7 +58,7 @@ struct Campaign {
   std::vector<CampaignRun> runs;  ///< in the order in which they run
 };
 
-/// An evaluation that a session has committed, as far as a process that goes on with it must know.
+/// An evaluation that a session has committed, as far as a process that continues with it must know.
 struct JournalEntry {
   RowId variant = 0, evaluation = 0;
   int iteration = 0;

@@ -54,7 +54,7 @@ void SessionLocks::release(RowId session) {
 
 bool SessionLocks::is_held(RowId session) const {
   struct flock lock = one_byte(session, F_WRLCK);
-  // Where the system cannot tell, nobody's session is declared dead.
+  // Where the system cannot tell, no one's session is declared dead.
   return ::fcntl(descriptor_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

@@ -9,7 +9,7 @@
 namespace ak::db {
 
 /// Which sessions of a database have a process that runs them: each holds a lock on one byte of the file
-/// "<database>-running", which the system drops with the process however it ends. One object a store, one
+/// "<database>-running", which the system drops with the process however it ends. One object per store, one
 /// thread; several processes, and several objects of a process, see each other's locks.
 class SessionLocks {
  public:
@@ -17,10 +17,10 @@ class SessionLocks {
   explicit SessionLocks(const std::filesystem::path& database);
 
   void hold(RowId session);
-  /// False when somebody else has it.
+  /// False when someone else has it.
   [[nodiscard]] bool try_hold(RowId session);
   void release(RowId session);
-  /// Somebody else holds the session. Of a session held by this object it knows nothing.
+  /// Someone else holds the session. Of a session held by this object it knows nothing.
   [[nodiscard]] bool is_held(RowId session) const;
 
  private:

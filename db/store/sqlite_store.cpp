@@ -239,7 +239,7 @@ std::string SqliteStore::workloads_hash(const OpenSession& session) {
   return sha256_hex(hashes);
 }
 
-/// The session of a campaign's search that began before. Throws Error(bad_input) where it cannot go on.
+/// The session of a campaign's search that began before. Throws Error(bad_input) where it cannot continue.
 std::optional<RowId> SqliteStore::begun_session(const SessionRecord& session, const OpenSession& open,
                                                 RowId environment, const Arch& arch) {
   if (!session.campaign_run) return std::nullopt;
@@ -259,8 +259,8 @@ std::optional<RowId> SqliteStore::begun_session(const SessionRecord& session, co
                              .bind(6, workloads_hash(open)));
   if (!same) {
     fail(ExitCode::bad_input,
-         "search {} cannot go on: its problem, shapes, device, driver or version of alphakernel is another "
-         "now; start it anew",
+         "search {} cannot continue: its problem, shapes, device, driver or version of alphakernel is another "
+         "now; start it again",
          *begun);
   }
   connection_

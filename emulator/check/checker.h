@@ -41,13 +41,13 @@ class Checker {
 
   /// Judges a warp-wide access of `bytes` at each lane in warp.mask & `mask`, at device addresses (global,
   /// constant) or byte offsets in the space (shared, local, parameters; shared_cluster offsets carry the
-  /// rank). Records faults and returns the lanes that may go on: the others must not touch memory (their
+  /// rank). Records faults and returns the lanes that may continue: the others must not touch memory (their
   /// loads give zero).
   [[nodiscard]] std::uint32_t access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses,
                                      std::uint32_t mask, std::uint32_t bytes, AccessKind kind);
   /// The same for a whole warp, quickly. False: nothing has been recorded, and `access` must judge.
   [[nodiscard]] bool access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind);
-  /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies. True: may go on.
+  /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies. True: may continue.
   [[nodiscard]] bool access_range(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane,
                                   std::uint64_t bytes, AccessKind kind);
 

@@ -299,7 +299,7 @@ void SharedShadow::start(std::uint32_t warps, std::uint32_t shared_bytes) {
   reads_.resize(words);
   older_reads_.resize(words);
   if (latest > kLatestStart) return restart(0);
-  // A copy that nobody waited for would look pending to the next block.
+  // A copy that no one waited for would look pending to the next block.
   if (has_copies_) std::fill(writes_.begin(), writes_.end(), 0);
   has_copies_ = false;
   reset_clocks(latest);

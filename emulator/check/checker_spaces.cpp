@@ -320,7 +320,7 @@ std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* ad
              bad);
     if (touch.writes) mark(states, offsets, touch.bytes);
   }
-  // What nobody may write, nobody conflicts in.
+  // What no one may write, no one conflicts in.
   if (!several_blocks || (sound && region->read_only)) return mask;
   const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
   const Clash clash = global_shadow.touch(touch, block, offsets.at, mask, offsets.pattern);

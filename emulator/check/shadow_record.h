@@ -7,7 +7,7 @@
 
 namespace ak::ptx {
 
-// What shadow memory holds per 4-byte word: who accessed it last, in 64 bits. 0: nobody.
+// What shadow memory holds per 4-byte word: who accessed it last, in 64 bits. 0: no one.
 
 /// Op indices above are forgotten: the finding then names no instruction.
 inline constexpr std::uint32_t kMostRecordedOp = (1u << 18) - 1;

@@ -37,7 +37,7 @@ struct Clash {
 };
 
 /// Who accessed each word of one block's shared memory, and what orders its warps. Kept from block to block:
-/// clocks go on, so that what an earlier block left behind is older than everything.
+/// clocks continue, so that what an earlier block left behind is older than everything.
 ///
 /// Never raises a false alarm. It may miss: a read by a third warp since the last barrier, accesses to other
 /// bytes of a word than the last one's, and whatever an over-approximated ordering hides.
@@ -60,7 +60,7 @@ class SharedShadow {
   /// An atomic or volatile access: publishes what was fenced before it, and sees what is published.
   void strong_access(std::uint32_t warp);
   void released(std::uint32_t warp, std::uint32_t object);
-  /// Somebody outside, who may have seen anything, releases into an object of this block.
+  /// Someone outside, who may have seen anything, releases into an object of this block.
   void released_from_outside(std::uint32_t object);
   void acquired(std::uint32_t warp, std::uint32_t object);
 

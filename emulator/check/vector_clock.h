@@ -18,7 +18,7 @@ struct VectorClock {
     for (std::size_t i = 0; i < at.size(); ++i) at[i] = std::max(at[i], other.at[i]);
   }
   /// Up to this clock all warps' accesses have happened before. The copy engine does not count: its records
-  /// are told apart from the warps'.
+  /// are distinguished from the warps'.
   [[nodiscard]] std::uint32_t floor() const {
     std::uint32_t least = at[0];
     for (std::size_t i = 1; i < kMostWarps; ++i) least = std::min(least, at[i]);

@@ -173,7 +173,7 @@ void ControlFlow::post_dominators_of(Index exit, PostDominators& work) {
     }
   }
   for (const Index block : order) {
-    // Lanes that all take one way, while the others exit, have nobody to meet: waiting for those to exit
+    // Lanes that all take one way, while the others exit, have no one to meet: waiting for those to exit
     // could take forever, since what they do until then may need the lanes that wait.
     const auto& successors = blocks_[block].successors;
     const auto ways =

@@ -19,7 +19,7 @@ struct BasicBlock {
 };
 
 /// Blocks of one function in the order of the text, with immediate post-dominators. Paths that end in an
-/// early exit do not count when others go on, since exited lanes need not be waited for. A called function
+/// early exit do not count when others continue, since exited lanes need not be waited for. A called function
 /// ends in an empty block to which every `ret` leads: its lanes meet there before they return.
 class ControlFlow {
  public:

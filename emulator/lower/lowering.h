@@ -52,9 +52,9 @@ class Lowering {
 
   /// Slot to read `operand` as a value of `type`: a register, special register, immediate (converted to
   /// `type`: integer literals are also valid bit patterns of 16-bit floats) or address of a symbol.
-  /// A register of another storage size (4, 8, 16 bytes a lane) is refused.
+  /// A register of another storage size (4, 8, 16 bytes per lane) is refused.
   [[nodiscard]] virtual Slot source(const Operand& operand, Type type) = 0;
-  /// Slot to write; `_` gives memory that nobody reads.
+  /// Slot to write; `_` gives memory that no one reads.
   [[nodiscard]] virtual Slot destination(const Operand& operand, Type type) = 0;
   [[nodiscard]] virtual PredicateSlot predicate(const Operand& operand) = 0;
   [[nodiscard]] virtual PredicateSlot predicate_destination(const Operand& operand) = 0;

@@ -10,7 +10,7 @@
 namespace ak::ptx {
 namespace {
 
-// Shared memory of a block is at most 227 KiB on any device and local memory 512 KiB a thread (CUDA C++
+// Shared memory of a block is at most 227 KiB on any device and local memory 512 KiB per thread (CUDA C++
 // Programming Guide, "Compute Capabilities"): more is not a program.
 constexpr std::uint64_t kMostShared = 1u << 20, kMostLocal = 512u << 10, kMostParameters = 32u << 10;
 

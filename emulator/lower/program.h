@@ -20,14 +20,14 @@ struct Op;
 using Handler = void (*)(Warp&, const Op&);
 
 /// Where the 32 lanes of an operand lie: byte offset into Warp::registers, or, with kConstantSlot set, into
-/// Program::constants. A register of up to 32 bits has 4 bytes a lane (8- and 16-bit values zero-extended),
-/// one of 64 bits 8 bytes a lane, one of 128 bits 16 bytes a lane (low half first); lanes are adjacent,
+/// Program::constants. A register of up to 32 bits has 4 bytes per lane (8- and 16-bit values zero-extended),
+/// one of 64 bits 8 bytes per lane, one of 128 bits 16 bytes per lane (low half first); lanes are adjacent,
 /// aligned to 64 bytes.
 using Slot = std::uint32_t;
 inline constexpr Slot kConstantSlot = 0x80000000u;
 inline constexpr std::uint32_t kRowBytes = 128;  ///< 32 lanes of 4 bytes
 
-/// Index into Warp::predicates (one bit a lane); with kNegated set the complement is meant.
+/// Index into Warp::predicates (one bit per lane); with kNegated set the complement is meant.
 using PredicateSlot = std::uint32_t;
 inline constexpr PredicateSlot kNegated = 0x80000000u;
 inline constexpr PredicateSlot kFalse = 0;  ///< always all zero

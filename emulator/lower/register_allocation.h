@@ -8,7 +8,7 @@
 
 namespace ak::ptx {
 
-/// How a register is kept: predicates as bit masks, others with 4, 8 or 16 bytes a lane. Slots of different
+/// How a register is kept: predicates as bit masks, others with 4, 8 or 16 bytes per lane. Slots of different
 /// classes never share memory: lanes of a split warp would overwrite each other's.
 enum class RegisterClass : std::uint8_t { predicate, bytes4, bytes8, bytes16 };
 inline constexpr int kRegisterClasses = 4;

@@ -33,7 +33,7 @@ struct Region {
   std::string name;  ///< "output 'y'"
   bool read_only = false;
   bool mapped = true;                          ///< false: reserved, but an access is a fault
-  std::optional<bool> written = std::nullopt;  ///< every byte; nothing: somebody must look
+  std::optional<bool> written = std::nullopt;  ///< every byte; nothing: someone must look
 };
 inline constexpr std::uint64_t kRegionGranule = 256;
 

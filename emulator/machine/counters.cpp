@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, kInstructionClasses> kClassNames = {
 /// Wavefronts for the lanes of one part of a warp, which ask for at most one wavefront's bytes: the most
 /// different words in any bank.
 std::uint32_t wavefronts_of_part(const std::uint64_t* offsets, std::uint32_t mask, std::uint32_t bytes) {
-  // Words by the line of 32 that they lie in, one bit a bank. Of a misaligned word there are two.
+  // Words by the line of 32 that they lie in, one bit per bank. Of a misaligned word there are two.
   std::array<std::uint64_t, 2 * kBanks> lines;
   std::array<std::uint32_t, 2 * kBanks> banks;
   std::size_t count = 0;

@@ -293,7 +293,7 @@ bool GridRun::run_round() {
   return issued > 0;
 }
 
-// Until no warp of the block can go on by itself, or each had some turns.
+// Until no warp of the block can continue by itself, or each had some turns.
 std::uint64_t GridRun::run_block(Block& block) {
   constexpr int kTurns = 16;
   std::uint64_t issued = 0;

@@ -82,7 +82,7 @@ struct Place {
 [[nodiscard]] Place place_of(const Program& program, Index op, const std::string& own_file = {});
 
 /// "softmax.cu:41:17: out of bounds: block (3,0,0) thread (31,0,0) reads 4 bytes at byte 512 of input 'x'
-/// (512 bytes long) ...". One or two sentences, fit for a person and a prompt.
+/// (512 bytes long) ...". One or two sentences, suitable for a person and a prompt.
 [[nodiscard]] std::string describe(const Program& program, const Finding& finding,
                                    const std::string& own_file = {});
 [[nodiscard]] Json to_json(const Program& program, const Finding& finding, const std::string& own_file = {});

@@ -86,7 +86,7 @@ inline void map_lanes(Warp& warp, Slot d, F f, Slots... slots) {
   }
 }
 
-/// One bit a lane from one 0 / nonzero word a lane.
+/// One bit per lane from one 0 / nonzero word a lane.
 [[nodiscard]] inline std::uint32_t to_mask(const std::int32_t* truth) {
   std::uint32_t bits = 0;
 #ifdef __AVX2__

@@ -139,12 +139,12 @@ std::uint32_t ask_checker(Warp& warp, const Op& op, Space space, const AccessReq
   if (warp.launch->checker == nullptr || space == Space::param || mask == 0) return mask;
   AccessKind kind = request.kind;
   if (in_shared_memory(space)) space = any_rank(addresses, mask) ? Space::shared_cluster : Space::shared;
-  // Nobody else sees a thread's local memory, however strong the access.
+  // No one else sees a thread's local memory, however strong the access.
   if (space == Space::local) kind = request.purpose == Purpose::load ? AccessKind::read : AccessKind::write;
   return mask & warp.launch->checker->access(warp, op, space, addresses, mask, request.bytes, kind);
 }
 
-/// Lane by lane: access.pointers of the lanes that may go on, which are returned.
+/// Lane by lane: access.pointers of the lanes that may continue, which are returned.
 std::uint32_t admit(Warp& warp, const Op& op, Space space, const AccessRequest& request, std::uint32_t mask,
                     Access& access) {
   std::uint32_t sound = 0, admitted = 0;

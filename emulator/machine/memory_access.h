@@ -14,7 +14,7 @@ namespace ak::ptx {
 
 /// Op::aux of an instruction whose address is Op::a plus Op::immediate.
 inline constexpr std::uint32_t kSpaceMask = 0xF;     ///< a Space; none: generic addressing
-inline constexpr std::uint32_t kWideBase = 1u << 4;  ///< the base has 8 bytes a lane, not 4
+inline constexpr std::uint32_t kWideBase = 1u << 4;  ///< the base has 8 bytes per lane, not 4
 inline constexpr std::uint32_t kStrong = 1u << 5;    ///< volatile, relaxed or stronger: no race with its like
 inline constexpr std::uint32_t kAcquire = 1u << 6;
 inline constexpr std::uint32_t kRelease = 1u << 7;
@@ -35,7 +35,7 @@ struct AccessRequest {
 
 /// How the memory of the lanes lies.
 enum class Pattern : std::uint8_t {
-  none,         ///< no lane may go on
+  none,         ///< no lane may continue
   uniform,      ///< all lanes at `base`
   consecutive,  ///< all 32 lanes, one after the other from `base` on
   scattered,    ///< each lane at its entry of `pointers`
@@ -44,14 +44,14 @@ enum class Pattern : std::uint8_t {
 /// A resolved access. What the lanes of `mask` read and write is memory that they may touch.
 struct Access {
   Pattern pattern;
-  std::uint32_t mask;    ///< lanes that go on
+  std::uint32_t mask;    ///< lanes that continue
   std::uint32_t failed;  ///< lanes that must not: their loads give zero
   std::uint32_t shared;  ///< lanes whose memory is shared memory
   std::uint32_t stride;  ///< bytes from lane to lane of `base`
   std::byte* base;
   /// What resolve() starts from, and afterwards scratch.
   alignas(64) std::uint64_t addresses[kLanes];
-  /// When scattered; lanes that do not go on have the pointer of one that does.
+  /// When scattered; lanes that do not continue have the pointer of one that does.
   alignas(64) std::byte* pointers[kLanes];
 
   [[nodiscard]] std::byte* at(int lane) const {
@@ -59,7 +59,7 @@ struct Access {
   }
 };
 
-/// addresses[lane] = base + offset; of 4 bytes a lane they wrap around at 2^32.
+/// addresses[lane] = base + offset; of 4 bytes per lane they wrap around at 2^32.
 void compute_addresses(const Warp& warp, Slot base, bool wide, std::int64_t offset, std::uint64_t* addresses);
 
 /// Resolves the addresses in access.addresses for the lanes in warp.mask: generic windows, alignment, the

@@ -15,7 +15,7 @@ namespace ak::ptx {
 [[nodiscard]] int special_bits(const std::string& name);
 /// Value of a name that is a constant to every program (WARP_SZ); nothing for others.
 [[nodiscard]] std::optional<std::uint64_t> constant_special(const std::string& name);
-/// First bytes of shared memory that belong to the system, in programs that ask where they are: 1 KiB a block
+/// First bytes of shared memory that belong to the system, in programs that ask where they are: 1 KiB per block
 /// from sm_80 on (CUDA C++ Programming Guide, "Shared Memory"). Groups of several warps meet there.
 inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 [[nodiscard]] bool names_reserved_shared(const std::string& name);

@@ -136,13 +136,13 @@ struct Launch {
   Counters& counters;
   Checker* checker = nullptr;                     ///< null: checks are off
   std::function<void(const std::string&)> print;  ///< device printf
-  bool stop = false;                              ///< set by a fault after which nothing can go on
+  bool stop = false;                              ///< set by a fault after which nothing can continue
   std::uint64_t launch_base = 0;  ///< number of the first block, counted over launches (for the checker)
   std::uint64_t clock = 0;        ///< warp instructions so far: what %clock reads
   std::uint64_t workspace = 0;    ///< device address of the cooperative grid's; 0: there is none
 
   /// Records a fault of lane `lane` of `warp` at `op`. A fault found while checks are off, or one after which
-  /// the kernel cannot go on, must also set `stop`.
+  /// the kernel cannot continue, must also set `stop`.
   void fault(const Warp& warp, const Op& op, FaultKind kind, int lane, const std::string& detail = {});
 };
 

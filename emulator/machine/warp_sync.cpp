@@ -165,7 +165,7 @@ void exit_lanes(Warp& warp) {
     else if (group.arrived == group.lanes)
       go_on(warp, i);
   }
-  // Last, so that no lanes that go on take this fragment's place while it is the running one.
+  // Last, so that no lanes that continue take this fragment's place while it is the running one.
   if (warp.lanes == 0) {
     warp.fragments[warp.fragment].state = FragmentState::done;
     warp.leave = true;

@@ -20,7 +20,7 @@ void diverge(Warp& warp, Index target, Index reconvergence);
 void arrive_at_join(Warp& warp, Index at);
 /// The lanes in warp.mask exit.
 void exit_lanes(Warp& warp);
-/// Lanes that have waited long for others to meet them go on without: what the others spin on may be theirs
+/// Lanes that have waited long for others to meet them continue without: what the others spin on may be theirs
 /// to do (threads of a warp progress independently; CUDA C++ Programming Guide, "SIMT Architecture").
 void release_waiting(Warp& warp);
 /// Blocks the running fragment on barrier `barrier` of its block (16: the cluster's).

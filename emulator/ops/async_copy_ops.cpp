@@ -92,7 +92,7 @@ std::uint32_t lanes_reading(const Copy& copy, std::uint32_t mask, std::uint32_t 
   return lanes;
 }
 
-/// Lanes that read only a part: their bytes are checked one range a lane.
+/// Lanes that read only a part: their bytes are checked one range per lane.
 bool part_readable(Warp& warp, const Op& op, std::uint64_t address, int lane, std::uint32_t bytes,
                    std::uint32_t alignment) {
   if (address % alignment != 0) {

@@ -85,7 +85,7 @@ struct BrainValue {
   static float value(std::uint16_t stored) { return bf16_to_float(stored); }
 };
 
-/// One bit a lane from two rows of 32 lanes.
+/// One bit per lane from two rows of 32 lanes.
 using Compare = std::uint32_t (*)(const void*, const void*);
 
 template <class Reader, Relation R>

@@ -36,7 +36,7 @@ void convert(Warp& warp, const Op& op) {
       op.a);
 }
 
-/// .rni and the like between the same types.
+/// .rni and similar ones between the same types.
 template <class Format, Rounding kRounding>
 void make_whole(Warp& warp, const Op& op) {
   using Stored = typename Format::Stored;

@@ -12,7 +12,7 @@
 namespace ak::ptx {
 namespace {
 
-// Arithmetic on f16, bf16 and pairs of them. Each operation computes in float and rounds once more, which
+// Arithmetic on f16, bf16 and pairs of them. Each operation computes in float and rounds again, which
 // gives what a single rounding would: a float has more than twice the bits of a half and two, enough for sums
 // and products (Figueroa, "When is double rounding innocuous?", 1995), and fma rounds its float to odd.
 

@@ -199,7 +199,7 @@ Type doubled(Type type) {
   }
 }
 
-// ---- carries: one bit a lane, kept from the instruction with .cc to the one that takes it in
+// ---- carries: one bit per lane, kept from the instruction with .cc to the one that takes it in
 
 template <class T, bool Subtracts, bool TakesIn>
 void with_carry(Warp& warp, const Op& op) {

@@ -82,7 +82,7 @@ std::optional<Op> lower_not(Lowering& lowering) {
 
 // ---- mov
 
-/// 128 bits a lane.
+/// 128 bits per lane.
 struct Quad {
   std::uint64_t low, high;
 };

@@ -24,7 +24,7 @@ struct NamedShape {
 };
 [[nodiscard]] NamedShape shape_of(const Lowering& lowering);
 
-/// What a multiplication needs to know besides its registers; travels in Op::immediate and Op::aux.
+/// What a multiplication needs to know in addition to its registers; travels in Op::immediate and Op::aux.
 struct MatrixForm {
   MatrixShape shape;
   Type a = Type::f16, b = Type::f16;

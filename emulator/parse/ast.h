@@ -31,7 +31,7 @@ enum class OperandKind : std::uint8_t {
   real,     ///< `bits`: IEEE bit pattern of `type` (f32 for 0f..., f64 for 0d... and decimals)
   symbol,   ///< Module::variables, a function's variable, parameter or a function: `name`, plus `offset`
   address,  ///< [base + offset]: elements[0] is reg, symbol or integer; further elements: tensor coordinates
-            ///< lists, im2col offsets and the like, in order
+            ///< lists, im2col offsets and similar ones, in order
   list,     ///< {a, b, c} or (a, b)
   label,    ///< of a branch: `name`
   sink,     ///< `_`

@@ -10,7 +10,7 @@
 
 namespace ak::ptx {
 
-/// A token's text fit for a message: short, and without control characters.
+/// A token's text suitable for a message: short, and without control characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// The text as the parser reads it, one token ahead. The first complaint is kept and ends the text, so that

@@ -12,7 +12,7 @@
 namespace ak::ptx {
 namespace {
 
-/// PTX has arrays of arrays; nobody writes more than a few levels, and an initializer recurses once a level.
+/// PTX has arrays of arrays; no one writes more than a few levels, and an initializer recurses once a level.
 constexpr std::size_t kMaxDimensions = 8;
 
 struct NamedSpace {
@@ -75,7 +75,7 @@ class DeclarationParser {
     shape.element_bytes = static_cast<std::uint64_t>(ptx::bytes(variable_.type));
     if (width_ > 1) shape.lengths.push_back(width_);
     const auto natural = static_cast<std::uint32_t>(shape.element_bytes * width_);
-    // .align of a .ptr parameter speaks of what it points to.
+    // .align of a .ptr parameter applies to what it points to.
     variable_.alignment = variable_.pointer_alignment || alignment_ == 0 ? natural : alignment_;
     return compute_bytes(tokens_, shape, variable_.bytes);
   }

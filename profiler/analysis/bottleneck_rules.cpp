@@ -9,7 +9,7 @@ namespace {
 using Q = const Quantities&;
 
 // Chosen, and checked on the kernels of tests/profiles: a unit above the first is at its limit, as honest
-// kernels seldom pass 95; with none above the second the time goes into waiting.
+// kernels rarely pass 95; with none above the second the time goes into waiting.
 constexpr double kSaturated = 75, kWaiting = 65;
 constexpr double kNearlyBusiest = 0.9;  // of the busiest unit: as good as that one
 constexpr double kMuch = 40;            // percent of warps' waiting that one cause must have
@@ -101,7 +101,7 @@ constexpr Rule kRules[] = {
    },
    [](Q q) { return std::max(1.0, std::min(q.speedup({}), std::max(q["device/sms"] / q["launch/blocks"], 1 / q["launch/waves"]))); },
    "{launch/blocks} blocks of {launch/threads} threads on {device/sms} SMs; they are {launch/waves} of what fits at once; the busiest unit is used for {busiest/share} %",
-   {{{"cut the work into more, smaller blocks: smaller tiles, or fewer elements a thread"},
+   {{{"cut the work into more, smaller blocks: smaller tiles, or fewer elements per thread"},
      {"split the dimension that is summed over more blocks and add their parts in a second step (split K)"}}},
    "CUDA Best Practices Guide, Execution Configuration; Nsight Compute guide, Launch Statistics"},
 
@@ -136,7 +136,7 @@ constexpr Rule kRules[] = {
                       {"long_scoreboard", "lg_throttle", "drain"}, 1 - kept);
    },
    "{local/share} % of the sectors moved are local memory; ptxas spills {kernel/spill_bytes} bytes and keeps {kernel/stack_bytes} bytes of stack with {kernel/registers} registers",
-   {{{"keep less alive at once: a smaller tile a thread, or less unrolling"},
+   {{{"keep less alive at once: a smaller tile per thread, or less unrolling"},
      {"allow more registers: a smaller block, no maxrregcount, no tight __launch_bounds__", [](Q q) { return q["kernel/spill_bytes"] > 0; }},
      {"index arrays with constants only (unroll the loops over them), or put them into shared memory"}}},
    "CUDA Best Practices Guide, Local Memory; CUDA C++ Programming Guide, Device Memory Accesses", RuleKind::cause, "local/sectors"},
@@ -193,7 +193,7 @@ constexpr Rule kRules[] = {
                       {"long_scoreboard", "lg_throttle", "short_scoreboard", "mio_throttle", "drain", "membar", "barrier"});
    },
    "{atomic/any} atomic requests; L2's unit for them is used for {l2/atomic_unit} % of the time",
-   {{{"add up in registers and within the warp first (__reduce_add_sync, shuffles): one atomic a warp or block"},
+   {{{"add up in registers and within the warp first (__reduce_add_sync, shuffles): one atomic per warp or block"},
      {"keep a copy of the target in each block's shared memory and add the copies at the end"},
      {"spread the target over several addresses (one a block or a hash of the thread)"}}},
    "CUDA C++ Programming Guide, Atomic Functions; Nsight Compute guide, Memory Tables"},
@@ -276,11 +276,11 @@ constexpr Rule kRules[] = {
      {"do more elements with each address: wider vectors, unrolling with constant offsets"}}},
    "CUDA Best Practices Guide, Instruction Optimization; Nsight Compute guide, Instruction Statistics"},
 
-  {"narrow_loads", "loads and stores of few bytes a thread",
+  {"narrow_loads", "loads and stores of few bytes per thread",
    "global/bytes_per_thread global/sectors_per_request",
    [](Q q) {
      if (scattered_loads(q)) return false;
-     const double waits = q.waiting({"long_scoreboard", "lg_throttle", "drain"});  // few bytes are under way
+     const double waits = q.waiting({"long_scoreboard", "lg_throttle", "drain"});  // few bytes are in flight
      const bool many = (q["global/instruction_share"] >= 10 || waits >= kMuch) && !(q["inst/narrow_share"] < 60);
      const bool words = q["inst/word_share"] >= 80 && q["global/instruction_share"] >= 20 && std::max(q["pipe/lsu"], q["issue/active"]) >= kWaiting;
      return ((many && q["global/bytes_per_thread"] <= 2.5) || words) && !(q["dram/throughput"] >= kSaturated && q.has("stall/all"));
@@ -293,7 +293,7 @@ constexpr Rule kRules[] = {
    },
    "a thread moves {global/bytes_per_thread} bytes an instruction, {global/sectors_per_request} sectors a warp, where 16 bytes and 16 sectors are possible",
    {{{"load and store vectors of 16 bytes (float4, uint4) where alignment allows"},
-     {"let a thread do several elements, so that more bytes are under way", nullptr, [](Q q) { return q.speedup({}, {"long_scoreboard", "lg_throttle", "drain"}, 0.75); }}}},
+     {"let a thread do several elements, so that more bytes are in flight", nullptr, [](Q q) { return q.speedup({}, {"long_scoreboard", "lg_throttle", "drain"}, 0.75); }}}},
    "CUDA C++ Programming Guide, Device Memory Accesses; Nsight Compute guide, Memory Tables"},
 
   {"phases_not_overlapped", "matrix units and other units that take turns",
@@ -309,8 +309,8 @@ constexpr Rule kRules[] = {
   {"occupancy_registers", "few warps, for the registers each needs",
    "occupancy/theoretical",
    [](Q q) { return few_warps(q, "registers"); }, bound_of_warps,
-   "{kernel/registers} registers a thread let {occupancy/theoretical} % of the warps be resident, too few to hide latency; the busiest unit is used for {busiest/share} %",
-   {{{"use fewer registers: a smaller tile a thread, less unrolling, or maxrregcount as long as nothing spills"},
+   "{kernel/registers} registers per thread let {occupancy/theoretical} % of the warps be resident, too few to hide latency; the busiest unit is used for {busiest/share} %",
+   {{{"use fewer registers: a smaller tile per thread, less unrolling, or maxrregcount as long as nothing spills"},
      {"let each warp do more between waits: independent loads first, then their uses", [](Q q) { return q.has("stall/all"); },
       [](Q q) { return q.speedup({}, {"long_scoreboard", "short_scoreboard", "wait"}); }},
      {"move values that are seldom used to shared memory"}}},
@@ -338,7 +338,7 @@ constexpr Rule kRules[] = {
    [](Q q) { return q.waiting({"barrier"}) >= 30 && q.busiest() < kSaturated; },
    [](Q q) { return q.speedup({}, {"barrier"}); },
    "warps spend {waiting/barrier} % of their time at a block's barrier; the busiest unit is used for {busiest/share} %",
-   {{{"synchronise less: two buffers in turns need one barrier a step; within a warp __syncwarp is enough"},
+   {{{"synchronise less: two alternating buffers need one barrier per step; within a warp __syncwarp is enough"},
      {"smaller blocks, so that others run while one waits"},
      {"even out the work between the barriers, or split it by warp (mbarriers instead of __syncthreads)"}}},
    "Nsight Compute guide, Warp Scheduler States (barrier); CUDA Best Practices Guide, Instruction Optimization"},
@@ -362,7 +362,7 @@ constexpr Rule kRules[] = {
      {"replace branches by selects or predication"}}},
    "Nsight Compute guide, Warp Scheduler States (branch resolving)"},
 
-  {"memory_latency", "waiting for loads, too few of which are under way",
+  {"memory_latency", "waiting for loads, too few of which are in flight",
    "stall/long_scoreboard stall/all",
    [](Q q) {
      return q.waiting({"long_scoreboard", "lg_throttle"}) >= kMuch && q.busiest() < kSaturated && !(q["occupancy/theoretical"] <= 50 && latency_bound(q)) ;
@@ -418,7 +418,7 @@ constexpr Rule kRules[] = {
    [](Q q) { return is_busiest(q, "shared/throughput", 65) && !(q["shared/conflict_share"] >= 25); },
    [](Q q) { return q.speedup({{"shared", 0.0}, {"l1", 0.0}}); },
    "shared memory is used for {shared/throughput} % of the time; {shared/conflict_share} % of it is conflicts",
-   {{{"use a value more often once it is in a register: larger tiles a thread"},
+   {{{"use a value more often once it is in a register: larger tiles per thread"},
      {"read 16 bytes a thread at once; broadcasts instead of a read a lane"},
      {"pass values between lanes with shuffles"}}},
    "CUDA Best Practices Guide, Shared Memory; Nsight Compute guide, Memory Chart", RuleKind::limit},

@@ -7,7 +7,7 @@ namespace ak::profiler {
 namespace {
 
 // On an H200 durations were 0.98 to 1.05 of event times (ten kernels of 15 to 205 us): a profile runs at
-// other clocks and leaves other lines in L2. Programmatic launches may overlap besides. A call that is timed
+// other clocks and leaves other lines in L2. Programmatic launches may also overlap. A call that is timed
 // at less than three quarters of its launches was not all timed.
 constexpr double kLeastShareOfDurations = 0.75;
 

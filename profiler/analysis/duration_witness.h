@@ -8,7 +8,7 @@
 
 namespace ak::profiler {
 
-/// A second witness of an event time: what CUPTI saw the launches of one call take.
+/// A cross-check of an event time: what CUPTI saw the launches of one call take.
 struct DurationWitness {
   double event_ns = 0;  ///< median of the timing
   /// From the first launch's start to the last one's end; where there are no time stamps, the sum of the

@@ -82,7 +82,7 @@ std::string occupancy_rows(const AnalysisInput& input, const Quantities& quantit
       line("launch", fmt::format("{} blocks of {} threads", short_number(quantities["launch/blocks"]),
                                  short_number(quantities["launch/threads"])));
   if (input.occupancy) {
-    text += line("fits", fmt::format("{} blocks an SM, {} % of its warps, limited by {}",
+    text += line("fits", fmt::format("{} blocks per SM, {} % of its warps, limited by {}",
                                      input.occupancy->blocks_per_sm,
                                      short_number(100 * input.occupancy->ratio), input.occupancy->limiter));
     if (quantities.has("launch/waves")) text += line("waves", short_number(quantities["launch/waves"]));

@@ -54,8 +54,8 @@ constexpr double kSectorBytes = 32, kWavefrontBytes = 128;
 constexpr double kLaneShare = 0.55, kMatrixShare = 0.85;
 // mma.sync on Hopper, of what warp-group instructions could do: the best kernels reach 0.38 of the peak.
 constexpr double kWarpMatrixShareOnHopper = 0.36;
-// Terms overlap as far as there is somebody else to work: blocks where threads wait for each other, warps
-// where they do not, and copies that nobody waits for.
+// Terms overlap as far as there is someone else to work: blocks where threads wait for each other, warps
+// where they do not, and copies that no one waits for.
 constexpr double kOverlapOfBlock = 0.5, kOverlapOfWarp = 0.25, kOverlapOfCopies = 0.6, kMostOverlap = 3;
 
 const Nominal& nominal_of(const Arch& arch) {

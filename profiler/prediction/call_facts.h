@@ -66,7 +66,7 @@ struct CallFacts {
   /// with the most shared memory a block.
   [[nodiscard]] const LaunchFacts& main_launch() const;
   [[nodiscard]] double count(std::string_view name) const;
-  /// The same call as it looks to somebody who knows no more than `most`.
+  /// The same call as it looks to someone who knows no more than `most`.
   [[nodiscard]] CallFacts limited_to(Knowledge most) const;
 };
 

@@ -22,7 +22,7 @@ Parts parts_of(const CallFacts& facts) {
   return {all_blocks(facts), facts.work.bytes_read + facts.work.bytes_written, facts.work.flops};
 }
 
-/// One equation a shape: shares . parts = count, divided by the count so that errors are relative.
+/// One equation per shape: shares . parts = count, divided by the count so that errors are relative.
 struct Equation {
   Parts parts;
   double count;

@@ -12,7 +12,7 @@
 namespace ak::profiler {
 namespace {
 
-constexpr double kJudgedUpTo = 10;       // times the best: nobody asks how slow exactly
+constexpr double kJudgedUpTo = 10;       // times the best: no one asks how slow exactly
 constexpr std::size_t kFewVariants = 8;  // of which an order says little
 constexpr std::size_t kFolds = 5;
 constexpr double kInterval = 0.9;             // share of measurements an interval is to hold

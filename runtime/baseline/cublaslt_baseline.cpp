@@ -69,7 +69,7 @@ void expect(cublasStatus_t status, std::string_view doing) {
 
 // What the library recommends for Hopper (cuBLAS documentation, cublasSetWorkspace).
 constexpr std::size_t kWorkspaceBytes = 32u << 20;
-// The library's order is a guess; its best is seldom further down (chosen).
+// The library's order is a guess; its best is rarely further down (chosen).
 constexpr int kProposals = 8;
 
 struct Types {

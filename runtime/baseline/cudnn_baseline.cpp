@@ -10,7 +10,7 @@
 namespace ak::runtime {
 namespace {
 
-// The library's order is a guess; its best is seldom further down (chosen). Every plan may take it seconds to
+// The library's order is a guess; its best is rarely further down (chosen). Every plan may take it seconds to
 // compile.
 constexpr std::size_t kPlans = 4;
 constexpr cudnnBackendHeurMode_t kModes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};

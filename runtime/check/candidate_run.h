@@ -11,7 +11,7 @@
 
 namespace ak::runtime {
 
-/// How a run goes on the CPU device.
+/// How a run proceeds on the CPU device.
 struct RunMode {
   std::uint64_t order_seed = 0;  ///< of the order of warps and blocks
   bool count_cost = false;

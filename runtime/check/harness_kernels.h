@@ -17,7 +17,7 @@ namespace ak::runtime {
 /// What runtime/check/device/harness_kernels.cu is compiled with.
 struct HarnessSource {
   std::string file_name, source;
-  std::vector<std::string> options;  ///< besides the standard ones
+  std::vector<std::string> options;  ///< in addition to the standard ones
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> kernels;
 };

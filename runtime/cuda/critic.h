@@ -39,7 +39,7 @@ class Critic {
   /// Says whether reading `view` before writing it is a mistake.
   virtual void mark_contents(BufferView view, bool initialized) = 0;
 
-  /// For the launches that follow. Forgets failures that nobody asked about.
+  /// For the launches that follow. Forgets failures that no one asked about.
   virtual void set_scrutiny(const Scrutiny& scrutiny) = 0;
   /// What the first failure since the last call amounts to: a kernel's fault, or a program that the device
   /// cannot run.

@@ -42,7 +42,7 @@ inline constexpr std::uint8_t kGuardByte = 0xFE;
 inline constexpr std::size_t kBufferAlignment = 256;
 
 /// Pattern of memory that a kernel has yet to write: NaN for floating types; for integers a value that real
-/// results seldom have.
+/// results rarely have.
 [[nodiscard]] std::uint8_t poison_byte(DType dtype);
 
 /// Memory that candidate code may touch: its own allocation with a guard band on both sides. The data lies

@@ -34,7 +34,7 @@ class LoadedImage {
   std::string file_name_;
 };
 
-/// Loads one program as often as it is wanted anew.
+/// Loads one program as often as it is wanted again.
 class ProgramLoader {
  public:
   /// `image` must outlive it.

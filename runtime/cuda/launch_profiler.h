@@ -13,7 +13,7 @@ namespace ak::runtime {
 struct ProfiledCall {
   std::vector<std::string> kernels;  ///< of its launches, in order
   const KernelImage& image;          ///< what they are loaded from
-  std::function<void()> load;        ///< loads the program anew; has been called once
+  std::function<void()> load;        ///< loads the program again; has been called once
   /// What a call has to find: inputs and outputs restored, cold caches. Waits. Throws CudaError.
   std::function<void()> prepare;
   /// Makes the launches, and waits. Throws CudaError.

@@ -8,7 +8,7 @@
 
 namespace ak::runtime {
 
-/// What the estimate needs of a launch besides its counters.
+/// What the estimate needs of a launch in addition to its counters.
 struct LaunchShape {
   std::uint64_t blocks = 1;
   std::uint32_t threads = 1;       ///< of one block
@@ -23,7 +23,7 @@ struct LaunchShape {
 ///
 /// - issue: warp instructions at 4 a cycle, or at one in 4 cycles for each resident warp when those are few;
 /// - special functions: 16 threads a cycle; tensor cores: the target's dense 16-bit rate;
-/// - shared memory: one wavefront a cycle (so bank conflicts cost), atomic conflicts one more each;
+/// - shared memory: one wavefront per cycle (so bank conflicts cost), atomic conflicts one more each;
 /// - global and local memory: 32-byte sectors touched (so uncoalesced accesses cost) at the bandwidth share,
 ///   or at what the resident warps keep in flight over the memory's latency when that is less.
 ///

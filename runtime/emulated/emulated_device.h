@@ -16,7 +16,7 @@
 namespace ak::runtime {
 
 /// The CPU as a CUDA device: memory, modules and launches behind the driver calls of the same names. A launch
-/// has ended when its call returns. A kernel's fault is the call's result; the device goes on after it. One
+/// has ended when its call returns. A kernel's fault is the call's result; the device continues after it. One
 /// thread.
 class EmulatedDevice final : public Critic {
  public:

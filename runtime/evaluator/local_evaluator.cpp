@@ -33,7 +33,7 @@ constexpr std::size_t kPrintsShown = 2'000;
 constexpr TimingBudget kBaselineBudget{
     .minimum_samples = 5, .maximum_samples = 50, .gpu_ms = 15, .relative_error = 0.01};
 
-// An event pair costs 2 us or so besides the kernel between (tests/benchmarks/timing_statistics on an H200
+// An event pair costs 2 us or so in addition to the kernel between (tests/benchmarks/timing_statistics on an H200
 // reads 22 us for 20). A kernel needs two to three times the floor at sizes as small as this, so that the
 // share is some 10 %.
 constexpr double kShortNs = 5'000;
@@ -312,7 +312,7 @@ void LocalEvaluator::finish(Job& job, Outcome outcome) {
   jobs_.erase(ticket);
 }
 
-// Of a job that ends: one build of a pair may still be under way when the other has failed.
+// Of a job that ends: one build of a pair may still be in progress when the other has failed.
 void LocalEvaluator::cancel_builds(Ticket ticket) {
   std::erase_if(building_, [&](const auto& entry) {
     const auto& [build, owner] = entry;
@@ -499,7 +499,7 @@ void LocalEvaluator::start_baseline(DeviceLine& line, Job& job) {
   line.client.start(task, steady_clock::now() + time_limit(job));
 }
 
-// Timed shapes are large: one distribution each, by turns over variants; the others, and a champion, get all.
+// Timed shapes are large: one distribution each, in rotation over variants; the others, and a champion, get all.
 DeviceTask LocalEvaluator::device_task(const Job& job) {
   const auto& request = job.request;
   DeviceTask task{.image = kernel_image(*job.result.build, options_.device),

@@ -27,11 +27,11 @@ std::string file_of(const std::string& uuid) {
   return fmt::format("{}/alphakernel-gpu-{}.lock", folder != nullptr && *folder != 0 ? folder : "/tmp", uuid);
 }
 
-/// Another user's file is opened, never made anew: in a folder that everybody may write to, systems refuse
-/// O_CREAT on it. Nobody's link is followed.
+/// Another user's file is opened, never made again: in a folder that everybody may write to, systems refuse
+/// O_CREAT on it. No one's link is followed.
 FileDescriptor open_lock(const std::string& file) {
   constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  for (int attempt = 0; attempt < 2; ++attempt) {  // somebody may make it in between
+  for (int attempt = 0; attempt < 2; ++attempt) {  // someone may make it in between
     FileDescriptor existing(::open(file.c_str(), kFlags));
     if (existing || errno != ENOENT) return existing;
     FileDescriptor made(::open(file.c_str(), kFlags | O_CREAT | O_EXCL, kAnybodyMayLock));

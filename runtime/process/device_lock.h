@@ -8,7 +8,7 @@
 
 namespace ak::runtime {
 
-/// Turns of the processes that use one GPU: any number check at a time, one times, and then nobody checks.
+/// Turns of the processes that use one GPU: any number check at a time, one times, and then no one checks.
 /// A lock on "/tmp/alphakernel-gpu-UUID.lock" ($ALPHAKERNEL_LOCKS names another folder), which the system
 /// drops with the process. Programs other than AlphaKernel know nothing of it. One thread.
 class DeviceLock {

@@ -78,7 +78,7 @@ struct WorkloadTask {
 
 struct DeviceTask {
   KernelImage image;       ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
-  KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed in turns
+  KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed alternately
   bool changing = false;   ///< timed on inputs that change from call to call; with a rival always
   std::optional<ProfileWish> profile = {};  ///< set: the timed workloads are profiled, and nothing else
   std::uint64_t seed = 0;

@@ -78,7 +78,7 @@ int run_on_other_threads(bool (*action)()) {
   current = action;
   int asked = 0, blocked = 0;
   std::set<pid_t> known;
-  // Until a look finds nobody new: a thread not yet reached may have started another one meanwhile.
+  // Until a look finds no one new: a thread not yet reached may have started another one meanwhile.
   for (bool found_new = true; found_new;) {
     found_new = false;
     for (const pid_t tid : other_threads()) {

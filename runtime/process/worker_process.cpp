@@ -261,7 +261,7 @@ bool WorkerProcess::exchange() {
 void WorkerProcess::queue_heartbeat() {
   next_heartbeat_ = Clock::now() + heartbeat_;
   const std::lock_guard lock(mutex_);
-  // Bytes on their way are a sign of life too.
+  // Bytes in flight are a sign of life too.
   if (outbox_.empty() && sent_ == sending_.size())
     outbox_.push_back(encode({0, "heartbeat", Json::object(), {}}, nonce_));
 }

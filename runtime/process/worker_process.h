@@ -93,7 +93,7 @@ class WorkerProcess {
 };
 
 /// The environment a child gets: of this process's, the variables of an allow-list (docs/sandbox.md) whose
-/// names do not speak of keys, tokens, secrets or passwords; and CUDA's disk cache off.
+/// names do not mention keys, tokens, secrets or passwords; and CUDA's disk cache off.
 /// @param launcher the child is another program that starts the worker (srun, ssh): it gets what such need.
 [[nodiscard]] std::vector<std::string> child_environment(bool launcher);
 

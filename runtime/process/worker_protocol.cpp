@@ -216,7 +216,7 @@ void WorkerChannel::accept_lines() {
 void WorkerChannel::close_queue() {
   {
     const std::lock_guard lock(queue_mutex_);
-    queue_.clear();  // nobody is left to answer
+    queue_.clear();  // no one is left to answer
     closed_ = true;
     queue_changed_.notify_all();
   }

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxMessageBytes = std::size_t{256} << 20;
 /// Silence of the parent after which a worker ends itself (docs/worker_protocol.md).
 inline constexpr std::chrono::milliseconds kSilenceLimit{10'000};
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1'000};
-/// Exit codes of a worker besides those of core/error.h (docs/worker_protocol.md).
+/// Exit codes of a worker in addition to those of core/error.h (docs/worker_protocol.md).
 inline constexpr int kExitSilentParent = 10, kExitOutOfMemory = 11;
 /// What a worker keeps of its own standard output and error: the last bytes, attached to the next answer.
 inline constexpr std::size_t kPrintBytes = std::size_t{64} << 10;
@@ -65,7 +65,7 @@ using RequestHandler = Json (*)(const WorkerMessage& request);
 /// moves standard input and output to private close-on-exec descriptors and points 0 at /dev/null, 1 and 2 at
 /// a pipe that a thread drains, so that nothing a candidate prints can look like an answer. Another thread
 /// reads the protocol and ends the process (_exit) when the parent's end closes or it stays silent, however
-/// stuck the other threads are. receive and respond are for one thread; one instance a process.
+/// stuck the other threads are. receive and respond are for one thread; one instance per process.
 class WorkerChannel {
  public:
   WorkerChannel();

@@ -30,8 +30,8 @@ struct TimingTarget {
 /// Whether inputs that were timed once come back.
 enum class Contents : std::uint8_t {
   repeated,  ///< one set again and again, for what caches are worth
-  kept,      ///< a few sets by turns, whose references are at hand
-  changing   ///< drawn anew for every sample: a result kept from any earlier call is wrong
+  kept,      ///< a few sets in rotation, whose references are at hand
+  changing   ///< drawn again for every sample: a result kept from any earlier call is wrong
 };
 
 /// The inputs of one measurement, and the kernels bound to them, each with workspace of its own.

@@ -22,7 +22,7 @@ struct SampleSeries {
 /// Why there are no times of a pair.
 struct PairFault {
   Outcome outcome;
-  bool of_champion = false;  ///< else the challenger's, or nobody's
+  bool of_champion = false;  ///< else the challenger's, or no one's
 };
 
 /// How a measurement is made.
@@ -55,7 +55,7 @@ class Timer {
   /// Enqueues what displaces everything in L2, lines marked as persisting too.
   void flush_l2() const;
 
-  /// Energy of calls back to back, always on the same inputs (of a batch: on its inputs by turns), so with
+  /// Energy of calls back to back, always on the same inputs (of a batch: on its inputs in rotation), so with
   /// the caches that leaves. Results are not looked at. Errors: whatever a run can end in.
   /// @param call_ns about what a call takes
   [[nodiscard]] Result<Energy, Outcome> energy_of(

@@ -175,7 +175,7 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
     const WorkloadLayout& layout = problem_.workload(one.workload);
-    const LoadedImage& loaded = baseline ? twin_ : program.load();  // anew for every workload
+    const LoadedImage& loaded = baseline ? twin_ : program.load();  // again for every workload
     TimingTarget timed = baseline ? target(layout, layout.twin, loaded, MeasurementRole::baseline)
                                   : target(layout, one.plan, loaded, MeasurementRole::candidate);
     if (baseline) timed.label = "naive";

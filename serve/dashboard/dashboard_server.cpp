@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kAssets = "/assets/";
 
-/// Sent with everything. Nothing of ours belongs into a page, a cache or a window of anybody else.
+/// Sent with everything. Nothing of ours belongs into a page, a cache or a window of anyone else.
 const Fields& common_headers() {
   static const Fields kFields{{"X-Content-Type-Options", "nosniff"},
                               {"Referrer-Policy", "no-referrer"},
@@ -39,7 +39,7 @@ constexpr std::array kRefusals{
     Refusal{405, "Only GET and HEAD are answered: nothing can be changed here."},
     Refusal{414, "The address is too long. Ask for less text."},
     Refusal{421, "The dashboard answers only at 127.0.0.1 and localhost with its own port."},
-    Refusal{503, "Too many requests are under way. Reload the page in a moment."}};
+    Refusal{503, "Too many requests are in progress. Reload the page in a moment."}};
 
 std::string_view sentence_of(int status) {
   for (const Refusal& entry : kRefusals) {
@@ -112,7 +112,7 @@ HttpResponse DashboardService::refusal(int status) {
   return response;
 }
 
-/// 0, or the status for a request that came by another name (a name that somebody else's DNS gave to this
+/// 0, or the status for a request that came by another name (a name that someone else's DNS gave to this
 /// machine) or from a page that is not ours.
 int DashboardService::misdirected(const HttpRequest& request) const {
   const std::string_view host = find_field(request.headers, "host").value_or("");

@@ -25,7 +25,7 @@ Identity identity_of(const std::filesystem::path& file) {
 }
 
 /// A connection and what it saw last. A failure to look (a lock, a file that is away) is no news: the next
-/// look begins anew.
+/// look begins again.
 class Look {
  public:
   explicit Look(const std::filesystem::path& file) : file_(file) {}

@@ -51,7 +51,7 @@ Result<Json, RpcError> parse_line(std::string_view line) {
 
 Result<std::optional<Message>, BadMessage> read_message(const Json& json) {
   if (!json.is_object())
-    return BadMessage{nullptr, {RpcCode::invalid_request, "expected a JSON object, one message a line"}};
+    return BadMessage{nullptr, {RpcCode::invalid_request, "expected a JSON object, one message per line"}};
   const Json id = json.contains("id") && is_id(json["id"]) ? json["id"] : Json();
   const bool is_answer = !json.contains("method") && (json.contains("result") || json.contains("error"));
   if (is_answer) return std::optional<Message>();

@@ -47,7 +47,7 @@ inline constexpr std::size_t kMostLineBytes = 8u << 20;
 /// take stack without bound.
 [[nodiscard]] Result<Json, RpcError> parse_line(std::string_view line);
 
-/// One JSON-RPC message. Nothing for an answer, which nobody waits for.
+/// One JSON-RPC message. Nothing for an answer, which no one waits for.
 [[nodiscard]] Result<std::optional<Message>, BadMessage> read_message(const Json& json);
 
 [[nodiscard]] Json result_message(const Json& id, Json result);

@@ -54,7 +54,7 @@ void Server::run() {
 void Server::wait_for_input() {
   std::vector<pollfd> polled{{.fd = open_ ? in_ : -1, .events = POLLIN, .revents = 0}};
   jobs_.descriptors(polled);
-  // Deadlines and progress are kept to a tenth of a second while somebody waits.
+  // Deadlines and progress are kept to a tenth of a second while someone waits.
   const int timeout_ms = waiters_.empty() ? -1 : 100;
   if (::poll(polled.data(), polled.size(), timeout_ms) > 0 && polled.front().revents != 0) read_input();
 }

@@ -11,7 +11,7 @@ namespace ak::mcp {
 /// A line that was longer than allowed; its bytes are gone.
 struct TooLong {};
 
-/// Cuts a stream of bytes into lines. After a line beyond the limit it goes on with the next one, and never
+/// Cuts a stream of bytes into lines. After a line beyond the limit it continues with the next one, and never
 /// holds more than the limit and what was fed last.
 class MessageReader {
  public:

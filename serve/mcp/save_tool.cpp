@@ -35,7 +35,7 @@ fs::path below_working_directory(const std::string& given) {
 }
 
 /// Makes sure that what is there may be replaced: nothing, or a file where `overwrite`. Leaves an empty file
-/// where nothing was, so that nobody else's comes in between.
+/// where nothing was, so that no one else's comes in between.
 void claim(const fs::path& file, bool overwrite) {
   if (overwrite && fs::is_regular_file(fs::symlink_status(file))) return;
   const FileDescriptor made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));

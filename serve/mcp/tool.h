@@ -69,7 +69,7 @@ struct Tool {
 /// What is wrong with the arguments of a call; empty when nothing is.
 [[nodiscard]] std::string argument_complaint(const Tool& tool, const Json& arguments);
 
-// One function a tool; the files are named after what they are about.
+// One function per tool; the files are named after what they are about.
 [[nodiscard]] ToolAnswer list_problems(const Json& arguments, const ToolContext& context);
 [[nodiscard]] ToolAnswer show_problem(const Json& arguments, const ToolContext& context);
 [[nodiscard]] ToolAnswer show_devices(const Json& arguments, const ToolContext& context);

@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 
 enum class JobState : std::uint8_t { queued, running, done, cancelled };
 
-/// One call of a tool, from its submission until nobody can ask for it any more.
+/// One call of a tool, from its submission until no one can ask for it any more.
 struct ToolJob {
   std::string name;  ///< "job-3"; empty until the client is told
   const Tool* tool = nullptr;

@@ -132,7 +132,7 @@ TEST_CASE("a template that is wrong on held-out shapes does not crowd out a slow
   CHECK(result.held_out.disqualified == Champion::kKeptOfTemplate);
 }
 
-TEST_CASE("an evaluation without a verdict is tried again, and disqualifies nobody") {
+TEST_CASE("an evaluation without a verdict is tried again, and disqualifies no one") {
   int attempts = 0;
   HeldOutWorld world(
       [&](const TunableValues&) { return ++attempts == 1 ? failed(Status::infrastructure_error) : right(); });

@@ -98,7 +98,7 @@ bool has(const EvaluationRequest& request, const char* note) {
   return request.candidate.source.find(note) != std::string::npos;
 }
 
-TEST_CASE("a model sees what came of its last candidate, and its best one wins") {
+TEST_CASE("a model sees the result of its last candidate, and its best one wins") {
   Run run({reply(candidate("broken")), reply(candidate("wrong")), reply(candidate("quick"))},
           [](const EvaluationRequest& request) {
             EvaluationResult result = timed(has(request, "quick") ? 500 : 1000);
@@ -136,7 +136,7 @@ TEST_CASE("a model sees what came of its last candidate, and its best one wins")
   CHECK(result.progress.cost_usd == Approx(0.03));
 }
 
-TEST_CASE("an answer that cannot be read is asked for once more and then stored with its complaint") {
+TEST_CASE("an answer that cannot be read is asked for again and then stored with its complaint") {
   Run run({reply("Sorry, no."), reply(candidate("first")), reply("No."), reply("Still no.")});
   const LoopResult result = run.run();
   REQUIRE(run.model->requests.size() == 5);
@@ -153,7 +153,7 @@ TEST_CASE("an answer that cannot be read is asked for once more and then stored 
   CHECK(run.question(4).find("invalid_candidate") != std::string::npos);
 }
 
-TEST_CASE("a model that never gives a candidate is asked no more, though it costs nothing") {
+TEST_CASE("a model that never gives a candidate is no longer asked, though it costs nothing") {
   Run run(std::vector<LlmReply>(200, reply("nonsense")));
   const LoopResult result = run.run();
   CHECK(result.stop_reason.find("20 exchanges in a row without a candidate") != std::string::npos);
@@ -233,7 +233,7 @@ TEST_CASE("no request is sent that could pass a limit of tokens or money") {
   CHECK(none.model->requests.empty());
 }
 
-TEST_CASE("a model that fails for good ends an llm run with its words, and a hybrid one goes on without it") {
+TEST_CASE("a model that fails permanently ends an llm run with its words, and a hybrid one continues without it") {
   const LlmReply no_key{.text = "", .failure = LlmFailure{LlmFault::auth, "bad key"}};
   Run alone({no_key});
   const LoopResult result = alone.run();
@@ -250,7 +250,7 @@ TEST_CASE("a model that fails for good ends an llm run with its words, and a hyb
   CHECK(never.model->requests.size() == 5);
 }
 
-TEST_CASE("where a model's outage may pass, the search goes on and the model is asked until it answers") {
+TEST_CASE("where a model's outage may pass, the search continues and the model is asked until it answers") {
   std::vector<LlmReply> replies;
   for (const LlmFault fault :
        {LlmFault::unreachable, LlmFault::overloaded, LlmFault::rate_limited, LlmFault::timeout})
@@ -342,7 +342,7 @@ TEST_CASE("what an exchange led to is credited to the arm that it began with") {
   CHECK(run.world.store.rewards.at(3) == Approx(0.1));  // as fast as the best
 }
 
-TEST_CASE("two models are asked at once, and each may have its own question under way") {
+TEST_CASE("two models are asked at once, and each may have its own question in progress") {
   Run run({reply(candidate("a")), reply(candidate("b"))});
   run.second = std::make_shared<ScriptedModel>(std::vector{reply(candidate("c")), reply(candidate("d"))});
   run.parallel = 2;

@@ -460,7 +460,7 @@ TEST_CASE("five faults of the machine in a row end the run as an error of the en
   World world([](const EvaluationRequest&) { return failed(Status::infrastructure_error); });
   try {
     (void)world.run();
-    FAIL("the run went on");
+    FAIL("the run continued");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::environment);
     CHECK_THAT(error.what(), Catch::Contains("planned failure"));
@@ -751,7 +751,7 @@ TEST_CASE("the leader of a GPU is examined on the CPU device, and disqualified f
   CHECK(world.examiners == 1);
 }
 
-TEST_CASE("what the CPU device cannot run disqualifies nobody, and is said") {
+TEST_CASE("what the CPU device cannot run disqualifies no one, and is said") {
   for (const Status status : {Status::unsupported, Status::timeout, Status::infrastructure_error}) {
     ExaminedWorld world([=](const EvaluationRequest&) { return failed(status); });
     const LoopResult result = world.run();

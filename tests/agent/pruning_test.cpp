@@ -12,7 +12,7 @@ using test::surface_ns;
 using test::timed;
 using test::World;
 
-/// Foretells the surface times `bias`, with intervals of `spread` either way; nothing for points with X = 9
+/// Predicts the surface times `bias`, with intervals of `spread` either way; nothing for points with X = 9
 /// where `blind`.
 struct Oracle final : Predictor {
   double bias = 1, spread = 1.05;
@@ -60,7 +60,7 @@ TEST_CASE("nothing is pruned before enough was measured in the run") {
   CHECK(measured >= Pruning::kMeasuredFirst);
 }
 
-TEST_CASE("a share of the hopeless is measured all the same") {
+TEST_CASE("a share of the hopeless is measured anyway") {
   const Oracle oracle;
   World world = world_with(oracle);
   static_cast<void>(world.run());
@@ -93,7 +93,7 @@ TEST_CASE("a model whose ranks are worthless in this run prunes nothing that cou
   CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
 }
 
-TEST_CASE("what cannot be foretold is measured") {
+TEST_CASE("what cannot be predicted is measured") {
   Oracle oracle;
   oracle.blind = true;
   World world = world_with(oracle);

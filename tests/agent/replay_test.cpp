@@ -45,7 +45,7 @@ TEST_CASE(
   CHECK(run.proposal_ns.size() == 12);
 }
 
-TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are on their way than fit") {
+TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are in flight than fit") {
   const ReplaySpace space(formula_space());
   const StrategyEntry& exhaustive = *find_strategy("exhaustive");  // its tenth point is the best
   CHECK(replay(space, exhaustive, 1, 20, 0.95).spent_s == Approx(10));
@@ -60,7 +60,7 @@ TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are
   CHECK(seconds(1, 4) == Approx(3.7));     // the target was not reached
 }
 
-/// Proposes in order and counts how many of its points are on their way after the first answer.
+/// Proposes in order and counts how many of its points are in flight after the first answer.
 class Counting final : public SearchStrategy {
  public:
   explicit Counting(SearchSpace space) : space_(std::move(space)) { most = 0; }
@@ -77,7 +77,7 @@ class Counting final : public SearchStrategy {
   std::size_t asked_ = 0, told_ = 0;
 };
 
-TEST_CASE("by the clock, no more is on its way than keeps the GPU busy") {
+TEST_CASE("by the clock, no more is in flight than keeps the GPU busy") {
   const StrategyEntry counting{
       .name = "counting", .summary = "", .make = [](SearchSpace space, std::uint64_t) {
         return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(std::move(space)));

@@ -99,7 +99,7 @@ ModelAttempt attempt(RowId id, const std::string& source, std::optional<double> 
   return made;
 }
 
-TEST_CASE("what models added is judged by what came of it, failures included") {
+TEST_CASE("what models added is judged by the result, failures included") {
   const std::vector<ModelAttempt> attempts{attempt(1, "float4 __shared__", 800),
                                            attempt(2, "float4 __shared__", std::nullopt),
                                            attempt(3, "__shared__", 2000)};

@@ -18,7 +18,7 @@ constexpr const char* kHelp =
     "usage: emulator_benchmark [--quick] [--json] [--repetitions N] [--only TEXT]\n"
     "Runs the shipped templates and matrix products on the CPU device, on one core, and prints million "
     "thread\n"
-    "instructions a second (lanes that executed an instruction): with checks off, on, and on with counts of\n"
+    "instructions per second (lanes that executed an instruction): with checks off, on, and on with counts of\n"
     "memory traffic. Times are CPU times of the thread, the best of N repetitions (default 5).\n"
     "  --quick      tiny shapes, once: only shows that it works\n"
     "  --only TEXT  kernels whose name contains it\n";
@@ -63,7 +63,7 @@ constexpr std::size_t kModeCount = std::size(kModes);
 struct Row {
   std::string name;
   std::array<Sample, kModeCount> best;
-  [[nodiscard]] double rate(std::size_t mode) const {  ///< thread instructions a second
+  [[nodiscard]] double rate(std::size_t mode) const {  ///< thread instructions per second
     return static_cast<double>(best[mode].thread_instructions) / best[mode].time_ns * 1e9;
   }
   [[nodiscard]] double fma_rate(std::size_t mode) const {
@@ -102,11 +102,11 @@ double geometric_mean(const std::vector<Row>& rows, std::size_t mode) {
 
 struct Results {
   std::vector<Row> templates, tensor;
-  double toy_rate = 0;  ///< lanes a second
+  double toy_rate = 0;  ///< lanes per second
 };
 
 void print_templates(const Results& results) {
-  fmt::print("{:<80} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7}\n", "million thread instructions a second",
+  fmt::print("{:<80} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7}\n", "million thread instructions per second",
              "millions", "ms off", "off", "checked", "counted", "ns/warp");
   for (const Row& row : results.templates) {
     fmt::print("{:<80} {:>9.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>7.1f}\n", row.name,
@@ -123,7 +123,7 @@ void print_templates(const Results& results) {
 }
 
 void print_tensor(const Results& results) {
-  fmt::print("\n{:<80} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "billion tensor FMAs a second", "millions", "ms off",
+  fmt::print("\n{:<80} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "billion tensor FMAs per second", "millions", "ms off",
              "off", "checked", "counted");
   for (const Row& row : results.tensor) {
     fmt::print("{:<80} {:>9.1f} {:>8.1f} {:>8.2f} {:>8.2f} {:>8.2f}\n", row.name,

@@ -74,7 +74,7 @@ struct WorkMaker {
 /// Kernels that do little but multiply matrices.
 [[nodiscard]] std::vector<WorkMaker> tensor_works(runtime::Compiler& compiler, bool quick);
 
-/// Lanes a second of f32 FMAs over rows of 32 lanes in the first-level cache, without any interpretation:
+/// Lanes per second of f32 FMAs over rows of 32 lanes in the first-level cache, without any interpretation:
 /// what the host could do at most. @param rounds over 64 rows each.
 [[nodiscard]] double toy_loop_rate(int rounds);
 

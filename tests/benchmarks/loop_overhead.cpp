@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loop itself takes an iteration: search, journal and commit to a database on this disk, with a
+// What the loop itself takes per iteration: search, journal and commit to a database on this disk, with a
 // device and compilers that take no time. The goal is 50 ms.
 //   loop_overhead [EVALUATIONS, default 400] [STRATEGY, default portfolio]
 #include <fmt/format.h>
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   std::filesystem::create_directories(folder);
   const ak::Overhead overhead = ak::measure(evaluations, strategy, folder / "ak.db");
   fmt::print(
-      "{}, {} evaluations: {:.2f} ms an iteration (median {:.2f}, most {:.1f}), {:.2f} ms of the CPU; the "
+      "{}, {} evaluations: {:.2f} ms per iteration (median {:.2f}, most {:.1f}), {:.2f} ms of the CPU; the "
       "goal is 50 ms\n",
       strategy, evaluations, overhead.mean_ms, overhead.median_ms, overhead.worst_ms, overhead.cpu_ms);
   std::filesystem::remove_all(folder);

@@ -71,7 +71,7 @@ bool nvcc_is_missing() {
   return missing;
 }
 
-/// The command in the head of an emitted test, without what it does besides building.
+/// The command in the head of an emitted test, without what it does in addition to building.
 std::string build_command(const std::string& test) {
   const std::size_t start = test.find("nvcc ");
   return test.substr(start, test.find(" && ", start) - start);

@@ -81,7 +81,7 @@ void require_builds(runtime::Compiler& compile, const Result<TranslationUnit>& u
 
 }  // namespace
 
-// An instance builds for a third of the architectures, by turns, so that over its dtypes a template meets
+// An instance builds for a third of the architectures, in rotation, so that over its dtypes a template meets
 // all; tools/soak.sh builds all for all.
 constexpr std::size_t kTurns = 3;
 

@@ -39,7 +39,7 @@ TEST_CASE("the signed-rank test gives exact values of small samples, with ties a
   CHECK(signed_rank_test(std::vector<double>{3, -3}) == Approx(1));
 }
 
-TEST_CASE("beyond 200 pairs the approximation goes on where the exact test ends") {
+TEST_CASE("beyond 200 pairs the approximation continues where the exact test ends") {
   std::vector<double> differences;
   for (int i = 1; i <= 200; ++i) differences.push_back(i % 7 < 3 ? -i : i);
   const double exact = signed_rank_test(differences);

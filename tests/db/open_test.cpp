@@ -153,7 +153,7 @@ TEST_CASE("a full disk is an error, and the database stays valid with all that w
   CHECK_NOTHROW(Run(*open_store(folder.file())).commit(1));
 }
 
-TEST_CASE("a database that may grow no further says what to do and goes on when it may") {
+TEST_CASE("a database that may grow no further says what to do and continues when it may") {
   const TemporaryFolder folder;
   Connection connection(folder.file(), OpenMode::create);
   prepare_database(connection, folder.file());

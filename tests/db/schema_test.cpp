@@ -52,7 +52,7 @@ Columns documented_schema() {
   return columns;
 }
 
-TEST_CASE("docs/schema.md names every table, view and column, in order, and none besides") {
+TEST_CASE("docs/schema.md names every table, view and column, in order, and no others") {
   const Columns real = real_schema(), documented = documented_schema();
   for (const auto& [name, columns] : real) {
     INFO(name);

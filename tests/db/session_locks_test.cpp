@@ -56,7 +56,7 @@ TEST_CASE("a session whose process was killed is interrupted, in words, when the
   const TemporaryFolder folder;
   SessionProcess killed(folder.file());
   killed.end();
-  CHECK(status_of(folder.file(), killed.session) == "running");  // nobody has looked yet
+  CHECK(status_of(folder.file(), killed.session) == "running");  // no one has looked yet
   const auto store = open_store(folder.file());
   const Run next(*store);
   CHECK(status_of(folder.file(), killed.session) == "interrupted");

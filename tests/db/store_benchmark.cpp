@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commits N variants (first argument, default 100,000) into FILE (second; default a temporary one) and prints
-// commits a second per tenth, peak memory, size of the file, and how long the views take.
+// commits per second per tenth, peak memory, size of the file, and how long the views take.
 #include <fmt/format.h>
 #include <sys/resource.h>
 

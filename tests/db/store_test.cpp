@@ -252,7 +252,7 @@ TEST_CASE("parents are kept once") {
   CHECK(integer(folder.file(), "SELECT parent_id FROM variant_parents") == parent);
 }
 
-TEST_CASE("a commit that fails leaves nothing, and the store goes on") {
+TEST_CASE("a commit that fails leaves nothing, and the store continues") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   Run run(*store);

@@ -655,7 +655,7 @@ void make_synthetic_database(const std::filesystem::path& file, const SyntheticO
     fail(ExitCode::usage, "{} is there already: name a new file", file.string());
   Connection connection(file, OpenMode::create);
   prepare_database(connection, file);
-  // Nobody else has the file, and one that was not finished is thrown away: no log, no waiting for the disk.
+  // No one else has the file, and one that was not finished is thrown away: no log, no waiting for the disk.
   connection.execute(
       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = "
       "-2000000");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disks that are full or read-only, and databases that somebody else holds, met by the program itself.
+// Disks that are full or read-only, and databases that someone else holds, met by the program itself.
 #include <fcntl.h>
 
 #include <catch2/catch.hpp>
@@ -60,7 +60,7 @@ TEST_CASE(
   check("temporary_full", ExitCode::ok, "");
 }
 
-TEST_CASE("a run goes on while somebody reads the database in one long transaction") {
+TEST_CASE("a run continues while someone reads the database in one long transaction") {
   Sandbox box;
   REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
   db::Connection reader(box.folder / "ak.db", db::OpenMode::read_only);

@@ -140,7 +140,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
       kills(30), ended - finished, sessions, with_kernel, committed);
 }
 
-TEST_CASE("a run whose workers are killed with -9 at random goes on and ends well") {
+TEST_CASE("a run whose workers are killed with -9 at random continues and ends well") {
   const Adopter adopter;
   Search search;
   REQUIRE(search.box.run(search.arguments(1, 1)).exit_code == 0);  // makes database and cache

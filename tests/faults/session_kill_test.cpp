@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kill -9 of an overnight session at random instants, again and again until it has ended: its rows are those
-// of a session that nobody disturbed. The instants' delays are seeded.
+// of a session that no one disturbed. The instants' delays are seeded.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -125,7 +125,7 @@ struct Night {
   Sandbox box;
 };
 
-TEST_CASE("a session killed with -9 at any instants ends with the rows of one that nobody disturbed") {
+TEST_CASE("a session killed with -9 at any instants ends with the rows of one that no one disturbed") {
   const Adopter adopter;
   Night night;
   const auto begin = std::chrono::steady_clock::now();

@@ -121,7 +121,7 @@ TEST_CASE("every section has rows to show in a year of searches, and every forma
     CHECK(html.find(std::string("\"kind\":\"") + kind + "\"") != std::string::npos);
 }
 
-TEST_CASE("a report speaks of the sessions it was asked for") {
+TEST_CASE("a report covers the sessions it was asked for") {
   const Report report = read_report({.database = database(),
                                      .period = date_period("", "2026-11-22", {}),
                                      .sessions = {3, 5},

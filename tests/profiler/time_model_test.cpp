@@ -237,7 +237,7 @@ TEST_CASE("ranks agree, disagree, and share ties") {
   CHECK(rank_correlation({1, 1, 1}, {1, 2, 3}) == 0);
 }
 
-TEST_CASE("a model is the same after it was written and read, and says what it rests on") {
+TEST_CASE("a model is the same after it was written and read, and says what it is based on") {
   const std::vector<MeasuredCall> calls = measured();
   const FittedModels models = fit_models(calls, "sm_90a");
   const ModelFile file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dashboard's server without its pages: who is let in, what is refused, and that nobody can hold it up.
+// The dashboard's server without its pages: who is let in, what is refused, and that no one can hold it up.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -123,7 +123,7 @@ TEST_CASE("a token is 128 random bits") {
   CHECK_FALSE(equal_in_constant_time("abc", "ab"));
 }
 
-TEST_CASE("every page says that only its own scripts and styles may run, and that nobody keeps it") {
+TEST_CASE("every page says that only its own scripts and styles may run, and that no one keeps it") {
   RunningServer running;
   for (const char* path : {"/", "/missing", "/broken"}) {
     const HttpReply page = get(running.port(), path, running.cookie());
@@ -175,7 +175,7 @@ TEST_CASE("only what reads is answered, and bodies are not taken") {
     CHECK(reply.headers.at("allow") == "GET, HEAD");
   }
   {
-    // Nobody reads the body, and it is not taken for a request either.
+    // No one reads the body, and it is not taken for a request either.
     HttpClient client(running.port());
     client.send("POST" + rest + "Content-Length: 200\r\n\r\n" +
                 get_request(running.port(), "/", running.cookie()));
@@ -265,7 +265,7 @@ TEST_CASE("streams hear of every change at once, no more than the limit are open
   CHECK(running.server().streams() == 0);
 }
 
-TEST_CASE("a stop closes open streams and pages under way, and leaves no thread") {
+TEST_CASE("a stop closes open streams and pages in progress, and leaves no thread") {
   RunningServer running;
   HttpClient stream(running.port()), slow(running.port());
   stream.send(get_request(running.port(), "/events", running.cookie()));

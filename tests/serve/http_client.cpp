@@ -24,7 +24,7 @@ HttpClient::HttpClient(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    throw std::runtime_error("nobody listens at port " + std::to_string(port));
+    throw std::runtime_error("no one listens at port " + std::to_string(port));
 }
 
 void HttpClient::send(const std::string& bytes) {

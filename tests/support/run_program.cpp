@@ -49,7 +49,7 @@ void wait_for_file(const std::filesystem::path& file) {
 pid_t start_program(const std::vector<std::string>& argv,
                     const std::map<std::string, std::string>& environment,
                     const std::filesystem::path& folder) {
-  std::fflush(nullptr);  // the child would write what is buffered once more
+  std::fflush(nullptr);  // the child would write what is buffered again
   const pid_t child = fork();
   if (child == 0) become(argv, environment, folder);
   return child;

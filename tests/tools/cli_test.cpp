@@ -191,7 +191,7 @@ TEST_CASE("Ctrl-C stops a run cleanly, keeps the best so far and leaves no proce
   CHECK(sessions.out.find("stopped") != std::string::npos);
 }
 
-TEST_CASE("--help teaches: every verb has a usage, examples and its flags") {
+TEST_CASE("--help teaches: every subcommand has a usage, examples and its flags") {
   Sandbox box;
   CHECK(box.run({"--help"}).out.find("generate_kernel") != std::string::npos);
   for (const char* verb : {"generate", "evaluate", "query", "algorithms", "devices", "doctor", "problem"}) {

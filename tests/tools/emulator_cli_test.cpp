@@ -246,7 +246,7 @@ TEST_CASE("Ctrl-C on the emulator keeps the best verified kernel") {
 }
 
 TEST_CASE(
-    "a run that was killed has lost nothing, and the next one goes on with the same database and cache") {
+    "a run that was killed has lost nothing, and the next one continues with the same database and cache") {
   Sandbox box;
   const std::vector<std::string> extra{"--algorithm", "vector_add", "--max-evaluations", "200"};
   const ProgramResult killed =

@@ -52,14 +52,14 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("18000 tokens") != std::string::npos);
 
-  // Every question shows what came of the answer before it.
+  // Every question shows the result of the answer before it.
   const std::vector<std::string> asked = questions(box);
   REQUIRE(asked.size() == 5);
   CHECK(asked[0].find("vector_add.cu") != std::string::npos);
   CHECK(asked[1].find("identifier \"count\" is undefined") != std::string::npos);
   CHECK(asked[1].find("line 7:   if (i < count) c[i] = a[i] - b[i];") != std::string::npos);
   CHECK(asked[1].find("It does not work") != std::string::npos);
-  CHECK(asked[2].find("// One element a thread.") != std::string::npos);
+  CHECK(asked[2].find("// One element per thread.") != std::string::npos);
   CHECK(asked[2].find("Stopped by the gate 'tolerance'") != std::string::npos);
   const std::string slow_us = box.query(
       "SELECT printf('%.4g us', e.score_ns / 1000) FROM evaluations e JOIN variants v ON v.id = e.variant_id "

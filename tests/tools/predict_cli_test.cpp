@@ -48,14 +48,14 @@ TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and
   for (const auto& [name, ns] : terms.items()) CHECK(ns <= terms.at(large.at("limiter").get<std::string>()));
   CHECK(large.at("count_check_error").get<double>() < 0.01);
   CHECK(large.at("predicted_ns").get<double>() > 3 * small.at("predicted_ns").get<double>());
-  // every sector once, not found in L2: 12 bytes an element at 20 bytes a clock of 132 SMs
+  // every sector once, not found in L2: 12 bytes per element at 20 bytes per clock of 132 SMs
   CHECK(terms.at("l2").get<double>() == Approx(12.0 * 67108864 / (20 * 132 * 1.98)).epsilon(0.01));
   const Json bad = predict(box, box.write("bad.cu", vector_add(16)), "N=67108864");
   CHECK(bad.at("terms_ns").at("l2").get<double>() > 2 * terms.at("l2").get<double>());
   CHECK(bad.at("predicted_ns").get<double>() > large.at("predicted_ns").get<double>());
 }
 
-TEST_CASE("without counts and without a model a prediction says what it rests on") {
+TEST_CASE("without counts and without a model a prediction says what it is based on") {
   Sandbox box;
   const std::string file = box.write("good.cu", vector_add(1));
   const Json line = predict(box, file, "N=67108864", {"--no-counts"});

@@ -121,7 +121,7 @@ TEST_CASE("what is wrong with a session is told before anything runs, and where"
   CHECK_THAT(night.session({"--help"}).out, Contains("MANIFEST.json") && Contains("resume"));
 }
 
-TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and goes on where it was stopped") {
+TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and continues where it was stopped") {
   Night night;
   const ProgramResult start = night.session(
       {"start", "--algorithm", "vector_add", "--shape", "N=1000", "--device", "emulator", "--arch", "sm_80",

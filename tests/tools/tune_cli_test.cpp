@@ -65,7 +65,7 @@ TEST_CASE("tune goes through all points of a file, counts the same program once,
   CHECK(box.query("SELECT evaluations || ' ' || passed FROM strategies") == "8 8\r\n");
 }
 
-TEST_CASE("a brute force that was stopped goes on where it was, and measures all again only when told to") {
+TEST_CASE("a brute force that was stopped continues where it was, and measures all again only when told to") {
   Sandbox box;
   const std::string file = box.write("my.cu", vector_add("\"SPARE == 0 or BLOCK > 64\""));
   REQUIRE(tune(box, file, {"--strategy", "exhaustive", "--max-evaluations", "2"}).exit_code == 0);
@@ -88,7 +88,7 @@ TEST_CASE("a brute force that was stopped goes on where it was, and measures all
   CHECK(evaluated(box, "4") == 7);
 }
 
-TEST_CASE("a space without points, a constraint about nothing and a kernel that never works are told apart") {
+TEST_CASE("a space without points, a constraint about nothing and a kernel that never works are distinguished") {
   Sandbox box;
   const auto words = [&](const std::string& source) {
     const ProgramResult result = tune(box, box.write("bad.cu", source));

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kCompareExamples =
     "Examples:\n"
     "  alphakernel compare 1234 1200                    # from the database\n"
-    "  alphakernel compare old.cu new.cu --device cuda  # both evaluated now, and timed in turns\n"
+    "  alphakernel compare old.cu new.cu --device cuda  # both evaluated now, and timed alternately\n"
     "  alphakernel compare a.result.json 3f9c2a --json\n"
     "  alphakernel compare session:12 session:15        # what two searches found, and how soon\n"
     "  alphakernel compare device:h200 device:a100      # the same kernels on the same shapes\n"

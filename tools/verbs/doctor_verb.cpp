@@ -122,7 +122,7 @@ Finding look_for_headers() {
   Finding finding{.part = "headers",
                   .present = toolkit.ok() && !toolkit->include_dirs.empty(),
                   .detail = "",
-                  .cost = "candidates that include cuda_fp16.h and the like do not build",
+                  .cost = "candidates that include cuda_fp16.h and similar ones do not build",
                   .remedy = "install the toolkit's headers (cuda-cudart-dev, cuda-cccl)",
                   .essential = true};
   if (finding.present) finding.detail = toolkit->include_dirs.front().string();
@@ -139,7 +139,7 @@ Finding look_for_cupti() {
       .detail = obstacle.empty() ? "hardware counters can be read" : obstacle,
       .cost = obstacle.empty()
                   ? ""
-                  : "no hardware counters: profiles rest on the compiler's facts and the CPU device",
+                  : "no hardware counters: profiles are based on the compiler's facts and the CPU device",
       .remedy = obstacle.empty()
                     ? ""
                     : "a GPU, cuda-cupti of the toolkit, no other profiler at the same time, and where the "
@@ -191,7 +191,7 @@ Finding look_for_templates() {
           .present = whole > 0 && broken.empty(),
           .detail = broken.empty() ? fmt::format("{} algorithms", whole) : broken,
           .cost = "--algorithm cannot name them",
-          .remedy = "mend the file named, or set ALPHAKERNEL_TEMPLATES"};
+          .remedy = "fix the file named, or set ALPHAKERNEL_TEMPLATES"};
 }
 
 /// "context 1000000, answers of 128000 tokens, efforts low high"; what is not known is left out.

@@ -38,7 +38,7 @@ int run_explain(const Arguments& arguments) {
   app.add_flag(
       "--ablate", ablate,
       "evaluate it with one tunable at a time at its least value, and with switches of its text off");
-  app.add_option("--device", device, "evaluate it anew on: auto, cuda, cuda:N, emulator");
+  app.add_option("--device", device, "evaluate it again on: auto, cuda, cuda:N, emulator");
   app.add_option("--arch,--target", arch,
                  "what to compile for, where something is evaluated (default: as before)");
   app.add_option("--db", database, "performance database");

@@ -41,11 +41,11 @@ std::string basis_text(const PredictedKernel& predicted, const Arch& arch) {
                                                              : "the launch plan alone";
   if (!p.fitted)
     return fmt::format(
-        "rests on rates of {} and {}; no model is fitted for {}, so there is no interval "
+        "is based on rates of {} and {}; no model is fitted for {}, so there is no interval "
         "(alphakernel model fit)\n",
         predicted.device.name, from, arch.sm());
   const Json& training = predicted.training;
-  return fmt::format("rests on {}, corrected by a model fitted to {} variants ({}) on {}; {}\n", from,
+  return fmt::format("is based on {}, corrected by a model fitted to {} variants ({}) on {}; {}\n", from,
                      training.at("variants").dump(), training.at("variants_by_algorithm").dump(),
                      training.at("devices").dump(),
                      p.known_space ? "points of this plan are among them"

@@ -122,7 +122,7 @@ int status(const Arguments& arguments) {
   CLI::App app{"Say how a session stands.", "alphakernel session status"};
   Common common;
   bool watch = false, json = false, all = false;
-  app.add_flag("--watch", watch, "go on until it has ended");
+  app.add_flag("--watch", watch, "wait until it has ended");
   app.add_flag("--json", json, "print one JSON object");
   app.add_flag("--all", all, "every session of the database");
   if (!parse_numbered(app, arguments, common, false)) return 0;
@@ -144,7 +144,7 @@ int status(const Arguments& arguments) {
 }
 
 int stop(const Arguments& arguments) {
-  CLI::App app{"End a session cleanly; resume goes on with it.", "alphakernel session stop"};
+  CLI::App app{"End a session cleanly; resume continues it.", "alphakernel session stop"};
   Common common;
   int seconds = 120;
   app.add_option("--wait", seconds, "seconds to wait for its end (default: 120)");
@@ -169,7 +169,7 @@ int stop(const Arguments& arguments) {
 }
 
 int resume(const Arguments& arguments) {
-  CLI::App app{"Go on with a session where it ended.", "alphakernel session resume"};
+  CLI::App app{"Continue a session where it ended.", "alphakernel session resume"};
   Common common;
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
   if (!parse_numbered(app, arguments, common, true)) return 0;
@@ -190,7 +190,7 @@ int log(const Arguments& arguments) {
   CLI::App app{"Print what a session without a terminal has said.", "alphakernel session log"};
   Common common;
   bool follow = false;
-  app.add_flag("--follow,-f", follow, "go on until it has ended");
+  app.add_flag("--follow,-f", follow, "wait until it has ended");
   if (!parse_numbered(app, arguments, common, false)) return 0;
   const fs::path database = common.file();
   db::CampaignStore store(database);

@@ -79,7 +79,7 @@ void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& p
       plan.repeats);
   fmt::print("{:<{}}  {:<24}", "space", width, "strategy");
   for (const std::size_t at : shown) fmt::print("{:>14}", at);
-  fmt::print("{:>12}{:>14}{:>12}", "within 5 %", "evals to 95 %", "us a point");
+  fmt::print("{:>12}{:>14}{:>12}", "within 5 %", "evals to 95 %", "us per point");
   for (const ProposalTime& time : rows.front().proposal_times)
     fmt::print("{:>20}", fmt::format("at {} (99th %)", time.evaluations));
   fmt::print("\n");

@@ -40,7 +40,7 @@ LlmReply BatchDesk::ask(Json body, const std::atomic<bool>* cancelled) {
   return std::move(mine->reply);
 }
 
-/// True when nobody waits for an answer any more.
+/// True when no one waits for an answer any more.
 bool BatchDesk::abandoned(const Batch& batch) {
   return std::ranges::all_of(batch, [](const auto& one) { return one->cancelled && one->cancelled->load(); });
 }
@@ -72,7 +72,7 @@ void BatchDesk::carry_out(const Batch& batch) const {
   }
 }
 
-/// Looks after the batch until it has ended; cancels it when nobody waits any more.
+/// Looks after the batch until it has ended; cancels it when no one waits any more.
 BatchStep BatchDesk::await_end(const BatchProtocol& protocol, const std::string& id,
                                const Batch& batch) const {
   std::chrono::milliseconds pause = timing_.first_poll;

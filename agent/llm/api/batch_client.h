@@ -53,7 +53,7 @@ class BatchDesk {
   BatchTiming timing_;
   std::mutex mutex_;
   std::condition_variable done_;
-  std::shared_ptr<Batch> gathering_;  ///< null while nobody waits for others
+  std::shared_ptr<Batch> gathering_;  ///< null while no one waits for others
 };
 
 /// One desk for each provider and key, so that all clients of a run meet there.

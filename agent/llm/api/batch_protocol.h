@@ -10,7 +10,7 @@
 
 namespace ak::agent {
 
-/// What came of one request of a batch.
+/// The result of one request of a batch.
 struct BatchResult {
   std::size_t index = 0;  ///< of the request
   Json body = {};         ///< as the answer to a single request

@@ -69,7 +69,7 @@ class AnswerReader {
   std::string raw_;
 };
 
-// Access to JSON that nobody promised anything about.
+// Access to JSON that no one promised anything about.
 /// The member, or null JSON.
 [[nodiscard]] const Json& member(const Json& json, std::string_view key);
 [[nodiscard]] std::string text_of(const Json& json, std::string_view key);    ///< empty when it is no text

@@ -27,7 +27,7 @@ class HttpLlmClient final : public LlmClient {
   HttpLimits limits_;
 };
 
-/// Counts what nobody counted.
+/// Counts what no one counted.
 /// @param answered the provider has worked on the request
 void estimate_usage(const LlmRequest& request, bool answered, LlmReply& reply);
 

@@ -57,7 +57,7 @@ struct LlmModel {
   ModelEntry entry;
   std::shared_ptr<LlmClient> client;
   std::shared_ptr<const ModelInquiry> inquiry =
-      {};  ///< asks the provider about the model; null where nobody knows
+      {};  ///< asks the provider about the model; null where no one knows
 };
 
 /// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME" or "replay:FILE". Nothing is sent

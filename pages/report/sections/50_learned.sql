@@ -1,6 +1,6 @@
 -- What was learned
 --
--- @insights What the measurements show, with the pairs of variants it rests on
+-- @insights What the measurements show, with the pairs of variants it is based on
 SELECT i.kind, i.algorithm, i.device, i.text AS finding, i.ratio AS time_ratio, i.wins, i.tries,
        (SELECT group_concat(pair, ', ') FROM (SELECT (value ->> 0) || ' and ' || (value ->> 1) AS pair FROM json_each(i.evidence, '$.variants') LIMIT 4)) AS evidence_variants
 FROM insights i
@@ -8,7 +8,7 @@ WHERE i.kind IN ('tunable', 'template', 'pattern') AND i.tries >= 2
   AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions)) AND abs(ifnull(i.ratio, 1) - 1) > 0.02
 ORDER BY i.device_kind, abs(ln(max(ifnull(i.ratio, 1), 1e-9))) DESC LIMIT 20;
 
--- @attempts What language models tried, and what came of it
+-- @attempts What language models tried, and the result
 SELECT i.algorithm, i.device, i.bottleneck, i.text AS attempt, i.ratio AS time_ratio
 FROM insights i
 WHERE i.kind = 'attempt' AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions))

@@ -1,6 +1,6 @@
 -- Spend
 --
--- @models Language models: what they cost and what came of it
+-- @models Language models: what they cost and the result
 WITH gained AS (
   SELECT p.llm_call_id AS id, count(DISTINCT p.variant_id) AS candidates, count(DISTINCT CASE WHEN e.status = 'ok' THEN p.variant_id END) AS verified
   FROM proposals p LEFT JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id

@@ -14,7 +14,7 @@ WHERE a.id IN (SELECT max(id) FROM audits GROUP BY definition_id, device_id)
   AND a.definition_id IN (SELECT definition_id FROM sessions WHERE id IN (SELECT id FROM report_sessions))
 ORDER BY definition, device LIMIT 50;
 
--- @later What later checks said of leaders: shapes nobody saw, another look at memory and races, pairs, a fresh process
+-- @later What later checks said of leaders: shapes no one saw, another look at memory and races, pairs, a fresh process
 SELECT p.arm AS check_of_leaders, count(*) AS leaders, sum(e.status = 'ok') AS passed, sum(e.status NOT IN ('ok', 'unsupported')) AS did_not
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
 WHERE p.arm IN ('held_out', 'examination', 'comparison', 'final') AND e.session_id IN (SELECT id FROM report_sessions)

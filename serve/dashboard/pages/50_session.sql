@@ -15,7 +15,7 @@ FROM sessions s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON
 WHERE s.id = :session;
 -- @command How it was started
 SELECT 'Command' AS title, command || char(10) || 'budgets: ' || budgets AS text FROM sessions WHERE id = :session;
--- @counts What came of its evaluations
+-- @counts The result of its evaluations
 SELECT count(*) AS evaluations, sum(e.status = 'ok') AS verified, sum(e.status = 'duplicate') AS duplicates,
        sum(e.status = 'pruned') AS pruned,
        sum(e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AS failed
@@ -45,7 +45,7 @@ GROUP BY e.variant_id ORDER BY min(e.score_ns) LIMIT 15;
 SELECT stage, status, gate, count(*) AS failures, count(DISTINCT variant) AS variants, max(variant) AS variant,
        substr(max(message), 1, 160) AS message
 FROM failures WHERE session = :session GROUP BY stage, status, gate ORDER BY failures DESC LIMIT 30;
--- @arms Who proposed, and what came of it
+-- @arms Who proposed, and the result
 SELECT p.proposer, p.arm, count(*) AS evaluations, sum(e.status = 'ok') AS verified,
        iif(dev.kind <> 'emulator', min(iif(e.status = 'ok', e.score_ns, NULL)), NULL) / 1000.0 AS best_us,
        iif(dev.kind = 'emulator', min(iif(e.status = 'ok', e.score_ns, NULL)), NULL) / 1000.0 AS best_emulated_cost_us,

@@ -7,7 +7,7 @@ SELECT v.id AS variant, v.name AS template, d.name AS definition, v.variant_hash
 FROM variants v JOIN definitions d ON d.id = v.definition_id JOIN sources s ON s.id = v.source_id WHERE v.id = :variant;
 -- @tunables Its point
 SELECT key AS tunable, value FROM variants v, json_each(v.tunables) WHERE v.id = :variant LIMIT 100;
--- @evaluations What came of it
+-- @evaluations The result
 SELECT e.id AS evaluation, e.session_id AS session, e.status, e.stage, e.gate, dev.name AS device, p.proposer,
        p.arm, e.depth, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.occupancy_ratio,
@@ -125,7 +125,7 @@ GROUP BY s.workload_id, s.kernel, s.line ORDER BY s.workload_id, sum(s.value) DE
 SELECT c.session, c.workload, c.champion, c.challenger_us, c.champion_us, c.ratio, c.pairs, c.status,
        substr(c.message, 1, 200) AS message
 FROM evaluations e JOIN comparisons c ON c.evaluation = e.id WHERE e.variant_id = :variant LIMIT 30;
--- @predictions Times foretold
+-- @predictions Times predicted
 SELECT p.session, p.workload, p.model, p.limiter, p.predicted_us, p.low_us, p.high_us, p.measured_us,
        100 * p.error AS error_pct
 FROM evaluations e JOIN prediction_errors p ON p.session = e.session_id AND p.variant = e.variant_id

@@ -5,7 +5,7 @@
 SELECT id AS call, session_id AS session, model, arm, prompt_version, status, stop, input_tokens, cached_tokens,
        output_tokens, cost_usd, latency_ms, attempts, reward, bottleneck, message, started_at, ended_at
 FROM llm_calls WHERE id = :call;
--- @candidates What came of it
+-- @candidates The result
 SELECT p.variant_id AS variant, v.name AS template, v.tunables, p.iteration, e.status, e.stage, e.gate,
        iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, substr(e.message, 1, 200) AS message

@@ -82,7 +82,7 @@ TEST_CASE("a fast parent is chosen most often, and one that was used gives way")
   CHECK(chosen["__shared__"] > 0);
 }
 
-TEST_CASE("an island that stagnates leads to another that begins afresh, and they take turns") {
+TEST_CASE("an island that stagnates leads to another that starts from scratch, and they take turns") {
   Archive archive(1);
   archive.add(attempt("a", 30));
   CHECK(archive.next_turn().forced.empty());

@@ -130,7 +130,7 @@ TEST_CASE("a batch that fails, expires or forgets a request is a failure of each
                               once(R"({"id":"b1","status":"failed"})")}) == LlmFault::rejected);
 }
 
-TEST_CASE("when nobody waits any more the batch is cancelled") {
+TEST_CASE("when no one waits any more the batch is cancelled") {
   Office office(anthropic_messages(), {once(R"({"id":"b1","processing_status":"in_progress"})")});
   std::atomic<bool> cancelled{false};
   auto asking = std::async(std::launch::async, [&] { return office.ask("question", &cancelled); });

@@ -139,7 +139,7 @@ struct ErrorCase {
   LlmFault fault;
 };
 
-TEST_CASE("errors of every provider are told apart, whatever their form") {
+TEST_CASE("errors of every provider are distinguished, whatever their form") {
   const std::vector<ErrorCase> cases{
       {401, R"({"type":"error","error":{"type":"authentication_error","message":"bad"}})", LlmFault::auth},
       {401, R"({"error":{"message":"bad","type":"invalid_request_error","code":"invalid_api_key"}})",

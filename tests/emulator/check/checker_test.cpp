@@ -130,7 +130,7 @@ World::AddressOf same(std::uint64_t address) {
 
 // ---- bounds
 
-TEST_CASE("accesses inside a buffer go on without a finding", "[checker]") {
+TEST_CASE("accesses inside a buffer continue without a finding", "[checker]") {
   World world;
   const std::uint64_t x = world.buffer(4096, "input 'x'");
   for (const std::uint32_t bytes : {1u, 2u, 4u, 8u, 16u, 32u}) {
@@ -264,7 +264,7 @@ TEST_CASE("reading what nothing has written is a finding by the byte", "[checker
   store(y, 2);
   CHECK(load(kLoad, y, 2) == 1);
   CHECK(world.clean());
-  CHECK(load(kLoad, y, 4) == 1);  // it may go on
+  CHECK(load(kLoad, y, 4) == 1);  // it may continue
   REQUIRE(world.found().size() == 1);
   CHECK(world.found().front().kind == FaultKind::uninitialized_read);
   store(y + 2, 2);

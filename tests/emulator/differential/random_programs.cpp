@@ -170,7 +170,7 @@ constexpr std::string_view kStatements[] = {
     "selp.b16 $e, $f, $g, $q;",
     "slct.b32.s32 $d, $a, $b, $c;",
     "set.lt.u32.s32 $d, $a, $b;",
-    // memory that only this thread writes, and memory that nobody writes
+    // memory that only this thread writes, and memory that no one writes
     "and.b32 %t0, $a, 15;\nmad.wide.u32 %w0, %t0, 4, %stack;\nst.local.b32 [%w0], $b;",
     "and.b32 %t0, $a, 15;\nmad.wide.u32 %w0, %t0, 4, %stack;\nld.local.b32 $d, [%w0];",
     "and.b32 %t0, $a, 7;\nmad.wide.u32 %w0, %t0, 8, %stack;\nst.local.b64 [%w0], $A;",

@@ -36,7 +36,7 @@ std::vector<std::uint64_t> inputs(const std::vector<std::string>& operands, std:
   for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       std::uint64_t value = value_of(operands[i], random);
-      // Equal and opposite operands, which random choice seldom gives.
+      // Equal and opposite operands, which random choice rarely gives.
       const bool any_value = operands[i] != "field" && operands[i] != "lane" && operands[i] != "nth";
       if (i > 0 && any_value && operands[i] == operands[i - 1] && random.chance(12))
         value = values.back() ^ (random.chance(40) ? sign_of(operands[i]) : 0);

@@ -62,7 +62,7 @@ TEST_CASE("a region inside an allocation leaves guard bands out of bounds", "[ar
   CHECK(arena.find(address + 1024)->name == "output 'y'");
 }
 
-TEST_CASE("regions that share a granule are told apart", "[arena]") {
+TEST_CASE("regions that share a granule are distinguished", "[arena]") {
   Arena arena(kMegabyte);
   const std::uint64_t address = *arena.allocate(4096);
   arena.set_region(address + 1024, 100, "a");

@@ -122,7 +122,7 @@ auto rounded(int mode, F f) {
 
 std::uint32_t canonical_bits(float value) { return std::isnan(value) ? 0x7FFFFFFFu : bits(value); }
 
-/// Elements wider than a byte cannot be told apart by a table of codes: formats by their numbers.
+/// Elements wider than a byte cannot be distinguished by a table of codes: formats by their numbers.
 struct NarrowFormat {
   std::string type;
   SlowFormat slow;

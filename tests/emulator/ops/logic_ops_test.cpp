@@ -8,7 +8,7 @@ namespace {
 
 using Quads = std::vector<std::uint64_t>;
 
-/// Two 64-bit numbers a lane.
+/// Two 64-bit numbers per lane.
 Quads inputs() {
   Quads values;
   for (std::uint64_t i = 0; i < 64; ++i) values.push_back((i + 1) * 0x9E3779B97F4A7C15ull);

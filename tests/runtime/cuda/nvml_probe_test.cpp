@@ -108,7 +108,7 @@ class TestClock final : public Clock {
   steady_clock::time_point time_ = steady_clock::time_point{} + 1h;
 };
 
-/// A device that takes 0.4 mJ and 1 us a call and whose counter moves every 50 ms.
+/// A device that takes 0.4 mJ and 1 us per call and whose counter moves every 50 ms.
 struct Device {
   TestClock clock;
   unsigned long long calls = 0;

@@ -9,7 +9,7 @@
 namespace ak::test {
 namespace {
 
-// One result a thread, for any GPU: the candidate that takes the baselines along.
+// One result per thread, for any GPU: the candidate that takes the baselines along.
 constexpr std::string_view kProduct = R"cu(/* alphakernel
 {"launches": [{"kernel": "product", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
   "args": ["a", "b", {"optional": "bias"}, "c", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}]}
@@ -41,7 +41,7 @@ __global__ void product(const scalar_t* a, const scalar_t* b, const scalar_t* bi
 }
 )cu";
 
-// One query a thread, its sums rescaled whenever a larger score comes along.
+// One query per thread, its sums rescaled whenever a larger score comes along.
 constexpr std::string_view kAttention = R"cu(/* alphakernel
 {"launches": [{"kernel": "attention", "grid": ["ceil_div(B * H * S, 64)"], "block": [64],
   "args": ["q", "k", "v", "o", "lse", {"i32": "B * H * S"}, {"i32": "H"}, {"i32": "G"}, {"i32": "S"}, {"i32": "T"}]}]}

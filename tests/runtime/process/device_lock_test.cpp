@@ -148,7 +148,7 @@ TEST_CASE("without a lock file nothing waits, and the reason is known") {
   DeviceLock lock(kUuid);
   ::unsetenv("ALPHAKERNEL_LOCKS");
   CHECK_THAT(lock.obstacle(), Catch::Contains("/nonexistent"));
-  lock.take(Turn::alone, [] { FAIL("nobody holds it"); });
+  lock.take(Turn::alone, [] { FAIL("no one holds it"); });
   DeviceLock none("");
   CHECK(none.obstacle().empty());
   none.take(Turn::alone, [] { FAIL("nothing to hold"); });

@@ -70,7 +70,7 @@ TEST_CASE("what the tests of the sandbox try is possible without it") {
   }
 }
 
-TEST_CASE("a compile worker is refused files, network and other processes, and builds all the same") {
+TEST_CASE("a compile worker is refused files, network and other processes, and builds anyway") {
   WorkerProcess worker(as_role("compile"));
   const auto hello = worker.await_hello(in(60s));
   REQUIRE(hello);
@@ -122,7 +122,7 @@ TEST_CASE("what is permitted stays possible, single files included, and writing 
   CHECK(status == 0);
 }
 
-TEST_CASE("a kernel without Landlock is named, and system calls are refused all the same") {
+TEST_CASE("a kernel without Landlock is named, and system calls are refused anyway") {
   const int status = in_child([] {
     // Such a kernel, as far as this process can tell.
     sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -141,7 +141,7 @@ TEST_CASE("a kernel without Landlock is named, and system calls are refused all 
   CHECK(status == 0);
 }
 
-TEST_CASE("CPU time beyond the limit ends the process, and a new limit starts anew") {
+TEST_CASE("CPU time beyond the limit ends the process, and a new limit starts again") {
   const int status = in_child([] {
     forbid_core_dumps();
     limit_cpu_time(1s);
