@@ -23,7 +23,7 @@ struct Origin {
 struct Offer {
   Candidate candidate;
   Origin origin;
-  std::string complaint;  ///< why it is no candidate; empty: it is one. It is committed then, not evaluated
+  std::string input_error;  ///< why it is no candidate; empty: it is one. It is committed then, not evaluated
 };
 
 /// Writes candidates beside the search: a language model. Called by the loop's thread; its own work goes on

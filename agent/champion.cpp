@@ -46,7 +46,7 @@ bool passed(const EvaluationResult& result, Depth depth) {
 
 bool Champion::seems_faster(const Entry& entry) const {
   const std::optional<double>& score_ns = entry.completed.result.score_ns;
-  return score_ns && (!score_ns_ || *score_ns <= *score_ns_ * (1 - kLeastGain));
+  return score_ns && (!score_ns_ || *score_ns <= *score_ns_ * (1 - kMinGain));
 }
 
 bool Champion::beats(const Entry& entry) const {
@@ -62,17 +62,17 @@ void Champion::lead(Entry entry) {
   best_ = std::move(entry);
 }
 
-Standing Champion::offer(const Completed& candidate, int iteration, RowId variant) {
-  if (!passed(candidate.result, depth_)) return Standing::behind;
+OfferResult Champion::offer(const Completed& candidate, int iteration, RowId variant) {
+  if (!passed(candidate.result, depth_)) return OfferResult::behind;
   Entry entry{candidate, iteration, variant};
   keep(entry);
-  if (!beats(entry)) return Standing::behind;
+  if (!beats(entry)) return OfferResult::behind;
   if (noisy_ && best_) {
     challengers_.insert(std::ranges::upper_bound(challengers_, entry, lower_score), std::move(entry));
-    return Standing::challenges;
+    return OfferResult::challenges;
   }
   lead(std::move(entry));
-  return Standing::leads;
+  return OfferResult::leads;
 }
 
 const Completed* Champion::next_challenger() {

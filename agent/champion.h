@@ -16,7 +16,7 @@ namespace ak::agent {
 [[nodiscard]] bool passed(const EvaluationResult& result, Depth depth);
 
 /// What an offer came to.
-enum class Standing : std::uint8_t {
+enum class OfferResult : std::uint8_t {
   behind,
   challenges,  ///< seems faster than the champion; the two are to be timed in pairs
   leads
@@ -43,7 +43,7 @@ class Champion {
 
   /// Keeps a copy of what passed.
   /// @param iteration number of the proposal, for ties between builds
-  Standing offer(const Completed& candidate, int iteration, RowId variant);
+  OfferResult offer(const Completed& candidate, int iteration, RowId variant);
 
   /// The fastest of those that challenge the champion, or null; those that no longer seem faster are
   /// forgotten. It stays the one to settle until settle(). Valid until then.

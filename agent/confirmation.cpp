@@ -54,7 +54,7 @@ bool Confirmation::stopped() const {
 }
 
 /// Why nothing can be confirmed, or nothing.
-std::string Confirmation::obstacle() const {
+std::string Confirmation::unavailable_reason() const {
   if (depth_ == Depth::build) return "nothing was executed";
   if (!champion_.best()) return "no candidate passed the listed shapes";
   return stopped() ? "interrupted" : "";
@@ -71,7 +71,7 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     for (const auto& examiner : options_.examiners)
       result.examinations.push_back({.examiner = examiner.name, .passed = false, .note = note});
   };
-  begin_reports(obstacle());
+  begin_reports(unavailable_reason());
   if (!result.held_out.note.empty()) return;
   const auto next_step = [&] {
     deadline_ = clock_.now() + std::max<steady_clock::duration>(kStepTime, search_time);
@@ -161,7 +161,7 @@ bool Confirmation::measured(FinalMeasurement& report) {
   EvaluationRequest request = champion_.best()->request;
   request.fresh_process = request.energy = true;
   request.seed = derive_seed(random_seed(), 0);
-  request.incumbent_ns.reset();
+  request.champion_score_ns.reset();
   auto completed = evaluate(evaluator_, std::move(request));
   if (!completed) {
     report.note = unfinished();
@@ -182,12 +182,12 @@ bool Confirmation::measured(FinalMeasurement& report) {
 bool Confirmation::compared(std::vector<Tie>& ties) {
   ties.clear();
   if (depth_ != Depth::time) return true;
-  const double reach_ns = champion_.score_ns().value_or(0) * (1 + (on_gpu_ ? kTieReach : kLeastGain));
+  const double reach_ns = champion_.score_ns().value_or(0) * (1 + (on_gpu_ ? kTieReach : kMinGain));
   std::vector<Champion::Entry> close;
   for (const Champion::Entry& entry : champion_.ranking()) {
     const EvaluationResult& result = entry.completed.result;
     if (entry.variant == champion_.variant() || result.outcome.status == Status::duplicate) continue;
-    if (result.score_ns && *result.score_ns <= reach_ns && close.size() < kMostTies) close.push_back(entry);
+    if (result.score_ns && *result.score_ns <= reach_ns && close.size() < kMaxTies) close.push_back(entry);
   }
   for (const Champion::Entry& entry : close) {
     bool champion_failed = false;
@@ -196,7 +196,7 @@ bool Confirmation::compared(std::vector<Tie>& ties) {
     if (!ratio) continue;
     const double apart = std::abs(ratio->ratio - 1);
     const bool indistinct = ratio->interval.low <= 1 && ratio->interval.high >= 1;
-    const bool tied = apart <= (indistinct ? kTieReach : kLeastGain);
+    const bool tied = apart <= (indistinct ? kTieReach : kMinGain);
     const Completed& completed = entry.completed;
     if (tied)
       ties.push_back(
@@ -237,7 +237,7 @@ void Confirmation::profile(ProfileReport& report) {
   }
   EvaluationRequest request = champion_.best()->request;
   request.profile = options_.profile;
-  request.incumbent_ns.reset();
+  request.champion_score_ns.reset();
   auto completed = evaluate(evaluator_, std::move(request));
   if (!completed) {
     report.note = unfinished();

@@ -40,7 +40,7 @@ class Confirmation {
                                                              bool& champion_failed);
   void profile(ProfileReport& report);
 
-  [[nodiscard]] std::string obstacle() const;
+  [[nodiscard]] std::string unavailable_reason() const;
   [[nodiscard]] bool stopped() const;
   [[nodiscard]] std::optional<Completed> evaluate(Evaluator& evaluator, EvaluationRequest request);
   [[nodiscard]] std::string unfinished() const { return stopped() ? "interrupted" : "out of time"; }

@@ -54,7 +54,7 @@ class Run {
  private:
   void remember();
   struct Flight {
-    ForetoldProposal item;
+    PredictedProposal item;
     int iteration = 0;
   };
 
@@ -67,7 +67,7 @@ class Run {
   void fill();
   void submit_next();
   [[nodiscard]] std::int64_t search_limit() const;
-  void submit(ForetoldProposal item);
+  void submit(PredictedProposal item);
   [[nodiscard]] bool take_offers();
   [[nodiscard]] std::optional<Offer> next_offer();
   void refuse(Offer offer);
@@ -76,7 +76,7 @@ class Run {
   void tell_source(const Completed& completed, const Flight& flight, RowId variant);
   [[nodiscard]] const Origin* origin_of(const Flight& flight) const;
   void adopt(const Flight& flight, RowId variant);
-  void prune(ForetoldProposal item, std::string why);
+  void prune(PredictedProposal item, std::string why);
   [[nodiscard]] EvaluationRequest request_for(const Proposal& proposal) const;
   [[nodiscard]] EvaluationRequest request_for(Candidate candidate) const;
   [[nodiscard]] steady_clock::time_point wait_deadline() const;
@@ -84,7 +84,7 @@ class Run {
   void absorb(Completed& completed, const Flight& flight);
   [[nodiscard]] std::string arm_of(const Proposal& proposal) const;
   StoredEvaluation commit(const Completed& completed, int iteration, std::string arm,
-                          const DeviceFacts* device = nullptr, const ForetoldProposal* item = nullptr,
+                          const DeviceFacts* device = nullptr, const PredictedProposal* item = nullptr,
                           const Origin* origin = nullptr);
   void learn(const Completed& completed, const Flight& flight, RowId evaluation);
   void tell(const Proposal& proposal, std::optional<double> time_ns, RowId evaluation);
@@ -110,15 +110,15 @@ class Run {
   LoopResult result_;
   std::unordered_map<Ticket, Flight> in_flight_;
   /// What the source will be told when its profile is there.
-  struct Untold {
+  struct AwaitingProfile {
     Completed completed;
     Flight flight;
     RowId variant = 0;
   };
-  std::unordered_map<Ticket, Untold> profiles_;      ///< in flight
-  std::optional<Ticket> comparison_;                 ///< of a challenger with the champion, in flight
-  std::unordered_map<std::size_t, Origin> origins_;  ///< of templates that others wrote, by index
-  std::int64_t searched_ = 0;                        ///< evaluations that a strategy proposed
+  std::unordered_map<Ticket, AwaitingProfile> profiles_;  ///< in flight
+  std::optional<Ticket> comparison_;                      ///< of a challenger with the champion, in flight
+  std::unordered_map<std::size_t, Origin> origins_;       ///< of templates that others wrote, by index
+  std::int64_t searched_ = 0;                             ///< evaluations that a strategy proposed
   int iterations_ = 0;
   int failures_in_a_row_ = 0;
   steady_clock::time_point start_;
@@ -226,13 +226,14 @@ bool Run::take_offers() {
   if (!source_works()) return false;
   auto offer = next_offer();
   if (!offer) return false;
-  if (offer->complaint.empty()) {
+  if (offer->input_error.empty()) {
     const auto broken = proposals_.add(offer->candidate);
     if (broken.empty()) {
       origins_[proposals_.size() - 1] = std::move(offer->origin);
       return true;
     }
-    offer->complaint = fmt::format("here its own point breaks its constraint {}", fmt::join(broken, " and "));
+    offer->input_error =
+        fmt::format("here its own point breaks its constraint {}", fmt::join(broken, " and "));
   }
   refuse(std::move(*offer));
   return false;
@@ -244,7 +245,7 @@ void Run::refuse(Offer offer) {
   never.request = request_for(std::move(offer.candidate));
   never.result.outcome.status = Status::invalid_candidate;
   never.result.outcome.stage = StageId::pre_check;
-  never.result.outcome.message = std::move(offer.complaint);
+  never.result.outcome.message = std::move(offer.input_error);
   const StoredEvaluation stored =
       commit(never, iterations_++, offer.origin.arm, nullptr, nullptr, &offer.origin);
   ++result_.progress.refused;
@@ -277,18 +278,18 @@ EvaluationRequest Run::request_for(Candidate candidate) const {
   request.arch = options_.arch;
   request.depth = depth_;
   request.seed = input_seed_;
-  request.incumbent_ns = champion_.score_ns();
+  request.champion_score_ns = champion_.score_ns();
   return request;
 }
 
-void Run::submit(ForetoldProposal item) {
+void Run::submit(PredictedProposal item) {
   const Ticket ticket = evaluator_.submit(request_for(item.proposal));
   if (!item.proposal.is_start && !item.proposal.is_retry) ++searched_;
   in_flight_.emplace(ticket, Flight{std::move(item), iterations_++});
 }
 
 /// Kept with its reason and the prediction, but no evaluation: it counts towards no budget.
-void Run::prune(ForetoldProposal item, std::string why) {
+void Run::prune(PredictedProposal item, std::string why) {
   Completed never;
   never.request = request_for(item.proposal);
   never.result.outcome.status = Status::pruned;
@@ -324,7 +325,7 @@ void Run::absorb(Completed& completed, const Flight& flight) {
     consult_source(completed, flight, stored.variant);
   else if (is_start && origin)
     adopt(flight, stored.variant);
-  const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == Standing::leads;
+  const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == OfferResult::leads;
   spent_.since_gain = new_best ? 0 : spent_.since_gain + 1;
   if (flight.item.proposal.is_start && flight.item.proposal.template_index == 0) result_.start = completed;
   report(completed, new_best);
@@ -336,7 +337,7 @@ std::string Run::arm_of(const Proposal& proposal) const {
 }
 
 StoredEvaluation Run::commit(const Completed& completed, int iteration, std::string arm,
-                             const DeviceFacts* device, const ForetoldProposal* item, const Origin* origin) {
+                             const DeviceFacts* device, const PredictedProposal* item, const Origin* origin) {
   AskRecord asked;
   if (item)
     asked = {.member = item->proposal.member,
@@ -351,7 +352,7 @@ StoredEvaluation Run::commit(const Completed& completed, int iteration, std::str
                         .parents = origin ? origin->parents : std::vector<RowId>{},
                         .request = &completed.request,
                         .result = &completed.result,
-                        .foretold = item && item->foretold ? &*item->foretold : nullptr,
+                        .predicted = item && item->predicted ? &*item->predicted : nullptr,
                         .device = device,
                         .asked = item ? &asked : nullptr,
                         .llm_call = origin ? origin->llm_call : std::nullopt});
@@ -377,16 +378,16 @@ void Run::consult_source(const Completed& completed, const Flight& flight, RowId
   EvaluationRequest request = completed.request;
   request.profile = options_.profile;
   request.priority = 1;
-  profiles_.emplace(evaluator_.submit(std::move(request)), Untold{completed, flight, variant});
+  profiles_.emplace(evaluator_.submit(std::move(request)), AwaitingProfile{completed, flight, variant});
 }
 
 bool Run::take_profile(Completed& completed) {
   auto node = profiles_.extract(completed.ticket);
   if (node.empty()) return false;
-  Untold& untold = node.mapped();
+  AwaitingProfile& awaiting = node.mapped();
   if (!inconclusive(completed.result)) commit(completed, iterations_++, "profile");
-  untold.completed.result.profiles = std::move(completed.result.profiles);
-  tell_source(untold.completed, untold.flight, untold.variant);
+  awaiting.completed.result.profiles = std::move(completed.result.profiles);
+  tell_source(awaiting.completed, awaiting.flight, awaiting.variant);
   return true;
 }
 
@@ -426,8 +427,8 @@ void Run::learn(const Completed& completed, const Flight& flight, RowId evaluati
   }
   const bool useful = passed(completed.result, depth_);
   tell(flight.item.proposal, useful ? completed.result.score_ns : std::nullopt, evaluation);
-  if (useful && flight.item.foretold && completed.result.score_ns)
-    pruning_.learn(*flight.item.foretold, *completed.result.score_ns);
+  if (useful && flight.item.predicted && completed.result.score_ns)
+    pruning_.learn(*flight.item.predicted, *completed.result.score_ns);
 }
 
 void Run::report(const Completed& completed, bool new_best) {
@@ -516,7 +517,7 @@ void Run::settle_challenges() {
 void Run::drain() {
   if (options_.source) options_.source->stop();
   for (const auto& [ticket, flight] : in_flight_) evaluator_.cancel(ticket);
-  for (const auto& [ticket, untold] : profiles_) evaluator_.cancel(ticket);
+  for (const auto& [ticket, awaiting] : profiles_) evaluator_.cancel(ticket);
   profiles_.clear();
   const auto deadline = clock_.now() + kDrainTime;
   while (!in_flight_.empty()) {

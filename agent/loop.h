@@ -82,7 +82,7 @@ struct LoopOptions {
   /// What to see of the leader of a GPU when it has been measured again, and before the source is told of a
   /// kernel that passed and that it or a template's author wrote, or that took the lead; none: nothing is
   /// profiled.
-  std::optional<ProfileWish> profile;
+  std::optional<ProfileOptions> profile;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   /// With `resumed`, and where candidates are timed, the strategies begin with what earlier sessions found;
   /// the fastest kRemeasured of those points are measured again.
@@ -100,7 +100,7 @@ struct LoopOptions {
 inline constexpr std::size_t kRemeasured = 5;
 
 /// So many of those that follow the champion are compared with it at the end.
-inline constexpr std::size_t kMostTies = 3;
+inline constexpr std::size_t kMaxTies = 3;
 
 /// The last check of a session: is the leader right on shapes that no one could know?
 struct HeldOutReport {
@@ -157,7 +157,7 @@ struct LoopResult {
   FinalMeasurement final_measurement;           ///< whose results `best` has where there are some
   ProfileReport profile;
   std::vector<Leader> leaders;  ///< the champion and what follows it, best first; a few of each template
-  std::vector<Tie> ties;        ///< at most kMostTies
+  std::vector<Tie> ties;        ///< at most kMaxTies
   Progress progress;
   RowId session = 0;
   std::optional<RowId> best_variant;

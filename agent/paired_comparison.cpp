@@ -25,7 +25,7 @@ double weight_of(std::span<const Workload> workloads, const std::string& name) {
 PairedSamples pair_up(const Measurement& challenger, const Measurement& champion, double weight) {
   PairedSamples pairs{.challenger_ns = {}, .champion_ns = {}, .weight = weight};
   const std::size_t count = std::min(challenger.samples_ns.size(), champion.samples_ns.size());
-  for (const std::size_t i : telling_samples(count, challenger.throttled)) {
+  for (const std::size_t i : usable_samples(count, challenger.throttled)) {
     pairs.challenger_ns.push_back(std::max(challenger.samples_ns[i], 1u));
     pairs.champion_ns.push_back(std::max(champion.samples_ns[i], 1u));
   }
@@ -63,7 +63,7 @@ std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
   PairedVerdict verdict{.ratio = paired_ratio(samples),
                         .challenger_ns = weighted_geometric_mean(challenger_ns, weights),
                         .champion_ns = weighted_geometric_mean(champion_ns, weights)};
-  verdict.faster = verdict.ratio.interval.high < 1 && verdict.ratio.ratio <= 1 - kLeastGain;
+  verdict.faster = verdict.ratio.interval.high < 1 && verdict.ratio.ratio <= 1 - kMinGain;
   return verdict;
 }
 

@@ -11,12 +11,12 @@
 namespace ak::agent {
 
 /// What a challenger must gain on the champion: below it timer resolution decides (docs/search.md).
-inline constexpr double kLeastGain = 0.005;
+inline constexpr double kMinGain = 0.005;
 
 /// What timing two candidates in pairs says.
 struct PairedVerdict {
   PairedRatio ratio;                          ///< challenger's time over the champion's
-  bool faster = false;                        ///< beyond noise (99 %), and by kLeastGain
+  bool faster = false;                        ///< beyond noise (99 %), and by kMinGain
   double challenger_ns = 0, champion_ns = 0;  ///< scores by these samples
   [[nodiscard]] std::string text() const;     ///< "1.3 % faster (99 % interval 0.9 to 1.6 %)"
 };

@@ -179,7 +179,7 @@ std::optional<Proposal> Proposals::first_or_next() {
       ++turn_;
       return Proposal{.template_index = index,
                       .point = std::move(*point),
-                      .member = searches_[index].strategy->chooser()};
+                      .member = searches_[index].strategy->member_name()};
     }
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(turn_));
   }

@@ -14,9 +14,9 @@
 namespace ak::agent {
 
 /// A proposal and what is predicted of it; nothing where there is no basis.
-struct ForetoldProposal {
+struct PredictedProposal {
   Proposal proposal;
-  std::optional<PredictedScore> foretold;
+  std::optional<PredictedScore> predicted;
 };
 
 /// Takes the proposals of a search in the order of their predicted times and says which are hopeless. Without
@@ -28,7 +28,7 @@ class Pruning {
   static constexpr std::size_t kMeasuredFirst = 20;
   /// Every so many-th candidate is taken in turn and measured whatever is predicted, so that the model stays
   /// honest.
-  static constexpr int kHonestEvery = 10;
+  static constexpr int kMeasureAnywayEvery = 10;
   /// So many proposals are looked at to choose the next from.
   static constexpr std::size_t kWindow = 32;
 
@@ -37,22 +37,22 @@ class Pruning {
 
   /// What to evaluate or to prune next.
   struct Next {
-    ForetoldProposal item;
+    PredictedProposal item;
     std::string why_pruned;  ///< why it is not worth measuring, in words; empty: measure it
   };
   /// @param best_ns score of the champion
   [[nodiscard]] std::optional<Next> next(std::optional<double> best_ns);
   /// A candidate was measured.
-  void learn(const PredictedScore& foretold, double measured_ns);
+  void learn(const PredictedScore& predicted, double measured_ns);
 
  private:
   void look_ahead();
-  [[nodiscard]] std::string why_pruned(const PredictedScore& foretold, std::optional<double> best_ns) const;
+  [[nodiscard]] std::string why_pruned(const PredictedScore& predicted, std::optional<double> best_ns) const;
 
   const LoopOptions& options_;
   Proposals& proposals_;
-  std::deque<ForetoldProposal> waiting_;  ///< in the order in which they were proposed
-  std::vector<double> errors_;            ///< ln(measured / predicted) in this run, ascending
+  std::deque<PredictedProposal> waiting_;  ///< in the order in which they were proposed
+  std::vector<double> errors_;             ///< ln(measured / predicted) in this run, ascending
   int taken_ = 0;
 };
 

@@ -20,14 +20,14 @@ enum class AuditVerdict : std::uint8_t { accepted, rejected, not_applicable, exe
 
 struct AuditFinding {
   AuditKind kind = AuditKind::declared;
-  std::string name;    ///< of the lesion; "honest"
+  std::string name;    ///< of the mutation; "honest"
   std::string what;    ///< it does, in words
   std::string tensor;  ///< output that was looked at; empty: all of them
   AuditVerdict verdict = AuditVerdict::not_applicable;
   int checks = 0, rejections = 0;       ///< comparisons made, and those that failed; it ends at the first
                                         ///< failure of what is a program of its own
   std::optional<CheckRecord> evidence;  ///< the comparison that failed most clearly, or came nearest to it
-  std::string message = {};             ///< what the checks said, or why the lesion is exempt
+  std::string message = {};             ///< what the checks said, or why the mutation is exempt
 
   /// The checks did what they are for.
   [[nodiscard]] bool as_expected() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 namespace ak {
 
 void assertion_failed(const char* condition, std::string_view meaning, const char* file, int line) {
-  say("bug: {} [{}] at {}:{}\n", meaning, condition, file, line);
+  print_stderr("bug: {} [{}] at {}:{}\n", meaning, condition, file, line);
   std::abort();
 }
 

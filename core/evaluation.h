@@ -29,7 +29,7 @@ struct EvaluationRequest {
   std::vector<std::string> workloads;  ///< names; empty = all of the problem that suit the device
   std::uint64_t seed = 0;              ///< of inputs; the run's secret seed
   std::optional<double>
-      incumbent_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
+      champion_score_ns;  ///< weighted geometric mean of the champion: slower candidates stop early
   /// Nothing is checked but what was timed: the candidate and this one are timed alternately
   /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
   std::shared_ptr<const Candidate> rival = {};
@@ -37,7 +37,7 @@ struct EvaluationRequest {
   bool changing_inputs = false;
   bool fresh_process = false;  ///< that too, in a device process that has run no other candidate
   /// Nothing is checked or timed: its timed workloads are profiled. It has passed the checks before.
-  std::optional<ProfileWish> profile = {};
+  std::optional<ProfileOptions> profile = {};
   /// On a GPU, when everything has been timed, the energy of the timed workload of the greatest weight, of
   /// several the largest.
   bool energy = false;
@@ -76,11 +76,11 @@ using Counts = std::map<std::string, std::uint64_t>;
 
 /// Energy of calls of a launch sequence back to back, by the device's own counter: the whole device's.
 struct Energy {
-  double joule = 0;         ///< of one call; 0: not measured
-  double power_w = 0;       ///< average
-  double call_ns = 0;       ///< wall time of one call, caches as the call before left them
-  std::uint64_t calls = 0;  ///< measured over
-  std::string absence;      ///< why it was not measured; empty when it was
+  double joule = 0;                ///< of one call; 0: not measured
+  double power_w = 0;              ///< average
+  double call_ns = 0;              ///< wall time of one call, caches as the call before left them
+  std::uint64_t calls = 0;         ///< measured over
+  std::string unavailable_reason;  ///< why it was not measured; empty when it was
 };
 
 /// Timing of one workload. `samples_ns` holds every sample in run order.

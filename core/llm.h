@@ -53,8 +53,8 @@ enum class LlmFault : std::uint8_t {
 struct LlmFaultInfo {
   LlmFault fault;
   std::string_view name, meaning;
-  bool retry;     ///< the same request may be answered when it is sent again
-  bool hopeless;  ///< no other request of the run will be answered either
+  bool retry;      ///< the same request may be answered when it is sent again
+  bool permanent;  ///< no other request of the run will be answered either
 };
 [[nodiscard]] const LlmFaultInfo& info(LlmFault fault);
 [[nodiscard]] std::span<const LlmFaultInfo> llm_faults();

@@ -106,8 +106,8 @@ std::string explain(const Outcome& outcome) {
   if (outcome.gate)
     text += "\nStopped by the gate '" + std::string(to_string(*outcome.gate)) +
             "': " + std::string(info(*outcome.gate).promise) + ".";
-  constexpr std::size_t kMostBytes = 6'000;  // of a prompt that holds source code too (chosen)
-  return sanitize(text + "\n" + further_findings(outcome), kMostBytes);
+  constexpr std::size_t kMaxBytes = 6'000;  // of a prompt that holds source code too (chosen)
+  return sanitize(text + "\n" + further_findings(outcome), kMaxBytes);
 }
 
 }  // namespace ak

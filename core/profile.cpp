@@ -23,11 +23,11 @@ LaunchProfile launch_from(const Json& json) {
 
 }  // namespace
 
-Json to_json(const ProfileWish& wish) {
-  return {{"metrics", wish.metrics}, {"sample_lines", wish.sample_lines}};
+Json to_json(const ProfileOptions& profile_options) {
+  return {{"metrics", profile_options.metrics}, {"sample_lines", profile_options.sample_lines}};
 }
 
-ProfileWish profile_wish_from_json(const Json& json) {
+ProfileOptions profile_options_from_json(const Json& json) {
   return {.metrics = json.at("metrics").get<std::vector<std::string>>(),
           .sample_lines = json.at("sample_lines")};
 }

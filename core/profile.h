@@ -11,7 +11,7 @@
 namespace ak {
 
 /// What is to be seen of a candidate's launches.
-struct ProfileWish {
+struct ProfileOptions {
   std::vector<std::string> metrics;  ///< by the hardware's names ("dram__bytes_read.sum")
   bool sample_lines = false;         ///< where warps spend their time, line by line
 };
@@ -45,8 +45,8 @@ struct Profile {
   double setup_ms = 0, collect_ms = 0;       ///< host time: of getting ready once, and of the passes
 };
 
-[[nodiscard]] Json to_json(const ProfileWish& wish);
-[[nodiscard]] ProfileWish profile_wish_from_json(const Json& json);
+[[nodiscard]] Json to_json(const ProfileOptions& profile_options);
+[[nodiscard]] ProfileOptions profile_options_from_json(const Json& json);
 [[nodiscard]] Json to_json(const Profile& profile);
 [[nodiscard]] Profile profile_from_json(const Json& json);
 

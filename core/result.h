@@ -10,14 +10,14 @@
 namespace ak {
 
 /// What was wrong with a text a person or a model wrote: where, and what was expected.
-struct Complaint {
+struct InputError {
   std::string message;  ///< one line, ready to be shown
   int line = 0;         ///< 1-based line in that text; 0 when not known
 };
 
 /// A value, or the reason why there is none. For parsing and other ordinary failures; asking the wrong side
 /// asserts.
-template <class T, class E = Complaint>
+template <class T, class E = InputError>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design

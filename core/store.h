@@ -62,11 +62,11 @@ struct EvaluationRecord {
   std::vector<RowId> parents;                  ///< variant ids
   const EvaluationRequest* request = nullptr;  ///< not owned; valid for the call
   const EvaluationResult* result = nullptr;
-  const PredictedScore* foretold = nullptr;  ///< not owned; null: nothing was predicted
-  const DeviceFacts* device = nullptr;       ///< where it ran, if not on the session's device; not owned
-  const AskRecord* asked = nullptr;          ///< not owned; null: no search asked for it
-  std::optional<RowId> llm_call = {};        ///< the answer that proposed it
-  const JournalRecord* journal = nullptr;    ///< not owned; null: the session has no journal
+  const PredictedScore* predicted = nullptr;  ///< not owned; null: nothing was predicted
+  const DeviceFacts* device = nullptr;        ///< where it ran, if not on the session's device; not owned
+  const AskRecord* asked = nullptr;           ///< not owned; null: no search asked for it
+  std::optional<RowId> llm_call = {};         ///< the answer that proposed it
+  const JournalRecord* journal = nullptr;     ///< not owned; null: the session has no journal
 };
 
 /// A request to a language model that is about to be sent.

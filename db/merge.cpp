@@ -138,7 +138,7 @@ class Merge {
         parts.push_back(fmt::format("m.{} = {}", column, translated(table, column)));
       note_same(0, fmt::format("{}", fmt::join(parts, " AND ")));
     }
-    if (table.has("ended_at")) bring_up_to_date(table);
+    if (table.has("ended_at")) copy_ended_rows(table);
     connection_.execute(fmt::format(
         "INSERT INTO main.{} ({}) SELECT {} FROM other.{} o WHERE o.id NOT IN (SELECT old FROM {}) "
         "ORDER BY o.id",
@@ -146,7 +146,7 @@ class Merge {
     note_same(1, "m.uid = o.uid");
   }
 
-  void bring_up_to_date(const TableShape& table) {
+  void copy_ended_rows(const TableShape& table) {
     std::vector<std::string> columns = inserted(table);
     std::erase(columns, "uid");
     connection_.execute(

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "migrations.h"
 
 namespace ak::db {
@@ -76,11 +76,11 @@ void use_wal(Connection& connection) {
   }
 }
 
-void say_once(const std::filesystem::path& file) {
+void print_once(const std::filesystem::path& file) {
   static std::once_flag said;
   std::call_once(said, [&] {
-    say("note: {} is on a network file system: it is locked for this process alone while in use\n",
-        file.string());
+    print_stderr("note: {} is on a network file system: it is locked for this process alone while in use\n",
+                 file.string());
   });
 }
 
@@ -127,7 +127,7 @@ void check_database(Connection& connection, const std::filesystem::path& file) {
 void prepare_database(Connection& connection, const std::filesystem::path& file) {
   check_database(connection, file);
   const bool network = on_network_file_system(file);
-  if (network) say_once(file);
+  if (network) print_once(file);
   set_durability(connection, network);
   for (const Migration& migration : migrations()) {
     if (connection.pragma("user_version") >= migration.version) continue;

@@ -15,14 +15,14 @@ std::string file_of(sqlite3* connection) {
 }
 
 /// What the file system says of a file that could not be opened, read or written; SQLite names the call only.
-std::string_view obstacle(const std::string& file) {
+std::string_view file_problem(const std::string& file) {
   struct statvfs disk = {};
   if (file.empty() || statvfs(std::filesystem::path(file).parent_path().c_str(), &disk) != 0) return "";
   if ((disk.f_flag & ST_RDONLY) != 0)
     return "; it is on a read-only file system: copy it, or give another --db";
   // Even a reader needs a few blocks, for the index of the log.
-  constexpr unsigned long kLeastBlocks = 16;
-  if (disk.f_bavail < kLeastBlocks)
+  constexpr unsigned long kMinBlocks = 16;
+  if (disk.f_bavail < kMinBlocks)
     return "; the disk is full: free some space, what was committed before is safe";
   return "";
 }
@@ -30,7 +30,7 @@ std::string_view obstacle(const std::string& file) {
 /// What to do about a result code, for the end of a message.
 std::string_view remedy(int result, const std::string& file) {
   const auto or_else = [&](std::string_view otherwise) {
-    const std::string_view known = obstacle(file);
+    const std::string_view known = file_problem(file);
     return known.empty() ? otherwise : known;
   };
   switch (result & 0xff) {
@@ -55,16 +55,17 @@ std::string_view remedy(int result, const std::string& file) {
 
 /// "running 'SELECT ...' in /data/ak.db: disk I/O error; the disk is full: ..."; the file only where it
 /// matters.
-[[nodiscard]] SqliteError error_of(sqlite3* connection, int result, const std::string& doing,
+[[nodiscard]] SqliteError error_of(sqlite3* connection, int result, const std::string& activity,
                                    const std::string& words) {
   const std::string file = file_of(connection);
   const std::string_view advice = remedy(result, file);
   const std::string where = advice.empty() || file.empty() ? "" : " in " + file;
-  return {result, fmt::format("{}{}: {}{}", doing, where, words, advice)};
+  return {result, fmt::format("{}{}: {}{}", activity, where, words, advice)};
 }
 
-[[noreturn]] void throw_error(sqlite3* connection, int result, const std::string& doing) {
-  throw error_of(connection, result, doing, connection ? sqlite3_errmsg(connection) : sqlite3_errstr(result));
+[[noreturn]] void throw_error(sqlite3* connection, int result, const std::string& activity) {
+  throw error_of(connection, result, activity,
+                 connection ? sqlite3_errmsg(connection) : sqlite3_errstr(result));
 }
 
 /// " at byte 12", or nothing where SQLite does not know the place.
@@ -93,10 +94,10 @@ Statement::Statement(sqlite3* connection, std::string_view sql, std::string_view
   if (rest) *rest = sql.substr(static_cast<std::size_t>(end - sql.data()));
 }
 
-void Statement::check(int result, const char* doing) const {
+void Statement::check(int result, const char* activity) const {
   if (result == SQLITE_OK) return;
   throw_error(sqlite3_db_handle(handle_.get()), result,
-              fmt::format("{} '{}'", doing, shortened(sqlite3_sql(handle_.get()))));
+              fmt::format("{} '{}'", activity, shortened(sqlite3_sql(handle_.get()))));
 }
 
 Statement& Statement::bind(int index, std::int64_t value) {
@@ -130,11 +131,11 @@ bool Statement::step() {
   const int result = sqlite3_step(handle_.get());
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) return false;
-  const std::string doing = fmt::format("running '{}'", shortened(sqlite3_sql(handle_.get())));
+  const std::string activity = fmt::format("running '{}'", shortened(sqlite3_sql(handle_.get())));
   sqlite3* connection = sqlite3_db_handle(handle_.get());
   const std::string words = sqlite3_errmsg(connection);
   reset();
-  throw error_of(connection, result, doing, words);
+  throw error_of(connection, result, activity, words);
 }
 
 void Statement::run() {

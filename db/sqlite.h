@@ -69,7 +69,7 @@ class Statement {
   [[nodiscard]] sqlite3_stmt* get() const noexcept { return handle_.get(); }
 
  private:
-  void check(int result, const char* doing) const;
+  void check(int result, const char* activity) const;
   StatementHandle handle_;
 };
 

@@ -39,12 +39,12 @@ bool known_key(std::string_view key) {
 }
 
 // Beyond that a label in a picture is not read.
-constexpr std::size_t kMostLabelBytes = 200;
+constexpr std::size_t kMaxLabelBytes = 200;
 
 Json json_of(const db::Cell& cell) {
   if (const auto* integer = std::get_if<std::int64_t>(&cell)) return *integer;
   if (const auto* real = std::get_if<double>(&cell)) return *real;
-  if (const auto* text = std::get_if<std::string>(&cell)) return harmless(*text, kMostLabelBytes);
+  if (const auto* text = std::get_if<std::string>(&cell)) return harmless(*text, kMaxLabelBytes);
   return nullptr;
 }
 

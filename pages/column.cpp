@@ -149,10 +149,10 @@ bool is_numeric(const db::Table& table, std::size_t column) {
   });
 }
 
-std::string harmless(std::string_view text, std::size_t most_bytes) {
+std::string harmless(std::string_view text, std::size_t max_bytes) {
   std::string out;
   std::size_t i = 0;
-  while (i < text.size() && i < most_bytes) {
+  while (i < text.size() && i < max_bytes) {
     const std::size_t length = sequence_length(text, i);
     const std::string_view sequence = text.substr(i, std::max<std::size_t>(length, 1));
     if (length == 0 || disturbs(sequence))

@@ -29,7 +29,7 @@ namespace ak::tools {
 [[nodiscard]] bool is_numeric(const db::Table& table, std::size_t column);
 
 /// UTF-8 without what could disturb a reader: what is not UTF-8, control and bidirectional format characters
-/// become U+FFFD ("\n" and "\t" stay), and what is longer than `most_bytes` ends in a note on the rest.
-[[nodiscard]] std::string harmless(std::string_view text, std::size_t most_bytes);
+/// become U+FFFD ("\n" and "\t" stay), and what is longer than `max_bytes` ends in a note on the rest.
+[[nodiscard]] std::string harmless(std::string_view text, std::size_t max_bytes);
 
 }  // namespace ak::tools

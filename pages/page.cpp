@@ -92,7 +92,7 @@ PageData read_page(db::Reader& reader, const Page& page, const db::QueryValues& 
   PageData data;
   for (const Dataset& dataset : page.datasets) {
     try {
-      data[dataset.name] = reader.query(dataset.sql, kMostRows, values);
+      data[dataset.name] = reader.query(dataset.sql, kMaxRows, values);
     } catch (const Error& error) {
       fail(error.code(), "page {}, @{}: {}", page.name, dataset.name, error.what());
     }

@@ -42,7 +42,7 @@ using PageData = std::map<std::string, db::Table>;
 
 /// Rows a dataset may have: more are left out, and the table says so. A page of the dashboard or a section
 /// with more is no longer read by people.
-inline constexpr std::size_t kMostRows = 5'000;
+inline constexpr std::size_t kMaxRows = 5'000;
 
 /// Runs the page's statements. Throws as db::Reader::query(), naming page and dataset.
 [[nodiscard]] PageData read_page(db::Reader& reader, const Page& page, const db::QueryValues& values);

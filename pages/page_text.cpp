@@ -14,9 +14,9 @@ namespace ak::tools {
 namespace {
 
 // A value in a sentence; whole texts are for {{code}}.
-constexpr std::size_t kMostValueBytes = 2'000;
+constexpr std::size_t kMaxValueBytes = 2'000;
 // A source file of that size is not read in a page.
-constexpr std::size_t kMostCodeBytes = 200'000;
+constexpr std::size_t kMaxCodeBytes = 200'000;
 
 struct Tag {
   char kind = '.';  ///< '#', '?', '^', '/', 'c' for chart, '.' for a value or a block
@@ -37,7 +37,7 @@ class Expansion {
   using Row = std::vector<db::Cell>;
 
   template <class... T>
-  [[noreturn]] void complain(std::size_t at, fmt::format_string<T...> text, T&&... values) const {
+  [[noreturn]] void reject(std::size_t at, fmt::format_string<T...> text, T&&... values) const {
     const auto line =
         1 + std::count(page_.text.begin(), page_.text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
     fail(ExitCode::bad_input, "page {}, line {}: {}", page_.name, line,
@@ -56,7 +56,7 @@ class Expansion {
       if (tag_at == page_.text.size()) break;
       at = tag_end;
       if (tag.kind == '/') {
-        if (tag.body != open) complain(tag_at, "{{{{/{}}}}} closes nothing; open is '{}'", tag.body, open);
+        if (tag.body != open) reject(tag_at, "{{{{/{}}}}} closes nothing; open is '{}'", tag.body, open);
         return at;
       }
       if (tag.kind == '#' || tag.kind == '?' || tag.kind == '^')
@@ -67,7 +67,7 @@ class Expansion {
         single(tag, tag_at, table, row);
       }
     }
-    if (!open.empty()) complain(begin, "'{}' is not closed; expected {{{{/{}}}}}", open, open);
+    if (!open.empty()) reject(begin, "'{}' is not closed; expected {{{{/{}}}}}", open, open);
     return at;
   }
 
@@ -90,7 +90,7 @@ class Expansion {
     if (fence < braces) {
       const std::size_t body = text.find('\n', fence), close = text.find("\n```", body);
       if (body == std::string::npos || close == std::string::npos)
-        complain(fence, "the chart is not closed; expected ```");
+        reject(fence, "the chart is not closed; expected ```");
       begin = fence;
       end = std::min(text.find('\n', close + 1), text.size() - 1) + 1;
       return {'c', text.substr(body + 1, close - body - 1)};
@@ -98,7 +98,7 @@ class Expansion {
     begin = end = text.size();
     if (braces == text.size()) return {};
     const std::size_t close = text.find("}}", braces);
-    if (close == std::string::npos) complain(braces, "'{{{{' without '}}}}'");
+    if (close == std::string::npos) reject(braces, "'{{{{' without '}}}}'");
     begin = braces;
     end = close + 2;
     std::string body = text.substr(braces + 2, close - braces - 2);
@@ -106,9 +106,9 @@ class Expansion {
     if (!body.empty() && std::string_view("#?^/").find(body[0]) != std::string_view::npos) {
       tag.kind = body[0];
       body.erase(0, 1);
-      swallow_line(begin, end, at);
+      skip_line(begin, end, at);
     } else if (body.find(' ') != std::string::npos || body == "form") {
-      swallow_line(begin, end, at);
+      skip_line(begin, end, at);
     }
     tag.body = std::move(body);
     return tag;
@@ -123,7 +123,7 @@ class Expansion {
   }
 
   /// Takes the rest of the line in where the tag stands alone on it.
-  void swallow_line(std::size_t& begin, std::size_t& end, std::size_t at) const {
+  void skip_line(std::size_t& begin, std::size_t& end, std::size_t at) const {
     const std::string& text = page_.text;
     const bool starts = begin == 0 || text[begin - 1] == '\n';
     if (starts && begin >= at && end < text.size() && text[end] == '\n') ++end;
@@ -131,14 +131,14 @@ class Expansion {
 
   const db::Table& dataset(const std::string& name, std::size_t at) const {
     const auto found = data_.find(name);
-    if (found == data_.end()) complain(at, "'{}' is no dataset of the page (-- @{} in its SQL)", name, name);
+    if (found == data_.end()) reject(at, "'{}' is no dataset of the page (-- @{} in its SQL)", name, name);
     return found->second;
   }
 
   std::size_t column(const db::Table& table, std::string_view name, std::size_t at) const {
     const auto found = std::ranges::find(table.columns, name);
     if (found == table.columns.end())
-      complain(at, "'{}' is no column here; expected one of {}", name, fmt::join(table.columns, ", "));
+      reject(at, "'{}' is no column here; expected one of {}", name, fmt::join(table.columns, ", "));
     return static_cast<std::size_t>(found - table.columns.begin());
   }
 
@@ -161,10 +161,10 @@ class Expansion {
       column_name = name.substr(dot + 1);
       row = 0;
     }
-    if (!table) complain(at, "'{}' stands outside of a {{{{#dataset}}}}; expected dataset.column", name);
+    if (!table) reject(at, "'{}' stands outside of a {{{{#dataset}}}}; expected dataset.column", name);
     const std::size_t index = column(*table, column_name, at);
     if (row >= table->rows.size()) return;
-    write(markdown_escape(harmless(shown(table->rows[row][index], column_name), kMostValueBytes)));
+    write(markdown_escape(harmless(shown(table->rows[row][index], column_name), kMaxValueBytes)));
   }
 
   void block(const std::string& kind, const std::string& name, std::size_t at) {
@@ -175,10 +175,10 @@ class Expansion {
     } else if (kind == "code" || kind == "diff") {
       const std::size_t title = column(table, "title", at), text = column(table, "text", at);
       for (const Row& row : table.rows)
-        pieces_.emplace_back(CodePiece{harmless(shown(row[title], "title"), kMostValueBytes),
-                                       harmless(shown(row[text], "text"), kMostCodeBytes), kind == "diff"});
+        pieces_.emplace_back(CodePiece{harmless(shown(row[title], "title"), kMaxValueBytes),
+                                       harmless(shown(row[text], "text"), kMaxCodeBytes), kind == "diff"});
     } else {
-      complain(at, "'{}' is no block; expected table, code, diff or form", kind);
+      reject(at, "'{}' is no block; expected table, code, diff or form", kind);
     }
   }
 
@@ -187,7 +187,7 @@ class Expansion {
       Json chart = chart_of(tag.body, page_, data_);
       if (!chart.is_null()) pieces_.emplace_back(ChartPiece{std::move(chart)});
     } catch (const Error& error) {
-      complain(at, "{}", error.what());
+      reject(at, "{}", error.what());
     }
   }
 

@@ -11,7 +11,7 @@
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
 #include "core/text/json.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/read/reader.h"
 #include "pages/html_document.h"
 #include "serve/dashboard/dashboard_server.h"
@@ -43,7 +43,7 @@ void open_browser(const std::string& url) {
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   if (result != 0 || waitpid(child, &status, 0) != child || status != 0)
-    say("note: no browser could be started with xdg-open: open the address yourself\n");
+    print_stderr("note: no browser could be started with xdg-open: open the address yourself\n");
 }
 
 void announce(const dashboard::DashboardService& service, const std::filesystem::path& database,
@@ -86,8 +86,8 @@ int serve_dashboard(const Arguments& arguments) {
   const std::filesystem::path file = database_file(database, load_config());
   const std::chrono::milliseconds time_limit(std::llround(seconds * 1000));
   // Says now what would be wrong with every page.
-  if (db::bring_up_to_date(file))
-    say("note: the database was of an older schema and has been brought up to date\n");
+  if (db::upgrade_schema(file))
+    print_stderr("note: the database was of an older schema and has been brought up to date\n");
   const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = time_limit});
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),
@@ -99,11 +99,12 @@ int serve_dashboard(const Arguments& arguments) {
   announce(service, file, server.port(), json);
   if (open) open_browser(service.url());
   {
-    const dashboard::DatabaseWatch watch(
-        file, kWatchInterval, [&](std::int64_t news) { server.broadcast(dashboard::change_event(news)); });
+    const dashboard::DatabaseWatch watch(file, kWatchInterval, [&](std::int64_t revision) {
+      server.broadcast(dashboard::change_event(revision));
+    });
     server.run(interrupt.requested());
   }
-  if (!json) say("The dashboard has ended.\n");
+  if (!json) print_stderr("The dashboard has ended.\n");
   return 0;
 }
 

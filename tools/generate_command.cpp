@@ -6,7 +6,7 @@
 #include "app/evaluate/kernel_choice.h"
 #include "app/search/porting.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 #include "tools/search_flags.h"
 
@@ -27,9 +27,9 @@ std::vector<Candidate> port_first(PortOrigin origin, SearchSetup& setup) {
   const auto written = known_variant(setup.database, origin.choice, origin.word);
   if (written) origin.choice = kernel_of_variant(setup.database, std::to_string(*written));
   run.port = port_kernel(origin, run.problem, run.target, setup.config, setup.database);
-  for (const std::string& note : run.port->notes) say("note: {}\n", note);
+  for (const std::string& note : run.port->notes) print_stderr("note: {}\n", note);
   if (run.port->candidates.empty())
-    say("note: nothing can be ported; the search begins with the templates\n");
+    print_stderr("note: nothing can be ported; the search begins with the templates\n");
   run.first_points = run.port->first_points;
   return run.port->candidates;
 }

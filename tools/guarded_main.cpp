@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::tools {
 namespace {
@@ -15,8 +15,8 @@ constexpr const char* kOutputLost = "cannot write to standard output";
 /// What is no Error.
 int unexpected(const std::exception& error) {
   const bool output_lost = std::ferror(stdout) != 0;  // fmt throws what the system says of a full disk
-  if (output_lost) say("error: {}: {}\n", kOutputLost, error.what());
-  if (!output_lost) say("bug: unexpected {}\n", error.what());
+  if (output_lost) print_stderr("error: {}: {}\n", kOutputLost, error.what());
+  if (!output_lost) print_stderr("bug: unexpected {}\n", error.what());
   return static_cast<int>(output_lost ? ExitCode::output : ExitCode::internal_error);
 }
 
@@ -29,7 +29,7 @@ int guarded_main(const std::function<int()>& body) {
     if (std::fflush(stdout) != 0) fail(ExitCode::output, "{}", kOutputLost);
     return code;
   } catch (const Error& error) {
-    say("error: {}\n", error.what());
+    print_stderr("error: {}\n", error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
     return unexpected(error);

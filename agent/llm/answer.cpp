@@ -68,7 +68,7 @@ struct Edit {
   std::string search, replace;
 };
 
-std::optional<Complaint> read_edits(std::string_view answer, std::vector<Edit>& edits) {
+std::optional<InputError> read_edits(std::string_view answer, std::vector<Edit>& edits) {
   enum class In { text, search, replace } in = In::text;
   for (const std::string_view line : lines_of(answer)) {
     const std::string_view mark = trimmed(line);
@@ -83,7 +83,7 @@ std::optional<Complaint> read_edits(std::string_view answer, std::vector<Edit>& 
       (in == In::search ? edits.back().search : edits.back().replace) += line;
     }
   }
-  if (in != In::text) return Complaint{"the last edit is not complete: it ends before '>>>>>>> REPLACE'"};
+  if (in != In::text) return InputError{"the last edit is not complete: it ends before '>>>>>>> REPLACE'"};
   return std::nullopt;
 }
 
@@ -108,9 +108,9 @@ std::optional<std::pair<std::size_t, std::size_t>> find_lines(std::string_view s
   return found == 1 ? place : std::nullopt;
 }
 
-std::optional<Complaint> apply(const Edit& edit, std::string& source) {
+std::optional<InputError> apply(const Edit& edit, std::string& source) {
   const std::string shown(trimmed(edit.search).substr(0, 120));
-  if (shown.empty()) return Complaint{"an edit has no text to search for"};
+  if (shown.empty()) return InputError{"an edit has no text to search for"};
   const std::size_t first = source.find(edit.search);
   if (first != std::string::npos && source.find(edit.search, first + 1) == std::string::npos) {
     source.replace(first, edit.search.size(), edit.replace);
@@ -121,34 +121,34 @@ std::optional<Complaint> apply(const Edit& edit, std::string& source) {
     source.replace(place->first, place->second, edit.replace);
     return std::nullopt;
   }
-  return Complaint{fmt::format("the text of an edit occurs {} in the candidate instead of once: {}",
-                               found == 0 && first == std::string::npos ? "nowhere" : "several times",
-                               shown)};
+  return InputError{fmt::format("the text of an edit occurs {} in the candidate instead of once: {}",
+                                found == 0 && first == std::string::npos ? "nowhere" : "several times",
+                                shown)};
 }
 
 Result<std::string> edited(std::string_view answer, const Candidate& parent) {
   std::vector<Edit> edits;
-  if (auto complaint = read_edits(answer, edits)) return *complaint;
+  if (auto input_error = read_edits(answer, edits)) return *input_error;
   std::string source = parent.source;
   for (const Edit& edit : edits) {
-    if (auto complaint = apply(edit, source)) return *complaint;
+    if (auto input_error = apply(edit, source)) return *input_error;
   }
   return source;
 }
 
 Result<Candidate> at_point(const Json& values, Candidate candidate) {
-  if (!values.is_object()) return Complaint{"'tunables' must be an object of numbers"};
+  if (!values.is_object()) return InputError{"'tunables' must be an object of numbers"};
   for (const auto& [name, value] : values.items()) {
     const auto& tunables = candidate.plan.tunables;
     const auto tunable = std::ranges::find(tunables, name, &Tunable::name);
-    if (tunable == tunables.end()) return Complaint{fmt::format("the candidate has no tunable '{}'", name)};
+    if (tunable == tunables.end()) return InputError{fmt::format("the candidate has no tunable '{}'", name)};
     const bool number = value.is_number_integer() || value.is_boolean();
     const std::int64_t chosen = !number              ? 0
                                 : value.is_boolean() ? value.get<bool>()
                                                      : value.get<std::int64_t>();
     if (!number || std::ranges::find(tunable->values, chosen) == tunable->values.end())
-      return Complaint{fmt::format("{} cannot be {}; expected one of {}", name, value.dump(),
-                                   fmt::join(tunable->values, ", "))};
+      return InputError{fmt::format("{} cannot be {}; expected one of {}", name, value.dump(),
+                                    fmt::join(tunable->values, ", "))};
     candidate.tunables[name] = chosen;
   }
   return candidate;
@@ -193,7 +193,7 @@ Result<Content> content_of(std::string_view answer, const Candidate& parent, std
     if (text.starts_with(kPlanMark)) {
       if (blocks[i].closed) return sources_of(blocks, i, most);
       if (most == 1 || sources_of(blocks, i, most).sources.empty())
-        return Complaint{"the block with the candidate is not closed: the answer was cut"};
+        return InputError{"the block with the candidate is not closed: the answer was cut"};
       continue;
     }
     const Json json = text.starts_with('{') ? try_parse_json(text) : Json();
@@ -201,18 +201,18 @@ Result<Content> content_of(std::string_view answer, const Candidate& parent, std
   }
   if (trimmed(answer).starts_with(kPlanMark))
     return Content{"source", {std::string(trimmed(answer)) + "\n"}, {}};
-  return Complaint{blocks.empty()
-                       ? "it has no fenced block with a candidate, no edits and no tunables"
-                       : "no fenced block begins with a launch plan '/* alphakernel', and there are no edits "
-                         "and no tunables"};
+  return InputError{
+      blocks.empty() ? "it has no fenced block with a candidate, no edits and no tunables"
+                     : "no fenced block begins with a launch plan '/* alphakernel', and there are no edits "
+                       "and no tunables"};
 }
 
 Result<Candidate> parsed(const std::string& name, const std::string& source) {
   Result<Candidate> candidate = parse_candidate(name, source);
   if (candidate || candidate.error().line <= 0) return candidate;
-  Complaint complaint = candidate.error();
-  complaint.message = fmt::format("line {}: {}", complaint.line, complaint.message);
-  return complaint;
+  InputError input_error = candidate.error();
+  input_error.message = fmt::format("line {}: {}", input_error.line, input_error.message);
+  return input_error;
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ namespace ak::agent {
 struct ProposedCandidate {
   std::string form;             ///< "source", "edit" or "tunables"
   std::string source;           ///< though it may be no candidate
-  Result<Candidate> candidate;  ///< the complaint is suitable for the model that wrote it
+  Result<Candidate> candidate;  ///< the error is suitable for the model that wrote it
 };
 
 /// The candidates out of an answer in one of its forms (docs/agent.md): whole files in fenced blocks, search
 /// and replace blocks over `parent`, or values for its tunables as JSON. Thinking in <think> tags is passed
-/// over. The complaint, of an answer that has no candidate at all, is suitable for the model that wrote it.
+/// over. The error, of an answer that has no candidate at all, is suitable for the model that wrote it.
 /// @param name of the candidates, without ".cu"
 /// @param most candidates to take: of whole files the last, of points the first ones; at least 1
 [[nodiscard]] Result<std::vector<ProposedCandidate>> read_answer(std::string_view answer,

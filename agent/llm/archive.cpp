@@ -19,7 +19,7 @@ double best_ns(const std::vector<Attempt>& elites) {
 }
 
 /// Elites in their order without those that are too many of one approach, and the slowest.
-void thin_out(std::vector<Attempt>& elites) {
+void drop_similar(std::vector<Attempt>& elites) {
   std::map<std::string, std::size_t> seen;
   std::erase_if(elites,
                 [&](const Attempt& elite) { return ++seen[elite.approach] > Archive::kOfOneApproach; });
@@ -86,7 +86,7 @@ void Archive::insert(Attempt attempt) {
   const auto place = std::ranges::upper_bound(elites, *attempt.score_ns, {},
                                               [](const Attempt& old) { return *old.score_ns; });
   elites.insert(place, std::move(attempt));
-  thin_out(elites);
+  drop_similar(elites);
 }
 
 std::vector<const Attempt*> Archive::elites() const {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kDiscount = 0.95;     // of what is known, at every pull: about the last 20 count; chosen
 constexpr double kExploration = 0.25;  // weight of what is not known; rewards are mostly small; chosen
-constexpr double kMostPerCost = 20;  // a cheap arm counts at most so many times a dear one: it may reach less
+constexpr double kMaxPerCost = 20;  // a cheap arm counts at most so many times a dear one: it may reach less
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::size_t Bandit::choose(std::span<const std::string> arms) const {
     const Arm& arm = found->second;
     const double bound =
         arm.reward / arm.pulls + kExploration * std::sqrt(std::log(std::max(total, 1.0)) / arm.pulls);
-    const double cost = arm.cost > 0 ? std::clamp(arm.cost / arm.pulls / cheapest, 1.0, kMostPerCost) : 1;
+    const double cost = arm.cost > 0 ? std::clamp(arm.cost / arm.pulls / cheapest, 1.0, kMaxPerCost) : 1;
     if (bound / cost > best_value) best_value = bound / cost, best = i;
   }
   return best;

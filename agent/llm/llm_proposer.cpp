@@ -13,7 +13,7 @@
 #include "agent/llm/quoting.h"
 #include "agent/llm/user_prompt.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::agent {
 namespace {
@@ -21,20 +21,20 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::int64_t kAnswerTokens = 12'000;  // of an unreadable answer, when it is sent back
-constexpr int kLeastAnswerTokens = 1000;        // less room is no use: the budget is spent
+constexpr int kMinAnswerTokens = 1000;          // less room is no use: the budget is spent
 constexpr int kMaxFailuresInARow = 5;           // each after its retries; chosen
 constexpr int kMaxUselessInARow =
     20;  // exchanges without a candidate: nothing else may limit a free model; chosen
-constexpr auto kShortNap = std::chrono::milliseconds(5);
-constexpr int kRepairs = 2;              // of what one question led to; then another parent is taken
-constexpr std::size_t kMostPoints = 8;   // of an answer
-constexpr std::size_t kLeastSpace = 16;  // points of a template: fewer are soon tried all
+constexpr auto kShortSleep = std::chrono::milliseconds(5);
+constexpr int kRepairs = 2;            // of what one question led to; then another parent is taken
+constexpr std::size_t kMaxPoints = 8;  // of an answer
+constexpr std::size_t kMinSpace = 16;  // points of a template: fewer are soon tried all
 
 // What a candidate is worth to the bandit: half for taking the lead and the rest up to a gain of 10 %, a
 // little for coming close, so that arms which lead nowhere are distinguished. Chosen.
 constexpr double kLeadReward = 0.5, kFullGain = 0.1, kCloseReward = 0.1, kClose = 1.25;
 
-bool is_hopeless(const Candidate& candidate) { return candidate.plan.launches.empty(); }
+bool has_no_launches(const Candidate& candidate) { return candidate.plan.launches.empty(); }
 
 std::size_t product_of_values(const LaunchPlan& plan) {
   std::size_t product = 1;
@@ -50,7 +50,7 @@ LlmProposer::LlmProposer(LlmProposerOptions options)
       system_(system_prompt(options_.prompts, options_.subject,
                             fence_for(options_.seed, 0, options_.subject.lessons))),
       archive_(options_.seed),
-      asked_models_(options_.models.size()) {
+      model_states_(options_.models.size()) {
   AK_ASSERT(!options_.models.empty(), "a proposer asks a model");
 }
 
@@ -71,18 +71,18 @@ bool LlmProposer::thinking() const {
 
 bool LlmProposer::resting() const {
   const auto now = steady_clock::now();
-  return jobs_.empty() && offers_.empty() && std::ranges::all_of(asked_models_, [&](const Asked& model) {
-           return !model.end_reason.empty() || now < model.rests_until;
+  return jobs_.empty() && offers_.empty() && std::ranges::all_of(model_states_, [&](const ModelState& model) {
+           return !model.end_reason.empty() || now < model.paused_until;
          });
 }
 
 void LlmProposer::wait(std::chrono::milliseconds most) {
   for (const auto& job : jobs_) {
     if (!job->reply.valid()) continue;
-    static_cast<void>(job->reply.wait_for(jobs_.size() > 1 ? std::min(most, 4 * kShortNap) : most));
+    static_cast<void>(job->reply.wait_for(jobs_.size() > 1 ? std::min(most, 4 * kShortSleep) : most));
     return;
   }
-  std::this_thread::sleep_for(resting() ? most : std::min<std::chrono::milliseconds>(most, kShortNap));
+  std::this_thread::sleep_for(resting() ? most : std::min<std::chrono::milliseconds>(most, kShortSleep));
 }
 
 std::optional<Offer> LlmProposer::poll(bool busy) {
@@ -150,12 +150,12 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
 
 /// The verdicts on all that came of the last question are in.
 void LlmProposer::settle(Job& job) {
-  const bool mend = !job.passed && job.last_failed && !is_hopeless(job.last_failed->candidate) &&
-                    job.question.arm != "points" && job.repairs < kRepairs && end_reason_.empty();
-  if (mend) {
+  const bool repair = !job.passed && job.last_failed && !has_no_launches(job.last_failed->candidate) &&
+                      job.question.arm != "points" && job.repairs < kRepairs && end_reason_.empty();
+  if (repair) {
     ++job.repairs;
     const Choice choice{.arm = "repair", .island = job.island, .parent = &*job.last_failed};
-    if (asked_models_[job.model].end_reason.empty() && send(job, question_about(choice, job.model))) return;
+    if (model_states_[job.model].end_reason.empty() && send(job, question_about(choice, job.model))) return;
   }
   end(job);
 }
@@ -172,7 +172,7 @@ const Attempt* LlmProposer::unexplored() const {
   if (!options_.ask_points) return nullptr;
   for (const Attempt* elite : archive_.elites()) {
     if (!points_asked_.contains(elite->candidate.source) &&
-        product_of_values(elite->candidate.plan) >= kLeastSpace)
+        product_of_values(elite->candidate.plan) >= kMinSpace)
       return elite;
   }
   return nullptr;
@@ -182,9 +182,9 @@ const Attempt* LlmProposer::unexplored() const {
 std::optional<LlmProposer::Plan> LlmProposer::choose() {
   std::vector<std::size_t> free;
   std::set<std::string> names;
-  for (std::size_t i = 0; i < asked_models_.size(); ++i) {
-    const Asked& model = asked_models_[i];
-    if (!model.busy && model.end_reason.empty() && model.rests_until <= steady_clock::now() &&
+  for (std::size_t i = 0; i < model_states_.size(); ++i) {
+    const ModelState& model = model_states_[i];
+    if (!model.busy && model.end_reason.empty() && model.paused_until <= steady_clock::now() &&
         names.insert(options_.models[i].name).second)
       free.push_back(i);
   }
@@ -229,8 +229,8 @@ LlmProposer::Question LlmProposer::question_about(const Choice& choice, std::siz
                     .arm = choice.arm,
                     .parent = choice.parent ? *choice.parent : Attempt{},
                     .second = choice.second ? std::optional(choice.second->variant) : std::nullopt,
-                    .most = points    ? kMostPoints
-                            : several ? options_.most_candidates
+                    .most = points    ? kMaxPoints
+                            : several ? options_.max_candidates
                                       : 1,
                     .is_repeat = false,
                     .number = 0,
@@ -254,26 +254,27 @@ std::string LlmProposer::remembered(const Choice& choice) const {
   return bottleneck.empty() ? "" : options_.subject.remembered(bottleneck);
 }
 
-/// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is in progress.
+/// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is in
+/// progress.
 bool LlmProposer::afford(Job& job, LlmRequest& request) {
   std::int64_t tokens = tokens_;
   double usd = cost_usd_;
   for (const auto& other : jobs_) tokens += other->reserved_tokens, usd += other->reserved_usd;
   const ModelEntry& model = options_.models[job.model].entry;
-  const auto input = model.most_per_estimate * static_cast<double>(estimated_tokens(request));
+  const auto input = model.max_per_estimate * static_cast<double>(estimated_tokens(request));
   double room = request.max_output_tokens;
   if (model.max_output_tokens > 0) room = std::min(room, static_cast<double>(model.max_output_tokens));
-  if (const double left = static_cast<double>(model.context_tokens) - input; left >= kLeastAnswerTokens)
+  if (const double left = static_cast<double>(model.context_tokens) - input; left >= kMinAnswerTokens)
     room = std::min(room, left);
   std::string_view reached;
   if (const auto& most = options_.budgets.max_tokens) {
     room = std::min(room, static_cast<double>(*most - tokens) - input);
-    if (room < kLeastAnswerTokens) reached = "token budget";
+    if (room < kMinAnswerTokens) reached = "token budget";
   }
   const double input_price = model.price ? std::max(model.price->input, model.price->cache_write) : 0;
   if (const auto& most = options_.budgets.max_cost_usd; most && model.price && model.price->output > 0) {
     room = std::min(room, ((*most - usd) * 1e6 - input * input_price) / model.price->output);
-    if (room < kLeastAnswerTokens && reached.empty()) reached = "cost budget";
+    if (room < kMinAnswerTokens && reached.empty()) reached = "cost budget";
   }
   if (!reached.empty()) {
     const auto under_way = [](const auto& other) { return other->reply.valid(); };
@@ -300,7 +301,7 @@ bool LlmProposer::send(Job& job, Question question) {
                                           .request = to_json(question.request)});
   question.sent = steady_clock::now();
   if (!job.first_call) job.first_call = question.call;
-  asked_models_[job.model].busy = true;
+  model_states_[job.model].busy = true;
   job.reply = std::async(std::launch::async, [this, client = model.client, request = question.request] {
     return client->ask(request, &cancelled_);
   });
@@ -311,7 +312,7 @@ bool LlmProposer::send(Job& job, Question question) {
 void LlmProposer::account(Job& job, const LlmReply& reply) {
   const std::chrono::duration<double, std::milli> latency = steady_clock::now() - job.question.sent;
   store_->end_llm_call(job.question.call, reply, latency.count());
-  asked_models_[job.model].busy = false;
+  model_states_[job.model].busy = false;
   job.reserved_tokens = 0;
   job.reserved_usd = 0;
   tokens_ += reply.usage.total();
@@ -325,10 +326,10 @@ void LlmProposer::receive(Job& job) {
   const LlmReply reply = job.reply.get();
   account(job, reply);
   const LlmModel& model = options_.models[job.model];
-  if (!reply.note.empty()) say("note: {}: {}\n", model.name, reply.note);
+  if (!reply.note.empty()) print_stderr("note: {}: {}\n", model.name, reply.note);
   if (!reply.failure) {
-    asked_models_[job.model].failures_in_a_row = 0;
-    asked_models_[job.model].out_since.reset();
+    model_states_[job.model].failures_in_a_row = 0;
+    model_states_[job.model].out_since.reset();
     return read(job, reply);
   }
   note_failure(job.model, *reply.failure);
@@ -339,32 +340,33 @@ void LlmProposer::receive(Job& job) {
 void LlmProposer::note_failure(std::size_t index, const LlmFailure& failure) {
   const std::string& name = options_.models[index].name;
   const LlmFaultInfo& fault = info(failure.fault);
-  Asked& model = asked_models_[index];
+  ModelState& model = model_states_[index];
   if (fault.retry && options_.outage) return rest(model, name, failure);
-  if (failure.fault != LlmFault::cancelled) say("note: {}: {}: {}\n", name, fault.name, failure.message);
-  if (fault.hopeless || ++model.failures_in_a_row >= kMaxFailuresInARow)
+  if (failure.fault != LlmFault::cancelled)
+    print_stderr("note: {}: {}: {}\n", name, fault.name, failure.message);
+  if (fault.permanent || ++model.failures_in_a_row >= kMaxFailuresInARow)
     give_up(name, fmt::format("{}: {}", fault.name, failure.message));
 }
 
 /// An outage may pass: the search continues meanwhile, and the model is asked again later.
-void LlmProposer::rest(Asked& model, const std::string& name, const LlmFailure& failure) {
+void LlmProposer::rest(ModelState& model, const std::string& name, const LlmFailure& failure) {
   const auto now = steady_clock::now();
   model.pause =
       model.out_since ? std::min(2 * model.pause, options_.outage->longest) : options_.outage->first;
   if (!model.out_since) model.out_since = now;
-  model.rests_until = now + model.pause;
+  model.paused_until = now + model.pause;
   const auto& fault = info(failure.fault).name;
   if (now - *model.out_since >= options_.outage->most)
     return give_up(name, fmt::format("{}: {}", fault, failure.message));
-  say("note: {}: {}: {}; it is asked again in {} s\n", name, fault, failure.message,
-      std::chrono::duration_cast<std::chrono::seconds>(model.pause).count());
+  print_stderr("note: {}: {}: {}; it is asked again in {} s\n", name, fault, failure.message,
+               std::chrono::duration_cast<std::chrono::seconds>(model.pause).count());
 }
 
 void LlmProposer::give_up(const std::string& name, const std::string& why) {
   bool left = false;
-  for (std::size_t i = 0; i < asked_models_.size(); ++i) {
-    if (options_.models[i].name == name) asked_models_[i].end_reason = why;
-    left = left || asked_models_[i].end_reason.empty();
+  for (std::size_t i = 0; i < model_states_.size(); ++i) {
+    if (options_.models[i].name == name) model_states_[i].end_reason = why;
+    left = left || model_states_[i].end_reason.empty();
   }
   if (!left) end_reason_ = fmt::format("the model cannot be asked: {}", why);
 }
@@ -373,13 +375,13 @@ void LlmProposer::read(Job& job, const LlmReply& reply) {
   const std::string name = fmt::format("llm_{}", job.question.number);
   const Candidate& parent = job.question.parent.candidate;
   auto proposed = read_answer(reply.text, parent, name, job.question.most);
-  const auto worded = [&](const Complaint& complaint) {
-    return complaint.message +
+  const auto worded = [&](const InputError& input_error) {
+    return input_error.message +
            (reply.stop == LlmStop::length ? " (the answer ended at the limit of its length)" : "");
   };
   const bool usable =
       proposed && std::ranges::any_of(*proposed, [](const auto& one) { return one.candidate.ok(); });
-  Asked& model = asked_models_[job.model];
+  ModelState& model = model_states_[job.model];
   if (usable) model.useless_in_a_row = 0;
   if (!usable && !job.question.is_repeat &&
       ask_again(job, reply, worded(proposed ? proposed->front().candidate.error() : proposed.error())))
@@ -403,23 +405,23 @@ void LlmProposer::read(Job& job, const LlmReply& reply) {
 }
 
 /// False when there is no budget for another question.
-bool LlmProposer::ask_again(Job& job, const LlmReply& reply, const std::string& complaint) {
+bool LlmProposer::ask_again(Job& job, const LlmReply& reply, const std::string& input_error) {
   Question again = job.question;
   again.is_repeat = true;
   again.request.messages.push_back({"assistant", fitted(clean_text(reply.text), kAnswerTokens)});
   again.request.messages.push_back(
-      {"user", options_.prompts.fill("unreadable", {{"complaint", clean_text(complaint)}})});
+      {"user", options_.prompts.fill("unreadable", {{"complaint", clean_text(input_error)}})});
   again.request.max_output_tokens = options_.max_output_tokens;
   return send(job, std::move(again));
 }
 
-void LlmProposer::offer(Job& job, Candidate candidate, std::string complaint) {
+void LlmProposer::offer(Job& job, Candidate candidate, std::string input_error) {
   Offer offer{.candidate = std::move(candidate),
               .origin = {.proposer = options_.models[job.model].name,
                          .arm = job.question.arm,
                          .parents = {},
                          .llm_call = job.question.call},
-              .complaint = std::move(complaint)};
+              .input_error = std::move(input_error)};
   if (job.question.parent.variant != 0) offer.origin.parents.push_back(job.question.parent.variant);
   if (job.question.second) offer.origin.parents.push_back(*job.question.second);
   job.awaited.insert(offer.candidate.variant_hash());

@@ -33,8 +33,8 @@ struct LlmProposerOptions {
   /// several times, with a client each.
   std::vector<LlmModel> models;
   std::size_t parallel = 1;  ///< questions in flight at once, those whose candidates await a verdict included
-  std::size_t most_candidates = 3;  ///< of an answer, where several are asked for
-  bool ask_points = false;          ///< ask for points of the templates, too: where tunables are searched
+  std::size_t max_candidates = 3;  ///< of an answer, where several are asked for
+  bool ask_points = false;         ///< ask for points of the templates, too: where tunables are searched
   std::optional<LlmOutageRule> outage = {};  ///< nothing: five failures in a row end a model for the run
   PromptSet prompts;
   PromptSubject subject;
@@ -67,13 +67,13 @@ class LlmProposer final : public CandidateSource {
 
  private:
   /// One of options_.models.
-  struct Asked {
+  struct ModelState {
     bool busy = false;
     int failures_in_a_row = 0;
     int useless_in_a_row = 0;  ///< exchanges without a candidate
     std::string end_reason;    ///< why it is no longer asked; empty while it is
     std::optional<std::chrono::steady_clock::time_point> out_since;  ///< set during an outage
-    std::chrono::steady_clock::time_point rests_until;
+    std::chrono::steady_clock::time_point paused_until;
     std::chrono::milliseconds pause{};  ///< the last one
   };
   /// A question that was sent, and what it was about.
@@ -120,10 +120,10 @@ class LlmProposer final : public CandidateSource {
   void receive(Job& job);
   void read(Job& job, const LlmReply& reply);
   void note_failure(std::size_t model, const LlmFailure& failure);
-  void rest(Asked& model, const std::string& name, const LlmFailure& failure);
+  void rest(ModelState& model, const std::string& name, const LlmFailure& failure);
   void give_up(const std::string& name, const std::string& why);
-  [[nodiscard]] bool ask_again(Job& job, const LlmReply& reply, const std::string& complaint);
-  void offer(Job& job, Candidate candidate, std::string complaint);
+  [[nodiscard]] bool ask_again(Job& job, const LlmReply& reply, const std::string& input_error);
+  void offer(Job& job, Candidate candidate, std::string input_error);
   void account(Job& job, const LlmReply& reply);
   void settle(Job& job);
   void end(const Job& job);
@@ -135,7 +135,7 @@ class LlmProposer final : public CandidateSource {
   VariantStore* store_ = nullptr;
   Archive archive_;
   Bandit bandit_;
-  std::vector<Asked> asked_models_;  ///< beside options_.models
+  std::vector<ModelState> model_states_;  ///< beside options_.models
   std::vector<std::unique_ptr<Job>> jobs_;
   std::deque<Offer> offers_;
   std::set<std::string> points_asked_;           ///< sources whose points were asked for

@@ -15,7 +15,7 @@ namespace {
 // Tokens of parts that someone else's text may fill; chosen so that all together fit into 32,000.
 constexpr std::int64_t kReferenceTokens = 3000, kDescriptionTokens = 1000, kLessonTokens = 2000;
 
-constexpr std::size_t kMostWorkloads = 24, kMostCounts = 40;
+constexpr std::size_t kMaxWorkloads = 24, kMaxCounts = 40;
 
 /// Timed where the session's device is: the same choice as the evaluator's for a problem with shapes for
 /// each.
@@ -56,7 +56,7 @@ std::string workloads_text(const PromptSubject& subject) {
   std::string text;
   std::size_t shown = 0;
   for (const Workload& workload : subject.problem->workloads) {
-    if (!is_timed(workload, subject.device) || ++shown > kMostWorkloads) continue;
+    if (!is_timed(workload, subject.device) || ++shown > kMaxWorkloads) continue;
     const Floor floor = floor_of(*subject.problem, workload, subject.device);
     text += fmt::format("- `{}`: {}; weight {:g}", workload.name, axes_text(workload.axes), workload.weight);
     if (floor.time_ns > 0)
@@ -161,7 +161,7 @@ std::string counts_text(const EvaluationResult& result) {
   std::string text = fmt::format("Exact counts of one call on {}:\n", slowest->workload);
   std::size_t shown = 0;
   for (const auto& [name, count] : slowest->counts) {
-    if (++shown <= kMostCounts) text += fmt::format("  {} = {}\n", name, count);
+    if (++shown <= kMaxCounts) text += fmt::format("  {} = {}\n", name, count);
   }
   return text;
 }

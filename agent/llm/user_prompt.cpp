@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kSourceTokens = 12'000, kOutcomeTokens = 2'500, kHistoryTokens = 1'500,
                        kSurfaceTokens = 1'000, kRememberedTokens = 1'000;
 constexpr std::size_t kElitesShown = 6, kFastestShown = 5;
-constexpr std::size_t kLeastSurface = 3;  // points: fewer stand in the history
+constexpr std::size_t kMinSurface = 3;  // points: fewer stand in the history
 
 std::string attempt_line(const Attempt& attempt) {
   return fmt::format("- {} ({}) [{}]: {}\n", attempt.candidate.name,
@@ -61,7 +61,7 @@ Quoted quoted(const Archive& archive, const Attempt* parent) {
 }  // namespace
 
 std::string surface_text(const Surface& surface) {
-  if (surface.times_ns.size() < kLeastSurface) return "";
+  if (surface.times_ns.size() < kMinSurface) return "";
   std::map<std::string, std::map<std::int64_t, double>> best;
   std::vector<std::pair<double, const TunableValues*>> fastest;
   for (const auto& [point, time_ns] : surface.times_ns) {

@@ -19,10 +19,10 @@ namespace {
 constexpr std::size_t kFirst = 8;  // spread points before the model is asked (chosen)
 // Random points that are scored beside neighbours. All are compared again when weights are fitted, so that
 // such a proposal begins with few and later ones bring more (chosen: time).
-constexpr std::size_t kFirstPool = 400, kMorePool = 100, kMostPool = 1200;
-constexpr std::size_t kCentres = 6;     // fastest points whose neighbours are scored
-constexpr std::size_t kMostRows = 250;  // the model's size: its time grows with the square
-constexpr double kRefitGrowth = 1.15;   // weights are fitted when there are so many times the rows
+constexpr std::size_t kFirstPool = 400, kMorePool = 100, kMaxPool = 1200;
+constexpr std::size_t kCentres = 6;    // fastest points whose neighbours are scored
+constexpr std::size_t kMaxRows = 250;  // the model's size: its time grows with the square
+constexpr double kRefitGrowth = 1.15;  // weights are fitted when there are so many times the rows
 constexpr int kFirstSteps = 15, kSteps = 4;
 
 /// Bayesian optimisation: the point with the largest expected improvement of the log time, times the chance
@@ -75,7 +75,7 @@ class Bayesian final : public Member {
     if (!model_) model_.emplace(history.points());
     add_rows(history);
     const bool refit = fitted_rows_ == 0 || model_->rows().size() > due;
-    if (refit && model_->rows().size() > kMostRows) forget(history, engine);
+    if (refit && model_->rows().size() > kMaxRows) forget(history, engine);
     set_values(history);
     if (refit) {
       model_->fit(fitted_rows_ == 0 ? kFirstSteps : kSteps);
@@ -95,10 +95,10 @@ class Bayesian final : public Member {
     const auto keep = [&](std::size_t point) {
       if (known.insert(point).second) kept.push_back(point);
     };
-    for (const Observation& answer : history.fastest(kMostRows / 2)) keep(answer.point);
+    for (const Observation& answer : history.fastest(kMaxRows / 2)) keep(answer.point);
     for (const std::size_t point : history.pending()) keep(point);
     shuffle(engine, rest);
-    for (std::size_t i = 0; i < rest.size() && kept.size() < kMostRows; ++i) keep(rest[i]);
+    for (std::size_t i = 0; i < rest.size() && kept.size() < kMaxRows; ++i) keep(rest[i]);
     model_->replace(std::move(kept));
     in_model_ = std::move(known);
   }
@@ -143,7 +143,7 @@ class Bayesian final : public Member {
     std::erase_if(pool_,
                   [&](const Candidate& candidate) { return !history.unseen(candidate.projection.point); });
     if (pool_.empty()) in_pool_.clear();
-    const std::size_t room = kMostPool - std::min(pool_.size(), kMostPool);
+    const std::size_t room = kMaxPool - std::min(pool_.size(), kMaxPool);
     for (const std::size_t point :
          history.sample_unseen(engine, pool_.empty() ? kFirstPool : std::min(room, kMorePool)))
       offer(history, point);

@@ -19,15 +19,15 @@ std::size_t spread_point(const History& history, Engine& engine) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::size_t point : history.sample_unseen(engine, known.empty() ? 1 : kDrawn)) {
     const Ordinals own = points.ordinals(point);
-    double crowd = 0;
+    double crowding = 0;
     for (const std::size_t other : known) {
       const Ordinals theirs = points.ordinals(other);
       for (std::size_t axis = 0; axis < own.size(); ++axis) {
         const int apart = std::abs(int{own[axis]} - int{theirs[axis]});
-        crowd += static_cast<double>(points.extent(axis)) / ((1 + apart) * (1 + apart));
+        crowding += static_cast<double>(points.extent(axis)) / ((1 + apart) * (1 + apart));
       }
     }
-    if (crowd < least) least = crowd, chosen = point;
+    if (crowding < least) least = crowding, chosen = point;
   }
   return chosen;
 }

@@ -8,8 +8,8 @@
 namespace ak::agent {
 namespace {
 
-constexpr int kTrees = 40;                // chosen: 40 trees of 200 rows grow in 2 ms
-constexpr std::size_t kLeastToSplit = 3;  // rows; fewer become a leaf
+constexpr int kTrees = 40;              // chosen: 40 trees of 200 rows grow in 2 ms
+constexpr std::size_t kMinToSplit = 3;  // rows; fewer become a leaf
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void Forest::fit(const std::vector<std::size_t>& rows, const std::vector<double>
 
 std::uint32_t Forest::grow(std::vector<Node>& tree, Rows rows, Engine& engine) const {
   const auto index = static_cast<std::uint32_t>(tree.size());
-  const Node split = rows.size() < kLeastToSplit ? Node{} : best_split(rows, engine);
+  const Node split = rows.size() < kMinToSplit ? Node{} : best_split(rows, engine);
   tree.push_back(split);
   for (const Row& row : rows) tree[index].mean += row.value / static_cast<double>(rows.size());
   if (split.left == 0) return index;
@@ -65,14 +65,14 @@ Forest::Node Forest::best_split(const Rows& rows, Engine& engine) const {
   double most = -1, all = 0;
   for (const Row& row : rows) all += row.value;
   for (std::size_t f = 0; f < features_.size(); ++f) {
-    int least_level = rows.front().levels[f], most_level = least_level;
+    int min_level = rows.front().levels[f], max_level = min_level;
     for (const Row& row : rows) {
-      least_level = std::min<int>(least_level, row.levels[f]);
-      most_level = std::max<int>(most_level, row.levels[f]);
+      min_level = std::min<int>(min_level, row.levels[f]);
+      max_level = std::max<int>(max_level, row.levels[f]);
     }
-    if (least_level == most_level) continue;
-    const int most_left = least_level + static_cast<int>(draw_below(
-                                            engine, static_cast<std::uint64_t>(most_level - least_level)));
+    if (min_level == max_level) continue;
+    const int most_left =
+        min_level + static_cast<int>(draw_below(engine, static_cast<std::uint64_t>(max_level - min_level)));
     double left = 0, count = 0;
     for (const Row& row : rows) {
       if (row.levels[f] > most_left) continue;

@@ -16,9 +16,9 @@ constexpr double kJitter = 1e-6;
 // A signal's variance is known to this many values before any is seen.
 constexpr double kSignalWeight = 2;
 // The likelihood is taken of this many rows at most (chosen): a step's time grows with their cube.
-constexpr std::size_t kMostFitted = 100;
+constexpr std::size_t kMaxFitted = 100;
 // Rprop (Riedmiller and Braun 1993) with its usual factors; steps in deviations of the priors.
-constexpr double kFirstStep = 0.2, kLeastStep = 0.013, kMostStep = 0.53, kGrow = 1.2, kShrink = 0.5;
+constexpr double kFirstStep = 0.2, kMinStep = 0.013, kMaxStep = 0.53, kGrow = 1.2, kShrink = 0.5;
 
 double dot(const double* a, const double* b, std::size_t n) {
   constexpr std::size_t kLanes = 8;  // independent sums, or additions wait for one another
@@ -46,10 +46,10 @@ std::vector<FittedParameter*> GaussianProcess::parameters() {
 
 double GaussianProcess::noise() const { return std::exp(log_noise_.value) + kJitter; }
 
-void GaussianProcess::compare(std::size_t point, std::size_t first, double* likeness) const {
+void GaussianProcess::compare(std::size_t point, std::size_t first, double* covariance) const {
   std::vector<float> squared(compared_.size() - first);
   kernel_.squared_distances(point, compared_, first, squared);
-  PointKernel::liken(squared, likeness);
+  PointKernel::to_covariances(squared, covariance);
 }
 
 void GaussianProcess::add(std::size_t point) {
@@ -82,10 +82,10 @@ void GaussianProcess::solve() {
     solved_[i] = (values_[i] - dot(factor_[i].data(), solved_.data(), i)) / factor_[i][i];
   signal_ =
       (kSignalWeight + dot(solved_.data(), solved_.data(), n)) / (kSignalWeight + static_cast<double>(n));
-  pull_ = solved_;
+  alpha_ = solved_;
   for (std::size_t i = n; i-- > 0;) {
-    pull_[i] /= factor_[i][i];
-    for (std::size_t j = 0; j < i; ++j) pull_[j] -= pull_[i] * factor_[i][j];
+    alpha_[i] /= factor_[i][i];
+    for (std::size_t j = 0; j < i; ++j) alpha_[j] -= alpha_[i] * factor_[i][j];
   }
 }
 
@@ -108,7 +108,7 @@ std::vector<double> GaussianProcess::gradient() const {
     PointKernel::slopes(std::span(squared).first(i), weights.data());
     for (std::size_t j = 0; j <= i; ++j) {
       const double entry = dot(inverse[i].data(), inverse[j].data() + (i - j), n - i);
-      const double by_covariance = pull_[i] * pull_[j] / signal_ - entry;
+      const double by_covariance = alpha_[i] * alpha_[j] / signal_ - entry;
       if (j < i) weights[j] *= by_covariance;
       if (j == i) by_noise += 0.5 * by_covariance * (noise() - kJitter);
     }
@@ -127,7 +127,7 @@ void GaussianProcess::step_parameters() {
     now[t] -= (value - prior) / (deviation * deviation);
     const double agreement = now[t] * last_gradient_[t];
     if (agreement != 0)
-      steps_[t] = std::clamp(steps_[t] * (agreement > 0 ? kGrow : kShrink), kLeastStep, kMostStep);
+      steps_[t] = std::clamp(steps_[t] * (agreement > 0 ? kGrow : kShrink), kMinStep, kMaxStep);
     if (now[t] != 0) value += (now[t] > 0 ? steps_[t] : -steps_[t]) * deviation;
   }
   last_gradient_ = now;
@@ -137,7 +137,7 @@ void GaussianProcess::step_parameters() {
 void GaussianProcess::fit(int steps) {
   const auto rows = rows_;
   const auto values = values_;
-  const std::size_t fitted = std::min(rows.size(), kMostFitted);
+  const std::size_t fitted = std::min(rows.size(), kMaxFitted);
   for (std::size_t i = 0; i < fitted; ++i) {  // evenly from the first to the last
     rows_[i] = rows[i * rows.size() / fitted];
     values_[i] = values[i * rows.size() / fitted];
@@ -175,7 +175,8 @@ void GaussianProcess::project(Projection& projection) const {
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(const Projection& projection) const {
-  return {dot(projection.k.data(), pull_.data(), pull_.size()), signal_ * std::max(projection.left, kJitter)};
+  return {dot(projection.k.data(), alpha_.data(), alpha_.size()),
+          signal_ * std::max(projection.left, kJitter)};
 }
 
 }  // namespace ak::agent

@@ -43,8 +43,8 @@ class GaussianProcess {
   [[nodiscard]] Prediction predict(const Projection& projection) const;
 
  private:
-  /// Likenesses of a point to the rows from the first one on.
-  void compare(std::size_t point, std::size_t first, double* likeness) const;
+  /// Covariances of a point to the rows from the first one on.
+  void compare(std::size_t point, std::size_t first, double* covariance) const;
   [[nodiscard]] std::vector<double> gradient() const;
   void step_parameters();
   [[nodiscard]] std::vector<FittedParameter*> parameters();
@@ -59,7 +59,7 @@ class GaussianProcess {
   PointKernel::Rows compared_;               ///< the rows that have a row in factor_
   std::vector<std::vector<double>> factor_;  ///< L, row by row
   std::vector<double> values_, solved_;      ///< y and L^-1 y
-  std::vector<double> pull_;                 ///< K^-1 y
+  std::vector<double> alpha_;                ///< K^-1 y
   double signal_ = 1;                        ///< variance
 };
 

@@ -19,11 +19,11 @@ class Genetic final : public Member {
     const auto population = history.fastest(kPopulation);
     if (population.size() < 2) return history.draw_unseen(engine);
     const Points& points = history.points();
-    const Ordinals mother = points.ordinals(parent(population, engine));
-    const Ordinals father = points.ordinals(parent(population, engine));
-    std::u16string child(mother);
+    const Ordinals first_parent = points.ordinals(parent(population, engine));
+    const Ordinals second_parent = points.ordinals(parent(population, engine));
+    std::u16string child(first_parent);
     for (std::size_t axis = 0; axis < points.axes(); ++axis) {
-      if (draw_below(engine, 2) == 0) child[axis] = father[axis];
+      if (draw_below(engine, 2) == 0) child[axis] = second_parent[axis];
       if (draw_below(engine, points.axes()) == 0)
         child[axis] = mutated(child[axis], points.extent(axis), engine);
     }

@@ -23,7 +23,7 @@ class StandAlone final : public SearchStrategy {
     if (point && history_.tell(*point, time_ns)) member_->learn(history_, history_.told().back(), engine_);
   }
 
-  [[nodiscard]] std::string_view chooser() const override { return member_->chooser(); }
+  [[nodiscard]] std::string_view member_name() const override { return member_->member_name(); }
 
  private:
   History history_;

@@ -16,8 +16,8 @@ class Member {
   [[nodiscard]] virtual std::size_t pick(const History& history, Engine& engine) = 0;
   /// An answer came; the history holds it already.
   virtual void learn(const History&, const Observation&, Engine&) {}
-  /// As SearchStrategy::chooser().
-  [[nodiscard]] virtual std::string_view chooser() const { return {}; }
+  /// As SearchStrategy::member_name().
+  [[nodiscard]] virtual std::string_view member_name() const { return {}; }
 };
 
 /// A strategy of one member.

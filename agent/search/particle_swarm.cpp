@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kParticles = 12;  // chosen for budgets of some hundreds
 // Constriction of Clerc and Kennedy, "The particle swarm: explosion, stability, and convergence", 2002.
-constexpr double kInertia = 0.73, kPull = 1.5;
+constexpr double kInertia = 0.73, kAcceleration = 1.5;
 
 /// Particle swarm on ordinals, every step snapped to an unseen point.
 class ParticleSwarm final : public Member {
@@ -52,8 +52,8 @@ class ParticleSwarm final : public Member {
     for (std::size_t axis = 0; axis < points.axes(); ++axis) {
       const double last = static_cast<double>(points.extent(axis) - 1), from = particle.position[axis];
       double& velocity = particle.velocity[axis];
-      velocity = kInertia * velocity + kPull * draw_unit(engine) * (own[axis] - from) +
-                 kPull * draw_unit(engine) * (all[axis] - from);
+      velocity = kInertia * velocity + kAcceleration * draw_unit(engine) * (own[axis] - from) +
+                 kAcceleration * draw_unit(engine) * (all[axis] - from);
       velocity = std::clamp(velocity, -last / 2, last / 2);
       result[axis] = static_cast<char16_t>(std::lround(std::clamp(from + velocity, 0.0, last)));
     }

@@ -123,10 +123,10 @@ void PointKernel::squared_distances(std::size_t point, const Rows& rows, std::si
   }
 }
 
-void PointKernel::liken(std::span<const float> squared, double* likeness) {
+void PointKernel::to_covariances(std::span<const float> squared, double* covariance) {
   for (std::size_t j = 0; j < squared.size(); ++j) {
     const float r = std::sqrt(5 * squared[j]);
-    likeness[j] = double{(1 + r + r * r / 3) * exp_minus(r)};
+    covariance[j] = double{(1 + r + r * r / 3) * exp_minus(r)};
   }
 }
 

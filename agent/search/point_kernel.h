@@ -39,8 +39,8 @@ class PointKernel {
   /// Squared distances of a point to rows [first, first + squared.size()).
   void squared_distances(std::size_t point, const Rows& rows, std::size_t first,
                          std::span<float> squared) const;
-  /// The likenesses that belong to these.
-  static void liken(std::span<const float> squared, double* likeness);
+  /// The covariances that belong to these.
+  static void to_covariances(std::span<const float> squared, double* covariance);
   /// The derivatives of these by the squared distance.
   static void slopes(std::span<const float> squared, double* slopes);
 

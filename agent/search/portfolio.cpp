@@ -17,7 +17,7 @@ constexpr std::array kFirstShares{0.7, 0.25, 0.05};
 constexpr std::array<std::string_view, kFirstShares.size()> kNames{"bayesian", "forest", "local-search"};
 constexpr double kNotStuck = 100, kStuck = 400;
 // Credit fades with every answer; kPatience answers' worth of the first shares counts beside it.
-constexpr double kFading = 0.97, kPatience = 4;
+constexpr double kDecay = 0.97, kPatience = 4;
 
 /// Several members over one history. Each answer is heard by all; the one that asked for it is credited when
 /// it is among the fastest tenth, and gets more of the turns. Until the Gaussian process is stuck, it is
@@ -41,8 +41,8 @@ class Portfolio final : public Member {
     const auto asked = asked_.find(answer.point);
     if (asked == asked_.end()) return;
     for (std::size_t i = 0; i < members_.size(); ++i) {
-      credit_[i] *= kFading;
-      turns_[i] *= kFading;
+      credit_[i] *= kDecay;
+      turns_[i] *= kDecay;
     }
     turns_[asked->second] += 1;
     if (answer.log_time && rank(history, *answer.log_time) * 10 <= history.told().size())
@@ -50,7 +50,7 @@ class Portfolio final : public Member {
     asked_.erase(asked);
   }
 
-  [[nodiscard]] std::string_view chooser() const override { return kNames[last_]; }
+  [[nodiscard]] std::string_view member_name() const override { return kNames[last_]; }
 
  private:
   /// How many were faster.

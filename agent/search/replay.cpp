@@ -12,7 +12,7 @@ namespace ak::agent {
 namespace {
 
 // A strategy that proposes nothing new this many times in a row has nothing left.
-constexpr int kMostRepeats = 1000;
+constexpr int kMaxRepeats = 1000;
 
 Tunable to_tunable(const TuningParameter& parameter) {
   Tunable tunable{.name = parameter.name, .values = {}};
@@ -69,7 +69,7 @@ Replay replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_
   const auto strategy = entry.make(space.search_space(), seed);
   std::set<TunableValues> seen;
   std::optional<double> best;
-  for (int repeats = 0; run.fractions.size() < budget && repeats < kMostRepeats;) {
+  for (int repeats = 0; run.fractions.size() < budget && repeats < kMaxRepeats;) {
     const double asked_ns = thread_ns();
     const auto point = strategy->ask();
     const double answered_ns = thread_ns();

@@ -29,7 +29,7 @@ class SearchStrategy {
   /// `time_ns` absent: the point failed.
   virtual void tell(const TunableValues& point, std::optional<double> time_ns) = 0;
   /// Of a strategy of several members, the name of the one that chose the last point; else empty.
-  [[nodiscard]] virtual std::string_view chooser() const { return {}; }
+  [[nodiscard]] virtual std::string_view member_name() const { return {}; }
 };
 
 struct StrategyEntry {

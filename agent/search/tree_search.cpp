@@ -16,7 +16,7 @@ constexpr std::size_t kPool = 400;         // random points that are scored, bes
 constexpr std::size_t kTreeCentres = 6;    // fastest points whose neighbours are scored
 constexpr std::size_t kMaxTreeRows = 300;  // the fastest and the last of them are learned from
 constexpr double kTreeRefitGrowth = 1.02;  // trees are grown again when there are so many times the answers
-constexpr double kLeastVariance = 1e-4;    // trees that agree are not that sure; of (log time)^2
+constexpr double kMinVariance = 1e-4;      // trees that agree are not that sure; of (log time)^2
 
 /// The point with the largest expected improvement under a forest of random trees. Failures and points on
 /// their way count as slow as the slowest quarter, so that it goes elsewhere.
@@ -36,7 +36,7 @@ class TreeSearch final : public Member {
     return *std::ranges::max_element(pool, {}, [&](std::size_t point) {
       const auto prediction = forest_->predict(point);
       return expected_improvement(*history.best()->log_time, prediction.mean,
-                                  prediction.variance + kLeastVariance);
+                                  prediction.variance + kMinVariance);
     });
   }
 

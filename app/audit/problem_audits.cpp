@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/hash.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/problem_audit.h"
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Raised when lesions or comparisons change, so that every verdict is asked for again.
+// Raised when mutations or comparisons change, so that every verdict is asked for again.
 constexpr int kRules = 1;
 constexpr const char* kRecord = "audit.json";
 
@@ -66,7 +66,7 @@ ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& probl
   return audit;
 }
 
-std::string audit_complaint(const ProblemAudit& audit) {
+std::string audit_error(const ProblemAudit& audit) {
   std::vector<std::string> parts;
   for (const AuditFinding& finding : audit.findings) {
     if (finding.as_expected()) continue;
@@ -87,14 +87,15 @@ bool require_audit(const ProblemInstance& problem, bool unaudited, const Config&
   if (has_audit_record(problem.folder)) return true;
   const std::string content = audited_content(problem.folder);
   if (db::open_audit_store(database)->audit_passed(content, problem)) return true;
-  say("note: auditing {} on the CPU, once for each change of the problem\n", problem.definition.name);
+  print_stderr("note: auditing {} on the CPU, once for each change of the problem\n",
+               problem.definition.name);
   const ProblemAudit audit =
       audit_and_store(as_shipped(problem), choose_target("emulator", ""), config, database);
   if (audit.passed()) return true;
   fail(ExitCode::audit,
        "{} failed its audit and cannot be used: {}. Correct {} (docs/checking.md, Audit), "
        "or continue anyway with --unaudited",
-       problem.definition.name, audit_complaint(audit), (problem.folder / "problem.json").string());
+       problem.definition.name, audit_error(audit), (problem.folder / "problem.json").string());
 }
 
 }  // namespace ak::tools

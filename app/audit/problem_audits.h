@@ -33,12 +33,12 @@ struct AuditOptions {
                                            const std::filesystem::path& database,
                                            const AuditOptions& options = {});
 
-/// Names of the lesions that got through, and what they do; or why the honest twin did not.
-[[nodiscard]] std::string audit_complaint(const ProblemAudit& audit);
+/// Names of the mutations that got through, and what they do; or why the honest twin did not.
+[[nodiscard]] std::string audit_error(const ProblemAudit& audit);
 
 /// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`
 /// says so, else after an audit on the CPU device, which a note on stderr announces; false, with nothing
-/// done, where the user said --unaudited. Throws Error(audit) naming the lesions when it fails.
+/// done, where the user said --unaudited. Throws Error(audit) naming the mutations when it fails.
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
                    const std::filesystem::path& database);
 

@@ -20,7 +20,7 @@ namespace {
 constexpr double kGain = 0.9;
 // Well above what is shown of prints (2,000 bytes) and well below what a flood amounts to.
 constexpr std::size_t kLongText = 4'000;
-constexpr std::size_t kMostPoints = 4'096;
+constexpr std::size_t kMaxPoints = 4'096;
 
 using Problem = std::shared_ptr<const ProblemInstance>;
 
@@ -187,7 +187,7 @@ class Run {
     Environment known = of->environment({});
     known.merge(device_environment(*target_.device, target_.arch));
     if (sampled) {
-      const auto points = enumerate_tunables(candidate.plan, known, kMostPoints);
+      const auto points = enumerate_tunables(candidate.plan, known, kMaxPoints);
       if (points.empty()) return;
       candidate.tunables = points[random_() % points.size()];
     } else if (!broken_constraints(candidate.plan, known, candidate.tunables).empty()) {

@@ -33,8 +33,8 @@ std::size_t choose(const std::vector<std::string>& names, const std::string& wan
 }
 
 RowId session_number(const std::string& text) {
-  constexpr std::size_t kMostDigits = 18;  // of a row number
-  if (text.empty() || text.size() > kMostDigits || text.find_first_not_of("0123456789") != std::string::npos)
+  constexpr std::size_t kMaxDigits = 18;  // of a row number
+  if (text.empty() || text.size() > kMaxDigits || text.find_first_not_of("0123456789") != std::string::npos)
     fail(ExitCode::usage, "expected session:NUMBER (alphakernel query sessions), got session:{}", text);
   return std::stoll(text);
 }
@@ -68,7 +68,7 @@ ComparedSubject find_subject(const std::filesystem::path& database, const std::s
   if (kind == SubjectKind::device) return find_device(database, wanted);
   if (kind == SubjectKind::session) {
     const RowId number = session_number(wanted);
-    if (!db::session_figures(database, number))
+    if (!db::session_stats(database, number))
       fail(ExitCode::usage, "there is no session {} in {} (alphakernel query sessions)", number,
            database.string());
     return {.kind = kind, .name = std::to_string(number), .kind_name = ""};

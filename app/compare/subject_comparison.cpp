@@ -16,7 +16,7 @@
 namespace ak::tools {
 namespace {
 
-using db::SessionFigures;
+using db::SessionStats;
 
 constexpr double kNsPerUs = 1e3;
 constexpr std::string_view kEmulator = "emulator";
@@ -29,13 +29,13 @@ std::optional<double> share(double part, double whole, double scale = 1) {
   return whole > 0 ? std::optional(scale * part / whole) : std::nullopt;
 }
 
-SessionFigures figures_of(const std::filesystem::path& database, const std::string& session) {
-  return db::session_figures(database, std::stoll(session)).value();
+SessionStats stats_of(const std::filesystem::path& database, const std::string& session) {
+  return db::session_stats(database, std::stoll(session)).value();
 }
 
 // ---- sessions ------------------------------------------------------------------------------------------
 
-std::string words_of(const SessionFigures& s) {
+std::string summary_text(const SessionStats& s) {
   return fmt::format("session {}: {} on {} ({}), {} {}{}, seed {}, {}", s.session, s.definition,
                      s.device.name, s.arch, s.proposer, s.strategy,
                      s.models.empty() ? "" : fmt::format(" with {}", fmt::join(s.models, ", ")), s.seed,
@@ -43,7 +43,7 @@ std::string words_of(const SessionFigures& s) {
 }
 
 /// Why times of the two say nothing of each other; empty where they do.
-std::string why_no_pairs(const SessionFigures& a, const SessionFigures& b) {
+std::string why_no_pairs(const SessionStats& a, const SessionStats& b) {
   if (a.device.kind != b.device.kind)
     return "One ran on a GPU and the other on the CPU device: times and estimated costs do not compare.";
   if (a.definition != b.definition)
@@ -51,7 +51,7 @@ std::string why_no_pairs(const SessionFigures& a, const SessionFigures& b) {
   return "";
 }
 
-void add_notes(const SessionFigures& a, const SessionFigures& b, std::vector<std::string>& notes) {
+void add_notes(const SessionStats& a, const SessionStats& b, std::vector<std::string>& notes) {
   if (a.device != b.device)
     notes.push_back(fmt::format("They ran on different devices: the difference is partly that of {} and {}.",
                                 a.device.name, b.device.name));
@@ -66,7 +66,7 @@ void add_notes(const SessionFigures& a, const SessionFigures& b, std::vector<std
 }
 
 /// 25, 50, 100, 200, ... and the most that both did.
-std::vector<std::int64_t> equal_counts(const SessionFigures& a, const SessionFigures& b) {
+std::vector<std::int64_t> equal_counts(const SessionStats& a, const SessionStats& b) {
   const std::int64_t most = std::min(a.evaluations(), b.evaluations());
   std::vector<std::int64_t> counts;
   for (std::int64_t count = 25; count < most; count *= 2) counts.push_back(count);
@@ -74,17 +74,18 @@ std::vector<std::int64_t> equal_counts(const SessionFigures& a, const SessionFig
   return counts;
 }
 
-void add_session_figures(const SessionFigures& a, const SessionFigures& b, bool comparable,
-                         SubjectComparison& comparison) {
+void add_session_stats(const SessionStats& a, const SessionStats& b, bool comparable,
+                       SubjectComparison& comparison) {
   const auto add = [&](const std::string& name, const std::string& unit, auto of) {
-    comparison.figures.push_back({name, unit, of(a), of(b)});
+    comparison.metrics.push_back({name, unit, of(a), of(b)});
   };
-  using Figure = std::optional<double>;
-  add("evaluations", "", [](const auto& s) { return Figure(static_cast<double>(s.evaluations())); });
-  add("verified", "", [](const auto& s) { return Figure(static_cast<double>(s.verified)); });
+  using DeviceProperty = std::optional<double>;
+  add("evaluations", "", [](const auto& s) { return DeviceProperty(static_cast<double>(s.evaluations())); });
+  add("verified", "", [](const auto& s) { return DeviceProperty(static_cast<double>(s.verified)); });
   add("wall time", "s", [](const auto& s) { return s.wall_s; });
-  add("model tokens", "",
-      [](const auto& s) { return s.model_usd ? Figure(static_cast<double>(s.tokens)) : Figure(); });
+  add("model tokens", "", [](const auto& s) {
+    return s.model_usd ? DeviceProperty(static_cast<double>(s.tokens)) : DeviceProperty();
+  });
   add("model cost", "USD", [](const auto& s) { return s.model_usd; });
   if (comparable) {
     add("best, measured last", "us", [](const auto& s) { return microseconds(s.best_ns); });
@@ -93,18 +94,17 @@ void add_session_figures(const SessionFigures& a, const SessionFigures& b, bool 
           [&](const auto& s) { return microseconds(s.best_after(count)); });
   }
   std::set<std::string> statuses;
-  for (const SessionFigures* side : {&a, &b})
+  for (const SessionStats* side : {&a, &b})
     for (const auto& [status, count] : side->failures) statuses.insert(status);
   for (const std::string& status : statuses)
     add("failed: " + status, "", [&](const auto& s) {
       const auto found = s.failures.find(status);
-      return Figure(found == s.failures.end() ? 0 : static_cast<double>(found->second));
+      return DeviceProperty(found == s.failures.end() ? 0 : static_cast<double>(found->second));
     });
 }
 
 /// What timing the two champions in turns said, where that was done.
-std::string turns_text(const std::filesystem::path& database, const SessionFigures& a,
-                       const SessionFigures& b) {
+std::string turns_text(const std::filesystem::path& database, const SessionStats& a, const SessionStats& b) {
   if (!a.best_variant || !b.best_variant || *a.best_variant == *b.best_variant) return "";
   for (const bool swapped : {false, true}) {
     const auto stored = swapped ? db::find_pairs(database, *a.best_variant, *b.best_variant)
@@ -118,13 +118,13 @@ std::string turns_text(const std::filesystem::path& database, const SessionFigur
 }
 
 void compare_sessions(const std::filesystem::path& database, SubjectComparison& comparison) {
-  const SessionFigures a = figures_of(database, comparison.first.name);
-  const SessionFigures b = figures_of(database, comparison.second.name);
-  comparison.first_is = words_of(a);
-  comparison.second_is = words_of(b);
+  const SessionStats a = stats_of(database, comparison.first.name);
+  const SessionStats b = stats_of(database, comparison.second.name);
+  comparison.first_is = summary_text(a);
+  comparison.second_is = summary_text(b);
   comparison.estimated = a.device.kind == kEmulator && b.device.kind == kEmulator;
   const std::string why = why_no_pairs(a, b);
-  add_session_figures(a, b, why.empty() && a.workloads_hash == b.workloads_hash, comparison);
+  add_session_stats(a, b, why.empty() && a.workloads_hash == b.workloads_hash, comparison);
   if (!why.empty()) {
     comparison.notes.push_back(why);
     return;
@@ -145,15 +145,15 @@ void compare_devices(const std::filesystem::path& database, SubjectComparison& c
   comparison.first_is = fmt::format("device {} ({})", a.name, a.kind);
   comparison.second_is = fmt::format("device {} ({})", b.name, b.kind);
   comparison.estimated = a.kind == kEmulator && b.kind == kEmulator;
-  const db::DeviceFigures first = db::device_figures(database, a), second = db::device_figures(database, b);
-  using Member = std::int64_t db::DeviceFigures::*;
-  const std::pair<const char*, Member> rows[] = {{"sessions", &db::DeviceFigures::sessions},
-                                                 {"definitions", &db::DeviceFigures::definitions},
-                                                 {"variants", &db::DeviceFigures::variants},
-                                                 {"variants verified", &db::DeviceFigures::passed},
-                                                 {"evaluations", &db::DeviceFigures::evaluations}};
+  const db::DeviceStats first = db::device_stats(database, a), second = db::device_stats(database, b);
+  using Member = std::int64_t db::DeviceStats::*;
+  const std::pair<const char*, Member> rows[] = {{"sessions", &db::DeviceStats::sessions},
+                                                 {"definitions", &db::DeviceStats::definitions},
+                                                 {"variants", &db::DeviceStats::variants},
+                                                 {"variants verified", &db::DeviceStats::passed},
+                                                 {"evaluations", &db::DeviceStats::evaluations}};
   for (const auto& [name, member] : rows)
-    comparison.figures.push_back(
+    comparison.metrics.push_back(
         {name, "", static_cast<double>(first.*member), static_cast<double>(second.*member)});
   if (a.kind != b.kind) {
     comparison.notes.emplace_back(
@@ -169,7 +169,7 @@ void compare_devices(const std::filesystem::path& database, SubjectComparison& c
 // ---- models and prompts --------------------------------------------------------------------------------
 
 struct Asked {
-  std::vector<SessionFigures> alone;
+  std::vector<SessionStats> alone;
   std::size_t shared = 0;
 };
 
@@ -177,7 +177,7 @@ Asked asked_of(const std::filesystem::path& database, db::CallColumn column, con
   Asked asked;
   for (const db::AskedSession& one : db::asked_sessions(database, column, value)) {
     if (one.alone)
-      asked.alone.push_back(db::session_figures(database, one.session).value());
+      asked.alone.push_back(db::session_stats(database, one.session).value());
     else
       ++asked.shared;
   }
@@ -186,16 +186,16 @@ Asked asked_of(const std::filesystem::path& database, db::CallColumn column, con
 
 /// Sessions are comparable where this is the same.
 using Cell = std::tuple<std::string, std::string, std::string, std::string, std::string>;
-Cell cell_of(const SessionFigures& s) {
+Cell cell_of(const SessionStats& s) {
   return {s.definition, s.workloads_hash, s.device.kind, s.device.name, s.arch};
 }
 
 /// Sessions of a cell two by two: those of equal seed first, the others in their order.
-std::vector<std::pair<const SessionFigures*, const SessionFigures*>> matched(
-    std::vector<const SessionFigures*> first, std::vector<const SessionFigures*> second) {
-  std::vector<std::pair<const SessionFigures*, const SessionFigures*>> pairs;
-  std::erase_if(first, [&](const SessionFigures* a) {
-    const auto b = std::ranges::find(second, a->seed, &SessionFigures::seed);
+std::vector<std::pair<const SessionStats*, const SessionStats*>> matched(
+    std::vector<const SessionStats*> first, std::vector<const SessionStats*> second) {
+  std::vector<std::pair<const SessionStats*, const SessionStats*>> pairs;
+  std::erase_if(first, [&](const SessionStats* a) {
+    const auto b = std::ranges::find(second, a->seed, &SessionStats::seed);
     if (b == second.end()) return false;
     pairs.emplace_back(a, *b);
     second.erase(b);
@@ -207,7 +207,7 @@ std::vector<std::pair<const SessionFigures*, const SessionFigures*>> matched(
 }
 
 /// Their bests after as many evaluations as both did.
-std::optional<db::MatchedPair> pair_of(const SessionFigures& a, const SessionFigures& b) {
+std::optional<db::MatchedPair> pair_of(const SessionStats& a, const SessionStats& b) {
   const std::int64_t count = std::min(a.evaluations(), b.evaluations());
   const auto first = a.best_after(count), second = b.best_after(count);
   if (!first || !second) return std::nullopt;
@@ -220,9 +220,9 @@ std::optional<db::MatchedPair> pair_of(const SessionFigures& a, const SessionFig
 
 /// Both kinds of device may have pairs: those of GPUs are taken, else those of the CPU device, never both.
 void pair_sessions(const Asked& a, const Asked& b, SubjectComparison& comparison) {
-  std::map<Cell, std::pair<std::vector<const SessionFigures*>, std::vector<const SessionFigures*>>> cells;
-  for (const SessionFigures& s : a.alone) cells[cell_of(s)].first.push_back(&s);
-  for (const SessionFigures& s : b.alone) cells[cell_of(s)].second.push_back(&s);
+  std::map<Cell, std::pair<std::vector<const SessionStats*>, std::vector<const SessionStats*>>> cells;
+  for (const SessionStats& s : a.alone) cells[cell_of(s)].first.push_back(&s);
+  for (const SessionStats& s : b.alone) cells[cell_of(s)].second.push_back(&s);
   std::map<std::string, std::vector<db::MatchedPair>> by_kind;
   std::size_t unpaired = 0;
   for (const auto& [cell, sides] : cells) {
@@ -261,22 +261,22 @@ void compare_askers(const std::filesystem::path& database, SubjectComparison& co
       "two sessions of one problem, its shapes, device and target: their bests after as many evaluations";
   pair_sessions(asked_of(database, column, comparison.first.name),
                 asked_of(database, column, comparison.second.name), comparison);
-  const db::CallFigures a = db::call_figures(database, column, comparison.first.name);
-  const db::CallFigures b = db::call_figures(database, column, comparison.second.name);
+  const db::CallStats a = db::call_stats(database, column, comparison.first.name);
+  const db::CallStats b = db::call_stats(database, column, comparison.second.name);
   const auto add = [&](const char* name, const char* unit, auto of) {
-    comparison.figures.push_back({name, unit, of(a), of(b)});
+    comparison.metrics.push_back({name, unit, of(a), of(b)});
   };
-  using Figure = std::optional<double>;
+  using DeviceProperty = std::optional<double>;
   const auto count = [](std::int64_t value) { return static_cast<double>(value); };
-  add("sessions", "", [&](const auto& f) { return Figure(count(f.sessions)); });
-  add("calls", "", [&](const auto& f) { return Figure(count(f.calls)); });
-  add("candidates", "", [&](const auto& f) { return Figure(count(f.candidates)); });
+  add("sessions", "", [&](const auto& f) { return DeviceProperty(count(f.sessions)); });
+  add("calls", "", [&](const auto& f) { return DeviceProperty(count(f.calls)); });
+  add("candidates", "", [&](const auto& f) { return DeviceProperty(count(f.candidates)); });
   add("verified", "%", [&](const auto& f) { return share(count(f.verified), count(f.candidates), 100); });
   add("exchanges that took the lead", "%",
       [&](const auto& f) { return share(count(f.took_the_lead), count(f.exchanges), 100); });
-  add("tokens in", "", [&](const auto& f) { return Figure(count(f.input_tokens)); });
-  add("tokens out", "", [&](const auto& f) { return Figure(count(f.output_tokens)); });
-  add("cost", "USD", [&](const auto& f) { return Figure(f.cost_usd); });
+  add("tokens in", "", [&](const auto& f) { return DeviceProperty(count(f.input_tokens)); });
+  add("tokens out", "", [&](const auto& f) { return DeviceProperty(count(f.output_tokens)); });
+  add("cost", "USD", [&](const auto& f) { return DeviceProperty(f.cost_usd); });
   add("cost of a verified candidate", "USD",
       [&](const auto& f) { return share(f.cost_usd, count(f.verified)); });
   add("cost of a percent gained", "USD",
@@ -319,10 +319,10 @@ std::string verdict_of(const SubjectComparison& comparison) {
   if (test.beyond_chance())
     return fmt::format("The second is {}, which is more than chance (signed ranks: p = {:.2g}). {}.", size,
                        test.wilcoxon_p, counts_text(test));
-  if (test.pairs < kLeastPairs)
+  if (test.pairs < kMinPairs)
     return fmt::format(
         "Too few pairs to tell from chance ({} are needed at least): the second is {} in these. {}.",
-        kLeastPairs, size, counts_text(test));
+        kMinPairs, size, counts_text(test));
   return fmt::format("No difference beyond chance (signed ranks: p = {:.2g}): the second is {}. {}.",
                      test.wilcoxon_p, size, counts_text(test));
 }
@@ -346,7 +346,7 @@ SubjectComparison compare_subjects(const std::filesystem::path& database, const 
                                .by_definition = {},
                                .verdict = {},
                                .notes = {},
-                               .figures = {}};
+                               .metrics = {}};
   if (first.kind == SubjectKind::session) compare_sessions(database, comparison);
   if (first.kind == SubjectKind::device) compare_devices(database, comparison);
   if (first.kind == SubjectKind::model || first.kind == SubjectKind::prompt)

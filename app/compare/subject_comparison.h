@@ -13,7 +13,7 @@
 namespace ak::tools {
 
 /// One number of both sides; nothing where it is not known or does not apply.
-struct ComparedFigure {
+struct ComparedMetric {
   std::string name, unit;  ///< unit: "", "%", "us", "s", "USD"
   std::optional<double> first, second;
 };
@@ -35,7 +35,7 @@ struct SubjectComparison {
   std::vector<DefinitionPairs> by_definition;  ///< where there are several
   std::string verdict;                         ///< whether the difference is more than chance, in a sentence
   std::vector<std::string> notes;              ///< what a reader has to know of it
-  std::vector<ComparedFigure> figures;
+  std::vector<ComparedMetric> metrics;
 };
 
 /// Both of one kind. Throws Error(usage) where they are not, or are the same.

@@ -17,9 +17,9 @@ std::string number_text(const std::optional<double>& value, const std::string& u
   return fmt::format("{:.{}f} {}", *value, unit == "us" ? 3 : 1, unit);
 }
 
-std::string cost_name(const SubjectComparison& comparison, const ComparedFigure& figure) {
-  const bool cost = comparison.estimated && figure.unit == "us";
-  return figure.name + (cost ? " (estimated cost)" : "");
+std::string cost_name(const SubjectComparison& comparison, const ComparedMetric& metric) {
+  const bool cost = comparison.estimated && metric.unit == "us";
+  return metric.name + (cost ? " (estimated cost)" : "");
 }
 
 std::string tests_text(const SubjectComparison& comparison) {
@@ -58,9 +58,9 @@ std::string subject_comparison_text(const SubjectComparison& comparison) {
                         tests_text(comparison));
   for (const std::string& note : comparison.notes) text += note + "\n";
   text += fmt::format("\n{:<44} {:>20} {:>20}\n", "", "first", "second");
-  for (const ComparedFigure& figure : comparison.figures)
-    text += fmt::format("{:<44} {:>20} {:>20}\n", cost_name(comparison, figure),
-                        number_text(figure.first, figure.unit), number_text(figure.second, figure.unit));
+  for (const ComparedMetric& metric : comparison.metrics)
+    text += fmt::format("{:<44} {:>20} {:>20}\n", cost_name(comparison, metric),
+                        number_text(metric.first, metric.unit), number_text(metric.second, metric.unit));
   if (!comparison.by_definition.empty()) text += "\nsecond over first, by definition\n";
   for (const DefinitionPairs& one : comparison.by_definition)
     text += fmt::format("  {:<42} {:.4f} [{:.4f}, {:.4f}] of {} pairs\n", one.definition, one.test.ratio,
@@ -79,9 +79,9 @@ std::string subject_comparison_markdown(const SubjectComparison& comparison) {
                         tests_text(comparison));
   for (const std::string& note : comparison.notes) text += fmt::format("- {}\n", markdown_cell(note));
   text += "\n| | first | second |\n|---|---:|---:|\n";
-  for (const ComparedFigure& figure : comparison.figures)
-    text += fmt::format("| {} | {} | {} |\n", markdown_cell(cost_name(comparison, figure)),
-                        number_text(figure.first, figure.unit), number_text(figure.second, figure.unit));
+  for (const ComparedMetric& metric : comparison.metrics)
+    text += fmt::format("| {} | {} | {} |\n", markdown_cell(cost_name(comparison, metric)),
+                        number_text(metric.first, metric.unit), number_text(metric.second, metric.unit));
   if (comparison.by_definition.empty()) return text;
   text += "\n| definition | second over first | 99 % interval | pairs |\n|---|---:|---:|---:|\n";
   for (const DefinitionPairs& one : comparison.by_definition)
@@ -99,11 +99,11 @@ Json subject_comparison_json(const SubjectComparison& comparison) {
             {"test", comparison.test ? test_json(*comparison.test) : Json()},
             {"notes", comparison.notes}};
   json["figures"] = json["by_definition"] = json["pairs"] = Json::array();
-  for (const ComparedFigure& figure : comparison.figures)
-    json["figures"].push_back({{"name", figure.name},
-                               {"unit", figure.unit},
-                               {"first", number_json(figure.first)},
-                               {"second", number_json(figure.second)}});
+  for (const ComparedMetric& metric : comparison.metrics)
+    json["figures"].push_back({{"name", metric.name},
+                               {"unit", metric.unit},
+                               {"first", number_json(metric.first)},
+                               {"second", number_json(metric.second)}});
   for (const DefinitionPairs& one : comparison.by_definition)
     json["by_definition"].push_back({{"definition", one.definition}, {"test", test_json(one.test)}});
   for (const db::MatchedPair& pair : comparison.pairs)

@@ -27,11 +27,11 @@ Params params_of(const Json& json) {
   return params;
 }
 
-constexpr std::size_t kLeastPrefix = 4;  // digits of a key; fewer are typing errors
+constexpr std::size_t kMinPrefix = 4;  // digits of a key; fewer are typing errors
 constexpr std::string_view kResult = ".result.json";
 
 bool is_prefix(const std::string& word) {
-  return word.size() >= kLeastPrefix && word.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return word.size() >= kMinPrefix && word.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 KernelChoice kernel_of_prefix(const std::filesystem::path& database, const std::string& prefix) {
@@ -88,8 +88,8 @@ KernelChoice choose_kernel(const std::string& word, const std::filesystem::path&
     return kernel_of_variant(database, std::to_string(*variant));
   }
   // Few keys begin with so many decimal digits, and no database has so many rows.
-  constexpr std::size_t kMostDigits = 9;
-  if (is_variant(word) && word.size() <= kMostDigits) return kernel_of_variant(database, word);
+  constexpr std::size_t kMaxDigits = 9;
+  if (is_variant(word) && word.size() <= kMaxDigits) return kernel_of_variant(database, word);
   if (is_prefix(word)) return kernel_of_prefix(database, word);
   fail(ExitCode::usage,
        "expected a kernel file ending in .cu, the number of a variant, four or more digits of its key, or a "
@@ -135,8 +135,8 @@ KernelChoice kernel_of_variant(const std::filesystem::path& database, const std:
 }
 
 bool is_variant(const std::string& word) {
-  constexpr std::size_t kMostDigits = 18;  // of a row number
-  return !word.empty() && word.size() <= kMostDigits &&
+  constexpr std::size_t kMaxDigits = 18;  // of a row number
+  return !word.empty() && word.size() <= kMaxDigits &&
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 

@@ -30,7 +30,7 @@ EvaluationResult profile_on(const ProfileOrder& order, const std::string& worklo
   EvaluationRequest request = session.request(order.candidate);
   request.changing_inputs = false;
   request.workloads = {workload};
-  request.profile = ProfileWish{.metrics = {}, .sample_lines = order.sample_lines};
+  request.profile = ProfileOptions{.metrics = {}, .sample_lines = order.sample_lines};
   for (const profiler::MetricInfo* metric : order.metrics)
     request.profile->metrics.emplace_back(metric->cupti);
   Completed done = session.complete(std::move(request));

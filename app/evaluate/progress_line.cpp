@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::tools {
 namespace {
@@ -52,7 +52,7 @@ void ProgressLine::show(const agent::Progress& progress) {
   last_ = now;
   last_best_ns_ = progress.best_ns.value_or(0);
   const std::string line = describe(progress, emulated_);
-  terminal_ ? say("\r\x1b[K{}", line) : say("{}\n", line);
+  terminal_ ? print_stderr("\r\x1b[K{}", line) : print_stderr("{}\n", line);
   std::fflush(stderr);
   open_line_ = terminal_;
 }

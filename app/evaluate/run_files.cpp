@@ -9,7 +9,7 @@
 #include <set>
 
 #include "app/evaluate/progress_line.h"
-#include "core/device/energy_figures.h"
+#include "core/device/energy_metrics.h"
 #include "core/error.h"
 #include "core/learn/stats.h"
 #include "core/plan/work.h"
@@ -69,10 +69,11 @@ Json measurement_json(const Measurement& m) {
 Json energy_json(const ProblemInstance& problem, const EvaluationResult& result) {
   for (const Measurement& m : result.measurements) {
     if (!m.energy) continue;
-    Json json{{"workload", m.workload}, {"calls", m.energy->calls}, {"absence", m.energy->absence}};
-    for (const EnergyFigure& figure : energy_figures(problem, m))
-      json[std::string(figure.name.substr(figure.name.find('/') + 1))] = {{"value", figure.value},
-                                                                          {"unit", figure.unit}};
+    Json json{
+        {"workload", m.workload}, {"calls", m.energy->calls}, {"absence", m.energy->unavailable_reason}};
+    for (const EnergyMetric& metric : energy_metrics(problem, m))
+      json[std::string(metric.name.substr(metric.name.find('/') + 1))] = {{"value", metric.value},
+                                                                          {"unit", metric.unit}};
     return json;
   }
   return nullptr;

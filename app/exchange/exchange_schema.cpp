@@ -61,9 +61,9 @@ class Place {
     return {(*json_)[index], fmt::format("{}/{}", pointer_, index), *faults_};
   }
   void expected(const std::string& what) const {
-    say(fmt::format("expected {}, got {}", what, shown(*json_)));
+    print_stderr(fmt::format("expected {}, got {}", what, shown(*json_)));
   }
-  void say(const std::string& message) const { faults_->push_back({pointer_, message}); }
+  void print_stderr(const std::string& message) const { faults_->push_back({pointer_, message}); }
   void missing(std::string_view key, std::string_view what) const {
     faults_->push_back({fmt::format("{}/{}", pointer_, key), fmt::format("is missing; expected {}", what)});
   }
@@ -183,7 +183,7 @@ bool has_run(const std::string& source) {
 void reference(const Place& place) {
   text(place);
   if (place.json().is_string() && !has_run(place.json().get_ref<const std::string&>()))
-    place.say("expected Python with a function `run` at its top level");
+    place.print_stderr("expected Python with a function `run` at its top level");
 }
 
 void shapes_name_axes(const Place& tensors, const Json& axes) {
@@ -193,7 +193,8 @@ void shapes_name_axes(const Place& tensors, const Json& axes) {
     for (std::size_t i = 0; i < value["shape"].size(); ++i) {
       const Json& one = value["shape"][i];
       if (one.is_string() && !axes.contains(one.get<std::string>()))
-        tensors.at(name).at("shape").at(i).say(fmt::format("{} is no axis of the definition", shown(one)));
+        tensors.at(name).at("shape").at(i).print_stderr(
+            fmt::format("{} is no axis of the definition", shown(one)));
     }
   }
 }
@@ -215,7 +216,8 @@ void definition(const Place& place) {
   shapes_name_axes(place.at("outputs"), json["axes"]);
   if (!json["inputs"].is_object() || !json["outputs"].is_object()) return;
   for (const auto& [name, value] : json["outputs"].items())
-    if (json["inputs"].contains(name)) place.at("outputs").at(name).say("is the name of an input, too");
+    if (json["inputs"].contains(name))
+      place.at("outputs").at(name).print_stderr("is the name of an input, too");
 }
 
 // ---- workload ------------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ void path(const Place& place) {
                        name.find("/../") != std::string::npos;
   if (name.starts_with("/") || upwards || name.find('\0') != std::string::npos ||
       name.find('\\') != std::string::npos)
-    place.say("expected a relative path that does not lead upwards");
+    place.print_stderr("expected a relative path that does not lead upwards");
 }
 
 void source(const Place& place) {
@@ -276,7 +278,7 @@ void sources_agree(const Place& place) {
     const Json& one = json["sources"][i];
     if (!one.is_object() || !one.contains("path") || !one["path"].is_string()) continue;
     if (!paths.insert(one["path"].get<std::string>()).second)
-      place.at("sources").at(i).at("path").say("is the path of another source, too");
+      place.at("sources").at(i).at("path").print_stderr("is the path of another source, too");
   }
   if (!json.contains("spec") || !json["spec"].is_object() || !json["spec"].contains("entry_point")) return;
   const Json& entry = json["spec"]["entry_point"];
@@ -287,7 +289,9 @@ void sources_agree(const Place& place) {
   if (!named)
     place.at("spec").at("entry_point").expected("file::function");
   else if (!paths.contains(words.substr(0, colons)))
-    place.at("spec").at("entry_point").say(fmt::format("{} is none of the sources", words.substr(0, colons)));
+    place.at("spec")
+        .at("entry_point")
+        .print_stderr(fmt::format("{} is none of the sources", words.substr(0, colons)));
 }
 
 void solution(const Place& place) {
@@ -327,7 +331,8 @@ void present_only(const Place& place, const char* key, bool wanted) {
   if (wanted)
     place.missing(key, fmt::format("an object, as the status is {}", shown(place.json()["status"])));
   else
-    place.at(key).say(fmt::format("has to be null, as the status is {}", shown(place.json()["status"])));
+    place.at(key).print_stderr(
+        fmt::format("has to be null, as the status is {}", shown(place.json()["status"])));
 }
 
 void evaluation(const Place& place) {
@@ -352,7 +357,8 @@ void trace(const Place& place) {
   const auto null = [&](const char* key) {
     return !place.json().contains(key) || place.json()[key].is_null();
   };
-  if (null("solution") != null("evaluation")) place.say("expected a solution with an evaluation, or neither");
+  if (null("solution") != null("evaluation"))
+    place.print_stderr("expected a solution with an evaluation, or neither");
 }
 
 SchemaFaults run(void (*check)(const Place&), const Json& json) {

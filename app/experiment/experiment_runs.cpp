@@ -10,7 +10,7 @@
 #include "app/evaluate/progress_line.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 
 namespace ak::tools {
@@ -95,17 +95,18 @@ SearchRun prepare(const Manifest& manifest, const ManifestRun& run, const Experi
 }
 
 void announce(const Manifest& manifest, std::size_t index, const SearchRun& run) {
-  say("[{}/{}] {}: {} for {} on {}\n", index + 1, manifest.runs.size(), manifest.runs[index].name,
-      run.problem->definition.name, run.target.arch.sm(),
-      run.target.device ? run.target.device->name : "no device");
+  print_stderr("[{}/{}] {}: {} for {} on {}\n", index + 1, manifest.runs.size(), manifest.runs[index].name,
+               run.problem->definition.name, run.target.arch.sm(),
+               run.target.device ? run.target.device->name : "no device");
 }
 
 void tell_end(const SearchOutcome& outcome) {
   const agent::Progress& progress = outcome.loop.progress;
-  say("  {} tried, {} passed ({})", progress.evaluated, progress.verified, outcome.loop.stop_reason);
+  print_stderr("  {} tried, {} passed ({})", progress.evaluated, progress.verified, outcome.loop.stop_reason);
   if (progress.best_ns)
-    say(", best {}{}", outcome.summary.emulated ? "emulated cost " : "", format_ns(*progress.best_ns));
-  say("\n");
+    print_stderr(", best {}{}", outcome.summary.emulated ? "emulated cost " : "",
+                 format_ns(*progress.best_ns));
+  print_stderr("\n");
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
   if (const auto given = at.find("algorithm")) run.algorithm = read_name(*given);
   if (const auto given = at.find("problem")) run.problem = folder / read_text(*given, "a folder");
   if (run.algorithm.empty() == run.problem.empty())
-    at.complain("expected 'algorithm' or 'problem', one of them");
+    at.reject("expected 'algorithm' or 'problem', one of them");
   const auto name = at.find("name");
-  if (!name && run.algorithm.empty()) at.complain("the key 'name' is missing");
+  if (!name && run.algorithm.empty()) at.reject("the key 'name' is missing");
   run.name = name ? read_name(*name) : run.algorithm;
   if (const auto given = at.find("params")) run.params = read_params(*given);
   if (const auto given = at.find("shape")) run.shape = read_shape(*given);
@@ -69,7 +69,7 @@ Expectation read_expectation(const JsonReader& at) {
   if (const auto given = at.find("at_most")) expectation.at_most = given->number();
   if (const auto given = at.find("equals")) expectation.equals = given->number();
   if (!expectation.at_least && !expectation.at_most && !expectation.equals)
-    at.complain("expected a bound: 'at_least', 'at_most' or 'equals'");
+    at.reject("expected a bound: 'at_least', 'at_most' or 'equals'");
   return expectation;
 }
 
@@ -80,7 +80,7 @@ std::map<std::string, std::size_t> sessions_of(const Manifest& manifest) {
   return sessions;
 }
 
-/// `sql` with every {name} replaced; throws JsonComplaint for a name that is no run.
+/// `sql` with every {name} replaced; throws JsonInputError for a name that is no run.
 std::string fill(const JsonReader& at, std::string sql, const std::map<std::string, std::size_t>& sessions) {
   for (std::size_t begin = sql.find('{'); begin != std::string::npos; begin = sql.find('{', begin)) {
     const std::size_t end = sql.find('}', begin);
@@ -89,8 +89,8 @@ std::string fill(const JsonReader& at, std::string sql, const std::map<std::stri
     if (session == sessions.end() || end == std::string::npos) {
       std::vector<std::string> names;
       for (const auto& [run, number] : sessions) names.push_back(run);
-      at.complain(fmt::format("no run is called '{}'{}; known: {}", sanitize(name, 60),
-                              did_you_mean(name, names), fmt::join(names, ", ")));
+      at.reject(fmt::format("no run is called '{}'{}; known: {}", sanitize(name, 60),
+                            did_you_mean(name, names), fmt::join(names, ", ")));
     }
     sql.replace(begin, end - begin + 1, std::to_string(session->second));
   }
@@ -111,8 +111,7 @@ Manifest read(const JsonReader& at, const fs::path& file) {
   for (const JsonReader& item : at.member("runs").items()) {
     manifest.runs.push_back(read_run(item, file.parent_path()));
     if (!names.insert(manifest.runs.back().name).second)
-      item.complain(
-          fmt::format("another run is called '{}' too; give it a 'name'", manifest.runs.back().name));
+      item.reject(fmt::format("another run is called '{}' too; give it a 'name'", manifest.runs.back().name));
   }
   if (manifest.runs.empty()) at.member("runs").fail("at least one run");
   const auto sessions = sessions_of(manifest);
@@ -137,8 +136,8 @@ Manifest read_manifest(const fs::path& file) {
     return manifest;
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "{}: {}", file.string(), complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", file.string(), input_error.what());
   }
 }
 

@@ -9,14 +9,14 @@
 #include "app/evaluate/evaluation_session.h"
 #include "codegen/source/optimisations.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "runtime/build/candidate_plan.h"
 
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostSteps = 10;  // a handful: each costs a build and the checks
+constexpr std::size_t kMaxSteps = 10;  // a handful: each costs a build and the checks
 
 /// Its constraints hold and its launches are possible on the shapes that the kernel was timed on.
 bool possible(const StoredKernel& kernel, const Candidate& candidate) {
@@ -32,11 +32,15 @@ bool possible(const StoredKernel& kernel, const Candidate& candidate) {
 }
 
 /// The device that the kernel was evaluated on, unless another one is requested.
-Target target_of(const StoredKernel& kernel, const EvaluationWish& wish, const Config& config) {
+Target target_of(const StoredKernel& kernel, const EvaluationOptions& evaluation_options,
+                 const Config& config) {
   const bool emulated = kernel.stored.device.kind == DeviceKind::emulator;
-  const std::string device = !wish.device.empty() ? wish.device : emulated ? "emulator" : config.device;
-  Target target = choose_target(device, wish.arch.empty() ? kernel.stored.arch.sm() : wish.arch);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  const std::string device = !evaluation_options.device.empty() ? evaluation_options.device
+                             : emulated                         ? "emulator"
+                                                                : config.device;
+  Target target = choose_target(
+      device, evaluation_options.arch.empty() ? kernel.stored.arch.sm() : evaluation_options.arch);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   if (!target.executes())
     fail(ExitCode::usage, "an ablation needs a device that runs kernels: {}", target.notice);
   return target;
@@ -72,17 +76,18 @@ std::vector<AblationStep> ablation_steps(const StoredKernel& kernel) {
     step.source = codegen::switched_off(step.source, macro);
     steps.push_back({.candidate = std::move(step), .in_text = true});
   }
-  if (steps.size() > kMostSteps) steps.resize(kMostSteps);
+  if (steps.size() > kMaxSteps) steps.resize(kMaxSteps);
   return steps;
 }
 
-void run_ablation(const StoredKernel& kernel, const EvaluationWish& wish, const Config& config,
-                  const std::filesystem::path& database) {
-  const Target target = target_of(kernel, wish, config);
-  const bool audited = require_audit(*kernel.problem, wish.unaudited, config, database);
+void run_ablation(const StoredKernel& kernel, const EvaluationOptions& evaluation_options,
+                  const Config& config, const std::filesystem::path& database) {
+  const Target target = target_of(kernel, evaluation_options, config);
+  const bool audited = require_audit(*kernel.problem, evaluation_options.unaudited, config, database);
   const auto store = db::open_store(database);
-  EvaluationSession session({.problem = kernel.problem, .command = wish.command, .audited = audited}, target,
-                            config, *store);
+  EvaluationSession session(
+      {.problem = kernel.problem, .command = evaluation_options.command, .audited = audited}, target, config,
+      *store);
   const Completed own = session.complete(session.request(kernel.candidate));
   const RowId variant = session.commit(own, "ablation").variant;
   const bool passed = own.result.outcome.status == Status::ok;

@@ -20,7 +20,7 @@ struct KernelSubject {
 };
 
 /// How it is to be evaluated where it must be.
-struct EvaluationWish {
+struct EvaluationOptions {
   std::string device, arch;  ///< flags; both may be empty
   std::string command;       ///< stored with the session
   bool unaudited = false;
@@ -28,7 +28,8 @@ struct EvaluationWish {
 
 /// The kernel with what the database has of it, once it was evaluated: now, where it never was or the wish
 /// names a device. Throws Error as evaluate_once() and choose_target() do.
-[[nodiscard]] StoredKernel evaluated_kernel(const KernelSubject& subject, const EvaluationWish& wish,
-                                            const Config& config, const std::filesystem::path& database);
+[[nodiscard]] StoredKernel evaluated_kernel(const KernelSubject& subject,
+                                            const EvaluationOptions& evaluation_options, const Config& config,
+                                            const std::filesystem::path& database);
 
 }  // namespace ak::tools

@@ -17,8 +17,8 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostRemedies = 3;
-constexpr std::size_t kMostLeads = 12;
+constexpr std::size_t kMaxRemedies = 3;
+constexpr std::size_t kMaxLeads = 12;
 
 bool passed(const EvaluationResult& result) {
   const Status status = result.outcome.status;
@@ -105,7 +105,7 @@ codegen::LimitNote limit_note(const StoredKernel& kernel, const JudgedWorkload& 
   note.evidence = analysis.bottleneck.evidence;
   note.at_most = analysis.bottleneck.at_most;
   for (const profiler::Advice& advice : analysis.bottleneck.remedies)
-    if (note.remedies.size() < kMostRemedies)
+    if (note.remedies.size() < kMaxRemedies)
       note.remedies.push_back(advice.text + bound_text(advice.at_most));
   note.next = next_limit(analysis);
   return note;
@@ -131,7 +131,7 @@ codegen::LogNote lineage_note(const db::LineageStep& step, const std::vector<db:
   codegen::LogNote note{.what = fmt::format("variant {} ({}, {}) {}", step.variant, step.name,
                                             step.definition, agent::tunables_text(step.tunables)),
                         .who = who_text(step),
-                        .came_of_it = outcome_of(step),
+                        .outcome_text = outcome_of(step),
                         .gain = {}};
   for (const RowId parent : step.parents) {
     const auto from = std::ranges::find(all, parent, &db::LineageStep::variant);
@@ -146,13 +146,13 @@ codegen::LogNote lineage_note(const db::LineageStep& step, const std::vector<db:
 std::vector<codegen::LogNote> lead_notes(const std::vector<db::LineageStep>& leads) {
   std::vector<codegen::LogNote> notes;
   for (std::size_t i = 0; i < leads.size(); ++i) {
-    if (i > 0 && i + kMostLeads < leads.size() + 1) continue;
+    if (i > 0 && i + kMaxLeads < leads.size() + 1) continue;
     const db::LineageStep& lead = leads[i];
     notes.push_back(
         {.what =
              fmt::format("variant {} ({}) {}", lead.variant, lead.name, agent::tunables_text(lead.tunables)),
          .who = who_text(lead),
-         .came_of_it = fmt::format("{}, after {} tried", codegen::time_text(*lead.score_ns), lead.tried),
+         .outcome_text = fmt::format("{}, after {} tried", codegen::time_text(*lead.score_ns), lead.tried),
          .gain = i == 0 ? std::nullopt : std::optional(*leads[i - 1].score_ns / *lead.score_ns)});
   }
   return notes;
@@ -174,7 +174,7 @@ Json log_json(const std::vector<codegen::LogNote>& notes) {
   for (const codegen::LogNote& note : notes)
     list.push_back({{"step", note.what},
                     {"proposed_by", note.who},
-                    {"came_of_it", note.came_of_it},
+                    {"came_of_it", note.outcome_text},
                     {"gain", note.gain ? Json(*note.gain) : Json()}});
   return list;
 }

@@ -14,8 +14,8 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostValues = 4;    // of a tunable, in a text
-constexpr std::size_t kMostCounters = 3;  // of an optimisation
+constexpr std::size_t kMaxValues = 4;    // of a tunable, in a text
+constexpr std::size_t kMaxCounters = 3;  // of an optimisation
 
 TunableValues without(TunableValues values, const std::string& name) {
   values.erase(name);
@@ -83,7 +83,7 @@ std::vector<std::string> counters_text(const std::vector<std::string_view>& want
       for (const LaunchProfile& launch : profile.launches)
         if (const auto value = launch.metrics.find(std::string(name)); value != launch.metrics.end())
           most = std::max(most, value->second);
-      if (most <= 0 || texts.size() >= kMostCounters) continue;
+      if (most <= 0 || texts.size() >= kMaxCounters) continue;
       texts.push_back(fmt::format("{} = {}{} on {}", name, profiler::short_number(most),
                                   unit == profile.units.end() ? "" : " " + unit->second, profile.workload));
       break;
@@ -121,7 +121,7 @@ void add_evidence(const std::filesystem::path& database, const StoredKernel& ker
   for (const TunableEffect& effect :
        tunable_effects(db::measured_points(database, stored.evaluation), candidate.tunables)) {
     auto& texts = by_tunable[effect.name];
-    if (texts.size() < kMostValues)
+    if (texts.size() < kMaxValues)
       texts.push_back(effect_text(effect) + paired_text(database, effect, kernel));
   }
   for (const auto& [name, texts] : by_tunable) parts.tunables.push_back({.name = name, .evidence = texts});

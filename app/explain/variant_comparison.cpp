@@ -14,12 +14,12 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostDiffLines = 60, kMaxDifferences = 8, kMostNamed = 2;
-constexpr double kLeastDifference = 0.02;  // of a counter: less is noise of what else runs
+constexpr std::size_t kMaxDiffLines = 60, kMaxDifferences = 8, kMaxNamed = 2;
+constexpr double kMinDifference = 0.02;  // of a counter: less is noise of what else runs
 // Of what differs, that which takes time: traffic, passes, instructions. Shares of units follow from these.
 constexpr std::string_view kWork[] = {"dram/",   "l2/",       "global/",     "local/", "shared/",
                                       "atomic/", "inst/warp", "inst/tensor", "flop/"};
-constexpr double kTelling = 1.1;  // a counter that differs by less explains no difference of times
+constexpr double kInformative = 1.1;  // a counter that differs by less explains no difference of times
 
 const Measurement* measurement_of(const StoredKernel& kernel, const std::string& workload) {
   for (const Measurement& m : kernel.stored.result.measurements)
@@ -133,7 +133,7 @@ void add_counters(const JudgedWorkload& a, const JudgedWorkload& b, std::vector<
     const CounterDifference one{
         .workload = a.workload, .name = name, .unit = unit, .first = x.value_or(0), .second = y.value_or(0)};
     const double most = std::max(std::abs(one.first), std::abs(one.second));
-    if (std::abs(one.first - one.second) > kLeastDifference * most) list.push_back(one);
+    if (std::abs(one.first - one.second) > kMinDifference * most) list.push_back(one);
   }
 }
 
@@ -170,7 +170,7 @@ std::string work_text(const VariantComparison& comparison) {
     const double slow = second_slower ? one.second : one.first, fast = second_slower ? one.first : one.second;
     const bool work =
         std::ranges::any_of(kWork, [&](std::string_view prefix) { return one.name.starts_with(prefix); });
-    if (!work || one.unit == "percent" || slow <= kTelling * fast || texts.size() >= kMostNamed) continue;
+    if (!work || one.unit == "percent" || slow <= kInformative * fast || texts.size() >= kMaxNamed) continue;
     texts.push_back(
         fast > 0 ? fmt::format("{:.2f} times as much of {}", slow / fast, one.name)
                  : fmt::format("{} of {} where the other has none", profiler::short_number(slow), one.name));
@@ -271,7 +271,7 @@ VariantComparison compare_variants(const std::filesystem::path& database, const 
       comparison.ratio = *b / *a;
     }
   }
-  comparison.source = unified_diff(first.candidate.source, second.candidate.source, kMostDiffLines);
+  comparison.source = unified_diff(first.candidate.source, second.candidate.source, kMaxDiffLines);
   comparison.tunables = tunables_of(first.candidate, second.candidate);
   for (const Workload& workload : first.problem->workloads)
     if (measurement_of(first, workload.name))

@@ -21,11 +21,10 @@ constexpr std::chrono::milliseconds kQueryLimit{60'000};
 
 std::string variant_of_session(const std::filesystem::path& database, const std::string& word) {
   const ComparedSubject subject = find_subject(database, word);
-  const auto figures = db::session_figures(database, std::stoll(subject.name)).value();
-  if (!figures.best_variant)
-    fail(ExitCode::no_kernel, "session {} ended without a verified kernel ({})", subject.name,
-         figures.status);
-  return std::to_string(*figures.best_variant);
+  const auto stats = db::session_stats(database, std::stoll(subject.name)).value();
+  if (!stats.best_variant)
+    fail(ExitCode::no_kernel, "session {} ended without a verified kernel ({})", subject.name, stats.status);
+  return std::to_string(*stats.best_variant);
 }
 
 std::string time_cell(const Measurement& m) {

@@ -12,8 +12,8 @@ namespace ak::tools {
 namespace {
 
 constexpr int kDepth = 3;
-constexpr std::size_t kLeastLeaf = 5;
-constexpr double kLeastGain = 0.05;  // of the variance at the root: less is not worth a line; chosen
+constexpr std::size_t kMinLeaf = 5;
+constexpr double kMinGain = 0.05;  // of the variance at the root: less is not worth a line; chosen
 
 using Samples = std::vector<const TreeSample*>;
 
@@ -50,7 +50,7 @@ std::optional<Split> best_split(const Samples& samples) {
       Split split{.feature = feature, .threshold = *value, .spread = 0, .low = {}, .high = {}};
       for (const TreeSample* sample : samples)
         (value_of(*sample, feature) <= *value ? split.low : split.high).push_back(sample);
-      if (std::min(split.low.size(), split.high.size()) < kLeastLeaf) continue;
+      if (std::min(split.low.size(), split.high.size()) < kMinLeaf) continue;
       split.spread = spread_of(split.low) + spread_of(split.high);
       if (!best || split.spread < best->spread) best = std::move(split);
     }
@@ -58,16 +58,16 @@ std::optional<Split> best_split(const Samples& samples) {
   return best;
 }
 
-TreeNode grow(const Samples& samples, int depth, double least_gain) {
+TreeNode grow(const Samples& samples, int depth, double min_gain) {
   TreeNode node{
       .samples = samples.size(), .mean_log_time = mean_of(samples), .feature = "", .low = {}, .high = {}};
-  if (depth == 0 || samples.size() < 2 * kLeastLeaf) return node;
+  if (depth == 0 || samples.size() < 2 * kMinLeaf) return node;
   auto split = best_split(samples);
-  if (!split || spread_of(samples) - split->spread < least_gain) return node;
+  if (!split || spread_of(samples) - split->spread < min_gain) return node;
   node.feature = split->feature;
   node.threshold = split->threshold;
-  node.low = std::make_unique<TreeNode>(grow(split->low, depth - 1, least_gain));
-  node.high = std::make_unique<TreeNode>(grow(split->high, depth - 1, least_gain));
+  node.low = std::make_unique<TreeNode>(grow(split->low, depth - 1, min_gain));
+  node.high = std::make_unique<TreeNode>(grow(split->high, depth - 1, min_gain));
   return node;
 }
 
@@ -88,7 +88,7 @@ void write(const TreeNode& node, const std::string& condition, int level, std::s
 TreeNode fit_tree(std::span<const TreeSample> samples) {
   Samples all;
   for (const TreeSample& sample : samples) all.push_back(&sample);
-  return all.empty() ? TreeNode{} : grow(all, kDepth, kLeastGain * spread_of(all));
+  return all.empty() ? TreeNode{} : grow(all, kDepth, kMinGain * spread_of(all));
 }
 
 std::string tree_markdown(const TreeNode& root) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kQueryTime = std::chrono::seconds(120);
 constexpr std::size_t kClaimBytes = 400;
-constexpr int kMostVariants = 20'000;  // the latest of a scope: learning ends within a second or two
+constexpr int kMaxVariants = 20'000;  // the latest of a scope: learning ends within a second or two
 
 // Arms whose evaluations are not of a search, or whose time is not comparable with its times.
 constexpr std::string_view kSearchOnly =
@@ -90,7 +90,7 @@ std::vector<TimedVariant> timed_variants(const std::filesystem::path& database,
           "WHERE {} AND {} AND e.status IN ('ok', 'duplicate') AND e.score_ns > 0 "
           "AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id) "
           "GROUP BY v.id, s.workloads_hash ORDER BY v.id DESC LIMIT {}",
-          in_scope(scope), kSearchOnly, kMostVariants),
+          in_scope(scope), kSearchOnly, kMaxVariants),
       0, kQueryTime);
   std::vector<TimedVariant> variants;
   for (const auto& cells : table.rows) {

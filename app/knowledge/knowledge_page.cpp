@@ -19,8 +19,8 @@ namespace ak::tools {
 namespace {
 
 constexpr auto kPageQueryTime = std::chrono::seconds(60);
-constexpr std::size_t kMostAttempts = 12;  // of a scope, those with the greatest effect; chosen
-constexpr std::size_t kLeastTreePoints = 30;
+constexpr std::size_t kMaxAttempts = 12;  // of a scope, those with the greatest effect; chosen
+constexpr std::size_t kMinTreePoints = 30;
 
 /// What an architecture added for kernels, from NVIDIA's CUDA C++ Programming Guide (compute capabilities)
 /// and the PTX ISA manual (target notes of the instructions).
@@ -88,7 +88,7 @@ std::string patterns(const std::map<std::string, std::vector<db::Insight>>& by_s
   return text;
 }
 
-std::string in_vain(const std::map<std::string, std::vector<db::Insight>>& by_scope) {
+std::string without_success(const std::map<std::string, std::vector<db::Insight>>& by_scope) {
   std::string text = "\n## What models tried\n\nGreatest effect first, then what did not pass.\n";
   for (const auto& [title, insights] : by_scope) {
     std::vector<db::Insight> attempts;
@@ -96,7 +96,7 @@ std::string in_vain(const std::map<std::string, std::vector<db::Insight>>& by_sc
       if (insight.kind == "attempt") attempts.push_back(insight);
     std::ranges::stable_sort(
         attempts, {}, [](const db::Insight& i) { return i.ratio ? -std::abs(std::log(*i.ratio)) : 1; });
-    if (attempts.size() > kMostAttempts) attempts.resize(kMostAttempts);
+    if (attempts.size() > kMaxAttempts) attempts.resize(kMaxAttempts);
     std::string found = list_of(attempts, "attempt") + list_of(insights, "failure");
     if (!found.empty()) text += fmt::format("\n### {}\n\n{}", title, found);
   }
@@ -166,7 +166,7 @@ std::string trees(const std::filesystem::path& database, const std::vector<db::I
     std::map<std::string, std::vector<const TimedVariant*>> by_source;
     for (const TimedVariant& variant : variants) by_source[variant.source].push_back(&variant);
     for (const auto& [source, points] : by_source) {
-      if (points.size() < kLeastTreePoints) continue;
+      if (points.size() < kMinTreePoints) continue;
       const std::string tree = tree_markdown(fit_tree(samples_of(points)));
       if (!tree.empty())
         text += fmt::format("\n### {}: {}\n\n{}", scope_title(scope), plain(points.front()->name), tree);
@@ -198,7 +198,7 @@ std::string knowledge_page(const std::filesystem::path& database, const db::Insi
   for (const db::InsightScope& scope : scopes) archs.insert(scope.arch);
   return "# What is known\n\nFrom measurements in this database; numbers in brackets are rows of "
          "`variants`.\n\n" +
-         patterns(by_scope) + guides(database, archs) + trees(database, scopes) + in_vain(by_scope);
+         patterns(by_scope) + guides(database, archs) + trees(database, scopes) + without_success(by_scope);
 }
 
 std::string insight_list(const std::vector<db::Insight>& insights) {

@@ -15,7 +15,7 @@ namespace ak::tools {
 namespace {
 
 // Chosen: fewer pairs say little, and a difference below the noise between evaluations says nothing.
-constexpr int kLeastPairs = 4;
+constexpr int kMinPairs = 4;
 constexpr double kNoise = 0.02, kClear = 0.75;  // of times; share of pairs that agree
 constexpr std::size_t kExamples = 5;            // pairs of variants kept as evidence
 constexpr std::size_t kMessageBytes = 160;
@@ -98,7 +98,7 @@ std::optional<db::Insight> tunable_insight(
     parts.push_back(fmt::format("{} as {} ({} of {} pairs)", times_as_fast(tally.ratio()), values.second,
                                 tally.wins, tally.pairs));
   }
-  if (all.pairs < kLeastPairs) return std::nullopt;
+  if (all.pairs < kMinPairs) return std::nullopt;
   db::Insight insight{.id = 0,
                       .scope = scope,
                       .kind = "tunable",

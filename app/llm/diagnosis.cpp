@@ -11,12 +11,12 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostRemedies = 3, kMostOthers = 2, kMostLines = 6;
-constexpr double kLeastShare = 0.05;  // of the samples: fewer are noise at the usual number of some hundred
+constexpr std::size_t kMaxRemedies = 3, kMaxOthers = 2, kMaxLines = 6;
+constexpr double kMinShare = 0.05;  // of the samples: fewer are noise at the usual number of some hundred
 
 std::string finding_text(const profiler::Finding& finding) {
   std::string text = fmt::format("  {}: {}\n", finding.title, finding.evidence);
-  for (std::size_t i = 0; i < std::min(kMostRemedies, finding.remedies.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kMaxRemedies, finding.remedies.size()); ++i)
     text += fmt::format("    to try: {} (at most {:.2f} times faster)\n", finding.remedies[i].text,
                         finding.remedies[i].at_most);
   return text;
@@ -43,10 +43,10 @@ std::string lines_text(const LaunchProfile& launch, const Candidate& candidate) 
   }
   std::ranges::stable_sort(lines, std::greater<>(), [](const auto& entry) { return entry.first; });
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMostLines, lines.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxLines, lines.size()); ++i) {
     const auto& [samples, line] = lines[i];
     const double share = static_cast<double>(samples) / static_cast<double>(std::max<std::uint64_t>(all, 1));
-    if (share < kLeastShare || line->line == 0) continue;
+    if (share < kMinShare || line->line == 0) continue;
     const auto most = std::ranges::max_element(line->samples, {}, [](const auto& e) { return e.second; });
     text += fmt::format("    {:.0f} % line {} ({}): {}\n", 100 * share, line->line, most->first,
                         line_of(candidate.source, line->line));
@@ -81,7 +81,7 @@ agent::Diagnosis diagnose(const ProblemInstance& problem, const Candidate& candi
   std::string text = fmt::format("What limits it on {}, kernel {} (by {}):\n", profile->workload,
                                  analysis.kernel, analysis.basis);
   text += finding_text(analysis.bottleneck);
-  for (std::size_t i = 0; i < std::min(kMostOthers, analysis.others.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kMaxOthers, analysis.others.size()); ++i)
     text += finding_text(analysis.others[i]);
   const auto index = static_cast<std::size_t>(longest - launches.data());
   return {analysis.bottleneck.name, text + lines_text(profile->launches[index], candidate)};

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 #include "agent/llm/llm_proposer.h"
 #include "agent/seeds.h"
 #include "app/llm/diagnosis.h"
@@ -33,26 +33,26 @@ agent::LlmModel open_priced(const std::string& name, const agent::LlmSettings& s
 /// What the provider says of its model goes before what the table says; once a run.
 void consult(const std::string& name, agent::LlmSettings& settings) {
   const agent::LlmModel model = agent::open_model(name, settings);
-  if (!model.inquiry) return;
-  if (const auto said = model.inquiry->description()) settings.entries[name] = *said;
+  if (!model.info_client) return;
+  if (const auto said = model.info_client->description()) settings.entries[name] = *said;
 }
 
 // How far the parts of a prompt that change may be above the counted part, in tokens a byte; chosen.
-constexpr double kMostAboveCounted = 1.2;
+constexpr double kMaxAboveCounted = 1.2;
 
 /// Tokens of the session's system prompt by the provider's count, in place of a rule of thumb.
 void count_tokens(std::vector<agent::LlmModel>& models, const std::string& system) {
   std::map<std::string, double> counted;
   for (agent::LlmModel& model : models) {
-    if (!model.inquiry || counted.contains(model.name)) continue;
+    if (!model.info_client || counted.contains(model.name)) continue;
     const LlmRequest request{
         .model = model.entry.name, .system = system, .messages = {{"user", "?"}}, .max_output_tokens = 0};
-    if (const auto tokens = model.inquiry->count_tokens(request))
+    if (const auto tokens = model.info_client->count_tokens(request))
       counted[model.name] = static_cast<double>(*tokens) / static_cast<double>(estimated_tokens(request));
   }
   for (agent::LlmModel& model : models) {
     if (const auto known = counted.find(model.name); known != counted.end())
-      model.entry.most_per_estimate = kMostAboveCounted * known->second;
+      model.entry.max_per_estimate = kMaxAboveCounted * known->second;
   }
 }
 
@@ -111,7 +111,7 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
   return std::make_unique<agent::LlmProposer>(agent::LlmProposerOptions{
       .models = std::move(models),
       .parallel = static_cast<std::size_t>(config.llm_parallel),
-      .most_candidates = static_cast<std::size_t>(config.llm_candidates),
+      .max_candidates = static_cast<std::size_t>(config.llm_candidates),
       .ask_points = options.search_tunables,
       .outage = patient ? std::optional<agent::LlmOutageRule>(agent::LlmOutageRule{}) : std::nullopt,
       .prompts = prompts,

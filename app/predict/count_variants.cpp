@@ -12,7 +12,7 @@
 #include "app/setup/target.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "profiler/prediction/count_extrapolation.h"
 
@@ -174,7 +174,7 @@ CountingResult count_variants(const std::filesystem::path& database, const std::
   CountingResult all;
   for (auto& [definition, family] : families) {
     const CountingResult here = counting.run(family);
-    say("{}: {} variants counted, {} failed\n", definition, here.counted, here.failed);
+    print_stderr("{}: {} variants counted, {} failed\n", definition, here.counted, here.failed);
     all.counted += here.counted;
     all.failed += here.failed;
   }

@@ -94,7 +94,7 @@ Facts facts_of(const Subject& subject, const Config& config) {
     if (measurement.counts.empty()) continue;
     const auto workload = std::ranges::find(counted->workloads, measurement.workload, &Workload::name);
     auto call =
-        profiler::call_facts(*counted, profiler::least_work(*counted, *workload), subject.order.candidate,
+        profiler::call_facts(*counted, profiler::min_work(*counted, *workload), subject.order.candidate,
                              workload->axes, subject.device, subject.order.arch, facts.kernels);
     if (call) facts.counted.push_back({.facts = std::move(call).value(), .counts = measurement.counts});
   }
@@ -123,7 +123,7 @@ std::vector<PredictedWorkload> predict_all(const Subject& subject, const Facts& 
   std::vector<PredictedWorkload> lines;
   for (const Workload* workload : workloads_of(*subject.order.problem)) {
     auto call = profiler::call_facts(
-        *subject.order.problem, profiler::least_work(*subject.order.problem, *workload),
+        *subject.order.problem, profiler::min_work(*subject.order.problem, *workload),
         subject.order.candidate, workload->axes, subject.device, subject.order.arch, facts.kernels);
     if (!call)
       fail(ExitCode::bad_input, "{} on {}: {}", subject.order.candidate.name, workload->name,

@@ -81,19 +81,19 @@ ProblemInstance problem_of(std::string name, Definition definition, const Json& 
           .bytes_written = none,
           .tolerance = {},
           .distributions = {},
-          .lesions = {},
+          .mutations = {},
           .workloads = {},
           .reference_cu = {},
           .templates = {},
           .sources_cited = {}};
 }
 
-using profiler::LeastWork;
+using profiler::MinWork;
 
 /// Counts of one variant on one shape.
 struct CountedShape {
   AxisValues axes;
-  LeastWork work;
+  MinWork work;
   Counts counts;
 };
 using CountsByVariant = std::map<std::pair<std::string, std::string>, std::vector<CountedShape>>;
@@ -130,7 +130,7 @@ class Reader {
     if (!arch) return std::nullopt;
     profiler::MeasuredCall call;
     call.device = device_facts_from_json(parse_json(text(row[14])));
-    const auto facts_of = [&](const LeastWork& work, const AxisValues& axes) {
+    const auto facts_of = [&](const MinWork& work, const AxisValues& axes) {
       return profiler::call_facts(problem->second, work, candidate->second, axes, call.device, *arch,
                                   kernels_from(text(row[16])));
     };

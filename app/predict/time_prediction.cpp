@@ -20,7 +20,7 @@ class PlanPredictor final : public Predictor {
     std::vector<double> times, lows, highs, weights;
     for (const Workload& workload : problem.workloads) {
       if (!workload.has(WorkloadRole::time)) continue;
-      const auto facts = profiler::call_facts(problem, profiler::least_work(problem, workload), candidate,
+      const auto facts = profiler::call_facts(problem, profiler::min_work(problem, workload), candidate,
                                               workload.axes, device_, arch_, {});
       if (!facts) return std::nullopt;
       const profiler::Prediction time = model_.predict(*facts, device_);

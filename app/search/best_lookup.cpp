@@ -12,13 +12,13 @@ namespace ak::tools {
 namespace {
 
 /// Nothing where another family of devices is too far away.
-std::optional<Nearness> nearness_of(const BestPoint& point, const BestQuestion& question) {
-  if (point.device == question.device.name) return Nearness::device;
+std::optional<MatchLevel> match_level_of(const BestPoint& point, const BestQuestion& question) {
+  if (point.device == question.device.name) return MatchLevel::device;
   const bool estimated = point.emulated && question.device.kind != DeviceKind::emulator;
   if (point.arch.number() == question.arch.number())
-    return estimated ? Nearness::emulated_arch : Nearness::arch;
+    return estimated ? MatchLevel::emulated_arch : MatchLevel::arch;
   if (point.arch.major != question.arch.major) return std::nullopt;
-  return estimated ? Nearness::emulated_family : Nearness::family;
+  return estimated ? MatchLevel::emulated_family : MatchLevel::family;
 }
 
 /// Infinite where the shapes have different axes.
@@ -61,17 +61,17 @@ std::string shape_text(const AxisValues& shape) {
   return text;
 }
 
-std::string_view device_text(Nearness nearness) {
-  switch (nearness) {
-    case Nearness::device:
+std::string_view device_text(MatchLevel level) {
+  switch (level) {
+    case MatchLevel::device:
       return "";
-    case Nearness::arch:
+    case MatchLevel::arch:
       return "another device of the same architecture";
-    case Nearness::family:
+    case MatchLevel::family:
       return "another architecture of the same family";
-    case Nearness::emulated_arch:
+    case MatchLevel::emulated_arch:
       return "a cost estimated on the CPU device for the same architecture, no GPU time";
-    case Nearness::emulated_family:
+    case MatchLevel::emulated_family:
       return "a cost estimated on the CPU device for another architecture of the same family, no GPU time";
   }
   return "";
@@ -94,35 +94,36 @@ std::optional<std::size_t> template_of(const BestPoints& best, const BestPoint& 
 std::vector<BestMatch> best_matches(const BestPoints& best, const BestQuestion& question, bool any_params) {
   std::vector<BestMatch> matches;
   for (const BestPoint& point : best.points) {
-    const auto nearness = nearness_of(point, question);
-    if (point.problem != question.problem->problem || !nearness) continue;
+    const auto level = match_level_of(point, question);
+    if (point.problem != question.problem->problem || !level) continue;
     const BestMatch match{.point = &point,
-                          .nearness = *nearness,
+                          .level = *level,
                           .same_params = same_params(point.params, question.problem->params),
                           .distance = distance_of(question.shape, point.shape)};
     if (!std::isfinite(match.distance) || (!match.same_params && !any_params)) continue;
     if (valid(best.sources.at(point.source).plan, point.tunables, question)) matches.push_back(match);
   }
   std::ranges::stable_sort(matches, {}, [](const BestMatch& match) {
-    return std::tuple(match.nearness, !match.same_params, match.distance, match.point->time_ns);
+    return std::tuple(match.level, !match.same_params, match.distance, match.point->time_ns);
   });
   return matches;
 }
 
-std::string nearness_text(const BestMatch& match, const BestQuestion& question) {
+std::string match_text(const BestMatch& match, const BestQuestion& question) {
   if (match.exact()) return "exact: measured for this shape on this device";
   std::string text = "not exact:";
   if (match.distance > 0)
     text += fmt::format(" measured for the shape {}, {:.2g} doublings from {};",
                         shape_text(match.point->shape), match.distance, shape_text(question.shape));
   if (!match.same_params) text += fmt::format(" measured for {};", match.point->definition);
-  if (match.nearness != Nearness::device)
-    text += fmt::format(" measured on {}: {};", match.point->device, device_text(match.nearness));
+  if (match.level != MatchLevel::device)
+    text += fmt::format(" measured on {}: {};", match.point->device, device_text(match.level));
   text.pop_back();
   return text;
 }
 
-std::vector<agent::FirstPoint> first_points(const BestPoints& best, const FirstPointWish& wish,
+std::vector<agent::FirstPoint> first_points(const BestPoints& best,
+                                            const FirstPointOptions& first_point_options,
                                             const std::shared_ptr<const ProblemInstance>& problem,
                                             const std::vector<Candidate>& templates,
                                             const DeviceFacts& device, const Arch& arch) {
@@ -135,14 +136,15 @@ std::vector<agent::FirstPoint> first_points(const BestPoints& best, const FirstP
     if (!workload.has(WorkloadRole::time)) continue;
     const BestQuestion question{.problem = problem, .shape = workload.axes, .device = device, .arch = arch};
     std::size_t rank = 0;
-    for (const BestMatch& match : best_matches(best, question, wish.transfer)) {
-      if (wish.transfer && match.exact()) continue;
+    for (const BestMatch& match : best_matches(best, question, first_point_options.transfer)) {
+      if (first_point_options.transfer && match.exact()) continue;
       const auto index = template_of(best, *match.point, templates, hashes);
       // Where the text has changed the point must be one of the new plan, too.
       if (!index || !valid(templates[*index].plan, match.point->tunables, question)) continue;
-      agent::FirstPoint first{.template_index = *index, .point = match.point->tunables, .arm = wish.arm};
+      agent::FirstPoint first{
+          .template_index = *index, .point = match.point->tunables, .arm = first_point_options.arm};
       found.emplace_back(Rank{rank++, -workload.weight}, std::move(first));
-      if (rank == wish.most) break;
+      if (rank == first_point_options.most) break;
     }
   }
   std::ranges::stable_sort(found, {}, [](const auto& entry) { return entry.first; });
@@ -151,7 +153,7 @@ std::vector<agent::FirstPoint> first_points(const BestPoints& best, const FirstP
     const bool known = std::ranges::any_of(points, [&](const agent::FirstPoint& other) {
       return other.template_index == first.template_index && other.point == first.point;
     });
-    if (!known && points.size() < wish.most) points.push_back(std::move(first));
+    if (!known && points.size() < first_point_options.most) points.push_back(std::move(first));
   }
   return points;
 }

@@ -13,15 +13,15 @@
 namespace ak::tools {
 
 /// How near the place where a point was measured is to the one asked for; nearest first.
-enum class Nearness : std::uint8_t { device, arch, family, emulated_arch, emulated_family };
+enum class MatchLevel : std::uint8_t { device, arch, family, emulated_arch, emulated_family };
 
 /// A point that can run where it is asked for: its constraints hold there.
 struct BestMatch {
   const BestPoint* point = nullptr;
-  Nearness nearness = Nearness::device;
+  MatchLevel level = MatchLevel::device;
   bool same_params = true;
   double distance = 0;  ///< sum over the axes of |log2| of the ratio of their sizes
-  [[nodiscard]] bool exact() const { return nearness == Nearness::device && same_params && distance == 0; }
+  [[nodiscard]] bool exact() const { return level == MatchLevel::device && same_params && distance == 0; }
 };
 
 /// What is asked for.
@@ -39,17 +39,18 @@ struct BestQuestion {
                                                   bool any_params);
 
 /// "exact: measured for this shape on this device", or what is not as asked for.
-[[nodiscard]] std::string nearness_text(const BestMatch& match, const BestQuestion& question);
+[[nodiscard]] std::string match_text(const BestMatch& match, const BestQuestion& question);
 
 /// Points for a search to begin with.
-struct FirstPointWish {
+struct FirstPointOptions {
   std::string arm;
   bool transfer = false;  ///< points of other shapes, params and devices only, of any params
   std::size_t most = 5;
 };
 /// The best matches of each timed shape, for the templates of these sources or names.
 [[nodiscard]] std::vector<agent::FirstPoint> first_points(
-    const BestPoints& best, const FirstPointWish& wish, const std::shared_ptr<const ProblemInstance>& problem,
-    const std::vector<Candidate>& templates, const DeviceFacts& device, const Arch& arch);
+    const BestPoints& best, const FirstPointOptions& first_point_options,
+    const std::shared_ptr<const ProblemInstance>& problem, const std::vector<Candidate>& templates,
+    const DeviceFacts& device, const Arch& arch);
 
 }  // namespace ak::tools

@@ -77,8 +77,8 @@ std::string read_strategy(const JsonReader& at) {
   for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
   const std::string name = at.text();
   if (!agent::find_strategy(name))
-    at.complain(fmt::format("unknown strategy '{}'{}; known: {}", sanitize(name), did_you_mean(name, names),
-                            fmt::join(names, ", ")));
+    at.reject(fmt::format("unknown strategy '{}'{}; known: {}", sanitize(name), did_you_mean(name, names),
+                          fmt::join(names, ", ")));
   return name;
 }
 

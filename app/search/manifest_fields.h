@@ -9,7 +9,7 @@
 
 namespace ak::tools {
 
-// What manifests of experiments and of sessions say in the same way. All throw JsonComplaint.
+// What manifests of experiments and of sessions say in the same way. All throw JsonInputError.
 
 /// Name of an experiment or run: part of file names and of SQL placeholders.
 [[nodiscard]] std::string read_name(const JsonReader& at);

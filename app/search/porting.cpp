@@ -14,7 +14,7 @@
 #include "app/search/best_points.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/read/evaluated_variant.h"
 #include "db/store/stored_candidate.h"
 #include "runtime/build/candidate_plan.h"
@@ -22,9 +22,9 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::size_t kMostFirstPoints = 5;  // as many as a transfer
-constexpr std::size_t kMostRelatives = 8;    // tried where the origin cannot be built; each costs a build
-constexpr std::size_t kMostResolved = 200;   // points tried on the shapes, nearest first
+constexpr std::size_t kMaxFirstPoints = 5;  // as many as a transfer
+constexpr std::size_t kMaxRelated = 8;      // tried where the origin cannot be built; each costs a build
+constexpr std::size_t kMaxResolved = 200;   // points tried on the shapes, nearest first
 
 /// How far one point of a plan is from another: tunables that differ, then doublings.
 std::tuple<int, double> tunable_distance(const TunableValues& a, const TunableValues& b) {
@@ -46,7 +46,7 @@ DeviceFacts device_of(const Target& target) {
 }
 
 /// A kernel that is near the one asked for: its source and what it took where.
-struct Relative {
+struct RelatedKernel {
   Candidate candidate;
   std::optional<RowId> variant;
   std::string description;
@@ -58,9 +58,9 @@ std::string measured_text(double time_ns, const std::string& device, bool emulat
   return fmt::format(", {}{} on {}", emulated ? "an estimated cost of " : "", format_ns(time_ns), device);
 }
 
-Relative describe(Candidate candidate, const std::string& word, std::optional<RowId> variant,
-                  const std::filesystem::path& database) {
-  Relative origin{.candidate = std::move(candidate), .variant = variant, .description = word};
+RelatedKernel describe(Candidate candidate, const std::string& word, std::optional<RowId> variant,
+                       const std::filesystem::path& database) {
+  RelatedKernel origin{.candidate = std::move(candidate), .variant = variant, .description = word};
   const auto stored = variant ? db::find_evaluation(database, *variant) : std::nullopt;
   if (!stored) return origin;
   const bool timed = stored->result.score_ns && stored->result.outcome.status == Status::ok;
@@ -75,9 +75,9 @@ Relative describe(Candidate candidate, const std::string& word, std::optional<Ro
 
 /// Other sources of the problem that the database knows, the likeliest first: of the same target, of the same
 /// params, and fast on their own shape.
-std::vector<Relative> relatives_of(const BestPoints& best, const std::filesystem::path& database,
-                                   const std::string& but_source, const ProblemInstance& problem,
-                                   const Arch& arch) {
+std::vector<RelatedKernel> related_kernels(const BestPoints& best, const std::filesystem::path& database,
+                                           const std::string& but_source, const ProblemInstance& problem,
+                                           const Arch& arch) {
   std::vector<const BestPoint*> points;
   for (const BestPoint& point : best.points)
     if (point.source != but_source) points.push_back(&point);
@@ -85,20 +85,20 @@ std::vector<Relative> relatives_of(const BestPoints& best, const std::filesystem
     return std::tuple(point->arch.number() != arch.number(), point->arch.number() > arch.number(),
                       point->definition != problem.definition.name, point->emulated, point->time_ns);
   });
-  std::vector<Relative> relatives;
+  std::vector<RelatedKernel> related;
   std::set<std::string> seen;
   for (const BestPoint* point : points) {
-    if (relatives.size() >= kMostRelatives || !seen.insert(point->source).second) continue;
+    if (related.size() >= kMaxRelated || !seen.insert(point->source).second) continue;
     const auto variant = point->provenance.value("variant", RowId{0});
     KernelChoice choice = kernel_of_variant(database, std::to_string(variant));
-    relatives.push_back(describe(std::move(choice.candidate), "", variant, database));
+    related.push_back(describe(std::move(choice.candidate), "", variant, database));
   }
-  return relatives;
+  return related;
 }
 
 /// Why it cannot be built for the target; empty when it can.
-std::string build_complaint(Evaluator& evaluator, const std::shared_ptr<const ProblemInstance>& problem,
-                            const Candidate& candidate, const Arch& arch) {
+std::string build_error(Evaluator& evaluator, const std::shared_ptr<const ProblemInstance>& problem,
+                        const Candidate& candidate, const Arch& arch) {
   EvaluationRequest request;
   request.problem = problem;
   request.candidate = candidate;
@@ -119,7 +119,7 @@ std::vector<agent::FirstPoint> other_points(const BestPoints& best, const Candid
   std::vector<agent::FirstPoint> points;
   std::set<TunableValues> seen{ported.tunables};
   for (const BestPoint& point : best.points) {
-    if (point.source != ported.source_hash() || points.size() >= kMostFirstPoints) continue;
+    if (point.source != ported.source_hash() || points.size() >= kMaxFirstPoints) continue;
     Candidate there = ported;
     there.tunables = point.tunables;
     const auto nearest = nearest_point(there, problem, device, arch);
@@ -138,14 +138,14 @@ class Porter {
         evaluator_(make_evaluator(target, config)) {}
 
   /// True when it is what the search begins with; else a note says why not.
-  bool take(Relative relative, Port& port) {
+  bool take(RelatedKernel relative, Port& port) {
     Candidate& candidate = relative.candidate;
     const auto point = nearest_point(candidate, *problem_, device_, target_.arch);
     if (!point) return refuse(relative, "no point of its tunables is possible there", port);
     const bool moved = *point != candidate.tunables;
     candidate.tunables = *point;
-    const std::string complaint = build_complaint(*evaluator_, problem_, candidate, target_.arch);
-    if (!complaint.empty()) return refuse(relative, complaint, port);
+    const std::string input_error = build_error(*evaluator_, problem_, candidate, target_.arch);
+    if (!input_error.empty()) return refuse(relative, input_error, port);
     if (moved)
       port.notes.push_back(fmt::format("its own point is not possible there: begun with {}",
                                        agent::tunables_text(candidate.tunables)));
@@ -161,7 +161,7 @@ class Porter {
   [[nodiscard]] const DeviceFacts& device() const { return device_; }
 
  private:
-  bool refuse(const Relative& relative, const std::string& why, Port& port) const {
+  bool refuse(const RelatedKernel& relative, const std::string& why, Port& port) const {
     port.notes.push_back(
         fmt::format("{} cannot be ported to {}: {}", relative.description, target_.arch.sm(), why));
     return false;
@@ -174,7 +174,7 @@ class Porter {
 };
 
 /// What the database has of the origin, where it is in there; else the file.
-Relative origin_of(const PortOrigin& origin, const std::filesystem::path& database) {
+RelatedKernel origin_of(const PortOrigin& origin, const std::filesystem::path& database) {
   return describe(origin.choice.candidate, origin.word, origin.choice.variant, database);
 }
 
@@ -190,8 +190,8 @@ Port port_kernel(const PortOrigin& origin, const std::shared_ptr<const ProblemIn
   const BestPoints best = best_points_of(database, problem->problem);
   const std::string source = origin.choice.candidate.source_hash();
   if (!porter.take(origin_of(origin, database), port)) {
-    auto relatives = relatives_of(best, database, source, *problem, target.arch);
-    for (Relative& relative : relatives)
+    auto related = related_kernels(best, database, source, *problem, target.arch);
+    for (RelatedKernel& relative : related)
       if (porter.take(std::move(relative), port)) break;
   }
   if (!port.candidates.empty())
@@ -243,7 +243,7 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
              });
            });
   };
-  points.resize(std::min(points.size(), kMostResolved));
+  points.resize(std::min(points.size(), kMaxResolved));
   const auto found = std::ranges::find_if(points, possible);
   return found == points.end() ? std::nullopt : std::optional(*found);
 }

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/hash.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
 
@@ -99,7 +99,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
   for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
-  for (const std::string& witness : run.witnesses) fmt::print("  cross-check: {}\n", witness);
+  for (const std::string& cross_check : run.duration_checks) fmt::print("  cross-check: {}\n", cross_check);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
@@ -183,8 +183,8 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
 void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
   SearchRun& search = setup.run;
   if (!search.target.device) return;
-  const auto add = [&](const BestPoints& best, FirstPointWish wish) {
-    for (agent::FirstPoint& first : first_points(best, wish, search.problem, search.templates,
+  const auto add = [&](const BestPoints& best, FirstPointOptions first_point_options) {
+    for (agent::FirstPoint& first : first_points(best, first_point_options, search.problem, search.templates,
                                                  *search.target.device, search.target.arch))
       search.first_points.push_back(std::move(first));
   };
@@ -193,7 +193,7 @@ void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
   try {
     add(best_points_of(setup.database, search.problem->problem), {.arm = "transfer", .transfer = true});
   } catch (const Error& error) {
-    say("note: nothing is transferred from earlier sessions: {}\n", error.what());
+    print_stderr("note: nothing is transferred from earlier sessions: {}\n", error.what());
   }
 }
 

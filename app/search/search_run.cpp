@@ -20,13 +20,13 @@
 #include "app/predict/time_prediction.h"
 #include "app/search/run_journal.h"
 #include "app/setup/assembler.h"
-#include "core/device/energy_figures.h"
+#include "core/device/energy_metrics.h"
 #include "core/error.h"
 #include "core/text/hash.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "db/read/evaluated_variant.h"
-#include "profiler/analysis/duration_witness.h"
+#include "profiler/analysis/duration_check.h"
 
 namespace ak::tools {
 namespace {
@@ -34,9 +34,9 @@ namespace {
 Candidate read_candidate(const std::string& name, const std::string& source) {
   Result<Candidate> candidate = parse_candidate(name, source);
   if (!candidate) {
-    const Complaint& complaint = candidate.error();
-    fail(ExitCode::bad_input, "{}{}: {}", name, complaint.line > 0 ? fmt::format(":{}", complaint.line) : "",
-         complaint.message);
+    const InputError& input_error = candidate.error();
+    fail(ExitCode::bad_input, "{}{}: {}", name,
+         input_error.line > 0 ? fmt::format(":{}", input_error.line) : "", input_error.message);
   }
   return std::move(candidate).value();
 }
@@ -232,10 +232,11 @@ void check_strategy(const std::string& name) {
        fmt::join(names, ", "));
 }
 
-std::optional<profiler::DurationWitness> witness_of(const Profile& profile, const EvaluationResult& result) {
+std::optional<profiler::DurationCheck> duration_check_of(const Profile& profile,
+                                                         const EvaluationResult& result) {
   for (const Measurement& measured : result.measurements)
     if (measured.workload == profile.workload && measured.role == MeasurementRole::candidate)
-      return profiler::duration_witness(profile, measured);
+      return profiler::check_duration(profile, measured);
   return std::nullopt;
 }
 
@@ -251,10 +252,12 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
     if (const auto* most = profiler::longest(launches)) outcome.bottleneck = most->analysis.bottleneck.name;
     Json shown = {{"profile", profiler::profile_json(profile, launches)},
                   {"analysis", profiler::analysis_json(launches)}};
-    if (const auto witness = witness_of(profile, best.result)) {
-      outcome.summary.witnesses.push_back(profiler::witness_text(profile.workload, *witness));
-      shown["witness"] =
-          Json{{"event_ns", witness->event_ns}, {"cupti_ns", witness->cupti_ns}, {"agrees", witness->agrees}};
+    if (const auto cross_check = duration_check_of(profile, best.result)) {
+      outcome.summary.duration_checks.push_back(
+          profiler::duration_check_text(profile.workload, *cross_check));
+      shown["witness"] = Json{{"event_ns", cross_check->event_ns},
+                              {"cupti_ns", cross_check->cupti_ns},
+                              {"agrees", cross_check->agrees}};
     }
     outcome.profiles.push_back(std::move(shown));
   }
@@ -294,7 +297,7 @@ void learn_from(const SearchRun& run, const db::InsightScope& scope, const Searc
     }
     learn(run.database, scope);
   } catch (const Error& error) {
-    say("note: nothing was learned from this session: {}\n", error.what());
+    print_stderr("note: nothing was learned from this session: {}\n", error.what());
   }
 }
 
@@ -307,7 +310,7 @@ void explain_leader(const SearchRun& run, SearchOutcome& outcome) {
     outcome.summary.parts = explanation_parts(
         run.database, stored_kernel(run.database, *outcome.loop.best_variant, leader, *run.problem));
   } catch (const Error& error) {
-    say("note: the explanation is without evidence: {}\n", error.what());
+    print_stderr("note: the explanation is without evidence: {}\n", error.what());
   }
 }
 
@@ -327,7 +330,7 @@ std::string ported_text(const SearchRun& run, const agent::LoopResult& loop) {
 /// With several CPU devices it is up to chance which result takes the times of the baselines along.
 std::unique_ptr<Evaluator> evaluator_of(const SearchRun& run, const Config& config) {
   runtime::EvaluatorOptions options = evaluator_options(run.target, config);
-  if (run.one_by_one) options.most_emulators = 1;
+  if (run.one_by_one) options.max_emulators = 1;
   return runtime::make_local_evaluator(std::move(options), source_assembler());
 }
 
@@ -346,7 +349,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                          const std::atomic<bool>& stop) {
   auto evaluator = evaluator_of(run, config);
   if (run.journal != nullptr) evaluator = run.journal->around(std::move(evaluator));
-  if (!run.target.notice.empty()) say("note: {}\n", run.target.notice);
+  if (!run.target.notice.empty()) print_stderr("note: {}\n", run.target.notice);
   SearchOutcome outcome{
       .loop = {}, .summary = summarise(run), .bottleneck = "", .profiles = {}, .loop_start = {}};
   codegen::RunSummary& summary = outcome.summary;
@@ -357,7 +360,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   const DeviceFacts device = evaluator->capabilities().device;
   if (run.target.kind == DeviceKind::cuda) {
     options.examiners = examiners(run.target, config, device);
-    options.profile = ProfileWish{.metrics = {}, .sample_lines = true};
+    options.profile = ProfileOptions{.metrics = {}, .sample_lines = true};
     for (const auto* metric : profiler::metrics_of(profiler::MetricSet::standard))
       options.profile->metrics.emplace_back(metric->cupti);
   }

@@ -17,7 +17,7 @@
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/json_reader.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 
 namespace ak::tools {
@@ -67,7 +67,7 @@ class CampaignRunner {
 
 bool no_time_left(const db::Campaign& campaign, const SessionBudgets& budgets) {
   std::int64_t spent_ms = 0;
-  for (const db::CampaignRun& run : campaign.runs) spent_ms += run.figures.spent_ms;
+  for (const db::CampaignRun& run : campaign.runs) spent_ms += run.stats.spent_ms;
   return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
 }
 
@@ -83,10 +83,10 @@ void CampaignRunner::prepare(const db::Campaign& campaign, db::CampaignRun& run,
   }
   if (run.budgets.is_null()) run.budgets = to_json(budgets_of(campaign, run, budgets_, search.budgets));
   search.budgets = budgets_from_json(run.budgets);
-  run.figures.limit_ns = limit_ns(search);
+  run.stats.limit_ns = limit_ns(search);
   search.campaign_run = run.id;
   search.patient = !search.one_by_one;
-  search.spent_before = std::chrono::milliseconds(run.figures.spent_ms);
+  search.spent_before = std::chrono::milliseconds(run.stats.spent_ms);
   search.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
     watch_.note(progress, summary);
   };
@@ -125,11 +125,12 @@ End CampaignRunner::search_patiently(std::size_t index) {
     } catch (const Error& error) {
       end = {"failed", error.what(), value(error.code())};
     }
-    store_.note_figures(id_, run.id, watch_.end_run());
+    store_.note_stats(id_, run.id, watch_.end_run());
     const bool lost = end.code == value(ExitCode::environment);
     if (!lost || watch_.stop() || steady_clock::now() >= give_up) return end;
     const auto pause = std::min(kDevicePause, patience / 4);
-    say("note: {}; trying again in {:.3g} s\n", end.reason, static_cast<double>(pause.count()) / 1000);
+    print_stderr("note: {}; trying again in {:.3g} s\n", end.reason,
+                 static_cast<double>(pause.count()) / 1000);
     watch_.rest(pause);
   }
 }
@@ -147,7 +148,7 @@ bool CampaignRunner::run_one(std::size_t index) {
   run.reason = end.reason;
   run.exit_code = end.code;
   store_.end_run(run, run.is_done());
-  if (end.state == "failed") say("error: {}: {}\n", run.name, end.reason);
+  if (end.state == "failed") print_stderr("error: {}: {}\n", run.name, end.reason);
   if (end.code != 0 && end_.code == 0) end_.code = end.code;
   // The next search would meet the same fate.
   const bool over = end.state == "failed" &&

@@ -112,8 +112,8 @@ void check_keys(const JsonReader& at) {
   for (const Key& key : kKeys) known.emplace_back(key.name);
   for (const auto& [name, value] : at.members()) {
     if (std::ranges::find(known, name) == known.end())
-      at.complain(fmt::format("unknown key '{}'{}; known: {}", sanitize(name, 60), did_you_mean(name, known),
-                              fmt::join(known, ", ")));
+      at.reject(fmt::format("unknown key '{}'{}; known: {}", sanitize(name, 60), did_you_mean(name, known),
+                            fmt::join(known, ", ")));
   }
 }
 
@@ -129,20 +129,20 @@ void complete(db::CampaignRun& run) {
   if (!has_flag(run.arguments, "--seed"))
     run.arguments.push_back(fmt::format("--seed={}", random_seed() >> 1));
   if (!has_flag(run.arguments, "--max-compilations"))
-    run.arguments.push_back(fmt::format("--max-compilations={}", kMostCompilations));
+    run.arguments.push_back(fmt::format("--max-compilations={}", kMaxCompilations));
 }
 
 db::CampaignRun read_run(const Json& defaults, const JsonReader& at, const fs::path& folder,
                          const fs::path& outputs) {
   check_keys(at);
   if (at.find("algorithm").has_value() == at.find("problem").has_value())
-    at.complain("expected 'algorithm' or 'problem', one of them");
+    at.reject("expected 'algorithm' or 'problem', one of them");
   Json merged = defaults;
   merged.update(at.json());
   const JsonReader whole(merged, at.path());
   db::CampaignRun run;
   const auto name = whole.find("name");
-  if (!name && !whole.find("algorithm")) at.complain("the key 'name' is missing");
+  if (!name && !whole.find("algorithm")) at.reject("the key 'name' is missing");
   run.name = read_name(name ? *name : whole.member("algorithm"));
   if (const auto given = whole.find("priority")) run.priority = given->integer();
   if (const auto given = whole.find("share")) run.share = read_amount(*given);
@@ -166,7 +166,7 @@ db::Campaign read(const JsonReader& at, const fs::path& file, const fs::path& ou
   if (const auto given = at.find("defaults")) {
     static_cast<void>(read_arguments(*given, folder));
     for (const char* key : {"name", "output", "algorithm", "problem"})
-      if (given->find(key)) given->complain(fmt::format("'{}' is of one run", key));
+      if (given->find(key)) given->reject(fmt::format("'{}' is of one run", key));
     defaults = given->json();
   }
   std::set<std::string> names;
@@ -174,7 +174,7 @@ db::Campaign read(const JsonReader& at, const fs::path& file, const fs::path& ou
     campaign.runs.push_back(read_run(defaults, item, folder, outputs));
     const std::string& run = campaign.runs.back().name;
     if (!names.insert(run).second)
-      item.complain(fmt::format("another run is called '{}' too; give it a 'name'", run));
+      item.reject(fmt::format("another run is called '{}' too; give it a 'name'", run));
   }
   if (campaign.runs.empty()) at.member("runs").fail("at least one run");
   std::ranges::stable_sort(campaign.runs, std::greater(), &db::CampaignRun::priority);
@@ -232,8 +232,8 @@ db::Campaign read_session_manifest(const fs::path& file, const fs::path& outputs
     return read(JsonReader(json), file, outputs);
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "{}: {}", file.string(), complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", file.string(), input_error.what());
   }
 }
 

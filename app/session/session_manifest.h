@@ -10,7 +10,7 @@
 namespace ak::tools {
 
 /// Compilations of a search that names no limit of its own.
-inline constexpr int kMostCompilations = 1'000;
+inline constexpr int kMaxCompilations = 1'000;
 
 /// Limits of all searches of a session together; absent = no limit. Also the JSON in `campaigns.budgets`.
 struct SessionBudgets {
@@ -20,7 +20,7 @@ struct SessionBudgets {
   double wait_for_device_minutes = 10;  ///< a driver that resets a GPU is back within minutes (chosen)
 };
 [[nodiscard]] Json to_json(const SessionBudgets& budgets);
-/// Throws JsonComplaint.
+/// Throws JsonInputError.
 [[nodiscard]] SessionBudgets session_budgets_from(const JsonReader& at);
 
 /// The queue of a manifest (docs/sessions.md), in the order in which its searches run. Outputs that are not

@@ -28,9 +28,9 @@ struct UsedBudget {
 UsedBudget used_by(const db::Campaign& campaign) {
   UsedBudget totals;
   for (const db::CampaignRun& run : campaign.runs) {
-    totals.minutes += static_cast<double>(run.figures.spent_ms) / 60'000;
-    totals.tokens += static_cast<double>(run.figures.tokens);
-    totals.cost_usd += run.figures.cost_usd;
+    totals.minutes += static_cast<double>(run.stats.spent_ms) / 60'000;
+    totals.tokens += static_cast<double>(run.stats.tokens);
+    totals.cost_usd += run.stats.cost_usd;
   }
   return totals;
 }

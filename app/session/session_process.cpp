@@ -27,7 +27,7 @@ using std::chrono::steady_clock;
 constexpr auto kStartTime = std::chrono::seconds(30);  // a busy machine included; chosen
 constexpr auto kStopPoll = std::chrono::milliseconds(50);
 constexpr auto kFollowPoll = std::chrono::milliseconds(250);
-constexpr std::size_t kLastWords = 2'000;
+constexpr std::size_t kShutdownGrace = 2'000;
 
 FileDescriptor open_log(const fs::path& file) {
   FileDescriptor log(
@@ -67,7 +67,7 @@ void spawn(std::vector<std::string> words, int log) {
 
 std::string last_words(const fs::path& log) {
   const std::string text = read_file(log);
-  return text.substr(text.size() - std::min(text.size(), kLastWords));
+  return text.substr(text.size() - std::min(text.size(), kShutdownGrace));
 }
 
 }  // namespace

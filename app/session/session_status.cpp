@@ -27,11 +27,11 @@ std::string duration_text(double seconds) {
   return whole >= 60 ? fmt::format("{} min", whole / 60) : fmt::format("{} s", whole);
 }
 
-double spent_s(const db::CampaignRun& run) { return static_cast<double>(run.figures.spent_ms) / 1000; }
+double spent_s(const db::CampaignRun& run) { return static_cast<double>(run.stats.spent_ms) / 1000; }
 
 std::optional<double> rate_per_minute(const db::CampaignRun& run) {
-  if (run.figures.evaluations == 0 || run.figures.spent_ms == 0) return std::nullopt;
-  return 60 * static_cast<double>(run.figures.evaluations) / spent_s(run);
+  if (run.stats.evaluations == 0 || run.stats.spent_ms == 0) return std::nullopt;
+  return 60 * static_cast<double>(run.stats.evaluations) / spent_s(run);
 }
 
 /// Until the first limit of time or evaluations, at the rate so far.
@@ -44,7 +44,7 @@ std::optional<double> seconds_left(const db::CampaignRun& run) {
     at_most(run.budgets["max_wall_ms"].get<double>() / 1000 - spent_s(run));
   const auto rate = rate_per_minute(run);
   if (rate && run.budgets.contains("max_evaluations")) {
-    const auto more = run.budgets["max_evaluations"].get<std::int64_t>() - run.figures.evaluations;
+    const auto more = run.budgets["max_evaluations"].get<std::int64_t>() - run.stats.evaluations;
     at_most(static_cast<double>(more) * 60 / *rate);
   }
   return left;
@@ -64,7 +64,7 @@ std::string run_state(const db::CampaignRun& run, bool alive) {
 }
 
 Json run_json(const db::CampaignRun& run, bool alive) {
-  const db::CampaignFigures& f = run.figures;
+  const db::CampaignStats& f = run.stats;
   return {{"name", run.name},
           {"state", run_state(run, alive)},
           {"reason", run.reason},
@@ -89,7 +89,7 @@ Json run_json(const db::CampaignRun& run, bool alive) {
 }
 
 void add_best(const db::CampaignRun& run, std::vector<std::string>& parts) {
-  const db::CampaignFigures& f = run.figures;
+  const db::CampaignStats& f = run.stats;
   if (!f.best_ns) return;
   parts.push_back(fmt::format("best {}{}", run.emulated ? "emulated cost " : "", format_ns(*f.best_ns)));
   if (const auto speedup = ratio(f.baseline_ns, f.best_ns))
@@ -99,7 +99,7 @@ void add_best(const db::CampaignRun& run, std::vector<std::string>& parts) {
 }
 
 std::string run_text(const db::CampaignRun& run, bool alive) {
-  const db::CampaignFigures& f = run.figures;
+  const db::CampaignStats& f = run.stats;
   const std::string state = run_state(run, alive);
   std::vector<std::string> parts;
   if (f.evaluations > 0) parts.push_back(fmt::format("{} tried, {} passed", f.evaluations, f.verified));
@@ -136,8 +136,8 @@ Totals totals_of(const db::Campaign& campaign) {
   Totals totals;
   for (const db::CampaignRun& run : campaign.runs) {
     totals.spent_s += spent_s(run);
-    totals.cost_usd += run.figures.cost_usd;
-    totals.tokens += run.figures.tokens;
+    totals.cost_usd += run.stats.cost_usd;
+    totals.tokens += run.stats.tokens;
     totals.done += run.is_done();
   }
   return totals;

@@ -5,7 +5,7 @@
 #include <sys/statvfs.h>
 
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::tools {
 namespace {
@@ -27,11 +27,11 @@ std::optional<std::int64_t> free_bytes(const std::filesystem::path& file) {
   return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
 }
 
-SessionWatch::SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t least_free_bytes,
+SessionWatch::SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t min_free_bytes,
                            const std::atomic<bool>& interrupted)
     : database_(std::move(database)),
       campaign_(campaign),
-      least_free_bytes_(least_free_bytes),
+      min_free_bytes_(min_free_bytes),
       interrupted_(interrupted),
       thread_([this] { watch(); }) {}
 
@@ -53,33 +53,33 @@ void SessionWatch::begin_run(const db::CampaignRun& run) {
   look_at_disk();
   const std::lock_guard lock(mutex_);
   run_ = run.id;
-  figures_ = run.figures;
+  stats_ = run.stats;
   run_began_ = steady_clock::now();
 }
 
 void SessionWatch::note(const agent::Progress& progress, const codegen::RunSummary& summary) {
   const std::lock_guard lock(mutex_);
-  figures_.evaluations = progress.evaluated;
-  figures_.verified = progress.verified;
-  figures_.in_flight = progress.in_flight;
-  figures_.tokens = progress.tokens;
-  figures_.cost_usd = progress.cost_usd;
-  figures_.best_ns = progress.best_ns;
-  figures_.baseline_ns = summary.baseline_ns;
-  figures_.baseline = summary.baseline_label;
+  stats_.evaluations = progress.evaluated;
+  stats_.verified = progress.verified;
+  stats_.in_flight = progress.in_flight;
+  stats_.tokens = progress.tokens;
+  stats_.cost_usd = progress.cost_usd;
+  stats_.best_ns = progress.best_ns;
+  stats_.baseline_ns = summary.baseline_ns;
+  stats_.baseline = summary.baseline_label;
 }
 
-db::CampaignFigures SessionWatch::figures_now() const {
-  db::CampaignFigures figures = figures_;
-  figures.spent_ms +=
+db::CampaignStats SessionWatch::current_stats() const {
+  db::CampaignStats stats = stats_;
+  stats.spent_ms +=
       std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - run_began_).count();
-  return figures;
+  return stats;
 }
 
-db::CampaignFigures SessionWatch::end_run() {
+db::CampaignStats SessionWatch::end_run() {
   const std::lock_guard lock(mutex_);
   run_.reset();
-  return figures_now();
+  return current_stats();
 }
 
 void SessionWatch::rest(std::chrono::milliseconds time) {
@@ -120,18 +120,18 @@ void SessionWatch::look(db::CampaignStore& store) {
   std::unique_lock lock(mutex_);
   if (!run_) return;
   const RowId run = *run_;
-  const db::CampaignFigures figures = figures_now();
+  const db::CampaignStats stats = current_stats();
   lock.unlock();
-  store.note_figures(campaign_, run, figures);
+  store.note_stats(campaign_, run, stats);
 }
 
 void SessionWatch::look_at_disk() {
   next_disk_look_ = steady_clock::now() + kDiskInterval;
   const auto free = free_bytes(database_);
-  if (!free || *free >= least_free_bytes_) return;
+  if (!free || *free >= min_free_bytes_) return;
   disk_is_full_ = true;
   end(fmt::format("the disk of {} is nearly full: {} MB are free, {} MB are the limit", database_.string(),
-                  *free >> 20, least_free_bytes_ >> 20));
+                  *free >> 20, min_free_bytes_ >> 20));
 }
 
 }  // namespace ak::tools

@@ -22,9 +22,9 @@ namespace ak::tools {
 /// once a second, and tells them to stop when the session is asked to, is interrupted, or its disk fills up.
 class SessionWatch {
  public:
-  /// @param least_free_bytes of the database's disk
+  /// @param min_free_bytes of the database's disk
   /// @param interrupted set by a signal; must outlive this
-  SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t least_free_bytes,
+  SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t min_free_bytes,
                const std::atomic<bool>& interrupted);
   ~SessionWatch();
   SessionWatch(const SessionWatch&) = delete;
@@ -40,7 +40,7 @@ class SessionWatch {
   void begin_run(const db::CampaignRun& run);
   void note(const agent::Progress& progress, const codegen::RunSummary& summary);
   /// What it has come to; also what is stored last.
-  db::CampaignFigures end_run();
+  db::CampaignStats end_run();
   /// Waits this long, or until the session is to stop.
   void rest(std::chrono::milliseconds time);
 
@@ -49,11 +49,11 @@ class SessionWatch {
   void look(db::CampaignStore& store);
   void look_at_disk();
   void end(std::string reason);
-  [[nodiscard]] db::CampaignFigures figures_now() const;
+  [[nodiscard]] db::CampaignStats current_stats() const;
 
   std::filesystem::path database_;
   RowId campaign_;
-  std::int64_t least_free_bytes_;
+  std::int64_t min_free_bytes_;
   const std::atomic<bool>& interrupted_;
   std::atomic<bool> stop_{false}, disk_is_full_{false};
 
@@ -62,7 +62,7 @@ class SessionWatch {
   bool leave_ = false;
   std::string reason_;
   std::optional<RowId> run_;
-  db::CampaignFigures figures_;
+  db::CampaignStats stats_;
   std::chrono::steady_clock::time_point run_began_;
   std::chrono::steady_clock::time_point next_disk_look_{};
   std::thread thread_;

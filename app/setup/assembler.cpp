@@ -22,9 +22,9 @@ runtime::SourceAssembler source_assembler() {
             return codegen::assemble_reference(problem, arch, ReferenceMode::twin);
           },
       .plain = codegen::assemble_plain,
-      .lesion_reference =
-          [](const ProblemInstance& problem, const Arch& arch, const Lesion& lesion) {
-            return codegen::assemble_reference(problem, arch, ReferenceMode::twin, &lesion);
+      .mutation_reference =
+          [](const ProblemInstance& problem, const Arch& arch, const Mutation& mutation) {
+            return codegen::assemble_reference(problem, arch, ReferenceMode::twin, &mutation);
           },
   };
 }

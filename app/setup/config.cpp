@@ -100,7 +100,7 @@ const std::map<std::string, Key>& keys() {
       {"llm_batches",
        {"true or false", is_flag,
         [](Config& c, const Json& v) {
-          if (v.get<bool>()) c.llm.batches = std::make_shared<agent::BatchDesks>();
+          if (v.get<bool>()) c.llm.batches = std::make_shared<agent::BatchQueues>();
         }}},
       {"llm_parallel",
        {"a number of requests from 1 to 16", is_some,
@@ -169,8 +169,8 @@ Config load_config() {
     }
     try {
       key->second.set(config, value);
-    } catch (const JsonComplaint& complaint) {
-      fail(ExitCode::bad_input, "{}: {}", path.string(), complaint.what());
+    } catch (const JsonInputError& input_error) {
+      fail(ExitCode::bad_input, "{}: {}", path.string(), input_error.what());
     }
   }
   return config;

@@ -45,8 +45,8 @@ std::optional<double> number_of(const db::Cell& cell) {
   return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
-SpaceGatherer::Row row_of(const std::vector<db::Cell>& cells) {
-  SpaceGatherer::Row row;
+MeasuredSpaceBuilder::Row row_of(const std::vector<db::Cell>& cells) {
+  MeasuredSpaceBuilder::Row row;
   const Json tunables = parse_json(text_of(cells[0]));
   for (const auto& [name, value] : tunables.items()) row.values.emplace(name, tuning_value(value).value());
   const std::string status = text_of(cells[1]);
@@ -90,9 +90,9 @@ MeasuredSpace load_session(const fs::path& file, std::int64_t session) {
                        "min(f.id) FROM evaluations f WHERE f.session_id = e.session_id AND f.variant_id = "
                        "e.variant_id) ORDER BY e.id",
                        session, sql_quoted(name)));
-  SpaceGatherer gatherer;
-  for (const auto& cells : table.rows) gatherer.add(row_of(cells));
-  Result<MeasuredSpace> gathered = gatherer.finish({});
+  MeasuredSpaceBuilder builder;
+  for (const auto& cells : table.rows) builder.add(row_of(cells));
+  Result<MeasuredSpace> gathered = builder.finish({});
   if (!gathered)
     fail(ExitCode::bad_input, "{}, session {}: {}", file.string(), session, gathered.error().message);
   MeasuredSpace space = std::move(gathered).value();

@@ -31,8 +31,8 @@ struct RunSummary {
   std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
-  std::vector<std::string> bottlenecks;  ///< what limits the champion, a sentence a profiled workload
-  std::vector<std::string> witnesses;    ///< its times as hardware counters saw them, the same
+  std::vector<std::string> bottlenecks;      ///< what limits the champion, a sentence a profiled workload
+  std::vector<std::string> duration_checks;  ///< its times as hardware counters saw them, the same
   std::string energy;      ///< what a call of the champion takes; empty when there is nothing to say
   std::string held_out;    ///< what the check on held-out shapes found; empty when there is nothing to say
   ExplanationParts parts;  ///< what was found out when the run had ended; empty before

@@ -20,7 +20,7 @@ std::string size_text(const std::vector<Expression>& dimensions) {
 }
 
 /// The `//` lines that follow the plan: what the author says of the kernel. Shown as a quotation.
-std::string authors_words(const std::string& source) {
+std::string author_text(const std::string& source) {
   std::size_t at = source.find("*/");
   if (at == std::string::npos) return "";
   at = source.find('\n', at);
@@ -90,7 +90,7 @@ struct ExplanationWriter {
 
   [[nodiscard]] std::string structure() const {
     std::string text = "## What the kernel does\n\n";
-    if (const std::string words = authors_words(candidate.source); !words.empty()) text += words + "\n";
+    if (const std::string words = author_text(candidate.source); !words.empty()) text += words + "\n";
     if (!run.parts.approach.empty()) text += fmt::format("By what it names: {}.\n\n", run.parts.approach);
     text +=
         candidate.plan.launches.size() == 1 ? "One launch:\n\n" : "The launches of one call, in order:\n\n";
@@ -182,9 +182,9 @@ struct ExplanationWriter {
     }
     text += spills ? "\nRegisters are spilled to local memory.\n" : "\nNo register is spilled.\n";
     if (result.occupancy) {
-      text += fmt::format("The first launch has an occupancy of {:.0f} % ({} blocks per SM), limited by {}.\n",
-                          100 * result.occupancy->ratio, result.occupancy->blocks_per_sm,
-                          result.occupancy->limiter);
+      text += fmt::format(
+          "The first launch has an occupancy of {:.0f} % ({} blocks per SM), limited by {}.\n",
+          100 * result.occupancy->ratio, result.occupancy->blocks_per_sm, result.occupancy->limiter);
     }
     return text + "\n";
   }
@@ -248,8 +248,8 @@ struct ExplanationWriter {
     if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", markdown_cell(run.energy));
     for (const std::string& bottleneck : run.bottlenecks)
       if (run.parts.limits.empty()) text += fmt::format("What limits it: {}.\n", markdown_cell(bottleneck));
-    for (const std::string& witness : run.witnesses)
-      text += fmt::format("Cross-check of the time: {}.\n", markdown_cell(witness));
+    for (const std::string& cross_check : run.duration_checks)
+      text += fmt::format("Cross-check of the time: {}.\n", markdown_cell(cross_check));
     if (run.peak_bandwidth_gbps > 0)
       text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
                           run.peak_bandwidth_gbps);
@@ -292,7 +292,7 @@ struct ExplanationWriter {
     if (!run.held_out.empty())
       text += fmt::format("\nHeld-out shapes, drawn when the search had ended: {}.\n",
                           markdown_cell(run.held_out));
-    return text + tolerance_words();
+    return text + tolerance_text();
   }
 
   /// Those that every verified kernel has passed; what was drawn or examined later is said by itself.
@@ -306,7 +306,7 @@ struct ExplanationWriter {
     return fmt::format("\nGates passed: {}.\n", fmt::join(names, ", "));
   }
 
-  [[nodiscard]] std::string tolerance_words() const {
+  [[nodiscard]] std::string tolerance_text() const {
     return fmt::format(
         "\nThe error of an element is |got - exact| / (|exact| + rms(exact)), where exact is the reference "
         "computed in fp64. "

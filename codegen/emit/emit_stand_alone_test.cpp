@@ -30,7 +30,7 @@ constexpr std::array kTypicalDevices{"h200", "b200", "rtx_pro_6000_max_q", "a100
 
 constexpr std::string_view kSpace = "ak_test";  // of the harness
 
-std::int64_t figure(const char* device, std::string_view name) {
+std::int64_t property(const char* device, std::string_view name) {
   return std::llround(DeviceCatalog::shipped().find(device)->value(name).value());
 }
 
@@ -40,9 +40,9 @@ std::optional<ResolvedPlan> resolve_for_test(const ProblemInstance& problem, con
     Environment environment = problem.environment(workload.axes);
     for (const auto& [name, value] : candidate.tunables) environment[name] = value;
     environment["ARCH"] = std::int64_t{DeviceCatalog::shipped().find(device)->arch.number()};
-    environment["SM_COUNT"] = figure(device, "sm_count");
-    environment["L2_BYTES"] = figure(device, "l2_mib") << 20;
-    environment["SHARED_BYTES_PER_BLOCK"] = figure(device, "shared_bytes_per_block");
+    environment["SM_COUNT"] = property(device, "sm_count");
+    environment["L2_BYTES"] = property(device, "l2_mib") << 20;
+    environment["SHARED_BYTES_PER_BLOCK"] = property(device, "shared_bytes_per_block");
     if (Result<ResolvedPlan> plan = resolve(candidate.plan, environment)) return std::move(plan).value();
   }
   return std::nullopt;
@@ -123,7 +123,7 @@ class TestWriter {
 
   [[nodiscard]] std::string tool_commands() const {
     if (tested_.empty()) return "";
-    const TestedWorkload& profiled = most_telling();
+    const TestedWorkload& profiled = most_informative();
     return stand_alone_commands(
         stem(),
         {.name = profiled.workload->name, .kernel = &profiled.candidate, .reference = &profiled.reference},
@@ -155,7 +155,7 @@ class TestWriter {
                "// Grids that follow the number of SMs are sized for {4} of them; results do not depend on "
                "it.\n",
                kernel_file_, problem_.definition.name, build_command(), stem(),
-               figure(kTypicalDevices.front(), "sm_count")) +
+               property(kTypicalDevices.front(), "sm_count")) +
            tool_comment();
   }
 
@@ -172,7 +172,7 @@ class TestWriter {
   }
 
   /// The timed workload of the greatest weight and, of several, of the most bytes.
-  [[nodiscard]] const TestedWorkload& most_telling() const {
+  [[nodiscard]] const TestedWorkload& most_informative() const {
     return *std::ranges::max_element(tested_, {}, [&](const TestedWorkload& tested) {
       return std::tuple(tested.workload->tier != WorkloadTier::deep, tested.workload->has(WorkloadRole::time),
                         tested.workload->weight, bytes_of(tested));

@@ -9,13 +9,13 @@
 namespace ak::codegen {
 namespace {
 
-constexpr std::size_t kMostLines = 4;
+constexpr std::size_t kMaxLines = 4;
 
 std::string lines_text(const std::vector<int>& lines) {
   if (lines.empty()) return "tunables";
   const std::vector<int> shown(lines.begin(),
-                               lines.begin() + static_cast<long>(std::min(kMostLines, lines.size())));
-  return fmt::format("{}{}", fmt::join(shown, ", "), lines.size() > kMostLines ? ", ..." : "");
+                               lines.begin() + static_cast<long>(std::min(kMaxLines, lines.size())));
+  return fmt::format("{}{}", fmt::join(shown, ", "), lines.size() > kMaxLines ? ", ..." : "");
 }
 
 std::string near_or_far(const LimitNote& limit, bool emulated) {
@@ -51,8 +51,9 @@ std::string limit_text(const LimitNote& limit, bool emulated) {
 std::string log_table(const std::vector<LogNote>& notes) {
   std::string text = "| step | proposed by | result | gain |\n|---|---|---|---|\n";
   for (const LogNote& note : notes)
-    text += fmt::format("| {} | {} | {} | {} |\n", markdown_cell(note.what), markdown_cell(note.who),
-                        markdown_cell(note.came_of_it), note.gain ? fmt::format("{:.2f}x", *note.gain) : "-");
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", markdown_cell(note.what), markdown_cell(note.who),
+                    markdown_cell(note.outcome_text), note.gain ? fmt::format("{:.2f}x", *note.gain) : "-");
   return text + "\n";
 }
 

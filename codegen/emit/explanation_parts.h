@@ -36,7 +36,7 @@ struct LimitNote {
 struct LogNote {
   std::string what;            ///< the variant, its number and where it came from
   std::string who;             ///< proposed it
-  std::string came_of_it;      ///< its time, or how it ended
+  std::string outcome_text;    ///< its time, or how it ended
   std::optional<double> gain;  ///< times as fast as the step before
 };
 

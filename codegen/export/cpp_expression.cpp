@@ -233,7 +233,7 @@ Result<CppExpression> cpp_expression(const Expression& expression, const Environ
     std::set<std::string> names;
     return Writer(constants, variables).write(*parse_expression_tree(expression.text(), names));
   } catch (const ExpressionFault& fault) {
-    return Complaint{fmt::format("'{}': column {}: {}", expression.text(), fault.column, fault.message)};
+    return InputError{fmt::format("'{}': column {}: {}", expression.text(), fault.column, fault.message)};
   }
 }
 

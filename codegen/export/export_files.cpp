@@ -44,7 +44,7 @@ ExportSubject subject_of(const ProblemInstance& problem, const Candidate& candid
 }
 
 /// Empty where the definition can be exported.
-std::string obstacle(const ExportSubject& subject) {
+std::string refusal_reason(const ExportSubject& subject) {
   for (const ExportedTensor& tensor : subject.tensors)
     if (!tensor.spec->shape) return fmt::format("{} is a scalar and no tensor", tensor.spec->name);
   if (subject.parameters().empty() || !subject.tensors.front().input) return "it has no inputs";
@@ -87,7 +87,7 @@ std::string tensor_rows(const ExportSubject& subject) {
   std::string text = "| tensor | | type and shape | |\n|---|---|---|---|\n";
   for (const ExportedTensor& tensor : subject.tensors)
     text += fmt::format("| `{}` | {} | {} | {} |\n", tensor.spec->name, tensor.input ? "input" : "output",
-                        shape_words(*tensor.spec),
+                        shape_text(*tensor.spec),
                         tensor.alias.empty() ? tensor.spec->description
                                              : fmt::format("takes the place of `{}`", tensor.alias));
   return text;
@@ -199,7 +199,7 @@ std::string export_name(const Definition& definition) {
 Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, const Candidate& candidate,
                                                const Arch& arch, const ExportFacts& facts) {
   const ExportSubject subject = subject_of(problem, candidate, arch);
-  if (const std::string why = obstacle(subject); !why.empty()) return Complaint{why};
+  if (const std::string why = refusal_reason(subject); !why.empty()) return InputError{why};
   const Result<std::string> launcher = export_launcher(subject);
   if (!launcher) return launcher.error();
   std::vector<ExportedFile> files{

@@ -18,9 +18,9 @@ namespace {
 
 constexpr LaunchStyle kStyle{.space = "ak_launch", .stream = "call->stream"};
 constexpr std::int64_t kAlignmentBytes = 256;  // of parts of the workspace, as an allocation of their own has
-constexpr std::array<std::int64_t, 3> kMostGrid{2147483647, 65535, 65535};
-constexpr std::array<std::int64_t, 3> kMostBlock{1024, 1024, 64};
-constexpr std::int64_t kMostShared = 1 << 20, kMostCluster = 16;
+constexpr std::array<std::int64_t, 3> kMaxGrid{2147483647, 65535, 65535};
+constexpr std::array<std::int64_t, 3> kMaxBlock{1024, 1024, 64};
+constexpr std::int64_t kMaxShared = 1 << 20, kMaxCluster = 16;
 
 struct DeviceFact {
   std::string_view name, code;
@@ -334,8 +334,8 @@ inline void check(cudaError_t status) {
                     .pdl = launch.pdl,
                     .arguments = {}};
     std::string numbers =
-        fmt::format("  const dim3 ak_grid({}), ak_block({});\n", dimensions(launch.grid, kMostGrid, "a grid"),
-                    dimensions(launch.block, kMostBlock, "a block"));
+        fmt::format("  const dim3 ak_grid({}), ak_block({});\n", dimensions(launch.grid, kMaxGrid, "a grid"),
+                    dimensions(launch.block, kMaxBlock, "a block"));
     if (launch.shared_bytes) {
       const CppExpression shared = expression(*launch.shared_bytes, "shared memory");
       const auto* known = shared.known ? std::get_if<std::int64_t>(&*shared.known) : nullptr;
@@ -343,12 +343,12 @@ inline void check(cudaError_t status) {
       text.shared_bytes = known != nullptr ? std::to_string(*known) : "ak_shared";
       if (known == nullptr)
         numbers += fmt::format("  const unsigned int ak_shared = dimension({} + Whole(1), {}) - 1;\n",
-                               shared.code, kMostShared);
+                               shared.code, kMaxShared);
     }
     if (text.known_cluster_blocks.value_or(0) != 1) {
       numbers +=
           fmt::format("  [[maybe_unused]] const dim3 ak_cluster({});\n",
-                      dimensions(launch.cluster, {kMostCluster, kMostCluster, kMostCluster}, "a cluster"));
+                      dimensions(launch.cluster, {kMaxCluster, kMaxCluster, kMaxCluster}, "a cluster"));
       text.cluster = "ak_cluster.x, ak_cluster.y, ak_cluster.z";
     }
     for (const ArgumentPlan& each : launch.arguments) text.arguments.push_back(argument(each));
@@ -470,7 +470,7 @@ std::size_t {0}_workspace_bytes(const {0}_shape& shape) {{
 
 }  // namespace
 
-std::string shape_words(const TensorSpec& tensor) {
+std::string shape_text(const TensorSpec& tensor) {
   return fmt::format("{} [{}]", info(tensor.dtype).name, fmt::join(*tensor.shape, ", "));
 }
 
@@ -511,7 +511,7 @@ std::string export_header(const ExportSubject& subject) {
       definition.description.empty() ? "Computes " + definition.name + "." : definition.description,
       subject.arch.number() >= 100 ? 32 : 16);
   for (const ExportedTensor& tensor : subject.tensors) {
-    const std::string words = shape_words(*tensor.spec);
+    const std::string words = shape_text(*tensor.spec);
     if (!tensor.alias.empty())
       text += fmt::format("/// Output {}, {}, takes the place of {}.\n", tensor.name, words, tensor.alias);
     else
@@ -525,7 +525,7 @@ Result<std::string> export_launcher(const ExportSubject& subject) {
   try {
     return LauncherWriter(subject).write();
   } catch (const NoExport& none) {
-    return Complaint{none.why};
+    return InputError{none.why};
   }
 }
 

@@ -31,7 +31,7 @@ struct ExportSubject {
 };
 
 /// "float32 [M, N]".
-[[nodiscard]] std::string shape_words(const TensorSpec& tensor);
+[[nodiscard]] std::string shape_text(const TensorSpec& tensor);
 
 /// NAME.h.
 [[nodiscard]] std::string export_header(const ExportSubject& subject);

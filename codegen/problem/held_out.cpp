@@ -14,7 +14,7 @@ namespace ak::codegen {
 namespace {
 
 // Of a range where one shape in a thousand is allowed, e^-10 is the chance that none is found.
-constexpr std::uint32_t kMostDraws = 10'000;
+constexpr std::uint32_t kMaxDraws = 10'000;
 constexpr int kFractionBits = 40;  // beyond any axis whose tensor a device could hold
 
 // The logarithm to base 2 with straight lines between powers of two, in fixed point: unlike that of a math
@@ -51,18 +51,18 @@ bool suits(const HeldOutRange& range, DeviceKind device) {
 Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range, std::uint64_t seed,
                               std::uint32_t index) {
   const std::array key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
-  std::string complaint;
-  for (std::uint32_t attempt = 0; attempt < kMostDraws; ++attempt) {
+  std::string input_error;
+  for (std::uint32_t attempt = 0; attempt < kMaxDraws; ++attempt) {
     AxisValues sizes;
     std::uint32_t axis = 0;
     for (const auto& [name, bounds] : range.axes) {
       const auto words = philox4x32({index, attempt, axis++, 0}, key);
       sizes[name] = draw(bounds, std::uint64_t{words[0]} << 32 | words[1]);
     }
-    complaint = size_complaint(problem, sizes);
-    if (complaint.empty()) return sizes;
+    input_error = size_error(problem, sizes);
+    if (input_error.empty()) return sizes;
   }
-  return Complaint{fmt::format("of {} shapes drawn none is possible: {}", kMostDraws, complaint)};
+  return InputError{fmt::format("of {} shapes drawn none is possible: {}", kMaxDraws, input_error)};
 }
 
 std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device, int count,

@@ -12,7 +12,7 @@ namespace ak::codegen {
 
 /// A shape from `range` that satisfies the definition's constraints: of every axis each octave is as likely
 /// as the next, and so are the sizes in an octave. A function of seed and `index` alone, the same on every
-/// machine (integer arithmetic). A complaint naming a constraint when 10,000 draws satisfied none.
+/// machine (integer arithmetic). An error naming a constraint when 10,000 draws satisfied none.
 [[nodiscard]] Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range,
                                             std::uint64_t seed, std::uint32_t index);
 

@@ -40,13 +40,13 @@ Json parse_json(const std::string& text, const std::string& where) {
   }
 }
 
-/// Runs `read`, turning a complaint about the JSON into an error that names the file.
+/// Runs `read`, turning an error about the JSON into an error that names the file.
 template <class Read>
 auto reading(const std::string& where, Read read) {
   try {
     return read();
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "{}: {}", where, complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", where, input_error.what());
   }
 }
 
@@ -195,11 +195,11 @@ std::vector<CatalogEntry> list_problems() {
       const std::string name = entry.path().filename().string();
       if (found.contains(name)) continue;
       CatalogEntry& row =
-          found[name] = {.name = name, .folder = entry.path(), .summary = "", .complaint = ""};
+          found[name] = {.name = name, .folder = entry.path(), .summary = "", .input_error = ""};
       try {
         row.summary = load_problem(entry.path()).summary;
       } catch (const Error& error) {
-        row.complaint = error.what();
+        row.input_error = error.what();
       }
     }
   }
@@ -275,8 +275,8 @@ std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const
 
 std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance, std::string_view shape) {
   const AxisValues sizes = parse_shape(shape);
-  if (const std::string complaint = size_complaint(instance, sizes); !complaint.empty()) {
-    fail(ExitCode::usage, "--shape {}: {}", shape, complaint);
+  if (const std::string input_error = size_error(instance, sizes); !input_error.empty()) {
+    fail(ExitCode::usage, "--shape {}: {}", shape, input_error);
   }
   Workload workload;
   workload.name = std::string(shape);

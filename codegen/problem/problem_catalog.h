@@ -26,12 +26,12 @@ struct Problem {
 [[nodiscard]] std::vector<std::filesystem::path> template_search_path();
 
 /// Every folder with a problem.json on the search path, sorted by name. A broken one does not hide the
-/// others: its error is kept in `complaint`.
+/// others: its error is kept in `input_error`.
 struct CatalogEntry {
   std::string name;
   std::filesystem::path folder;
   std::string summary;
-  std::string complaint;  ///< empty when the problem loads
+  std::string input_error;  ///< empty when the problem loads
 };
 [[nodiscard]] std::vector<CatalogEntry> list_problems();
 

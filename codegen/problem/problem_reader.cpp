@@ -48,7 +48,7 @@ Value read_value(const JsonReader& at) {
 Expression read_formula(const JsonReader& at) {
   const std::string text = at.json().is_number_integer() ? at.json().dump() : at.text();
   Result<Expression> parsed = Expression::parse(text);
-  if (!parsed) at.complain(fmt::format("'{}': {}", text, parsed.error().message));
+  if (!parsed) at.reject(fmt::format("'{}': {}", text, parsed.error().message));
   return std::move(parsed).value();
 }
 
@@ -102,7 +102,7 @@ Axis read_axis(const std::string& name, const JsonReader& at, const Params& para
   if (type != "const") at.member("type").fail("\"var\" or \"const\"");
   const JsonReader value = at.member("value");
   const Result<std::int64_t> number = read_formula(value).evaluate_integer(environment_of(params));
-  if (!number) value.complain(number.error().message);
+  if (!number) value.reject(number.error().message);
   axis.value = *number;
   return axis;
 }
@@ -111,7 +111,7 @@ DType read_dtype(const JsonReader& at, const Params& params) {
   std::string text = at.text();
   if (!parse_dtype(text)) {
     const Result<Value> value = read_formula(at).evaluate(environment_of(params));
-    if (!value) at.complain(value.error().message);
+    if (!value) at.reject(value.error().message);
     text = to_string(*value);
   }
   const auto dtype = parse_dtype(text);
@@ -121,7 +121,7 @@ DType read_dtype(const JsonReader& at, const Params& params) {
 
 bool holds(const JsonReader& at, const Params& params) {
   const Result<bool> value = read_formula(at).evaluate_bool(environment_of(params));
-  if (!value) at.complain(value.error().message);
+  if (!value) at.reject(value.error().message);
   return *value;
 }
 
@@ -185,7 +185,7 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
 double read_floor_ulps(const JsonReader& at, const Params& params) {
   if (at.json().is_number()) return at.number();
   const Result<std::int64_t> value = read_formula(at).evaluate_integer(environment_of(params));
-  if (!value) at.complain(value.error().message);
+  if (!value) at.reject(value.error().message);
   return static_cast<double>(*value);
 }
 
@@ -224,16 +224,17 @@ std::string read_library(const JsonReader& at) {
 
 std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
   std::map<std::string, std::string> exemptions;
-  for (const auto& [lesion, reason] : at.members()) {
-    if (std::ranges::find(kAutomaticLesions, lesion, &AutomaticLesion::name) == kAutomaticLesions.end()) {
+  for (const auto& [mutation, reason] : at.members()) {
+    if (std::ranges::find(kAutomaticMutations, mutation, &AutomaticMutation::name) ==
+        kAutomaticMutations.end()) {
       std::vector<std::string_view> names;
-      for (const AutomaticLesion& known : kAutomaticLesions) names.push_back(known.name);
-      reason.complain(
-          fmt::format("'{}' is no automatic lesion; those are {}", lesion, fmt::join(names, ", ")));
+      for (const AutomaticMutation& known : kAutomaticMutations) names.push_back(known.name);
+      reason.reject(
+          fmt::format("'{}' is no automatic lesion; those are {}", mutation, fmt::join(names, ", ")));
     }
     if (reason.text().find_first_not_of(' ') == std::string::npos)
       reason.fail("the reason why the lesion is right here");
-    exemptions[lesion] = reason.text();
+    exemptions[mutation] = reason.text();
   }
   return exemptions;
 }
@@ -241,7 +242,7 @@ std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
 std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
   std::map<std::string, std::string> aliases;
   for (const auto& [output, input] : at.members()) {
-    if (!definition.find_tensor(output)) input.complain(fmt::format("'{}' is no output", output));
+    if (!definition.find_tensor(output)) input.reject(fmt::format("'{}' is no output", output));
     if (!definition.find_tensor(input.text())) input.fail("the name of an input");
     aliases[output] = input.text();
   }
@@ -299,7 +300,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
                            .bytes_written = read_formula(at.member("bytes_written")),
                            .tolerance = read_tolerance(at.member("tolerance"), params),
                            .distributions = {},
-                           .lesions = {},
+                           .mutations = {},
                            .workloads = {},
                            .reference_cu = "",
                            .templates = {},
@@ -312,7 +313,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
     for (const JsonReader& item : given->items()) {
       item.only({"name", "what", "macro", "when"});
       if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
-      instance.lesions.push_back(
+      instance.mutations.push_back(
           {item.member("name").text(), item.member("what").text(), item.member("macro").text()});
     }
   }
@@ -335,8 +336,8 @@ std::optional<Workload> read_workload(const Json& json, const ProblemInstance& i
   if (workload.name.starts_with("held_out_"))
     at.member("name").fail("a name that does not begin with held_out_, as those of drawn shapes do");
   for (const auto& [axis, value] : at.member("axes").members()) workload.axes[axis] = value.integer();
-  if (const std::string complaint = size_complaint(instance, workload.axes); !complaint.empty())
-    at.member("axes").complain(complaint);
+  if (const std::string input_error = size_error(instance, workload.axes); !input_error.empty())
+    at.member("axes").reject(input_error);
   const JsonReader role = at.member("role");
   if (role.json().is_string()) {
     workload.roles.push_back(read_spelling(role, kRoles, " (or held_out, with ranges of shapes)"));
@@ -364,7 +365,7 @@ std::optional<HeldOutRange> read_held_out(const Json& json, const ProblemInstanc
   if (const auto given = at.find("tier")) range.tier = read_spelling(*given, kTiers);
   // Told now, and not when a long search ends.
   if (const auto drawn = draw_shape(instance, range, 0, 0); !drawn)
-    at.member("axes").complain(drawn.error().message);
+    at.member("axes").reject(drawn.error().message);
   return range;
 }
 
@@ -372,7 +373,7 @@ std::string workload_uid(const ProblemInstance& instance, const AxisValues& size
   return sha256_hex(instance.definition.name + Json(sizes).dump()).substr(0, 32);
 }
 
-std::string size_complaint(const ProblemInstance& instance, const AxisValues& sizes) {
+std::string size_error(const ProblemInstance& instance, const AxisValues& sizes) {
   std::set<std::string> varying;
   for (const Axis& axis : instance.definition.axes) {
     if (!axis.value) varying.insert(axis.name);

@@ -13,26 +13,26 @@ namespace ak::codegen {
 /// One of the param's choices, or within its range.
 [[nodiscard]] bool is_allowed(const ParamSpec& param, const Value& value);
 
-/// Checks everything in problem.json that does not depend on the params. Throws JsonComplaint.
+/// Checks everything in problem.json that does not depend on the params. Throws JsonInputError.
 [[nodiscard]] Problem read_problem(const Json& json, const std::filesystem::path& folder);
 
-/// The instance under chosen params, without workloads, reference.cu and templates. Throws JsonComplaint.
+/// The instance under chosen params, without workloads, reference.cu and templates. Throws JsonInputError.
 [[nodiscard]] ProblemInstance read_instance(const Problem& problem, const Params& params);
 
-/// One line of workloads.jsonl; nothing when its `when` does not hold. Throws JsonComplaint.
+/// One line of workloads.jsonl; nothing when its `when` does not hold. Throws JsonInputError.
 [[nodiscard]] std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance);
 
 /// The role of the line is "held_out": it is for read_held_out.
 [[nodiscard]] bool is_held_out(const Json& json);
 
 /// A line of workloads.jsonl with ranges of held-out shapes; nothing when its `when` does not hold. Throws
-/// JsonComplaint, also when no shape drawn from the ranges satisfies the constraints.
+/// JsonInputError, also when no shape drawn from the ranges satisfies the constraints.
 [[nodiscard]] std::optional<HeldOutRange> read_held_out(const Json& json, const ProblemInstance& instance);
 
 /// Stable id of a shape whose workload gives none.
 [[nodiscard]] std::string workload_uid(const ProblemInstance& instance, const AxisValues& sizes);
 
 /// Why these sizes cannot be an input of the definition; empty when they can.
-[[nodiscard]] std::string size_complaint(const ProblemInstance& instance, const AxisValues& sizes);
+[[nodiscard]] std::string size_error(const ProblemInstance& instance, const AxisValues& sizes);
 
 }  // namespace ak::codegen

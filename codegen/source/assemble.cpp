@@ -33,7 +33,7 @@ constexpr PlanOption kPlanOptions[] = {
     {"prec_div_false", "--prec-div=false"}, {"prec_sqrt_false", "--prec-sqrt=false"},
     {"fmad_false", "--fmad=false"},         {"extra_device_vectorization", "--extra-device-vectorization"},
 };
-constexpr int kLeastRegisters = 16, kMostRegisters = 255;  // what ptxas accepts for --maxrregcount
+constexpr int kMinRegisters = 16, kMaxRegisters = 255;  // what ptxas accepts for --maxrregcount
 
 Result<std::string> nvrtc_option(const std::string& option) {
   for (const PlanOption& known : kPlanOptions) {
@@ -44,14 +44,14 @@ Result<std::string> nvrtc_option(const std::string& option) {
     int count = 0;
     const char* end = option.data() + option.size();
     const auto [rest, status] = std::from_chars(option.data() + kRegisters.size(), end, count);
-    if (status == std::errc() && rest == end && count >= kLeastRegisters && count <= kMostRegisters)
+    if (status == std::errc() && rest == end && count >= kMinRegisters && count <= kMaxRegisters)
       return fmt::format("--maxrregcount={}", count);
   }
   std::vector<std::string_view> names;
   for (const PlanOption& known : kPlanOptions) names.push_back(known.name);
-  return Complaint{
+  return InputError{
       fmt::format("launch plan: option '{}' is not allowed; allowed: {}, maxrregcount=N ({} to {})", option,
-                  fmt::join(names, ", "), kLeastRegisters, kMostRegisters)};
+                  fmt::join(names, ", "), kMinRegisters, kMaxRegisters)};
 }
 
 std::string upper(std::string text) {
@@ -176,7 +176,7 @@ Result<TranslationUnit> assemble(const ProblemInstance& problem, const Candidate
   for (const Tunable& tunable : candidate.plan.tunables) {
     const auto value = candidate.tunables.find(tunable.name);
     if (value == candidate.tunables.end())
-      return Complaint{fmt::format("the tunable {} has no value", tunable.name)};
+      return InputError{fmt::format("the tunable {} has no value", tunable.name)};
     constants.integer(tunable.name, value->second);
   }
   const std::string file_name = base_name(candidate.name);
@@ -191,14 +191,14 @@ Result<TranslationUnit> assemble(const ProblemInstance& problem, const Candidate
 }
 
 Result<TranslationUnit> assemble_reference(const ProblemInstance& problem, const Arch& arch,
-                                           ReferenceMode mode, const Lesion* lesion) {
+                                           ReferenceMode mode, const Mutation* mutation) {
   const Result<Candidate> candidate = parse_candidate("reference.cu", problem.reference_cu);
   if (!candidate) return candidate.error();
   const DTypeInfo& out = info(problem.definition.outputs.front().dtype);
   const bool exact = mode == ReferenceMode::exact;
   Constants constants = problem_constants(problem);
   constants.macros += exact ? "#define AK_EXACT 1\n" : "#define AK_TWIN 1\n";
-  if (lesion) constants.macros += fmt::format("#define {} 1\n", lesion->macro);
+  if (mutation) constants.macros += fmt::format("#define {} 1\n", mutation->macro);
   const std::string_view accum = !out.floating ? "long long" : exact ? "double" : "float";
   const std::string_view result = !exact ? out.cuda_type : out.floating ? "double" : "long long";
   constants.declarations += fmt::format("using accum_t = {};\nusing out_t = {};\n", accum, result);

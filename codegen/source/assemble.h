@@ -24,11 +24,12 @@ namespace ak::codegen {
                                                const Arch& arch);
 
 /// What reference.cu is compiled as. `exact`: accumulates in fp64, floating outputs are double. `twin`: the
-/// honest low-precision version (AK_TWIN), outputs have the definition's dtype. A lesion adds its macro to
+/// honest low-precision version (AK_TWIN), outputs have the definition's dtype. A mutation adds its macro to
 /// `twin`.
 enum class ReferenceMode : std::uint8_t { exact, twin };
 [[nodiscard]] Result<TranslationUnit> assemble_reference(const ProblemInstance& problem, const Arch& arch,
-                                                         ReferenceMode mode, const Lesion* lesion = nullptr);
+                                                         ReferenceMode mode,
+                                                         const Mutation* mutation = nullptr);
 
 /// A translation unit with this text as it is, the shims and the standard options: tests and harness kernels.
 [[nodiscard]] TranslationUnit assemble_plain(std::string file_name, std::string source, const Arch& arch);

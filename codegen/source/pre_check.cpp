@@ -109,7 +109,7 @@ struct Word {
 };
 
 /// What is wrong with one identifier as device code; null when nothing is.
-const char* host_complaint(const Word& word) {
+const char* host_error(const Word& word) {
   if (word.called && word.text == "main" &&
       (word.before == "int" || word.before == "void" || word.before == "auto"))
     return kNoMain;
@@ -158,7 +158,7 @@ void check_host_code(const std::string& code, std::vector<Diagnostic>& found) {
   };
   if (const std::size_t launch = code.find("<<<"); launch != std::string::npos) tell(launch, kNoLaunch);
   for_each_word(code, [&](const Word& word) {
-    if (const char* message = host_complaint(word)) tell(word.offset, message);
+    if (const char* message = host_error(word)) tell(word.offset, message);
   });
 }
 

@@ -62,7 +62,7 @@ std::optional<Arch> parse_sm(std::string_view text) {
 Result<Arch> parse_arch(std::string_view text) {
   if (const std::optional<Arch> arch = parse_sm(text); arch && exists(*arch)) return *arch;
   if (const DeviceEntry* entry = DeviceCatalog::shipped().find(text)) return entry->arch;
-  return Complaint{
+  return InputError{
       fmt::format("unknown architecture '{}'; expected sm_NN, sm_NNa, sm_NNf or a product or family name{}",
                   sanitize(text, 64), did_you_mean(sanitize(text, 64), all_names()))};
 }
@@ -75,14 +75,16 @@ bool can_load(const Arch& device, const Arch& target) {
 std::optional<ArchLimits> limits(const Arch& arch) {
   const DeviceEntry* entry = DeviceCatalog::shipped().architecture(arch);
   if (entry == nullptr) return std::nullopt;
-  const auto figure = [&](std::string_view name) { return static_cast<int>(entry->value(name).value_or(0)); };
+  const auto property = [&](std::string_view name) {
+    return static_cast<int>(entry->value(name).value_or(0));
+  };
   return ArchLimits{.number = arch.number(),
-                    .max_threads_per_sm = figure("max_threads_per_sm"),
-                    .max_blocks_per_sm = figure("max_blocks_per_sm"),
-                    .registers_per_sm = figure("registers_per_sm"),
-                    .shared_bytes_per_sm = figure("shared_bytes_per_sm"),
-                    .shared_bytes_per_block = figure("shared_bytes_per_block"),
-                    .max_registers_per_thread = figure("max_registers_per_thread")};
+                    .max_threads_per_sm = property("max_threads_per_sm"),
+                    .max_blocks_per_sm = property("max_blocks_per_sm"),
+                    .registers_per_sm = property("registers_per_sm"),
+                    .shared_bytes_per_sm = property("shared_bytes_per_sm"),
+                    .shared_bytes_per_block = property("shared_bytes_per_block"),
+                    .max_registers_per_thread = property("max_registers_per_thread")};
 }
 
 std::vector<std::string> arch_names() {

@@ -41,7 +41,7 @@ std::optional<double> read_value(const JsonReader& at, bool feature) {
 }
 
 /// [value, source], the source being a key of `sources` or the words themselves.
-Figure read_figure(const JsonReader& at, const Json& sources, bool feature) {
+DeviceProperty read_property(const JsonReader& at, const Json& sources, bool feature) {
   const std::vector<JsonReader> items = at.items();
   if (items.size() != 2) at.fail("[value, source]");
   std::string source = items[1].text();
@@ -50,11 +50,11 @@ Figure read_figure(const JsonReader& at, const Json& sources, bool feature) {
   return {.value = read_value(items[0], feature), .source = std::move(source)};
 }
 
-void check_figure_name(const JsonReader& at, const std::string& name) {
+void check_property_name(const JsonReader& at, const std::string& name) {
   std::vector<std::string> names;
-  for (const FigureInfo& figure : device_figures()) names.emplace_back(figure.name);
+  for (const DevicePropertyInfo& property : device_properties()) names.emplace_back(property.name);
   if (std::ranges::find(names, name) == names.end())
-    at.complain(fmt::format("no such figure{}; docs/devices.md lists them", did_you_mean(name, names)));
+    at.reject(fmt::format("no such figure{}; docs/devices.md lists them", did_you_mean(name, names)));
 }
 
 Json read_sources(const JsonReader& at) {
@@ -81,10 +81,10 @@ DeviceEntry read_entry(const JsonReader& at) {
   if (const auto nominal = at.find("nominal")) entry.nominal = read_name(*nominal);
   const auto given = at.find("sources");
   const Json sources = given ? read_sources(*given) : Json::object();
-  if (const auto figures = at.find("figures")) {
-    for (const auto& [name, figure] : figures->members()) {
-      check_figure_name(figure, name);
-      entry.figures[name] = read_figure(figure, sources, name.starts_with(kFeature));
+  if (const auto properties = at.find("figures")) {
+    for (const auto& [name, property] : properties->members()) {
+      check_property_name(property, name);
+      entry.properties[name] = read_property(property, sources, name.starts_with(kFeature));
     }
   }
   return entry;
@@ -102,11 +102,11 @@ auto find_entry(Entries& entries, std::string_view name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-void lay_over(DeviceEntry& below, DeviceEntry above) {
+void overlay(DeviceEntry& below, DeviceEntry above) {
   below.aliases.insert(below.aliases.end(), above.aliases.begin(), above.aliases.end());
   if (above.arch.major != 0) below.arch = above.arch;
   if (!above.nominal.empty()) below.nominal = std::move(above.nominal);
-  for (auto& [name, figure] : above.figures) below.figures[name] = std::move(figure);
+  for (auto& [name, property] : above.properties) below.properties[name] = std::move(property);
 }
 
 std::vector<fs::path> files_of(const fs::path& folder) {
@@ -121,9 +121,9 @@ std::vector<fs::path> files_of(const fs::path& folder) {
 
 }  // namespace
 
-std::optional<double> DeviceEntry::value(std::string_view figure) const {
-  const auto found = figures.find(figure);
-  return found == figures.end() ? std::nullopt : found->second.value;
+std::optional<double> DeviceEntry::value(std::string_view property) const {
+  const auto found = properties.find(property);
+  return found == properties.end() ? std::nullopt : found->second.value;
 }
 
 bool DeviceEntry::has(std::string_view feature) const {
@@ -134,12 +134,12 @@ void DeviceCatalog::add_text(std::vector<DeviceEntry>& own, std::string_view tex
   try {
     const Json json = parse_json(text);
     DeviceEntry entry = read_entry(JsonReader(json));
-    if (DeviceEntry* known = find_entry(own, entry.name)) return lay_over(*known, std::move(entry));
+    if (DeviceEntry* known = find_entry(own, entry.name)) return overlay(*known, std::move(entry));
     if (entry.arch.major == 0)
-      JsonReader(json).complain("the key 'arch' is missing, and no entry has that name");
+      JsonReader(json).reject("the key 'arch' is missing, and no entry has that name");
     own.push_back(std::move(entry));
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "{}: {}", file, complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", file, input_error.what());
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file, error.what());
   }
@@ -152,7 +152,7 @@ DeviceCatalog::DeviceCatalog(std::vector<DeviceEntry> own) : entries_(std::move(
   for (DeviceEntry& entry : entries_) {
     const DeviceEntry* common = architecture(entry.arch);
     if (entry.is_product() && common != nullptr)
-      entry.figures.insert(common->figures.begin(), common->figures.end());
+      entry.properties.insert(common->properties.begin(), common->properties.end());
   }
 }
 
@@ -197,17 +197,17 @@ const DeviceEntry* DeviceCatalog::nominal(const Arch& arch) const {
 }
 
 Json to_json(const DeviceEntry& entry) {
-  Json figures = Json::object();
-  for (const FigureInfo& info : device_figures()) {
-    const auto found = entry.figures.find(info.name);
-    if (found == entry.figures.end()) continue;
+  Json properties = Json::object();
+  for (const DevicePropertyInfo& info : device_properties()) {
+    const auto found = entry.properties.find(info.name);
+    if (found == entry.properties.end()) continue;
     const auto& [value, source] = found->second;
     Json shown = value ? Json(*value) : Json();
     if (value && info.name.starts_with(kFeature)) shown = *value != 0;
-    figures[found->first] = {shown, source};
+    properties[found->first] = {shown, source};
   }
   Json json{
-      {"name", entry.name}, {"aliases", entry.aliases}, {"arch", entry.arch.sm()}, {"figures", figures}};
+      {"name", entry.name}, {"aliases", entry.aliases}, {"arch", entry.arch.sm()}, {"figures", properties}};
   if (!entry.nominal.empty()) json["nominal"] = entry.nominal;
   return json;
 }

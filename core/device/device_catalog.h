@@ -16,14 +16,14 @@
 namespace ak {
 
 /// A figure that an entry can hold.
-struct FigureInfo {
+struct DevicePropertyInfo {
   std::string_view name, unit, meaning;
 };
 /// All of them, in the order in which they are shown. docs/devices.md explains the groups.
-[[nodiscard]] std::span<const FigureInfo> device_figures();
+[[nodiscard]] std::span<const DevicePropertyInfo> device_properties();
 
 /// One figure of a device and who says so.
-struct Figure {
+struct DeviceProperty {
   std::optional<double> value;  ///< nothing: not known, and `source` says why
   std::string source;
 };
@@ -34,10 +34,11 @@ struct DeviceEntry {
   std::vector<std::string> aliases;  ///< as people name it
   Arch arch;                         ///< the most specific target
   std::string nominal;               ///< of an architecture: the product that stands for it, else empty
-  std::map<std::string, Figure, std::less<>> figures;  ///< a product's over those of its architecture
+  std::map<std::string, DeviceProperty, std::less<>>
+      properties;  ///< a product's over those of its architecture
 
   [[nodiscard]] bool is_product() const { return name != Arch{arch.major, arch.minor}.sm(); }
-  [[nodiscard]] std::optional<double> value(std::string_view figure) const;
+  [[nodiscard]] std::optional<double> value(std::string_view property) const;
   [[nodiscard]] bool has(std::string_view feature) const;  ///< "wgmma", "tma", ...
 };
 

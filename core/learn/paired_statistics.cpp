@@ -12,8 +12,8 @@
 namespace ak {
 namespace {
 
-constexpr double kMostP = 0.01;          // as the interval's 99 %
-constexpr std::size_t kMostExact = 200;  // beyond, the normal approximation is good to three digits
+constexpr double kMaxP = 0.01;          // as the interval's 99 %
+constexpr std::size_t kMaxExact = 200;  // beyond, the normal approximation is good to three digits
 
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -71,7 +71,7 @@ double normal_lower_tail(const std::vector<std::size_t>& ranks, std::size_t sum)
 }  // namespace
 
 bool PairedTest::beyond_chance() const {
-  return (interval.high < 1 || interval.low > 1) && wilcoxon_p < kMostP;
+  return (interval.high < 1 || interval.low > 1) && wilcoxon_p < kMaxP;
 }
 
 double sign_test(std::size_t wins, std::size_t losses) {
@@ -96,7 +96,7 @@ double signed_rank_test(std::span<const double> differences) {
   for (std::size_t i = 0; i < values.size(); ++i) (values[i] > 0 ? positive : negative) += ranks[i];
   const std::size_t smaller = std::min(positive, negative);
   const double tail =
-      ranks.size() <= kMostExact ? exact_lower_tail(ranks, smaller) : normal_lower_tail(ranks, smaller);
+      ranks.size() <= kMaxExact ? exact_lower_tail(ranks, smaller) : normal_lower_tail(ranks, smaller);
   return std::min(1.0, 2 * tail);
 }
 

@@ -15,7 +15,7 @@ struct NumberPair {
 };
 
 /// Fewest pairs with which a two-sided test by signs or ranks can give a p below 1 %: 2 / 2^8.
-inline constexpr std::size_t kLeastPairs = 8;
+inline constexpr std::size_t kMinPairs = 8;
 /// Pairs nearer than this are ties: below it timer resolution decides.
 inline constexpr double kTieRatio = 0.005;
 

@@ -74,7 +74,7 @@ Interval median_interval_95(std::span<const double> values) {
   return {ordered[rank - 1], ordered[ordered.size() - rank]};
 }
 
-std::vector<std::size_t> telling_samples(std::size_t count, std::span<const std::uint32_t> throttled) {
+std::vector<std::size_t> usable_samples(std::size_t count, std::span<const std::uint32_t> throttled) {
   std::vector<std::size_t> all(count), free;
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::ranges::copy_if(all, std::back_inserter(free),

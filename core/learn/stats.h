@@ -19,8 +19,8 @@ struct Interval {
 
 /// Indices below `count` of the samples that count: those not in `throttled` (ascending), but all where the
 /// throttled are the most.
-[[nodiscard]] std::vector<std::size_t> telling_samples(std::size_t count,
-                                                       std::span<const std::uint32_t> throttled);
+[[nodiscard]] std::vector<std::size_t> usable_samples(std::size_t count,
+                                                      std::span<const std::uint32_t> throttled);
 
 /// Times of two kernels taken alternately: the i-th of each were taken one right after the other.
 struct PairedSamples {

@@ -34,7 +34,7 @@ int line_of(std::string_view text, std::size_t offset) {
 }
 
 Result<PlanSpan> find_plan(std::string_view source) {
-  const Complaint missing{
+  const InputError missing{
       "expected the file to begin with /* alphakernel { ...launch plan... } */ (docs/candidate.md; "
       "alphakernel problem new writes one)",
       1};
@@ -46,7 +46,7 @@ Result<PlanSpan> find_plan(std::string_view source) {
   const std::size_t begin = word + kMarker.size();
   const std::size_t end = source.find("*/", begin);
   if (end == std::string_view::npos)
-    return Complaint{"the comment with the launch plan is not closed by */", line_of(source, at)};
+    return InputError{"the comment with the launch plan is not closed by */", line_of(source, at)};
   return PlanSpan{begin, end, line_of(source, begin)};
 }
 
@@ -61,7 +61,7 @@ std::string not_json(const Json::exception& error) {
 Result<Json> parse_json(std::string_view source, const PlanSpan& span) {
   const std::string_view text = source.substr(span.begin, span.end - span.begin);
   if (text.size() > kMaxPlanBytes) {
-    return Complaint{
+    return InputError{
         fmt::format("the launch plan has {} bytes, at most {} are accepted", text.size(), kMaxPlanBytes),
         span.first_line};
   }
@@ -73,13 +73,13 @@ Result<Json> parse_json(std::string_view source, const PlanSpan& span) {
   try {
     Json json = parse_json(text, keep);
     if (!too_deep) return json;
-    return Complaint{fmt::format("the launch plan is nested more than {} levels deep", kMaxPlanDepth),
-                     span.first_line};
+    return InputError{fmt::format("the launch plan is nested more than {} levels deep", kMaxPlanDepth),
+                      span.first_line};
   } catch (const Json::parse_error& error) {
     const std::size_t offset = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-    return Complaint{not_json(error), line_of(source, span.begin + offset)};
+    return InputError{not_json(error), line_of(source, span.begin + offset)};
   } catch (const Json::exception& error) {  // a number that no double can hold
-    return Complaint{not_json(error), span.first_line};
+    return InputError{not_json(error), span.first_line};
   }
 }
 
@@ -161,21 +161,21 @@ std::string Candidate::variant_hash() const {
 }
 
 Result<Candidate> parse_candidate(std::string name, std::string_view source) {
-  if (source.find_first_not_of(" \t\r\n") == std::string_view::npos) return Complaint{"the file is empty"};
+  if (source.find_first_not_of(" \t\r\n") == std::string_view::npos) return InputError{"the file is empty"};
   if (source.size() > kMaxCandidateBytes) {
-    return Complaint{
+    return InputError{
         fmt::format("the file has {} bytes, at most {} are accepted", source.size(), kMaxCandidateBytes)};
   }
   if (const std::size_t nul = source.find('\0'); nul != std::string_view::npos) {
-    return Complaint{"the file is binary (it has a NUL byte); CUDA C++ source was expected",
-                     line_of(source, nul)};
+    return InputError{"the file is binary (it has a NUL byte); CUDA C++ source was expected",
+                      line_of(source, nul)};
   }
   const Result<PlanSpan> span = find_plan(source);
   if (!span) return span.error();
   const Result<Json> json = parse_json(source, *span);
   if (!json) return json.error();
   Result<LaunchPlan> plan = launch_plan_from_json(*json);
-  if (!plan) return Complaint{fmt::format("launch plan: {}", plan.error().message), span->first_line};
+  if (!plan) return InputError{fmt::format("launch plan: {}", plan.error().message), span->first_line};
   TunableValues values = starting_values(*plan);
   return Candidate{std::move(name), std::string(source), std::move(plan).value(), std::move(values)};
 }

@@ -189,8 +189,8 @@ Json to_json(const Definition& definition) {
 Result<Definition> definition_from_json(const Json& json) {
   try {
     return read_definition(JsonReader(json));
-  } catch (const JsonComplaint& complaint) {
-    return Complaint{complaint.what()};
+  } catch (const JsonInputError& input_error) {
+    return InputError{input_error.what()};
   }
 }
 

@@ -154,8 +154,8 @@ class Evaluation {
   const Environment& environment_;
 };
 
-Complaint complain(const ExpressionFault& fault) {
-  return Complaint{fmt::format("column {}: {}", fault.column, fault.message)};
+InputError reject(const ExpressionFault& fault) {
+  return InputError{fmt::format("column {}: {}", fault.column, fault.message)};
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ Result<Expression> Expression::parse(std::string_view text) {
     std::shared_ptr<const Node> root = parse_expression_tree(text, names);
     return Expression(std::string(text), std::move(root), std::move(names));
   } catch (const ExpressionFault& fault) {
-    return complain(fault);
+    return reject(fault);
   }
 }
 
@@ -179,7 +179,7 @@ Result<Value> Expression::evaluate(const Environment& environment) const {
   try {
     return Evaluation(environment).value(*root_);
   } catch (const ExpressionFault& fault) {
-    return complain(fault);
+    return reject(fault);
   }
 }
 
@@ -187,7 +187,7 @@ Result<std::int64_t> Expression::evaluate_integer(const Environment& environment
   const Result<Value> value = evaluate(environment);
   if (!value) return value.error();
   if (const auto* integer = std::get_if<std::int64_t>(&*value)) return *integer;
-  return Complaint{"expected an integer, the expression gives a string"};
+  return InputError{"expected an integer, the expression gives a string"};
 }
 
 Result<bool> Expression::evaluate_bool(const Environment& environment) const {

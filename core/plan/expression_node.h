@@ -65,7 +65,7 @@ struct Expression::Node {
 };
 
 /// Why a text is no expression or has no value. Thrown inside the parser and the evaluator only; the public
-/// functions of Expression turn it into a Complaint.
+/// functions of Expression turn it into an Error.
 struct ExpressionFault {
   int column = 1;
   std::string message;

@@ -44,7 +44,7 @@ Expression read_expression(const JsonReader& at) {
   if (!json.is_number_integer() && !json.is_string()) at.fail("an integer or an expression string");
   const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
   Result<Expression> parsed = Expression::parse(text);
-  if (!parsed) at.complain(fmt::format("'{}': {}", sanitize(text, kShownBytes), parsed.error().message));
+  if (!parsed) at.reject(fmt::format("'{}': {}", sanitize(text, kShownBytes), parsed.error().message));
   return std::move(parsed).value();
 }
 
@@ -216,7 +216,7 @@ void check_names(const JsonReader& at, const LaunchPlan& plan) {
   std::set<std::string> names;
   for (const Tunable& tunable : plan.tunables) names.insert(tunable.name);
   for (const auto& [name, expression] : plan.let) {
-    if (!names.insert(name).second) at.member("let").member(name).complain("the name of a tunable too");
+    if (!names.insert(name).second) at.member("let").member(name).reject("the name of a tunable too");
   }
   std::set<std::string> pointers;
   for (std::size_t i = 0; i < plan.workspace.size(); ++i) {
@@ -322,8 +322,8 @@ std::string_view to_string(ScalarType type) {
 Result<LaunchPlan> launch_plan_from_json(const Json& json) {
   try {
     return read_plan(JsonReader(json));
-  } catch (const JsonComplaint& complaint) {
-    return Complaint{complaint.what()};
+  } catch (const JsonInputError& input_error) {
+    return InputError{input_error.what()};
   }
 }
 

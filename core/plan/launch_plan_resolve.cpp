@@ -21,7 +21,7 @@ constexpr std::size_t kMaxLaunches = 4096;
 constexpr std::int64_t kMaxLoopSteps = kMaxLaunches;
 constexpr std::int64_t kMaxSharedBytes = 1 << 20;
 
-/// Ends resolve() with a complaint; never leaves this file.
+/// Ends resolve() with an error; never leaves this file.
 struct ResolveFailure {
   std::string message;
 };
@@ -320,7 +320,7 @@ Result<ResolvedPlan> resolve(const LaunchPlan& plan, const Environment& environm
   try {
     return resolve_or_throw(plan, environment);
   } catch (const ResolveFailure& failure) {
-    return Complaint{failure.message};
+    return InputError{failure.message};
   }
 }
 
@@ -375,8 +375,8 @@ ResolvedPlan resolved_plan_from_json(const Json& json) {
     for (const JsonReader& item : at.member("launches").items())
       plan.launches.push_back(launch_from_json(item));
     return plan;
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "resolved plan: {}", complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "resolved plan: {}", input_error.what());
   }
 }
 

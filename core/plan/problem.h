@@ -88,22 +88,23 @@ struct Tolerance {
 };
 
 /// A deliberately wrong variant that the checks must reject (the problem audit).
-struct Lesion {
+struct Mutation {
   std::string name;
   std::string what;   ///< the mistake, in words
   std::string macro;  ///< reference.cu compiled with this macro defined makes the mistake
 };
 
 /// A mistake that the audit makes by itself, out of the results of the problem's honest twin.
-struct AutomaticLesion {
+struct AutomaticMutation {
   std::string_view name, what;
 };
-inline constexpr std::array kAutomaticLesions{
-    AutomaticLesion{"zeros", "all zeros"},
-    AutomaticLesion{"constant", "the mean of the result everywhere"},
-    AutomaticLesion{"identity", "the first input of the same size"},
-    AutomaticLesion{"last_elements", "right but for its last 32 elements, which are zero"},
-    AutomaticLesion{"low_precision", "rounded to bfloat16; to 3 bits of mantissa where the type has 16 bits"},
+inline constexpr std::array kAutomaticMutations{
+    AutomaticMutation{"zeros", "all zeros"},
+    AutomaticMutation{"constant", "the mean of the result everywhere"},
+    AutomaticMutation{"identity", "the first input of the same size"},
+    AutomaticMutation{"last_elements", "right but for its last 32 elements, which are zero"},
+    AutomaticMutation{"low_precision",
+                      "rounded to bfloat16; to 3 bits of mantissa where the type has 16 bits"},
 };
 
 /// Vendor libraries that a problem may name as baselines (docs/problem.md).
@@ -127,8 +128,8 @@ struct ProblemInstance {
   Expression bytes_written;
   Tolerance tolerance;
   std::vector<InputDistribution> distributions;  ///< the first one is also used for timing
-  std::vector<Lesion> lesions;
-  std::map<std::string, std::string> audit_exempt = {};  ///< automatic lesion that is right here -> why
+  std::vector<Mutation> mutations;
+  std::map<std::string, std::string> audit_exempt = {};  ///< automatic mutation that is right here -> why
   std::vector<Workload> workloads;
   std::string reference_cu;              ///< reference kernel in the candidate contract
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name

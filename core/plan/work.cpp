@@ -14,7 +14,7 @@ Result<Work> work_of(const ProblemInstance& problem, const Workload& workload) {
        {std::pair(&problem.flops, &flops), std::pair(&problem.bytes_read, &read),
         std::pair(&problem.bytes_written, &written)}) {
     const Result<std::int64_t> value = formula->evaluate_integer(environment);
-    if (!value) return Complaint{fmt::format("formula '{}': {}", formula->text(), value.error().message)};
+    if (!value) return InputError{fmt::format("formula '{}': {}", formula->text(), value.error().message)};
     *amount = static_cast<double>(*value);
   }
   return Work{.flops = flops, .bytes = read + written, .bytes_written = written};

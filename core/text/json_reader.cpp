@@ -20,11 +20,11 @@ std::string shown(const Json& json) {
 }  // namespace
 
 void JsonReader::fail(std::string_view expected) const {
-  complain(fmt::format("expected {}, got {}", expected, shown(*json_)));
+  reject(fmt::format("expected {}, got {}", expected, shown(*json_)));
 }
 
-void JsonReader::complain(std::string_view message) const {
-  throw JsonComplaint(path_.empty() ? std::string(message) : fmt::format("{}: {}", path_, message));
+void JsonReader::reject(std::string_view message) const {
+  throw JsonInputError(path_.empty() ? std::string(message) : fmt::format("{}: {}", path_, message));
 }
 
 void JsonReader::only(std::initializer_list<std::string_view> keys) const {
@@ -32,8 +32,8 @@ void JsonReader::only(std::initializer_list<std::string_view> keys) const {
   const std::vector<std::string> known(keys.begin(), keys.end());
   for (const auto& [key, value] : json_->items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    complain(fmt::format("unknown key '{}'{}; known: {}", sanitize(key, kShownValueBytes),
-                         did_you_mean(key, known), fmt::join(known, ", ")));
+    reject(fmt::format("unknown key '{}'{}; known: {}", sanitize(key, kShownValueBytes),
+                       did_you_mean(key, known), fmt::join(known, ", ")));
   }
 }
 
@@ -44,7 +44,7 @@ std::string JsonReader::path_of(const std::string& key) const {
 
 JsonReader JsonReader::member(std::string_view key) const {
   auto found = find(key);
-  if (!found) complain(fmt::format("the key '{}' is missing", key));
+  if (!found) reject(fmt::format("the key '{}' is missing", key));
   return *found;
 }
 

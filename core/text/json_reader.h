@@ -15,7 +15,7 @@ namespace ak {
 
 /// What was wrong with a JSON text, naming the field by path: "launches[0].grid[1]: expected ...". Caught by
 /// the function that reads the whole text and turned into its kind of error.
-class JsonComplaint : public std::runtime_error {
+class JsonInputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
@@ -29,10 +29,10 @@ class JsonReader {
   [[nodiscard]] const Json& json() const { return *json_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Throws JsonComplaint "<path>: expected <what>, got <value>".
+  /// Throws JsonInputError "<path>: expected <what>, got <value>".
   [[noreturn]] void fail(std::string_view expected) const;
-  /// Throws JsonComplaint "<path>: <message>".
-  [[noreturn]] void complain(std::string_view message) const;
+  /// Throws JsonInputError "<path>: <message>".
+  [[noreturn]] void reject(std::string_view message) const;
 
   /// The place must be an object and have no key but these; an unknown one is named with the nearest known.
   void only(std::initializer_list<std::string_view> keys) const;

@@ -10,7 +10,7 @@ namespace ak::tools {
 namespace {
 
 constexpr std::size_t kContext = 2;  // lines around a change
-constexpr std::size_t kMostCells =
+constexpr std::size_t kMaxCells =
     4'000'000;  // of the table: two files of 2,000 lines that have nothing in common
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -33,7 +33,7 @@ struct Edit {
 /// replaced as a whole.
 std::vector<Edit> edits_of(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
   const std::size_t width = b.size() + 1;
-  const bool fits = (a.size() + 1) * width <= kMostCells;
+  const bool fits = (a.size() + 1) * width <= kMaxCells;
   std::vector<std::uint32_t> longest(fits ? (a.size() + 1) * width : 0);
   for (std::size_t i = fits ? a.size() : 0; i-- > 0;)
     for (std::size_t j = b.size(); j-- > 0;)
@@ -72,14 +72,14 @@ std::vector<bool> shown_of(const std::vector<Edit>& edits) {
 
 }  // namespace
 
-std::string unified_diff(std::string_view before, std::string_view after, std::size_t most_lines) {
+std::string unified_diff(std::string_view before, std::string_view after, std::size_t max_lines) {
   const std::vector<Edit> edits = edits_of(lines_of(before), lines_of(after));
   const std::vector<bool> shown = shown_of(edits);
   std::string text;
   std::size_t lines = 0, left_out = 0;
   for (std::size_t i = 0; i < edits.size(); ++i) {
     if (!shown[i]) continue;
-    if (lines >= most_lines) {
+    if (lines >= max_lines) {
       left_out += edits[i].kind == ' ' ? 0 : 1;
       continue;
     }

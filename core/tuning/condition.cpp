@@ -109,7 +109,7 @@ Result<Condition> Condition::compile(const std::string& text, const std::map<std
     condition.steps_ = std::move(compiler.steps);
     return condition;
   } catch (const ExpressionFault& fault) {
-    return Complaint{fmt::format("column {}: {}", fault.column, fault.message)};
+    return InputError{fmt::format("column {}: {}", fault.column, fault.message)};
   }
 }
 

@@ -11,7 +11,7 @@
 namespace ak {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 constexpr std::size_t kPiece = 1u << 18;
 constexpr std::uint64_t kLzmaMemory = std::uint64_t{1}
                                       << 28;  // far above what any level of xz needs to unpack
@@ -22,7 +22,7 @@ std::string collect(const std::string& name, Next next) {
   std::string text, piece(kPiece, '\0');
   for (bool done = false; !done;) {
     text.append(piece, 0, next(piece.data(), piece.size(), done));
-    if (text.size() > kMostBytes) fail(ExitCode::bad_input, "{}: more than 1 GiB unpacked", name);
+    if (text.size() > kMaxBytes) fail(ExitCode::bad_input, "{}: more than 1 GiB unpacked", name);
   }
   return text;
 }

@@ -11,7 +11,8 @@ namespace {
 
 /// Adds to every parameter the values that occur and are not listed; a parameter without any gets all of them
 /// in ascending order.
-void add_values(std::vector<TuningParameter>& parameters, const std::vector<SpaceGatherer::Row>& rows) {
+void add_values(std::vector<TuningParameter>& parameters,
+                const std::vector<MeasuredSpaceBuilder::Row>& rows) {
   for (TuningParameter& parameter : parameters) {
     std::set<TuningValue> missing;
     for (const auto& row : rows) missing.insert(row.values.at(parameter.name));
@@ -20,15 +21,15 @@ void add_values(std::vector<TuningParameter>& parameters, const std::vector<Spac
   }
 }
 
-std::optional<Complaint> check_names(const std::vector<TuningParameter>& parameters,
-                                     const std::vector<SpaceGatherer::Row>& rows) {
+std::optional<InputError> check_names(const std::vector<TuningParameter>& parameters,
+                                      const std::vector<MeasuredSpaceBuilder::Row>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const TuningParameter& parameter : parameters) {
       if (!rows[i].values.contains(parameter.name))
-        return Complaint{fmt::format("result {} has no value for parameter {}", i + 1, parameter.name)};
+        return InputError{fmt::format("result {} has no value for parameter {}", i + 1, parameter.name)};
     }
     if (rows[i].values.size() == parameters.size()) continue;
-    return Complaint{
+    return InputError{
         fmt::format("result {} has {} parameters, not {}: results of several kernels in one file?", i + 1,
                     rows[i].values.size(), parameters.size())};
   }
@@ -54,11 +55,11 @@ std::size_t MeasuredSpace::failures() const {
   return static_cast<std::size_t>(std::ranges::count_if(points, [](const auto& p) { return !p.time_ns; }));
 }
 
-Result<MeasuredSpace> SpaceGatherer::finish(std::vector<TuningParameter> parameters) {
-  if (rows_.empty()) return Complaint{"the file has no results"};
+Result<MeasuredSpace> MeasuredSpaceBuilder::finish(std::vector<TuningParameter> parameters) {
+  if (rows_.empty()) return InputError{"the file has no results"};
   if (parameters.empty())
     for (const auto& entry : rows_.front().values) parameters.push_back({entry.first, {}});
-  if (const auto complaint = check_names(parameters, rows_)) return *complaint;
+  if (const auto input_error = check_names(parameters, rows_)) return *input_error;
   add_values(parameters, rows_);
   MeasuredSpace space;
   std::map<TuningPoint, std::size_t> places;
@@ -82,13 +83,13 @@ Result<MeasuredSpace> SpaceGatherer::finish(std::vector<TuningParameter> paramet
   return space;
 }
 
-std::optional<Complaint> misfit(const MeasuredSpace& measured, const TunableSpace& space) {
+std::optional<InputError> mismatch(const MeasuredSpace& measured, const TunableSpace& space) {
   std::set<std::string> have, want;
   for (const TuningParameter& parameter : measured.parameters) have.insert(parameter.name);
   for (const TuningParameter& parameter : space.parameters()) want.insert(parameter.name);
   if (have != want)
-    return Complaint{fmt::format("results of another kernel: they have the parameters {}, the definition {}",
-                                 joined_names(measured.parameters), joined_names(space.parameters()))};
+    return InputError{fmt::format("results of another kernel: they have the parameters {}, the definition {}",
+                                  joined_names(measured.parameters), joined_names(space.parameters()))};
   std::size_t outside = 0;
   std::string first;
   for (const MeasuredPoint& point : measured.points) {
@@ -103,8 +104,8 @@ std::optional<Complaint> misfit(const MeasuredSpace& measured, const TunableSpac
     for (const TuningValue& value : values) first += (first.empty() ? "" : ",") + to_string(value);
   }
   if (outside == 0) return std::nullopt;
-  return Complaint{fmt::format("{} of {} points are not in the defined space, the first ({})", outside,
-                               measured.points.size(), first)};
+  return InputError{fmt::format("{} of {} points are not in the defined space, the first ({})", outside,
+                                measured.points.size(), first)};
 }
 
 }  // namespace ak

@@ -52,7 +52,7 @@ struct SpaceDefinition {
 
 /// Why `measured` cannot be of the space: other parameters (of another kernel), or points that the space has
 /// not (how many, the first). Nothing where it fits.
-[[nodiscard]] std::optional<Complaint> misfit(const MeasuredSpace& measured, const TunableSpace& space);
+[[nodiscard]] std::optional<InputError> mismatch(const MeasuredSpace& measured, const TunableSpace& space);
 
 /// The same points as a Kernel Tuner cache or as T4 results (schema 1.0.0).
 [[nodiscard]] Json to_kernel_tuner_cache(const MeasuredSpace& space);
@@ -60,11 +60,11 @@ struct SpaceDefinition {
 
 /// Gathers points that are given by name and value; the parameters' values are those that occur, ascending,
 /// unless given. For readers.
-class SpaceGatherer {
+class MeasuredSpaceBuilder {
  public:
   struct Row {
     std::map<std::string, TuningValue> values{};
-    MeasuredPoint result{};  ///< `point` is set by the gatherer
+    MeasuredPoint result{};  ///< `point` is set by the builder
   };
   /// Of two rows at one point, the later counts.
   void add(Row row) { rows_.push_back(std::move(row)); }

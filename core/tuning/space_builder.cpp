@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint16_t kFree = 0xffff;  // not bound yet, or forgotten
 constexpr std::size_t kMaxOrdinals = kFree;
-constexpr std::size_t kMostEdges = 1u << 25;  // 0.5 GB
-constexpr std::uint64_t kMostPoints = std::uint64_t{1} << 62;
+constexpr std::size_t kMaxEdges = 1u << 25;  // 0.5 GB
+constexpr std::uint64_t kMaxPoints = std::uint64_t{1} << 62;
 
 ValueRange range_of(const TuningValue& value, double text) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
@@ -36,9 +36,9 @@ std::size_t hash_of(const std::uint16_t* cells, std::size_t count) {
 
 }  // namespace
 
-std::optional<Complaint> SpaceBuilder::build() {
-  if (auto complaint = check_parameters()) return complaint;
-  if (auto complaint = compile()) return complaint;
+std::optional<InputError> SpaceBuilder::build() {
+  if (auto input_error = check_parameters()) return input_error;
+  if (auto input_error = compile()) return input_error;
   prepare_ranges();
   order_parameters();
   const std::size_t parameters = space_.parameters_.size();
@@ -48,20 +48,21 @@ std::optional<Complaint> SpaceBuilder::build() {
   bound_.assign(parameters, 0);
   current_ = row_;
   for (std::size_t layer = 0; layer < parameters; ++layer)
-    if (auto complaint = add_layer(layer)) return complaint;
+    if (auto input_error = add_layer(layer)) return input_error;
   return count();
 }
 
-std::optional<Complaint> SpaceBuilder::check_parameters() {
-  if (space_.parameters_.empty()) return Complaint{"the space has no parameters"};
+std::optional<InputError> SpaceBuilder::check_parameters() {
+  if (space_.parameters_.empty()) return InputError{"the space has no parameters"};
   std::set<std::string> names;
   for (const TuningParameter& parameter : space_.parameters_) {
     if (!names.insert(parameter.name).second)
-      return Complaint{fmt::format("two parameters are called {}", parameter.name)};
-    if (parameter.values.empty()) return Complaint{fmt::format("parameter {} has no values", parameter.name)};
+      return InputError{fmt::format("two parameters are called {}", parameter.name)};
+    if (parameter.values.empty())
+      return InputError{fmt::format("parameter {} has no values", parameter.name)};
     if (parameter.values.size() > kMaxOrdinals)
-      return Complaint{fmt::format("parameter {} has {} values, at most {} are accepted", parameter.name,
-                                   parameter.values.size(), kMaxOrdinals)};
+      return InputError{fmt::format("parameter {} has {} values, at most {} are accepted", parameter.name,
+                                    parameter.values.size(), kMaxOrdinals)};
   }
   return std::nullopt;
 }
@@ -70,15 +71,16 @@ double SpaceBuilder::text_number(const std::string& text) {
   return text.empty() ? 0 : texts_.emplace(text, static_cast<double>(texts_.size() + 1)).first->second;
 }
 
-std::optional<Complaint> SpaceBuilder::compile() {
+std::optional<InputError> SpaceBuilder::compile() {
   std::map<std::string, std::size_t> slots;
   for (std::size_t i = 0; i < space_.parameters_.size(); ++i) slots[space_.parameters_[i].name] = i;
   touching_.resize(slots.size());
   for (const std::string& text : space_.constraints_) {
     auto condition =
         Condition::compile(text, slots, [this](const std::string& word) { return text_number(word); });
-    if (!condition) return Complaint{fmt::format("constraint '{}': {}", text, condition.error().message)};
-    if (condition->slots().empty()) return Complaint{fmt::format("constraint '{}' names no parameter", text)};
+    if (!condition) return InputError{fmt::format("constraint '{}': {}", text, condition.error().message)};
+    if (condition->slots().empty())
+      return InputError{fmt::format("constraint '{}' names no parameter", text)};
     for (const std::size_t slot : condition->slots()) touching_[slot].push_back(conditions_.size());
     conditions_.push_back(std::move(condition).value());
   }
@@ -187,7 +189,7 @@ std::uint32_t SpaceBuilder::node_of_row(std::vector<Cell>& rows) {
   return static_cast<std::uint32_t>(count);
 }
 
-std::optional<Complaint> SpaceBuilder::add_layer(std::size_t layer) {
+std::optional<InputError> SpaceBuilder::add_layer(std::size_t layer) {
   const std::size_t width = row_.size();
   const std::size_t parameter = space_.order_[layer];
   bound_[parameter] = 1;
@@ -202,18 +204,18 @@ std::optional<Complaint> SpaceBuilder::add_layer(std::size_t layer) {
       space_.edges_.push_back({0, node_of_row(following_), static_cast<Cell>(value)});
     }
     nodes.push_back({begin, static_cast<std::uint32_t>(space_.edges_.size())});
-    if (space_.edges_.size() > kMostEdges)
-      return Complaint{fmt::format(
+    if (space_.edges_.size() > kMaxEdges)
+      return InputError{fmt::format(
           "the constraints tell more than {} beginnings apart: bind fewer parameters in one constraint, or "
           "give fewer values",
-          kMostEdges)};
+          kMaxEdges)};
   }
   std::swap(current_, following_);
   return std::nullopt;
 }
 
 /// Counts the points below every edge, from the last layer up, and drops the edges with none.
-std::optional<Complaint> SpaceBuilder::count() {
+std::optional<InputError> SpaceBuilder::count() {
   std::vector<std::uint64_t> below(current_.size() / row_.size(), 1);  // one node, or none
   for (std::size_t layer = space_.nodes_.size(); layer-- > 0;) {
     std::vector<std::uint64_t> counts;
@@ -226,7 +228,7 @@ std::optional<Complaint> SpaceBuilder::count() {
         if (points == 0) continue;
         edge.before = total;
         total += points;
-        if (total > kMostPoints) return Complaint{"the space has more than 2^62 points"};
+        if (total > kMaxPoints) return InputError{"the space has more than 2^62 points"};
         space_.edges_[kept++] = edge;
       }
       node.end = kept;

@@ -18,21 +18,21 @@ namespace ak {
 class SpaceBuilder {
  public:
   explicit SpaceBuilder(TunableSpace& space) : space_(space) {}
-  [[nodiscard]] std::optional<Complaint> build();
+  [[nodiscard]] std::optional<InputError> build();
 
  private:
   using Cell = std::uint16_t;
 
-  [[nodiscard]] std::optional<Complaint> check_parameters();
-  [[nodiscard]] std::optional<Complaint> compile();
+  [[nodiscard]] std::optional<InputError> check_parameters();
+  [[nodiscard]] std::optional<InputError> compile();
   void order_parameters();
   void prepare_ranges();
-  [[nodiscard]] std::optional<Complaint> add_layer(std::size_t layer);
+  [[nodiscard]] std::optional<InputError> add_layer(std::size_t layer);
   bool extend(std::size_t parameter, Cell value);
   void load(const Cell* row);
   void forget();
   [[nodiscard]] std::uint32_t node_of_row(std::vector<Cell>& rows);
-  [[nodiscard]] std::optional<Complaint> count();
+  [[nodiscard]] std::optional<InputError> count();
   [[nodiscard]] Truth decide(std::size_t constraint) const;
   double text_number(const std::string& text);
 

@@ -25,7 +25,7 @@ constexpr std::array kUnits{UnitName{"nanoseconds", 1},    UnitName{"microsecond
                             UnitName{"milliseconds", 1e6}, UnitName{"miliseconds", 1e6},
                             UnitName{"seconds", 1e9},      UnitName{"ms", 1e6}};
 
-/// Why a file cannot be read; becomes a Complaint.
+/// Why a file cannot be read; becomes an Error.
 struct FormatFault {
   std::string message;
 };
@@ -105,9 +105,9 @@ std::vector<TuningParameter> cache_parameters(const Json& json) {
   return parameters;
 }
 
-SpaceGatherer::Row cache_row(const Json& entry, const std::vector<TuningParameter>& parameters,
-                             const std::string& objective, const std::string& where) {
-  SpaceGatherer::Row row;
+MeasuredSpaceBuilder::Row cache_row(const Json& entry, const std::vector<TuningParameter>& parameters,
+                                    const std::string& objective, const std::string& where) {
+  MeasuredSpaceBuilder::Row row;
   for (const TuningParameter& parameter : parameters)
     row.values.emplace(parameter.name, value_at(required(entry, parameter.name.c_str(), where), where));
   const Json* error = member(entry, "__error__");
@@ -120,10 +120,10 @@ SpaceGatherer::Row cache_row(const Json& entry, const std::vector<TuningParamete
 Result<MeasuredSpace> from_cache(const Json& json) {
   const std::vector<TuningParameter> parameters = cache_parameters(json);
   const std::string objective = cache_objective(json);
-  SpaceGatherer gatherer;
+  MeasuredSpaceBuilder builder;
   for (const auto& [key, entry] : required(json, "cache", "the file").items())
-    gatherer.add(cache_row(entry, parameters, objective, fmt::format("cache['{}']", key)));
-  auto space = gatherer.finish(parameters);
+    builder.add(cache_row(entry, parameters, objective, fmt::format("cache['{}']", key)));
+  auto space = builder.finish(parameters);
   if (!space) return space;
   space.value().kernel = text_member(json, "kernel_name");
   space.value().device = text_member(json, "device_name");
@@ -132,8 +132,8 @@ Result<MeasuredSpace> from_cache(const Json& json) {
 
 // ---- T4
 
-SpaceGatherer::Row t4_row(const Json& item, double unit, const std::string& where) {
-  SpaceGatherer::Row row;
+MeasuredSpaceBuilder::Row t4_row(const Json& item, double unit, const std::string& where) {
+  MeasuredSpaceBuilder::Row row;
   for (const auto& [name, value] : required(item, "configuration", where).items())
     row.values.emplace(name, value_at(value, where + ".configuration." + name));
   std::string objective = "time";
@@ -162,22 +162,22 @@ Result<MeasuredSpace> from_t4(const Json& json) {
   double unit = kNsPerMs;
   if (const Json* metadata = member(json, "metadata"))
     if (const std::string name = text_member(*metadata, "timeunit"); !name.empty()) unit = unit_ns(name);
-  SpaceGatherer gatherer;
+  MeasuredSpaceBuilder builder;
   std::size_t at = 0;
   std::vector<TuningParameter> parameters;  // in the order of the first result
   for (const Json& item : required(json, "results", "the file")) {
     const std::string where = fmt::format("results[{}]", at++);
-    gatherer.add(t4_row(item, unit, where));
+    builder.add(t4_row(item, unit, where));
     if (!parameters.empty()) continue;
     for (const auto& entry : item.at("configuration").items()) parameters.push_back({entry.key(), {}});
   }
-  return gatherer.finish(std::move(parameters));
+  return builder.finish(std::move(parameters));
 }
 
 // ---- KTT
 
-SpaceGatherer::Row ktt_row(const Json& item, double unit, const std::string& where) {
-  SpaceGatherer::Row row;
+MeasuredSpaceBuilder::Row ktt_row(const Json& item, double unit, const std::string& where) {
+  MeasuredSpaceBuilder::Row row;
   for (const Json& entry : required(item, "Configuration", where))
     row.values.emplace(text_member(entry, "Name"),
                        value_at(required(entry, "Value", where), where + ".Configuration"));
@@ -192,12 +192,12 @@ SpaceGatherer::Row ktt_row(const Json& item, double unit, const std::string& whe
 Result<MeasuredSpace> from_ktt(const Json& json) {
   const Json& metadata = required(json, "Metadata", "the file");
   const double unit = unit_ns(text_member(metadata, "TimeUnit"));
-  SpaceGatherer gatherer;
+  MeasuredSpaceBuilder builder;
   std::size_t at = 0;
   std::vector<TuningParameter> parameters;
   std::string kernel;
   for (const Json& item : required(json, "Results", "the file")) {
-    gatherer.add(ktt_row(item, unit, fmt::format("Results[{}]", at++)));
+    builder.add(ktt_row(item, unit, fmt::format("Results[{}]", at++)));
     const std::string name = text_member(item, "KernelName");
     if (!kernel.empty() && name != kernel)
       throw FormatFault{fmt::format("results of two kernels, {} and {}, in one file", kernel, name)};
@@ -205,7 +205,7 @@ Result<MeasuredSpace> from_ktt(const Json& json) {
     if (!parameters.empty()) continue;
     for (const Json& entry : item.at("Configuration")) parameters.push_back({text_member(entry, "Name"), {}});
   }
-  auto space = gatherer.finish(std::move(parameters));
+  auto space = builder.finish(std::move(parameters));
   if (!space) return space;
   space.value().kernel = kernel;
   space.value().device = text_member(metadata, "Device");
@@ -240,8 +240,8 @@ Result<MeasuredSpace> dispatch(const Json& json) {
   if (member(json, "cache") != nullptr) return from_cache(json);
   if (member(json, "results") != nullptr) return from_t4(json);
   if (member(json, "Results") != nullptr) return from_ktt(json);
-  if (is_definition(json)) return Complaint{"a definition (T1) has no results"};
-  return Complaint{"expected a Kernel Tuner cache, T4 results or KTT results"};
+  if (is_definition(json)) return InputError{"a definition (T1) has no results"};
+  return InputError{"expected a Kernel Tuner cache, T4 results or KTT results"};
 }
 
 }  // namespace
@@ -249,15 +249,15 @@ Result<MeasuredSpace> dispatch(const Json& json) {
 Result<MeasuredSpace> parse_measured_space(const std::string& text) {
   std::string note;
   const std::optional<Json> json = parse_closing(text, note);
-  if (!json) return Complaint{"not JSON, or cut short: no whole results can be read from it"};
+  if (!json) return InputError{"not JSON, or cut short: no whole results can be read from it"};
   try {
     Result<MeasuredSpace> space = dispatch(*json);
     if (space.ok() && !note.empty()) space.value().notes.push_back(note);
     return space;
   } catch (const FormatFault& fault) {
-    return Complaint{fault.message};
+    return InputError{fault.message};
   } catch (const Json::exception& error) {
-    return Complaint{error.what()};
+    return InputError{error.what()};
   }
 }
 
@@ -278,10 +278,10 @@ Result<SpaceDefinition> parse_definition(const Json& json) {
     const Json& space = required(json, "ConfigurationSpace", "the file");
     for (const Json& entry : required(space, "TuningParameters", "ConfigurationSpace")) {
       const std::string name = text_member(entry, "Name");
-      if (name.empty()) return Complaint{"a tuning parameter without a Name"};
+      if (name.empty()) return InputError{"a tuning parameter without a Name"};
       const Json& values = required(entry, "Values", name);
       auto list = parse_value_list(values.is_string() ? values.get<std::string>() : values.dump());
-      if (!list) return Complaint{fmt::format("values of {}: {}", name, list.error().message)};
+      if (!list) return InputError{fmt::format("values of {}: {}", name, list.error().message)};
       definition.parameters.push_back({name, std::move(list).value()});
     }
     for (const Json& condition : list_member(space, "Conditions"))
@@ -290,9 +290,9 @@ Result<SpaceDefinition> parse_definition(const Json& json) {
       definition.kernel = text_member(*kernel, "KernelName");
     return definition;
   } catch (const FormatFault& fault) {
-    return Complaint{fault.message};
+    return InputError{fault.message};
   } catch (const Json::exception& error) {
-    return Complaint{error.what()};
+    return InputError{error.what()};
   }
 }
 

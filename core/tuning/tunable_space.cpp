@@ -13,7 +13,7 @@ Result<TunableSpace> TunableSpace::build(std::vector<TuningParameter> parameters
   TunableSpace space;
   space.parameters_ = std::move(parameters);
   space.constraints_ = std::move(constraints);
-  if (auto complaint = SpaceBuilder(space).build()) return *std::move(complaint);
+  if (auto input_error = SpaceBuilder(space).build()) return *std::move(input_error);
   return space;
 }
 

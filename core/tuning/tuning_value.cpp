@@ -20,11 +20,11 @@ Json to_json(const TuningValue& value) {
 Result<TuningValue> tuning_value(const Json& json) {
   if (json.is_boolean()) return TuningValue(std::int64_t{json.get<bool>() ? 1 : 0});
   if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-    return Complaint{"an integer that does not fit in 64 bits"};
+    return InputError{"an integer that does not fit in 64 bits"};
   if (json.is_number_integer()) return TuningValue(json.get<std::int64_t>());
   if (json.is_number()) return TuningValue(json.get<double>());
   if (json.is_string()) return TuningValue(json.get<std::string>());
-  return Complaint{fmt::format("expected a number, a boolean or a string, found {}", json.type_name())};
+  return InputError{fmt::format("expected a number, a boolean or a string, found {}", json.type_name())};
 }
 
 }  // namespace ak

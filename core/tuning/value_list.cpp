@@ -13,11 +13,11 @@ namespace {
 
 using Values = std::vector<TuningValue>;
 
-constexpr std::size_t kMostValues = 65'535;  // ordinals have 16 bits
-constexpr std::size_t kMostCharacters = 1u << 20;
+constexpr std::size_t kMaxValues = 65'535;  // ordinals have 16 bits
+constexpr std::size_t kMaxCharacters = 1u << 20;
 constexpr int kDeepest = 16;
 
-/// Why a text is no list of values; becomes a Complaint.
+/// Why a text is no list of values; becomes an Error.
 struct ListFault {
   std::string message;
 };
@@ -100,7 +100,7 @@ TuningValue element(std::string_view text) {
 }
 
 void append(Values& values, TuningValue value) {
-  if (values.size() >= kMostValues) throw ListFault{fmt::format("more than {} values", kMostValues)};
+  if (values.size() >= kMaxValues) throw ListFault{fmt::format("more than {} values", kMaxValues)};
   values.push_back(std::move(value));
 }
 
@@ -175,16 +175,16 @@ Values parse(std::string_view text, int depth) {
 }  // namespace
 
 Result<std::vector<TuningValue>> parse_value_list(const std::string& text) {
-  if (text.size() > kMostCharacters) return Complaint{"the list of values is longer than a megabyte"};
+  if (text.size() > kMaxCharacters) return InputError{"the list of values is longer than a megabyte"};
   try {
     Values distinct;
     std::set<TuningValue> seen;
     for (TuningValue& value : parse(trim(text), 0))
       if (seen.insert(value).second) distinct.push_back(std::move(value));
-    if (distinct.empty()) return Complaint{"the list of values is empty"};
+    if (distinct.empty()) return InputError{"the list of values is empty"};
     return distinct;
   } catch (const ListFault& fault) {
-    return Complaint{fault.message};
+    return InputError{fault.message};
   }
 }
 

@@ -111,14 +111,14 @@ bool is_failure(const std::string& status) {
   return true;
 }
 
-void read_curve(Connection& connection, SessionFigures& figures) {
+void read_curve(Connection& connection, SessionStats& stats) {
   Statement& row = connection.prepare(kCurve);
-  row.bind(1, figures.session);
+  row.bind(1, stats.session);
   while (row.step()) {
     const std::string status = row.text(0);
-    figures.best_so_far.push_back(row.real(1).value_or(0));
-    if (status == "ok") ++figures.verified;
-    if (is_failure(status)) ++figures.failures[status];
+    stats.best_so_far.push_back(row.real(1).value_or(0));
+    if (status == "ok") ++stats.verified;
+    if (is_failure(status)) ++stats.failures[status];
   }
   row.reset();
 }
@@ -135,7 +135,7 @@ std::vector<MatchedPair> read_pairs(Statement& row) {
 
 }  // namespace
 
-std::optional<double> SessionFigures::best_after(std::int64_t count) const {
+std::optional<double> SessionStats::best_after(std::int64_t count) const {
   if (count < 1 || count > evaluations()) return std::nullopt;
   const double best = best_so_far[static_cast<std::size_t>(count - 1)];
   return best > 0 ? std::optional(best) : std::nullopt;
@@ -157,36 +157,36 @@ std::vector<std::string> call_values(const std::filesystem::path& file, CallColu
   return values;
 }
 
-std::optional<SessionFigures> session_figures(const std::filesystem::path& file, RowId session) {
+std::optional<SessionStats> session_stats(const std::filesystem::path& file, RowId session) {
   Connection connection(file, OpenMode::read_only);
   Statement& row = connection.prepare(kSession);
   row.bind(1, session);
   if (!row.step()) return std::nullopt;
-  SessionFigures figures{.session = session,
-                         .definition = row.text(0),
-                         .workloads_hash = row.text(1),
-                         .arch = row.text(2),
-                         .proposer = row.text(3),
-                         .strategy = row.text(4),
-                         .status = row.text(5),
-                         .device = {.kind = row.text(6), .name = row.text(7)},
-                         .seed = row.integer(8),
-                         .resumed = row.integer(9) != 0,
-                         .best_variant = {},
-                         .best_ns = row.real(11),
-                         .best_so_far = {},
-                         .wall_s = row.real(12),
-                         .models = {},
-                         .tokens = row.integer(13),
-                         .model_usd = row.real(14),
-                         .failures = {}};
-  if (row.real(10)) figures.best_variant = row.integer(10);
+  SessionStats stats{.session = session,
+                     .definition = row.text(0),
+                     .workloads_hash = row.text(1),
+                     .arch = row.text(2),
+                     .proposer = row.text(3),
+                     .strategy = row.text(4),
+                     .status = row.text(5),
+                     .device = {.kind = row.text(6), .name = row.text(7)},
+                     .seed = row.integer(8),
+                     .resumed = row.integer(9) != 0,
+                     .best_variant = {},
+                     .best_ns = row.real(11),
+                     .best_so_far = {},
+                     .wall_s = row.real(12),
+                     .models = {},
+                     .tokens = row.integer(13),
+                     .model_usd = row.real(14),
+                     .failures = {}};
+  if (row.real(10)) stats.best_variant = row.integer(10);
   row.reset();
-  read_curve(connection, figures);
+  read_curve(connection, stats);
   Statement& models = connection.prepare(kModels);
   models.bind(1, session);
-  while (models.step()) figures.models.push_back(models.text(0));
-  return figures;
+  while (models.step()) stats.models.push_back(models.text(0));
+  return stats;
 }
 
 std::vector<MatchedPair> champion_pairs(const std::filesystem::path& file, RowId first, RowId second) {
@@ -202,7 +202,7 @@ std::vector<MatchedPair> device_pairs(const std::filesystem::path& file, const D
       connection.prepare(kOnDevices).bind(1, first.kind).bind(2, first.name).bind(3, second.name));
 }
 
-DeviceFigures device_figures(const std::filesystem::path& file, const DeviceName& device) {
+DeviceStats device_stats(const std::filesystem::path& file, const DeviceName& device) {
   Connection connection(file, OpenMode::read_only);
   Statement& row = connection.prepare(kDevice).bind(1, device.kind).bind(2, device.name);
   row.step();
@@ -222,21 +222,21 @@ std::vector<AskedSession> asked_sessions(const std::filesystem::path& file, Call
   return sessions;
 }
 
-CallFigures call_figures(const std::filesystem::path& file, CallColumn column, const std::string& value) {
-  CallFigures figures;
+CallStats call_stats(const std::filesystem::path& file, CallColumn column, const std::string& value) {
+  CallStats stats;
   {
     Connection connection(file, OpenMode::read_only);
     Statement& row = connection.prepare(kCalls).bind(1, value).bind(2, column == CallColumn::prompt_version);
     row.step();
-    figures = {.sessions = row.integer(0),
-               .calls = row.integer(1),
-               .candidates = row.integer(2),
-               .verified = row.integer(3),
-               .exchanges = row.integer(4),
-               .took_the_lead = row.integer(5),
-               .input_tokens = row.integer(6),
-               .output_tokens = row.integer(7),
-               .cost_usd = row.real(8).value_or(0)};
+    stats = {.sessions = row.integer(0),
+             .calls = row.integer(1),
+             .candidates = row.integer(2),
+             .verified = row.integer(3),
+             .exchanges = row.integer(4),
+             .took_the_lead = row.integer(5),
+             .input_tokens = row.integer(6),
+             .output_tokens = row.integer(7),
+             .cost_usd = row.real(8).value_or(0)};
   }
   Connection connection(file, OpenMode::read_only);
   for (const AskedSession& asked : asked_sessions(file, column, value)) {
@@ -247,10 +247,10 @@ CallFigures call_figures(const std::filesystem::path& file, CallColumn column, c
     const double cost = row.real(2).value_or(0);
     row.reset();
     if (!start || !best || *best <= 0) continue;
-    figures.percent_gained += 100 * (*start / *best - 1);
-    figures.cost_of_gains_usd += cost;
+    stats.percent_gained += 100 * (*start / *best - 1);
+    stats.cost_of_gains_usd += cost;
   }
-  return figures;
+  return stats;
 }
 
 }  // namespace ak::db

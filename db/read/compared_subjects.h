@@ -30,7 +30,7 @@ enum class CallColumn : std::uint8_t { model, prompt_version };
 [[nodiscard]] std::vector<std::string> call_values(const std::filesystem::path& file, CallColumn column);
 
 /// A session with what is told of it. Evaluations are those of the search, without the pruned.
-struct SessionFigures {
+struct SessionStats {
   RowId session = 0;
   std::string definition, workloads_hash, arch, proposer, strategy, status;
   DeviceName device;
@@ -51,7 +51,7 @@ struct SessionFigures {
   [[nodiscard]] std::optional<double> best_after(std::int64_t count) const;
 };
 /// Nothing when there is no such session.
-[[nodiscard]] std::optional<SessionFigures> session_figures(const std::filesystem::path& file, RowId session);
+[[nodiscard]] std::optional<SessionStats> session_stats(const std::filesystem::path& file, RowId session);
 
 /// Two numbers of one thing, by name.
 struct MatchedPair {
@@ -68,10 +68,10 @@ struct MatchedPair {
                                                     const DeviceName& first, const DeviceName& second);
 
 /// Evaluations of one device: variants, those that passed, definitions.
-struct DeviceFigures {
+struct DeviceStats {
   std::int64_t sessions = 0, definitions = 0, variants = 0, passed = 0, evaluations = 0;
 };
-[[nodiscard]] DeviceFigures device_figures(const std::filesystem::path& file, const DeviceName& device);
+[[nodiscard]] DeviceStats device_stats(const std::filesystem::path& file, const DeviceName& device);
 
 /// A session in which a model, or a version of the prompts, was asked.
 struct AskedSession {
@@ -82,7 +82,7 @@ struct AskedSession {
                                                        const std::string& value);
 
 /// What all calls of a model, or of a version of the prompts, came to.
-struct CallFigures {
+struct CallStats {
   std::int64_t sessions = 0, calls = 0, candidates = 0, verified = 0, exchanges = 0, took_the_lead = 0;
   std::int64_t input_tokens = 0, output_tokens = 0;
   double cost_usd = 0;
@@ -90,7 +90,7 @@ struct CallFigures {
   /// the best gained on the start, in percent.
   double cost_of_gains_usd = 0, percent_gained = 0;
 };
-[[nodiscard]] CallFigures call_figures(const std::filesystem::path& file, CallColumn column,
-                                       const std::string& value);
+[[nodiscard]] CallStats call_stats(const std::filesystem::path& file, CallColumn column,
+                                   const std::string& value);
 
 }  // namespace ak::db

@@ -10,7 +10,7 @@
 namespace ak::db {
 namespace {
 
-constexpr std::size_t kMostSteps = 100;  // of a lineage; a model's longest are some dozens
+constexpr std::size_t kMaxSteps = 100;  // of a lineage; a model's longest are some dozens
 
 constexpr const char* kPoints = R"sql(
 SELECT v.id, v.tunables, min(e.score_ns)
@@ -116,7 +116,7 @@ std::vector<LineageStep> lineage(const std::filesystem::path& file, RowId evalua
   std::vector<LineageStep> steps;
   std::deque<RowId> waiting{variant_of(connection, evaluation)};
   std::set<RowId> seen(waiting.begin(), waiting.end());
-  for (; !waiting.empty() && steps.size() < kMostSteps; waiting.pop_front()) {
+  for (; !waiting.empty() && steps.size() < kMaxSteps; waiting.pop_front()) {
     steps.push_back(read_step(connection, waiting.front(), evaluation));
     steps.back().parents = parents_of(connection, waiting.front());
     for (const RowId parent : steps.back().parents)
@@ -161,11 +161,11 @@ std::vector<LineageStep> session_leads(const std::filesystem::path& file, RowId 
 }
 
 std::vector<RowId> variants_of_prefix(const std::filesystem::path& file, const std::string& prefix) {
-  constexpr int kMost = 5;  // more than one is refused; the message names these
+  constexpr int kMax = 5;  // more than one is refused; the message names these
   Connection connection(file, OpenMode::read_only);
   Statement& row = connection.prepare(
       "SELECT id FROM variants WHERE variant_hash >= ?1 AND variant_hash < ?1 || 'g' ORDER BY id LIMIT ?2");
-  row.bind(1, prefix).bind(2, kMost);
+  row.bind(1, prefix).bind(2, kMax);
   std::vector<RowId> found;
   while (row.step()) found.push_back(row.integer(0));
   return found;

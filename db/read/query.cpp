@@ -250,7 +250,7 @@ void Reader::define(const std::string& name, TextFunction function) {
   if (result != SQLITE_OK) throw SqliteError(result, fmt::format("defining the SQL function {}", name));
 }
 
-bool bring_up_to_date(const std::filesystem::path& file) {
+bool upgrade_schema(const std::filesystem::path& file) {
   const Table version = query(file, "PRAGMA user_version", 1, std::chrono::seconds(10));
   if (std::get<std::int64_t>(version.rows.at(0).at(0)) == schema_version()) return false;
   static_cast<void>(open_store(file));

@@ -45,6 +45,6 @@ class Reader {
 
 /// Brings a file of an older schema to the present one, as every search does: what asks for tables of the
 /// present one begins with it. True where there was something to do. Throws Error(database).
-bool bring_up_to_date(const std::filesystem::path& file);
+bool upgrade_schema(const std::filesystem::path& file);
 
 }  // namespace ak::db

@@ -46,7 +46,7 @@ Json json_or_null(const Statement& row, int column) {
   return text.empty() ? Json() : parse_json(text);
 }
 
-CampaignFigures figures_of(const Statement& row) {
+CampaignStats stats_of(const Statement& row) {
   return {.evaluations = row.integer(11),
           .verified = row.integer(12),
           .in_flight = row.integer(13),
@@ -73,7 +73,7 @@ CampaignRun run_of(const Statement& row) {
                   .state = row.text(8),
                   .reason = row.text(9),
                   .exit_code = code(row, 10),
-                  .figures = figures_of(row)};
+                  .stats = stats_of(row)};
   if (!is_null(row, 5)) run.first_points = parse_json(row.text(5));
   return run;
 }
@@ -234,12 +234,12 @@ void CampaignStore::begin_run(const CampaignRun& run) {
           "budgets = ?, limit_ns = ? WHERE id = ?")
       .bind(1, run.first_points ? std::optional(run.first_points->dump()) : std::nullopt)
       .bind(2, run.budgets.dump())
-      .bind(3, run.figures.limit_ns)
+      .bind(3, run.stats.limit_ns)
       .bind(4, run.id)
       .run();
 }
 
-void CampaignStore::note_figures(RowId campaign, RowId run, const CampaignFigures& figures) {
+void CampaignStore::note_stats(RowId campaign, RowId run, const CampaignStats& stats) {
   Transaction transaction(connection_);
   connection_.prepare("UPDATE campaigns SET heartbeat_at = ? WHERE id = ?")
       .bind(1, utc_now())
@@ -249,15 +249,15 @@ void CampaignStore::note_figures(RowId campaign, RowId run, const CampaignFigure
       .prepare(
           "UPDATE campaign_runs SET evaluations = ?, verified = ?, in_flight = ?, tokens = ?, cost_usd = ?, "
           "best_ns = ?, baseline = ?, baseline_ns = ?, spent_ms = ? WHERE id = ?")
-      .bind(1, figures.evaluations)
-      .bind(2, figures.verified)
-      .bind(3, figures.in_flight)
-      .bind(4, figures.tokens)
-      .bind(5, figures.cost_usd)
-      .bind(6, figures.best_ns)
-      .bind(7, figures.baseline.empty() ? std::nullopt : std::optional(figures.baseline))
-      .bind(8, figures.baseline_ns)
-      .bind(9, figures.spent_ms)
+      .bind(1, stats.evaluations)
+      .bind(2, stats.verified)
+      .bind(3, stats.in_flight)
+      .bind(4, stats.tokens)
+      .bind(5, stats.cost_usd)
+      .bind(6, stats.best_ns)
+      .bind(7, stats.baseline.empty() ? std::nullopt : std::optional(stats.baseline))
+      .bind(8, stats.baseline_ns)
+      .bind(9, stats.spent_ms)
       .bind(10, run)
       .run();
   transaction.commit();

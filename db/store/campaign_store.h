@@ -15,7 +15,7 @@ namespace ak::db {
 
 /// What a search of a campaign has come to; all but the texts are written at most once a second while it
 /// runs.
-struct CampaignFigures {
+struct CampaignStats {
   std::int64_t evaluations = 0, verified = 0, in_flight = 0;
   std::int64_t tokens = 0;
   double cost_usd = 0;
@@ -40,7 +40,7 @@ struct CampaignRun {
   std::string state = "queued";  ///< or "running", "finished", "stopped", "failed", "skipped"
   std::string reason;
   std::optional<int> exit_code;
-  CampaignFigures figures;
+  CampaignStats stats;
 
   [[nodiscard]] bool is_done() const { return state == "finished" || state == "skipped"; }
 };
@@ -91,7 +91,7 @@ class CampaignStore {
   [[nodiscard]] bool stop_requested(RowId campaign);
 
   void begin_run(const CampaignRun& run);
-  void note_figures(RowId campaign, RowId run, const CampaignFigures& figures);
+  void note_stats(RowId campaign, RowId run, const CampaignStats& stats);
   /// With `for_good` its journal is dropped.
   void end_run(const CampaignRun& run, bool for_good);
 

@@ -11,9 +11,9 @@
 #include <cmath>
 #include <set>
 
-#include "core/device/energy_figures.h"
+#include "core/device/energy_metrics.h"
 #include "core/text/hash.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "db/schema.h"
 #include "db/store/line_metrics.h"
@@ -69,7 +69,7 @@ std::string_view to_string(WorkloadTier tier) { return kTierNames.at(static_cast
 /// What was asked for beyond candidate, arch, depth and seed, which have columns of their own.
 Json request_json(const EvaluationRequest& request) {
   return {{"workloads", request.workloads},
-          {"incumbent_ns", request.incumbent_ns ? Json(*request.incumbent_ns) : Json(nullptr)},
+          {"incumbent_ns", request.champion_score_ns ? Json(*request.champion_score_ns) : Json(nullptr)},
           {"deadline_ms", request.deadline.count()},
           {"priority", request.priority},
           {"tag", request.tag}};
@@ -258,10 +258,11 @@ std::optional<RowId> SqliteStore::begun_session(const SessionRecord& session, co
                              .bind(5, arch.sm())
                              .bind(6, workloads_hash(open)));
   if (!same) {
-    fail(ExitCode::bad_input,
-         "search {} cannot continue: its problem, shapes, device, driver or version of alphakernel is another "
-         "now; start it again",
-         *begun);
+    fail(
+        ExitCode::bad_input,
+        "search {} cannot continue: its problem, shapes, device, driver or version of alphakernel is another "
+        "now; start it again",
+        *begun);
   }
   connection_
       .prepare(
@@ -343,7 +344,8 @@ void SqliteStore::close_dead_sessions() {
             "WHERE id = ?")
         .bind(1, id)
         .run();
-    say("note: session {} was interrupted (its process was killed); all that it committed is kept\n", id);
+    print_stderr("note: session {} was interrupted (its process was killed); all that it committed is kept\n",
+                 id);
   }
 }
 
@@ -589,9 +591,9 @@ void SqliteStore::metric_rows(RowId evaluation, const EvaluationRecord& record, 
           evaluation, workload,
           {.kernel = "", .name = name, .unit = unit_of_count(name), .value = static_cast<double>(value)});
     if (!m.energy) continue;
-    for (const EnergyFigure& figure : energy_figures(*record.request->problem, m))
+    for (const EnergyMetric& metric : energy_metrics(*record.request->problem, m))
       metric_row(evaluation, workload,
-                 {.kernel = "", .name = figure.name, .unit = figure.unit, .value = figure.value});
+                 {.kernel = "", .name = metric.name, .unit = metric.unit, .value = metric.value});
   }
   for (const Profile& profile : record.result->profiles) {
     const RowId workload = workload_of(profile.workload, record, session);
@@ -635,8 +637,8 @@ void SqliteStore::metric_row(RowId evaluation, RowId workload, const MetricRow& 
 
 void SqliteStore::prediction_rows(const StoredEvaluation& stored, const EvaluationRecord& record,
                                   const OpenSession& session) {
-  if (!record.foretold) return;
-  for (const PredictedTime& time : record.foretold->times) {
+  if (!record.predicted) return;
+  for (const PredictedTime& time : record.predicted->times) {
     const Uid uid = random_uid();
     connection_
         .prepare(
@@ -646,7 +648,7 @@ void SqliteStore::prediction_rows(const StoredEvaluation& stored, const Evaluati
         .bind(2, stored.variant)
         .bind(3, workload_of(time.workload, record, session))
         .bind(4, session.device)
-        .bind(5, record.foretold->model)
+        .bind(5, record.predicted->model)
         .bind(6, time.time_ns)
         .bind(7, stored.evaluation)
         .bind(8, time.low_ns)

@@ -74,9 +74,10 @@ SharedShadow& Checker::State::shadow(const Block& block) {
   return *found;
 }
 
-void Checker::State::strong_access(const Asked& asked) {
-  shadow(*asked.warp.block).strong_access(asked.warp.index);
-  if (several_blocks && asked.space == Space::global) global_shadow.acquired(linear_of(*asked.warp.block));
+void Checker::State::strong_access(const CheckedAccess& request) {
+  shadow(*request.warp.block).strong_access(request.warp.index);
+  if (several_blocks && request.space == Space::global)
+    global_shadow.acquired(linear_of(*request.warp.block));
 }
 
 Checker::Checker(Launch& launch) : state_(std::make_unique<State>(launch)) {}
@@ -86,30 +87,31 @@ std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::
                               std::uint32_t mask, std::uint32_t bytes, AccessKind kind) {
   mask &= warp.mask;
   if (mask == 0) return 0;
-  const Asked asked{.warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind)};
-  if (asked.touch.strong) state_->strong_access(asked);
+  const CheckedAccess request{
+      .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind)};
+  if (request.touch.strong) state_->strong_access(request);
   switch (space) {
     case Space::shared:
-      return state_->shared(asked, addresses, mask);
+      return state_->shared(request, addresses, mask);
     case Space::shared_cluster:
-      return state_->cluster(asked, addresses, mask);
+      return state_->cluster(request, addresses, mask);
     case Space::local:
-      return state_->local(asked, addresses, mask);
+      return state_->local(request, addresses, mask);
     case Space::param:
-      return state_->parameters(asked, addresses, mask);
+      return state_->parameters(request, addresses, mask);
     default:
-      return state_->global(asked, addresses, mask);
+      return state_->global(request, addresses, mask);
   }
 }
 
 bool Checker::access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind) {
   if (kind == AccessKind::atomic || kind == AccessKind::async_write) return false;
-  const Asked asked{
+  const CheckedAccess request{
       .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, run.lane_bytes, kind)};
-  if (space == Space::local) return state_->local_run(asked, run);
+  if (space == Space::local) return state_->local_run(request, run);
   if (run.lane_bytes < 4) return false;  // races are looked for in whole words
-  if (space == Space::shared || space == Space::shared_cluster) return state_->shared_run(asked, run);
-  return state_->global_run(asked, run);
+  if (space == Space::shared || space == Space::shared_cluster) return state_->shared_run(request, run);
+  return state_->global_run(request, run);
 }
 
 bool Checker::access_range(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane,
@@ -119,20 +121,20 @@ bool Checker::access_range(Warp& warp, const Op& op, Space space, std::uint64_t 
     space = space_of_window(address);
     if (space != Space::global) address &= ~kWindowMask;
   }
-  Asked asked{
+  CheckedAccess request{
       .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind), .range_bytes = bytes};
-  if (asked.touch.strong) state_->strong_access(asked);
+  if (request.touch.strong) state_->strong_access(request);
   if (space == Space::shared || space == Space::shared_cluster)
-    return state_->shared_range(asked, address, lane);
-  if (space == Space::global || space == Space::constant) return state_->global_range(asked, address, lane);
+    return state_->shared_range(request, address, lane);
+  if (space == Space::global || space == Space::constant) return state_->global_range(request, address, lane);
   // Per-thread spaces have no ranges that are worth a path of their own: byte by byte.
-  asked.touch.bytes = 1;
+  request.touch.bytes = 1;
   for (std::uint64_t i = 0; i < bytes; ++i) {
     std::uint64_t addresses[kLanes] = {};
     addresses[lane] = address + i;
     const std::uint32_t bit = 1u << lane;
-    if ((space == Space::local ? state_->local(asked, addresses, bit)
-                               : state_->parameters(asked, addresses, bit)) == 0)
+    if ((space == Space::local ? state_->local(request, addresses, bit)
+                               : state_->parameters(request, addresses, bit)) == 0)
       return false;
   }
   return true;

@@ -71,25 +71,26 @@ bool GlobalShadow::ordered(BlockRecord record, std::uint32_t block) const {
   return release != first_release_.end() && release->second < acquire->second;
 }
 
-bool GlobalShadow::clashes(std::uint64_t record, std::uint64_t mine) const {
+bool GlobalShadow::conflicts(std::uint64_t record, std::uint64_t mine) const {
   if ((foreign_bytes(record, mine) & mine & GlobalRecord::kMask) == 0) return false;
   if ((record & mine & GlobalRecord::kStrong) != 0) return false;
   return !ordered({record}, BlockRecord{mine}.block());
 }
 
-bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint64_t mine, Clash& clash) {
+bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint64_t mine,
+                              Conflict& conflict) {
   const std::uint64_t *write = writes_.find(word), *read = reads_.find(word);
-  const bool after_write = write != nullptr && clashes(*write, mine);
-  const bool after_read = !after_write && touch.writes && read != nullptr && clashes(*read, mine);
-  if ((after_write || after_read) && clash.lanes == 0) {
+  const bool after_write = write != nullptr && conflicts(*write, mine);
+  const bool after_read = !after_write && touch.writes && read != nullptr && conflicts(*read, mine);
+  if ((after_write || after_read) && conflict.lanes == 0) {
     const std::uint64_t found = after_write ? *write : *read;
     const std::uint64_t common =
         (foreign_bytes(found, mine) & mine & GlobalRecord::kMask) >> GlobalRecord::kMaskShift;
-    clash = {.lanes = 0,
-             .lane = 0,
-             .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
-             .record = found,
-             .other_writes = after_write};
+    conflict = {.lanes = 0,
+                .lane = 0,
+                .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
+                .record = found,
+                .other_writes = after_write};
   }
   std::uint64_t& record = *(touch.writes ? writes_ : reads_).make(word);
   if (record != 0 && same_block(record, mine)) {
@@ -103,12 +104,12 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
 }
 
 void GlobalShadow::touch_words(const Touch& touch, std::uint64_t word, std::uint64_t count,
-                               std::uint64_t mine, int lane, Clash& clash) {
+                               std::uint64_t mine, int lane, Conflict& conflict) {
   for (std::uint64_t k = 0; k < count; ++k) {
-    const bool first = clash.lanes == 0;
-    if (!touch_word(touch, word + k, mine, clash)) continue;
-    clash.lanes |= 1u << lane;
-    if (first) clash.lane = lane;
+    const bool first = conflict.lanes == 0;
+    if (!touch_word(touch, word + k, mine, conflict)) continue;
+    conflict.lanes |= 1u << lane;
+    if (first) conflict.lane = lane;
   }
 }
 
@@ -131,25 +132,26 @@ bool GlobalShadow::touch_span(const Touch& touch, std::uint64_t word, std::uint6
   return true;
 }
 
-Clash GlobalShadow::touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
-                          std::uint32_t mask, LanePattern pattern) {
+Conflict GlobalShadow::touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
+                             std::uint32_t mask, LanePattern pattern) {
   const std::uint64_t base = GlobalRecord::make(block, touch.op, touch.strong);
   const std::uint64_t words = std::max(1u, touch.bytes / 4);
   // Strong accesses merge with the plain ones of their block: word by word.
   const bool whole = pattern == LanePattern::consecutive && touch.bytes >= 4 && !touch.strong;
   if (whole && touch_span(touch, offsets[0] / 4, words * kLanes, base | GlobalRecord::kMask)) return {};
-  Clash clash;
+  Conflict conflict;
   if (pattern == LanePattern::uniform) {
     touch_words(touch, offsets[0] / 4, words, base | global_mask(offsets[0], touch.bytes),
-                std::countr_zero(mask), clash);
-    if (clash.lanes != 0) clash.lanes = mask;
-    return clash;
+                std::countr_zero(mask), conflict);
+    if (conflict.lanes != 0) conflict.lanes = mask;
+    return conflict;
   }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    touch_words(touch, offsets[lane] / 4, words, base | global_mask(offsets[lane], touch.bytes), lane, clash);
+    touch_words(touch, offsets[lane] / 4, words, base | global_mask(offsets[lane], touch.bytes), lane,
+                conflict);
   }
-  return clash;
+  return conflict;
 }
 
 bool GlobalShadow::touch_run(const Touch& touch, std::uint32_t block, std::uint64_t offset,
@@ -158,19 +160,19 @@ bool GlobalShadow::touch_run(const Touch& touch, std::uint32_t block, std::uint6
                     GlobalRecord::make(block, touch.op, false) | GlobalRecord::kMask);
 }
 
-Clash GlobalShadow::touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
-                                std::uint64_t bytes, int lane) {
+Conflict GlobalShadow::touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
+                                   std::uint64_t bytes, int lane) {
   const std::uint64_t base = GlobalRecord::make(block, touch.op, touch.strong), end = offset + bytes;
-  Clash clash;
+  Conflict conflict;
   while (offset < end) {
     const bool whole = offset % 4 == 0 && end - offset >= 4;
     const std::uint64_t part = whole ? (end - offset) / 4 * 4 : std::min(end - offset, 4 - offset % 4);
     const std::uint64_t count = whole ? part / 4 : 1, mine = base | global_mask(offset, whole ? 4 : part);
     if (!whole || !touch_span(touch, offset / 4, count, mine))
-      touch_words(touch, offset / 4, count, mine, lane, clash);
+      touch_words(touch, offset / 4, count, mine, lane, conflict);
     offset += part;
   }
-  return clash;
+  return conflict;
 }
 
 void GlobalShadow::released(std::uint32_t block) { first_release_.try_emplace(block, ++time_); }

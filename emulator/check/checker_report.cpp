@@ -52,80 +52,85 @@ NamedPlace Checker::State::name_shared(std::uint64_t offset, std::uint64_t share
   return in(fmt::format("shared '{}'", plain_name(*best)), first, end);
 }
 
-NamedPlace Checker::State::name(const Asked& asked, std::uint64_t address) const {
+NamedPlace Checker::State::name(const CheckedAccess& request, std::uint64_t address) const {
   const auto whole = [&](std::string buffer, std::uint64_t bytes) {
     return NamedPlace{std::move(buffer), static_cast<std::int64_t>(address), bytes};
   };
-  if (is_shared(asked.space))
-    return name_shared(address & ((1ull << kClusterRankShift) - 1), asked.warp.block->shared_bytes);
-  if (asked.space == Space::local) return whole("local memory", launch.program.local_bytes);
-  if (asked.space == Space::param) return whole("the kernel's parameters", launch.parameters.size());
+  if (is_shared(request.space))
+    return name_shared(address & ((1ull << kClusterRankShift) - 1), request.warp.block->shared_bytes);
+  if (request.space == Space::local) return whole("local memory", launch.program.local_bytes);
+  if (request.space == Space::param) return whole("the kernel's parameters", launch.parameters.size());
   const Region* region = launch.arena.find(address);
   if (region == nullptr) region = launch.arena.nearest(address);
   if (region == nullptr) return {};
   return {region->name, static_cast<std::int64_t>(address - region->address), region->bytes};
 }
 
-void Checker::State::add(const Asked& asked, Finding finding, std::uint64_t address, std::uint64_t times) {
+void Checker::State::add(const CheckedAccess& request, Finding finding, std::uint64_t address,
+                         std::uint64_t times) {
   // A fault in a loop is counted often and described once.
   const auto& known = launch.findings.all();
   const bool again = std::any_of(known.begin(), known.end(), [&](const Finding& other) {
     return other.kind == finding.kind && other.first.op == finding.first.op;
   });
   if (!again) {
-    NamedPlace place = name(asked, address);
+    NamedPlace place = name(request, address);
     finding.buffer = std::move(place.buffer);
     finding.byte_offset = place.byte_offset;
     finding.buffer_bytes = place.buffer_bytes;
-    finding.access_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(asked.bytes(), ~0u));
+    finding.access_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes(), ~0u));
     finding.address = address;
   }
   launch.findings.add(std::move(finding), times);
   if (launch.findings.full()) launch.stop = true;
 }
 
-void Checker::State::report(const Asked& asked, FaultKind kind, int lane, std::uint64_t address,
+void Checker::State::report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,
                             std::uint32_t lanes) {
   Finding finding;
   finding.kind = kind;
-  finding.first = {.block = asked.warp.block->id,
-                   .thread = thread_of(asked.warp, lane),
+  finding.first = {.block = request.warp.block->id,
+                   .thread = thread_of(request.warp, lane),
                    .thread_known = true,
                    // An atomic reads before it writes.
-                   .write = asked.touch.writes && kind != FaultKind::uninitialized_read,
-                   .op = asked.touch.op};
-  if (kind == FaultKind::out_of_bounds && !is_shared(asked.space)) {
+                   .write = request.touch.writes && kind != FaultKind::uninitialized_read,
+                   .op = request.touch.op};
+  if (kind == FaultKind::out_of_bounds && !is_shared(request.space)) {
     const Region* region = launch.arena.find(address);
     if (region != nullptr && !region->mapped) finding.detail = "this memory is not mapped";
-    if (asked.space == Space::global && address < kRegionGranule) finding.detail = "a null pointer";
+    if (request.space == Space::global && address < kRegionGranule) finding.detail = "a null pointer";
   }
-  add(asked, std::move(finding), address, static_cast<std::uint64_t>(std::popcount(lanes)));
+  add(request, std::move(finding), address, static_cast<std::uint64_t>(std::popcount(lanes)));
 }
 
-void Checker::State::report_clash(const Asked& asked, const Clash& clash, std::uint64_t base) {
+void Checker::State::report_conflict(const CheckedAccess& request, const Conflict& conflict,
+                                     std::uint64_t base) {
   Finding finding;
-  finding.first = {.block = asked.warp.block->id,
-                   .thread = thread_of(asked.warp, clash.lane),
+  finding.first = {.block = request.warp.block->id,
+                   .thread = thread_of(request.warp, conflict.lane),
                    .thread_known = true,
-                   .write = asked.touch.writes,
-                   .op = asked.touch.op};
-  Party other{
-      .block = asked.warp.block->id, .thread = {}, .thread_known = false, .write = clash.other_writes};
-  if (is_shared(asked.space)) {
-    const ThreadRecord record{clash.record};
+                   .write = request.touch.writes,
+                   .op = request.touch.op};
+  Participant other{
+      .block = request.warp.block->id, .thread = {}, .thread_known = false, .write = conflict.other_writes};
+  if (is_shared(request.space)) {
+    const ThreadRecord record{conflict.record};
     finding.kind = record.pending() ? FaultKind::async_pending : FaultKind::shared_race;
     other.op = record.op();
-    const bool itself = record.party() == asked.warp.index && record.lane() == clash.lane;
-    other.thread_known = record.party() < asked.warp.block->warps.size() && (!itself || record.pending());
-    if (other.thread_known) other.thread = thread_of(asked.warp.block->warps[record.party()], record.lane());
+    const bool itself = record.participant() == request.warp.index && record.lane() == conflict.lane;
+    other.thread_known =
+        record.participant() < request.warp.block->warps.size() && (!itself || record.pending());
+    if (other.thread_known)
+      other.thread = thread_of(request.warp.block->warps[record.participant()], record.lane());
   } else {
-    const BlockRecord record{clash.record};
+    const BlockRecord record{conflict.record};
     finding.kind = FaultKind::global_conflict;
     other.op = record.op();
     other.block = block_id(record.block());
   }
   finding.other = other;
-  add(asked, std::move(finding), base + clash.at, static_cast<std::uint64_t>(std::popcount(clash.lanes)));
+  add(request, std::move(finding), base + conflict.at,
+      static_cast<std::uint64_t>(std::popcount(conflict.lanes)));
 }
 
 }  // namespace ak::ptx

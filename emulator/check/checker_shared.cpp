@@ -10,7 +10,7 @@ namespace {
 using SharedRecord = ThreadRecord;
 
 // Half of all numbers is left for one block; clocks start again from zero when a block begins beyond.
-constexpr std::uint32_t kLatestStart = SharedRecord::kMostClock / 2;
+constexpr std::uint32_t kLatestStart = SharedRecord::kMaxClock / 2;
 
 /// Bytes [offset % 4, offset % 4 + bytes) of a word as ThreadRecord::kMask.
 std::uint64_t shared_mask(std::uint64_t offset, std::uint64_t bytes) {
@@ -28,7 +28,7 @@ bool top(std::uint64_t value) { return static_cast<std::int64_t>(value) < 0; }
 /// Top bit: the record is not ordered before everything (`limit`), nor one of the same thread.
 std::uint64_t suspect(std::uint64_t record, std::uint64_t mine, std::uint64_t limit) {
   constexpr std::uint64_t kSameThread =
-      SharedRecord::kParty | SharedRecord::kLane | SharedRecord::kPending | SharedRecord::kSharing;
+      SharedRecord::kParticipant | SharedRecord::kLane | SharedRecord::kPending | SharedRecord::kSharing;
   return not_below(record, limit) & not_zero((record ^ mine) & kSameThread);
 }
 
@@ -50,94 +50,97 @@ struct SharedShadow::Span {
 
 // ---- judging
 
-bool SharedShadow::clashes(const Touch& touch, ThreadRecord record, std::uint64_t mine, bool was_read) const {
+bool SharedShadow::conflicts(const Touch& touch, ThreadRecord record, std::uint64_t mine,
+                             bool was_read) const {
   if ((record.bits & mine & SharedRecord::kMask) == 0 || (record.strong() && touch.strong)) return false;
-  const std::uint32_t party = record.party();
+  const std::uint32_t participant = record.participant();
   const VectorClock& seen = warps_[touch.warp].seen;
   const ThreadRecord own{mine};
-  if (record.pending() && party != kCopyEngine)
-    return !(touch.copy && party == touch.warp && record.lane() == own.lane());
-  if (record.clock() <= seen.at[party]) return false;
-  if (party != touch.warp) return true;
+  if (record.pending() && participant != kCopyEngine)
+    return !(touch.copy && participant == touch.warp && record.lane() == own.lane());
+  if (record.clock() <= seen.at[participant]) return false;
+  if (participant != touch.warp) return true;
   if (record.sharing() == SharedRecord::several) return was_read;
   if (record.sharing() == SharedRecord::mixed) return false;
   return record.lane() != own.lane() || own.sharing() != SharedRecord::alone;
 }
 
-bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t mine, Clash& clash) const {
+bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t mine,
+                         Conflict& conflict) const {
   std::uint64_t found = 0;
   bool other_writes = false;
-  if (clashes(touch, {writes_[word]}, mine, false)) {
+  if (conflicts(touch, {writes_[word]}, mine, false)) {
     found = writes_[word];
     other_writes = true;
-  } else if (touch.writes && clashes(touch, {reads_[word]}, mine, true)) {
+  } else if (touch.writes && conflicts(touch, {reads_[word]}, mine, true)) {
     found = reads_[word];
-  } else if (touch.writes && clashes(touch, {older_reads_[word]}, mine, true)) {
+  } else if (touch.writes && conflicts(touch, {older_reads_[word]}, mine, true)) {
     found = older_reads_[word];
   }
   if (found == 0) return false;
   const int lane = ThreadRecord{mine}.lane();
-  if (clash.lanes == 0) {
+  if (conflict.lanes == 0) {
     const std::uint64_t common = (found & mine & SharedRecord::kMask) >> SharedRecord::kMaskShift;
-    clash = {.lanes = 0,
-             .lane = lane,
-             .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
-             .record = found,
-             .other_writes = other_writes};
+    conflict = {.lanes = 0,
+                .lane = lane,
+                .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
+                .record = found,
+                .other_writes = other_writes};
   }
-  clash.lanes |= 1u << lane;
+  conflict.lanes |= 1u << lane;
   return true;
 }
 
-Clash SharedShadow::touch_span(const Touch& touch, const Span& span) {
+Conflict SharedShadow::touch_span(const Touch& touch, const Span& span) {
   const std::uint64_t limit = warps_[touch.warp].limit;
   const std::uint64_t *writes = writes_.data() + span.word, *reads = reads_.data() + span.word,
                       *older = older_reads_.data() + span.word;
-  std::uint64_t doubts = 0;
-  for (std::uint64_t k = 0; k < span.count; ++k) doubts |= suspect(writes[k], span.mine(k), limit);
+  std::uint64_t conflict_bits = 0;
+  for (std::uint64_t k = 0; k < span.count; ++k) conflict_bits |= suspect(writes[k], span.mine(k), limit);
   if (touch.writes) {
     for (std::uint64_t k = 0; k < span.count; ++k)
-      doubts |= suspect(reads[k], span.mine(k), limit) | suspect(older[k], span.mine(k), limit);
+      conflict_bits |= suspect(reads[k], span.mine(k), limit) | suspect(older[k], span.mine(k), limit);
   }
-  Clash clash;
-  if (top(doubts)) {
-    for (std::uint64_t k = 0; k < span.count; ++k) judge(touch, span.word + k, span.mine(k), clash);
+  Conflict conflict;
+  if (top(conflict_bits)) {
+    for (std::uint64_t k = 0; k < span.count; ++k) judge(touch, span.word + k, span.mine(k), conflict);
   }
   record_span(touch, span);
-  return clash;
+  return conflict;
 }
 
-Clash SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask) {
+Conflict SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask) {
   const std::uint64_t limit = warps_[touch.warp].limit, words = std::max(1u, touch.bytes / 4);
   const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong);
-  std::uint32_t doubts = 0;
+  std::uint32_t conflict_bits = 0;
   alignas(64) std::uint64_t mine[kLanes];
   for (int lane = 0; lane < kLanes; ++lane)
     mine[lane] = base | lane_bits(lane) | shared_mask(offsets[lane], touch.bytes);
   for (int lane = 0; lane < kLanes; ++lane) {
-    std::uint64_t doubt = 0;
+    std::uint64_t conflict_bit = 0;
     for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word) {
-      doubt |= suspect(writes_[word], mine[lane], limit);
+      conflict_bit |= suspect(writes_[word], mine[lane], limit);
       if (touch.writes)
-        doubt |= suspect(reads_[word], mine[lane], limit) | suspect(older_reads_[word], mine[lane], limit);
+        conflict_bit |=
+            suspect(reads_[word], mine[lane], limit) | suspect(older_reads_[word], mine[lane], limit);
     }
-    doubts |= static_cast<std::uint32_t>(top(doubt)) << lane;
+    conflict_bits |= static_cast<std::uint32_t>(top(conflict_bit)) << lane;
   }
-  Clash clash;
-  for (std::uint32_t left = doubts & mask; left != 0; left &= left - 1) {
+  Conflict conflict;
+  for (std::uint32_t left = conflict_bits & mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word)
-      judge(touch, word, mine[lane], clash);
+      judge(touch, word, mine[lane], conflict);
   }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word)
       record(touch, word, mine[lane]);
   }
-  return clash;
+  return conflict;
 }
 
-Clash SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
+Conflict SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
   const std::uint64_t words = std::max(1u, touch.bytes / 4);
   const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) |
                              shared_mask(offset, touch.bytes);
@@ -146,50 +149,50 @@ Clash SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uin
         touch, {.word = offset / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});
   const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
   const bool one = std::popcount(mask) == 1;
-  Clash clash = touch_span(touch, {.word = offset / 4,
-                                   .count = words,
-                                   .base = one ? mine : shared_by_lanes(mine, touch.writes),
-                                   .shift = 63});
-  if (clash.lanes == 0) return clash;
-  clash.lanes = mask;
+  Conflict conflict = touch_span(touch, {.word = offset / 4,
+                                         .count = words,
+                                         .base = one ? mine : shared_by_lanes(mine, touch.writes),
+                                         .shift = 63});
+  if (conflict.lanes == 0) return conflict;
+  conflict.lanes = mask;
   // Of the lanes that all did it, name another than the one that they clash with.
-  const ThreadRecord other{clash.record};
+  const ThreadRecord other{conflict.record};
   const std::uint32_t others = mask & ~(1u << other.lane());
-  if (other.party() == touch.warp && others != 0) clash.lane = std::countr_zero(others);
-  return clash;
+  if (other.participant() == touch.warp && others != 0) conflict.lane = std::countr_zero(others);
+  return conflict;
 }
 
-Clash SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
-                          LanePattern pattern) {
+Conflict SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
+                             LanePattern pattern) {
   const bool uniform = pattern == LanePattern::uniform;
   if (uniform || (pattern == LanePattern::consecutive && touch.bytes >= 4))
     return touch_run(touch, offsets[0], mask, uniform);
   return touch_scattered(touch, offsets, mask);
 }
 
-Clash SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane) {
+Conflict SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane) {
   const std::uint64_t base =
       SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | lane_bits(lane);
   const std::uint64_t end = offset + bytes;
-  Clash clash;
+  Conflict conflict;
   while (offset < end) {
     const bool whole = offset % 4 == 0 && end - offset >= 4;
     const std::uint64_t part = whole ? (end - offset) / 4 * 4 : std::min(end - offset, 4 - offset % 4);
-    const Clash here = touch_span(touch, {.word = offset / 4,
-                                          .count = whole ? part / 4 : 1,
-                                          .base = base | shared_mask(offset, whole ? 4 : part),
-                                          .shift = 63});
-    if (clash.lanes == 0) clash = here;
+    const Conflict here = touch_span(touch, {.word = offset / 4,
+                                             .count = whole ? part / 4 : 1,
+                                             .base = base | shared_mask(offset, whole ? 4 : part),
+                                             .shift = 63});
+    if (conflict.lanes == 0) conflict = here;
     offset += part;
   }
-  return clash;
+  return conflict;
 }
 
 // ---- recording
 
 void SharedShadow::record_read(std::uint64_t word, std::uint64_t mine, std::uint64_t limit) {
   const std::uint64_t before = reads_[word];
-  if (((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParty)) != 0) {
+  if (((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant)) != 0) {
     if (before >= limit) older_reads_[word] = before;
     reads_[word] = mine;
     return;
@@ -210,7 +213,7 @@ void SharedShadow::record_read(std::uint64_t word, std::uint64_t mine, std::uint
 void SharedShadow::record_write(std::uint64_t word, std::uint64_t mine) {
   const std::uint64_t before = writes_[word];
   const bool joins =
-      ((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParty | SharedRecord::kPending)) == 0;
+      ((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant | SharedRecord::kPending)) == 0;
   const bool one = ((before ^ mine) & SharedRecord::kLane) == 0;
   if (joins) mine |= before & (SharedRecord::kMask | SharedRecord::kSharing);
   writes_[word] = joins && !one ? (mine & ~SharedRecord::kSharing) | SharedRecord::mixed : mine;
@@ -234,7 +237,7 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
   const std::uint64_t* before = touch.writes ? writes : reads;
   for (std::uint64_t k = 0; k < span.count; ++k) {
     const std::uint64_t difference = before[k] ^ span.mine(k);
-    merges |= ~not_zero(difference & (SharedRecord::kClock | SharedRecord::kParty)) &
+    merges |= ~not_zero(difference & (SharedRecord::kClock | SharedRecord::kParticipant)) &
               not_zero(difference & (SharedRecord::kLane | SharedRecord::kMask | SharedRecord::kSharing |
                                      SharedRecord::kPending));
   }
@@ -245,8 +248,8 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
   } else {
     for (std::uint64_t k = 0; k < span.count; ++k) {
       const std::uint64_t mine = span.mine(k), old = reads[k];
-      const bool keep =
-          top(not_below(old, limit) & not_zero((old ^ mine) & (SharedRecord::kClock | SharedRecord::kParty)));
+      const bool keep = top(not_below(old, limit) &
+                            not_zero((old ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant)));
       older[k] = keep ? old : older[k];
       reads[k] = mine;
     }
@@ -255,7 +258,7 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
 
 void SharedShadow::completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane) {
   has_copies_ = true;
-  if (lane < 0 && ++copied_ >= SharedRecord::kMostClock) restart(0);
+  if (lane < 0 && ++copied_ >= SharedRecord::kMaxClock) restart(0);
   const std::uint64_t base = lane < 0
                                  ? SharedRecord::make(kCopyEngine, copied_, 0, false) | SharedRecord::kPending
                                  : SharedRecord::make(warp, warps_[warp].own, 0, false) | lane_bits(lane);
@@ -284,7 +287,8 @@ void SharedShadow::reset_clocks(std::uint32_t clock) {
     warp = {};
     warp.own = clock + 1;
     warp.seen.at.fill(~0u);
-    for (std::size_t party = 0; party < warps_.size(); ++party) warp.seen.at[party] = clock;
+    for (std::size_t participant = 0; participant < warps_.size(); ++participant)
+      warp.seen.at[participant] = clock;
     warp.seen.at[kCopyEngine] = clock;
     warp.limit = (std::uint64_t{clock} + 1) << SharedRecord::kClockShift;
   }
@@ -316,7 +320,7 @@ void SharedShadow::set_own(std::uint32_t index, std::uint32_t own) {
   warp.own = own;
   warp.seen.at[index] = own - 1;
   warp.limit = (std::uint64_t{warp.seen.floor()} + 1) << SharedRecord::kClockShift;
-  if (own >= SharedRecord::kMostClock) restart(0);
+  if (own >= SharedRecord::kMaxClock) restart(0);
 }
 
 void SharedShadow::see(std::uint32_t index, const VectorClock& what) {

@@ -108,9 +108,9 @@ void mark(std::uint8_t* states, const Offsets& offsets, std::uint32_t bytes) {
 
 }  // namespace
 
-std::uint32_t Checker::State::in_bounds(const Asked& asked, const std::uint64_t* addresses,
+std::uint32_t Checker::State::in_bounds(const CheckedAccess& request, const std::uint64_t* addresses,
                                         std::uint32_t mask, std::uint64_t size, Offsets& offsets) {
-  const std::uint32_t bytes = asked.touch.bytes;
+  const std::uint32_t bytes = request.touch.bytes;
   if (locate(addresses, mask, 0, size, bytes, offsets)) return mask;
   std::uint32_t outside = 0, uneven = 0;
   for_each(mask, [&](int lane) {
@@ -123,7 +123,7 @@ std::uint32_t Checker::State::in_bounds(const Asked& asked, const std::uint64_t*
        {std::pair{FaultKind::out_of_bounds, outside}, {FaultKind::misaligned, uneven}}) {
     if (lanes == 0) continue;
     const int lane = std::countr_zero(lanes);
-    report(asked, kind, lane, addresses[lane], lanes);
+    report(request, kind, lane, addresses[lane], lanes);
   }
   mask &= ~outside & ~uneven;
   if (mask != 0) static_cast<void>(locate(addresses, mask, 0, size, bytes, offsets));
@@ -132,58 +132,59 @@ std::uint32_t Checker::State::in_bounds(const Asked& asked, const std::uint64_t*
 
 // ---- shared memory
 
-std::uint32_t Checker::State::shared(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
-  Block& block = *asked.warp.block;
+std::uint32_t Checker::State::shared(const CheckedAccess& request, const std::uint64_t* addresses,
+                                     std::uint32_t mask) {
+  Block& block = *request.warp.block;
   Offsets offsets;
-  mask = in_bounds(asked, addresses, mask, block.shared_bytes, offsets);
+  mask = in_bounds(request, addresses, mask, block.shared_bytes, offsets);
   if (mask == 0) return 0;
-  const Clash clash = shadow(block).touch(asked.touch, offsets.at, mask, offsets.pattern);
-  if (clash.lanes != 0) [[unlikely]]
-    report_clash(asked, clash, 0);
-  if (block.shared_written.empty() || asked.touch.copy) return mask;
+  const Conflict conflict = shadow(block).touch(request.touch, offsets.at, mask, offsets.pattern);
+  if (conflict.lanes != 0) [[unlikely]]
+    report_conflict(request, conflict, 0);
+  if (block.shared_written.empty() || request.touch.copy) return mask;
   std::uint8_t* const states = block.shared_written.data();
-  if (asked.touch.reads) {
-    const std::uint32_t bad = unwritten(states, offsets, asked.touch.bytes) & mask & ~clash.lanes;
+  if (request.touch.reads) {
+    const std::uint32_t bad = unwritten(states, offsets, request.touch.bytes) & mask & ~conflict.lanes;
     if (bad != 0) [[unlikely]]
-      report(asked, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
+      report(request, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
              bad);
   }
-  if (asked.touch.writes) mark(states, offsets, asked.touch.bytes);
+  if (request.touch.writes) mark(states, offsets, request.touch.bytes);
   return mask;
 }
 
-bool Checker::State::shared_run(const Asked& asked, const Run& run) {
-  Block& block = *asked.warp.block;
+bool Checker::State::shared_run(const CheckedAccess& request, const Run& run) {
+  Block& block = *request.warp.block;
   if (run.address > block.shared_bytes || run.bytes() > block.shared_bytes - run.address) return false;
   std::uint8_t* const states = block.shared_written.data() + run.address;
-  if (asked.touch.reads && first_unwritten(states, run.bytes()) != run.bytes()) return false;
-  const Clash clash = shadow(block).touch_run(asked.touch, run.address, kAllLanes, run.uniform);
-  if (clash.lanes != 0) [[unlikely]]
-    report_clash(asked, clash, 0);
-  if (asked.touch.writes) std::memset(states, 1, run.bytes());
+  if (request.touch.reads && first_unwritten(states, run.bytes()) != run.bytes()) return false;
+  const Conflict conflict = shadow(block).touch_run(request.touch, run.address, kAllLanes, run.uniform);
+  if (conflict.lanes != 0) [[unlikely]]
+    report_conflict(request, conflict, 0);
+  if (request.touch.writes) std::memset(states, 1, run.bytes());
   return true;
 }
 
 // Other blocks' shared memory: bounds and what has been written. Its clocks are of another block, so races
 // between blocks of a cluster are not looked for.
-std::uint32_t Checker::State::remote(const Asked& asked, Block& owner, std::uint64_t address,
+std::uint32_t Checker::State::remote(const CheckedAccess& request, Block& owner, std::uint64_t address,
                                      std::uint32_t offset, int lane) {
-  const std::uint64_t bytes = asked.bytes();
+  const std::uint64_t bytes = request.bytes();
   const std::uint32_t bit = 1u << lane;
-  const auto fault = [&](FaultKind kind) { report(asked, kind, lane, address, bit); };
+  const auto fault = [&](FaultKind kind) { report(request, kind, lane, address, bit); };
   if (offset > owner.shared_bytes || bytes > owner.shared_bytes - offset)
     return fault(FaultKind::out_of_bounds), 0;
-  if (asked.range_bytes == 0 && (offset & (bytes - 1)) != 0) return fault(FaultKind::misaligned), 0;
+  if (request.range_bytes == 0 && (offset & (bytes - 1)) != 0) return fault(FaultKind::misaligned), 0;
   if (owner.shared_written.empty()) return bit;
   std::uint8_t* const states = owner.shared_written.data() + offset;
-  if (asked.touch.reads && first_unwritten(states, bytes) != bytes) fault(FaultKind::uninitialized_read);
-  if (asked.touch.writes && !asked.touch.copy) std::memset(states, 1, bytes);
+  if (request.touch.reads && first_unwritten(states, bytes) != bytes) fault(FaultKind::uninitialized_read);
+  if (request.touch.writes && !request.touch.copy) std::memset(states, 1, bytes);
   return bit;
 }
 
-std::uint32_t Checker::State::cluster(const Asked& asked, const std::uint64_t* addresses,
+std::uint32_t Checker::State::cluster(const CheckedAccess& request, const std::uint64_t* addresses,
                                       std::uint32_t mask) {
-  const Block& self = *asked.warp.block;
+  const Block& self = *request.warp.block;
   std::uint64_t offsets[kLanes];
   std::uint32_t own = 0, fine = 0;
   for_each(mask, [&](int lane) {
@@ -192,101 +193,104 @@ std::uint32_t Checker::State::cluster(const Asked& asked, const std::uint64_t* a
     if (rank == 0 || rank == std::uint64_t{self.cluster_rank} + 1)
       own |= 1u << lane;
     else if (rank > self.cluster.size())
-      report(asked, FaultKind::out_of_bounds, lane, addresses[lane], 1u << lane);
+      report(request, FaultKind::out_of_bounds, lane, addresses[lane], 1u << lane);
     else
-      fine |= remote(asked, *self.cluster[rank - 1], addresses[lane],
+      fine |= remote(request, *self.cluster[rank - 1], addresses[lane],
                      static_cast<std::uint32_t>(offsets[lane]), lane);
   });
-  return own == 0 ? fine : fine | shared(asked, offsets, own);
+  return own == 0 ? fine : fine | shared(request, offsets, own);
 }
 
-bool Checker::State::shared_range(const Asked& asked, std::uint64_t address, int lane) {
-  Block& block = *asked.warp.block;
+bool Checker::State::shared_range(const CheckedAccess& request, std::uint64_t address, int lane) {
+  Block& block = *request.warp.block;
   const std::uint64_t rank = address >> kClusterRankShift;
   const std::uint64_t offset = address & ((1ull << kClusterRankShift) - 1);
   const bool own = rank == 0 || rank == std::uint64_t{block.cluster_rank} + 1;
   if (!own && rank > block.cluster.size())
-    return report(asked, FaultKind::out_of_bounds, lane, address, 1u << lane), false;
+    return report(request, FaultKind::out_of_bounds, lane, address, 1u << lane), false;
   Block& owner = own ? block : *block.cluster[rank - 1];
   // Which blocks of a cluster a copy goes to is not known here: it is not followed.
-  const bool followed = own && !(asked.touch.copy && block.cluster.size() > 1);
-  Clash clash;
-  if (followed && offset <= block.shared_bytes && asked.bytes() <= block.shared_bytes - offset)
-    clash = shadow(block).touch_range(asked.touch, offset, asked.bytes(), lane);
-  if (clash.lanes == 0) return remote(asked, owner, address, static_cast<std::uint32_t>(offset), lane) != 0;
-  report_clash(asked, clash, 0);
+  const bool followed = own && !(request.touch.copy && block.cluster.size() > 1);
+  Conflict conflict;
+  if (followed && offset <= block.shared_bytes && request.bytes() <= block.shared_bytes - offset)
+    conflict = shadow(block).touch_range(request.touch, offset, request.bytes(), lane);
+  if (conflict.lanes == 0)
+    return remote(request, owner, address, static_cast<std::uint32_t>(offset), lane) != 0;
+  report_conflict(request, conflict, 0);
   return true;
 }
 
 // ---- local memory and parameters
 
-std::uint32_t Checker::State::local(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
+std::uint32_t Checker::State::local(const CheckedAccess& request, const std::uint64_t* addresses,
+                                    std::uint32_t mask) {
   const std::uint64_t lane_bytes = launch.program.local_bytes;
   Offsets offsets;
-  mask = in_bounds(asked, addresses, mask, lane_bytes, offsets);
-  if (mask == 0 || asked.warp.local_written == nullptr) return mask;
+  mask = in_bounds(request, addresses, mask, lane_bytes, offsets);
+  if (mask == 0 || request.warp.local_written == nullptr) return mask;
   const auto inside = static_cast<std::uint64_t>(std::countr_zero(mask));
   for (std::uint64_t i = 0; i < kLanes; ++i)
     offsets.at[i] += ((mask >> i & 1u) != 0 ? i : inside) * lane_bytes;
   offsets.pattern = LanePattern::scattered;
-  if (asked.touch.reads) {
-    const std::uint32_t bad = unwritten(asked.warp.local_written, offsets, asked.touch.bytes) & mask;
+  if (request.touch.reads) {
+    const std::uint32_t bad = unwritten(request.warp.local_written, offsets, request.touch.bytes) & mask;
     if (bad != 0) [[unlikely]]
-      report(asked, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
+      report(request, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
              bad);
   }
-  if (asked.touch.writes) mark(asked.warp.local_written, offsets, asked.touch.bytes);
+  if (request.touch.writes) mark(request.warp.local_written, offsets, request.touch.bytes);
   return mask;
 }
 
-bool Checker::State::local_run(const Asked& asked, const Run& run) {
-  std::uint8_t* const states = asked.warp.local_written;
+bool Checker::State::local_run(const CheckedAccess& request, const Run& run) {
+  std::uint8_t* const states = request.warp.local_written;
   if (states == nullptr) return true;
   Offsets offsets;
   for (std::uint64_t i = 0; i < kLanes; ++i) offsets.at[i] = run.address + i * launch.program.local_bytes;
-  if (asked.touch.reads && unwritten(states, offsets, run.lane_bytes) != 0) return false;
-  if (asked.touch.writes) mark(states, offsets, run.lane_bytes);
+  if (request.touch.reads && unwritten(states, offsets, run.lane_bytes) != 0) return false;
+  if (request.touch.writes) mark(states, offsets, run.lane_bytes);
   return true;
 }
 
-std::uint32_t Checker::State::parameters(const Asked& asked, const std::uint64_t* addresses,
+std::uint32_t Checker::State::parameters(const CheckedAccess& request, const std::uint64_t* addresses,
                                          std::uint32_t mask) {
   Offsets offsets;
-  mask = in_bounds(asked, addresses, mask, launch.parameters.size(), offsets);
-  if (mask == 0 || !asked.touch.writes) return mask;
+  mask = in_bounds(request, addresses, mask, launch.parameters.size(), offsets);
+  if (mask == 0 || !request.touch.writes) return mask;
   const int lane = std::countr_zero(mask);
-  report(asked, FaultKind::read_only, lane, addresses[lane], mask);
+  report(request, FaultKind::read_only, lane, addresses[lane], mask);
   return 0;
 }
 
 // ---- global memory
 
-std::optional<FaultKind> Checker::State::global_fault(const Asked& asked, std::uint64_t address) const {
-  if (asked.range_bytes == 0 && (address & (asked.touch.bytes - 1)) != 0) return FaultKind::misaligned;
+std::optional<FaultKind> Checker::State::global_fault(const CheckedAccess& request,
+                                                      std::uint64_t address) const {
+  if (request.range_bytes == 0 && (address & (request.touch.bytes - 1)) != 0) return FaultKind::misaligned;
   const std::uint64_t window = address & kWindowMask;
   if (window == kSharedWindow || window == kLocalWindow || window == kParameterWindow)
     return FaultKind::wrong_space;
   const Region* region = launch.arena.find(address);
-  if (region == nullptr || !region->mapped || asked.bytes() > region->address + region->bytes - address)
+  if (region == nullptr || !region->mapped || request.bytes() > region->address + region->bytes - address)
     return FaultKind::out_of_bounds;
-  return region->read_only && asked.touch.writes ? std::optional(FaultKind::read_only) : std::nullopt;
+  return region->read_only && request.touch.writes ? std::optional(FaultKind::read_only) : std::nullopt;
 }
 
 // Only where the gate is off: then the access goes wherever there is memory.
-bool Checker::State::let_through(const Asked& asked, std::uint64_t address, FaultKind fault) const {
-  if (gate_enabled(gate_of(fault)) || launch.arena.host(address, asked.bytes()) == nullptr) return false;
+bool Checker::State::let_through(const CheckedAccess& request, std::uint64_t address, FaultKind fault) const {
+  if (gate_enabled(gate_of(fault)) || launch.arena.host(address, request.bytes()) == nullptr) return false;
   const Region* region = launch.arena.find(address);
   return region == nullptr || region->mapped || !gate_enabled(Gate::unmapped_reference);
 }
 
-std::uint32_t Checker::State::global_by_lane(const Asked& asked, const std::uint64_t* addresses,
+std::uint32_t Checker::State::global_by_lane(const CheckedAccess& request, const std::uint64_t* addresses,
                                              std::uint32_t mask) {
   constexpr FaultKind kKinds[] = {FaultKind::misaligned, FaultKind::wrong_space, FaultKind::out_of_bounds,
                                   FaultKind::read_only};
   std::uint32_t faulty[std::size(kKinds)] = {}, fine = 0;
   for_each(mask, [&](int lane) {
-    auto fault = global_fault(asked, addresses[lane]);
-    if (fault && let_through(asked, addresses[lane], *fault)) fault.reset();
+    auto fault = global_fault(request, addresses[lane]);
+    if (fault && let_through(request, addresses[lane], *fault)) fault.reset();
     if (!fault) fine |= 1u << lane;
     for (std::size_t i = 0; i < std::size(kKinds); ++i)
       faulty[i] |= static_cast<std::uint32_t>(fault == kKinds[i]) << lane;
@@ -294,13 +298,14 @@ std::uint32_t Checker::State::global_by_lane(const Asked& asked, const std::uint
   for (std::size_t i = 0; i < std::size(kKinds); ++i) {
     if (faulty[i] == 0) continue;
     const int lane = std::countr_zero(faulty[i]);
-    report(asked, kKinds[i], lane, addresses[lane], faulty[i]);
+    report(request, kKinds[i], lane, addresses[lane], faulty[i]);
   }
   return fine;
 }
 
-std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask) {
-  const Touch& touch = asked.touch;
+std::uint32_t Checker::State::global(const CheckedAccess& request, const std::uint64_t* addresses,
+                                     std::uint32_t mask) {
+  const Touch& touch = request.touch;
   const Region* region = launch.arena.find(addresses[std::countr_zero(mask)]);
   Offsets offsets;
   const bool sound = region != nullptr && region->mapped && !(region->read_only && touch.writes) &&
@@ -309,57 +314,57 @@ std::uint32_t Checker::State::global(const Asked& asked, const std::uint64_t* ad
   if (sound) {
     for (std::uint64_t& offset : offsets.at) offset += region->address - kGlobalBase;
   } else {
-    mask = global_by_lane(asked, addresses, mask);
+    mask = global_by_lane(request, addresses, mask);
     if (mask == 0) return 0;
     static_cast<void>(locate(addresses, mask, kGlobalBase, launch.arena.used(), touch.bytes, offsets));
   }
   if (std::uint8_t* const states = launch.arena.initialized(); states != nullptr) {
     const std::uint32_t bad = touch.reads ? unwritten(states, offsets, touch.bytes) & mask : 0;
     if (bad != 0) [[unlikely]]
-      report(asked, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
+      report(request, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
              bad);
     if (touch.writes) mark(states, offsets, touch.bytes);
   }
   // What no one may write, no one conflicts in.
   if (!several_blocks || (sound && region->read_only)) return mask;
-  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
-  const Clash clash = global_shadow.touch(touch, block, offsets.at, mask, offsets.pattern);
-  if (clash.lanes != 0) [[unlikely]]
-    report_clash(asked, clash, kGlobalBase);
+  const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
+  const Conflict conflict = global_shadow.touch(touch, block, offsets.at, mask, offsets.pattern);
+  if (conflict.lanes != 0) [[unlikely]]
+    report_conflict(request, conflict, kGlobalBase);
   return mask;
 }
 
-bool Checker::State::global_run(const Asked& asked, const Run& run) {
+bool Checker::State::global_run(const CheckedAccess& request, const Run& run) {
   const Region* region = launch.arena.find(run.address);
-  if (region == nullptr || !region->mapped || (region->read_only && asked.touch.writes) ||
+  if (region == nullptr || !region->mapped || (region->read_only && request.touch.writes) ||
       run.bytes() > region->address + region->bytes - run.address)
     return false;
   const std::uint64_t offset = run.address - kGlobalBase;
   std::uint8_t* const states = launch.arena.initialized();
   const bool look =
-      states != nullptr && asked.touch.reads && !(region->read_only && launch.arena.all_written(*region));
+      states != nullptr && request.touch.reads && !(region->read_only && launch.arena.all_written(*region));
   if (look && first_unwritten(states + offset, run.bytes()) != run.bytes()) return false;
-  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
+  const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
   if (several_blocks && !region->read_only &&
-      !global_shadow.touch_run(asked.touch, block, offset, run.bytes()))
+      !global_shadow.touch_run(request.touch, block, offset, run.bytes()))
     return false;
-  if (states != nullptr && asked.touch.writes) std::memset(states + offset, 1, run.bytes());
+  if (states != nullptr && request.touch.writes) std::memset(states + offset, 1, run.bytes());
   return true;
 }
 
-bool Checker::State::global_range(const Asked& asked, std::uint64_t address, int lane) {
-  if (const auto fault = global_fault(asked, address))
-    return report(asked, *fault, lane, address, 1u << lane), false;
-  const std::uint64_t offset = address - kGlobalBase, bytes = asked.bytes();
+bool Checker::State::global_range(const CheckedAccess& request, std::uint64_t address, int lane) {
+  if (const auto fault = global_fault(request, address))
+    return report(request, *fault, lane, address, 1u << lane), false;
+  const std::uint64_t offset = address - kGlobalBase, bytes = request.bytes();
   if (std::uint8_t* const states = launch.arena.initialized(); states != nullptr) {
-    const std::uint64_t bad = asked.touch.reads ? first_unwritten(states + offset, bytes) : bytes;
-    if (bad != bytes) report(asked, FaultKind::uninitialized_read, lane, address + bad, 1u << lane);
-    if (asked.touch.writes) std::memset(states + offset, 1, bytes);
+    const std::uint64_t bad = request.touch.reads ? first_unwritten(states + offset, bytes) : bytes;
+    if (bad != bytes) report(request, FaultKind::uninitialized_read, lane, address + bad, 1u << lane);
+    if (request.touch.writes) std::memset(states + offset, 1, bytes);
   }
   if (!several_blocks || launch.arena.find(address)->read_only) return true;
-  const auto block = static_cast<std::uint32_t>(asked.warp.block->linear);
-  const Clash clash = global_shadow.touch_range(asked.touch, block, offset, bytes, lane);
-  if (clash.lanes != 0) report_clash(asked, clash, kGlobalBase);
+  const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
+  const Conflict conflict = global_shadow.touch_range(request.touch, block, offset, bytes, lane);
+  if (conflict.lanes != 0) report_conflict(request, conflict, kGlobalBase);
   return true;
 }
 

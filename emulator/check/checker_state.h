@@ -19,7 +19,7 @@ struct NamedPlace {
 };
 
 /// One instruction that touches memory, and what it asks for.
-struct Asked {
+struct CheckedAccess {
   Warp& warp;
   const Op& op;
   Space space = Space::global;
@@ -38,33 +38,39 @@ struct Checker::State {
   explicit State(Launch& of);
 
   [[nodiscard]] SharedShadow& shadow(const Block& block);
-  [[nodiscard]] std::uint32_t shared(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
-  [[nodiscard]] std::uint32_t cluster(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
-  [[nodiscard]] std::uint32_t remote(const Asked& asked, Block& owner, std::uint64_t address,
+  [[nodiscard]] std::uint32_t shared(const CheckedAccess& request, const std::uint64_t* addresses,
+                                     std::uint32_t mask);
+  [[nodiscard]] std::uint32_t cluster(const CheckedAccess& request, const std::uint64_t* addresses,
+                                      std::uint32_t mask);
+  [[nodiscard]] std::uint32_t remote(const CheckedAccess& request, Block& owner, std::uint64_t address,
                                      std::uint32_t offset, int lane);
-  [[nodiscard]] std::uint32_t local(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
-  [[nodiscard]] std::uint32_t parameters(const Asked& asked, const std::uint64_t* addresses,
+  [[nodiscard]] std::uint32_t local(const CheckedAccess& request, const std::uint64_t* addresses,
+                                    std::uint32_t mask);
+  [[nodiscard]] std::uint32_t parameters(const CheckedAccess& request, const std::uint64_t* addresses,
                                          std::uint32_t mask);
-  [[nodiscard]] std::uint32_t global(const Asked& asked, const std::uint64_t* addresses, std::uint32_t mask);
-  [[nodiscard]] std::uint32_t global_by_lane(const Asked& asked, const std::uint64_t* addresses,
+  [[nodiscard]] std::uint32_t global(const CheckedAccess& request, const std::uint64_t* addresses,
+                                     std::uint32_t mask);
+  [[nodiscard]] std::uint32_t global_by_lane(const CheckedAccess& request, const std::uint64_t* addresses,
                                              std::uint32_t mask);
-  [[nodiscard]] bool global_run(const Asked& asked, const Run& run);
-  [[nodiscard]] bool local_run(const Asked& asked, const Run& run);
-  [[nodiscard]] bool shared_run(const Asked& asked, const Run& run);
-  [[nodiscard]] bool global_range(const Asked& asked, std::uint64_t address, int lane);
-  [[nodiscard]] bool shared_range(const Asked& asked, std::uint64_t address, int lane);
-  [[nodiscard]] std::optional<FaultKind> global_fault(const Asked& asked, std::uint64_t address) const;
+  [[nodiscard]] bool global_run(const CheckedAccess& request, const Run& run);
+  [[nodiscard]] bool local_run(const CheckedAccess& request, const Run& run);
+  [[nodiscard]] bool shared_run(const CheckedAccess& request, const Run& run);
+  [[nodiscard]] bool global_range(const CheckedAccess& request, std::uint64_t address, int lane);
+  [[nodiscard]] bool shared_range(const CheckedAccess& request, std::uint64_t address, int lane);
+  [[nodiscard]] std::optional<FaultKind> global_fault(const CheckedAccess& request,
+                                                      std::uint64_t address) const;
 
-  [[nodiscard]] bool let_through(const Asked& asked, std::uint64_t address, FaultKind fault) const;
+  [[nodiscard]] bool let_through(const CheckedAccess& request, std::uint64_t address, FaultKind fault) const;
 
   /// Lanes that lie in [0, size) and are aligned, and where; faults for the others.
-  [[nodiscard]] std::uint32_t in_bounds(const Asked& asked, const std::uint64_t* addresses,
+  [[nodiscard]] std::uint32_t in_bounds(const CheckedAccess& request, const std::uint64_t* addresses,
                                         std::uint32_t mask, std::uint64_t size, Offsets& offsets);
-  void strong_access(const Asked& asked);
-  void report(const Asked& asked, FaultKind kind, int lane, std::uint64_t address, std::uint32_t lanes);
-  void report_clash(const Asked& asked, const Clash& clash, std::uint64_t base);
-  void add(const Asked& asked, Finding finding, std::uint64_t address, std::uint64_t times);
-  [[nodiscard]] NamedPlace name(const Asked& asked, std::uint64_t address) const;
+  void strong_access(const CheckedAccess& request);
+  void report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,
+              std::uint32_t lanes);
+  void report_conflict(const CheckedAccess& request, const Conflict& conflict, std::uint64_t base);
+  void add(const CheckedAccess& request, Finding finding, std::uint64_t address, std::uint64_t times);
+  [[nodiscard]] NamedPlace name(const CheckedAccess& request, std::uint64_t address) const;
   [[nodiscard]] NamedPlace name_shared(std::uint64_t offset, std::uint64_t shared_bytes) const;
   [[nodiscard]] std::array<std::uint32_t, 3> block_id(std::uint32_t linear) const;
 

@@ -20,14 +20,14 @@ namespace ak::ptx {
 class GlobalShadow {
  public:
   /// Offsets count from the arena's base. touch.warp is not looked at.
-  [[nodiscard]] Clash touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
-                            std::uint32_t mask, LanePattern pattern);
+  [[nodiscard]] Conflict touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
+                               std::uint32_t mask, LanePattern pattern);
   /// All of [offset, offset + bytes), whole words, by accesses that are not strong. False: other blocks have
   /// been there; nothing is recorded, and `touch` must judge.
   [[nodiscard]] bool touch_run(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                                std::uint64_t bytes);
-  [[nodiscard]] Clash touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
-                                  std::uint64_t bytes, int lane);
+  [[nodiscard]] Conflict touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
+                                     std::uint64_t bytes, int lane);
   void released(std::uint32_t block);
   void acquired(std::uint32_t block);
 
@@ -42,10 +42,10 @@ class GlobalShadow {
     [[nodiscard]] std::uint64_t* make(std::uint64_t word);
   };
   [[nodiscard]] bool ordered(BlockRecord record, std::uint32_t block) const;
-  [[nodiscard]] bool clashes(std::uint64_t record, std::uint64_t mine) const;
-  bool touch_word(const Touch& touch, std::uint64_t word, std::uint64_t mine, Clash& clash);
+  [[nodiscard]] bool conflicts(std::uint64_t record, std::uint64_t mine) const;
+  bool touch_word(const Touch& touch, std::uint64_t word, std::uint64_t mine, Conflict& conflict);
   void touch_words(const Touch& touch, std::uint64_t word, std::uint64_t count, std::uint64_t mine, int lane,
-                   Clash& clash);
+                   Conflict& conflict);
   [[nodiscard]] bool touch_span(const Touch& touch, std::uint64_t word, std::uint64_t count,
                                 std::uint64_t mine);
 

@@ -10,22 +10,22 @@ namespace ak::ptx {
 // What shadow memory holds per 4-byte word: who accessed it last, in 64 bits. 0: no one.
 
 /// Op indices above are forgotten: the finding then names no instruction.
-inline constexpr std::uint32_t kMostRecordedOp = (1u << 18) - 1;
-[[nodiscard]] inline std::uint32_t record_op(Index op) { return op < kMostRecordedOp ? op : kMostRecordedOp; }
+inline constexpr std::uint32_t kMaxRecordedOp = (1u << 18) - 1;
+[[nodiscard]] inline std::uint32_t record_op(Index op) { return op < kMaxRecordedOp ? op : kMaxRecordedOp; }
 
 /// An access to shared memory. A larger clock makes a larger number, and a pending copy the largest, so that
 /// one comparison tells most records to be harmless.
 struct ThreadRecord {
-  static constexpr int kMaskShift = 18, kSharingShift = 23, kLaneShift = 25, kPartyShift = 30,
+  static constexpr int kMaskShift = 18, kSharingShift = 23, kLaneShift = 25, kParticipantShift = 30,
                        kClockShift = 36;
-  static constexpr std::uint64_t kOp = kMostRecordedOp;
+  static constexpr std::uint64_t kOp = kMaxRecordedOp;
   static constexpr std::uint64_t kMask = 0xFull << kMaskShift;  ///< bytes of the word
   static constexpr std::uint64_t kStrong = 1ull << 22;          ///< atomic, volatile, relaxed
   static constexpr std::uint64_t kSharing = 3ull << kSharingShift;
   static constexpr std::uint64_t kLane = 31ull << kLaneShift;
-  static constexpr std::uint64_t kParty = 63ull << kPartyShift;
-  static constexpr std::uint64_t kMostClock = (1ull << 26) - 1;
-  static constexpr std::uint64_t kClock = kMostClock << kClockShift;
+  static constexpr std::uint64_t kParticipant = 63ull << kParticipantShift;
+  static constexpr std::uint64_t kMaxClock = (1ull << 26) - 1;
+  static constexpr std::uint64_t kClock = kMaxClock << kClockShift;
   /// A copy that has not been waited for; of the copy engine: one that has ended, seen by who acquires it.
   static constexpr std::uint64_t kPending = 1ull << 62;
 
@@ -40,8 +40,8 @@ struct ThreadRecord {
   [[nodiscard]] std::uint32_t clock() const {
     return static_cast<std::uint32_t>((bits & kClock) >> kClockShift);
   }
-  [[nodiscard]] std::uint32_t party() const {
-    return static_cast<std::uint32_t>((bits & kParty) >> kPartyShift);
+  [[nodiscard]] std::uint32_t participant() const {
+    return static_cast<std::uint32_t>((bits & kParticipant) >> kParticipantShift);
   }
   [[nodiscard]] int lane() const { return static_cast<int>((bits & kLane) >> kLaneShift); }
   [[nodiscard]] std::uint64_t sharing() const { return bits & kSharing; }
@@ -49,11 +49,12 @@ struct ThreadRecord {
   [[nodiscard]] bool strong() const { return (bits & kStrong) != 0; }
   [[nodiscard]] Index op() const {
     const auto index = static_cast<Index>(bits & kOp);
-    return index == kMostRecordedOp ? kNone : index;
+    return index == kMaxRecordedOp ? kNone : index;
   }
-  [[nodiscard]] static std::uint64_t make(std::uint32_t party, std::uint32_t clock, Index op, bool strong) {
-    return std::uint64_t{party} << kPartyShift | std::uint64_t{clock} << kClockShift | record_op(op) |
-           (strong ? kStrong : 0);
+  [[nodiscard]] static std::uint64_t make(std::uint32_t participant, std::uint32_t clock, Index op,
+                                          bool strong) {
+    return std::uint64_t{participant} << kParticipantShift | std::uint64_t{clock} << kClockShift |
+           record_op(op) | (strong ? kStrong : 0);
   }
 };
 
@@ -62,7 +63,7 @@ struct ThreadRecord {
 /// writer among them.
 struct BlockRecord {
   static constexpr int kMaskShift = 18, kSharedShift = 24, kBlockShift = 32;
-  static constexpr std::uint64_t kOp = kMostRecordedOp;
+  static constexpr std::uint64_t kOp = kMaxRecordedOp;
   static constexpr std::uint64_t kMask = 0xFull << kMaskShift;
   static constexpr std::uint64_t kStrong = 1ull << 22;
   static constexpr std::uint64_t kShared = 0xFull << kSharedShift;  ///< bytes that other blocks read too

@@ -28,7 +28,7 @@ enum class LanePattern : std::uint8_t {
 };
 
 /// The accesses of one instruction that nothing orders after an earlier one.
-struct Clash {
+struct Conflict {
   std::uint32_t lanes = 0;  ///< that ran into it; 0: none
   int lane = 0;             ///< the first of them
   std::uint64_t at = 0;     ///< the byte, as an offset in the memory that is shadowed
@@ -46,11 +46,12 @@ class SharedShadow {
   void start(std::uint32_t warps, std::uint32_t shared_bytes);
 
   /// `offsets` of all 32 lanes lie in bounds; only those in `mask` count.
-  [[nodiscard]] Clash touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
-                            LanePattern pattern);
+  [[nodiscard]] Conflict touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
+                               LanePattern pattern);
   /// Lanes in `mask` at one offset, or all 32 one after the other, then of at least a word each.
-  [[nodiscard]] Clash touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform);
-  [[nodiscard]] Clash touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane);
+  [[nodiscard]] Conflict touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask,
+                                   bool uniform);
+  [[nodiscard]] Conflict touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane);
   /// A copy issued before has written its destination; lane < 0: the copy engine has, for who acquires.
   void completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane);
 
@@ -80,12 +81,13 @@ class SharedShadow {
   void restart(std::uint32_t clock);
   void reset_clocks(std::uint32_t clock);
 
-  [[nodiscard]] bool clashes(const Touch& touch, ThreadRecord record, std::uint64_t mine,
-                             bool was_read) const;
-  bool judge(const Touch& touch, std::uint64_t word, std::uint64_t mine, Clash& clash) const;
-  [[nodiscard]] Clash touch_span(const Touch& touch, const Span& span);
+  [[nodiscard]] bool conflicts(const Touch& touch, ThreadRecord record, std::uint64_t mine,
+                               bool was_read) const;
+  bool judge(const Touch& touch, std::uint64_t word, std::uint64_t mine, Conflict& conflict) const;
+  [[nodiscard]] Conflict touch_span(const Touch& touch, const Span& span);
   void record_span(const Touch& touch, const Span& span);
-  [[nodiscard]] Clash touch_scattered(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask);
+  [[nodiscard]] Conflict touch_scattered(const Touch& touch, const std::uint64_t* offsets,
+                                         std::uint32_t mask);
   void record(const Touch& touch, std::uint64_t word, std::uint64_t mine);
   void record_read(std::uint64_t word, std::uint64_t mine, std::uint64_t limit);
   void record_write(std::uint64_t word, std::uint64_t mine);

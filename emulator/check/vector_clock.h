@@ -8,7 +8,7 @@
 namespace ak::ptx {
 
 /// Parties that access a block's shared memory: its warps, and the copy engine last.
-inline constexpr std::uint32_t kMostWarps = 32, kCopyEngine = kMostWarps;
+inline constexpr std::uint32_t kMaxWarps = 32, kCopyEngine = kMaxWarps;
 
 /// Per party, the clock up to which its accesses are known to have happened before.
 struct VectorClock {
@@ -21,7 +21,7 @@ struct VectorClock {
   /// are distinguished from the warps'.
   [[nodiscard]] std::uint32_t floor() const {
     std::uint32_t least = at[0];
-    for (std::size_t i = 1; i < kMostWarps; ++i) least = std::min(least, at[i]);
+    for (std::size_t i = 1; i < kMaxWarps; ++i) least = std::min(least, at[i]);
     return least;
   }
 };

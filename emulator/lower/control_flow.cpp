@@ -137,8 +137,8 @@ void ControlFlow::leave(const Function& function, BasicBlock& block, Index targe
 
 // One exit after the other, last in the text first: what can reach a later exit is judged by that one alone.
 void ControlFlow::find_reconvergence() {
-  constexpr std::size_t kMostBlocks = 1u << 16;  // finding where lanes meet may take time quadratic in them
-  if (blocks_.size() > kMostBlocks) Lowering::unsupported("so many branches");
+  constexpr std::size_t kMaxBlocks = 1u << 16;  // finding where lanes meet may take time quadratic in them
+  if (blocks_.size() > kMaxBlocks) Lowering::unsupported("so many branches");
   PostDominators work(blocks_);
   for (Index b = static_cast<Index>(blocks_.size()); b-- > 0;) {
     if (blocks_[b].exits && !work.seen[b]) post_dominators_of(b, work);

@@ -323,7 +323,7 @@ void ProgramBuilder::plan(const Function& function) {
 // A warp's rows: the sink, then by function and class. Functions do not recurse, so each has its own.
 void ProgramBuilder::lay_out_registers() {
   constexpr std::uint32_t kSinkRows = 4;
-  constexpr std::uint32_t kMostBytes = 64u << 20;  // of a warp; a thread has 255 registers (chosen)
+  constexpr std::uint32_t kMaxBytes = 64u << 20;  // of a warp; a thread has 255 registers (chosen)
   program_.register_bytes = kSinkRows * kRowBytes;
   for (FunctionPlan& plan : plans_) {
     for (const RegisterClass which : {RegisterClass::bytes4, RegisterClass::bytes8, RegisterClass::bytes16}) {
@@ -331,7 +331,7 @@ void ProgramBuilder::lay_out_registers() {
       const std::uint32_t rows = which == RegisterClass::bytes4 ? 1 : which == RegisterClass::bytes8 ? 2 : 4;
       plan.base[i] = program_.register_bytes;
       const std::uint64_t bytes = std::uint64_t{plan.registers.used[i]} * rows * kRowBytes;
-      if (bytes > kMostBytes - program_.register_bytes) Lowering::unsupported("so many registers");
+      if (bytes > kMaxBytes - program_.register_bytes) Lowering::unsupported("so many registers");
       program_.register_bytes += static_cast<std::uint32_t>(bytes);
     }
     plan.base[0] = program_.predicate_count;

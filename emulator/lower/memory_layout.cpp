@@ -12,7 +12,7 @@ namespace {
 
 // Shared memory of a block is at most 227 KiB on any device and local memory 512 KiB per thread (CUDA C++
 // Programming Guide, "Compute Capabilities"): more is not a program.
-constexpr std::uint64_t kMostShared = 1u << 20, kMostLocal = 512u << 10, kMostParameters = 32u << 10;
+constexpr std::uint64_t kMaxShared = 1u << 20, kMaxLocal = 512u << 10, kMaxParameters = 32u << 10;
 
 std::uint64_t place(std::uint64_t& end, const Variable& variable, std::uint64_t most) {
   const std::uint64_t alignment = std::max<std::uint32_t>(variable.alignment, 1);
@@ -95,7 +95,7 @@ void MemoryLayout::place_shared(const Variable& variable, Program& program) {
     shared_and_global_[variable.name] = {.space = Space::shared, .value = 0, .bytes = 0};
     return;
   }
-  const std::uint64_t at = place(shared_bytes_, variable, kMostShared);
+  const std::uint64_t at = place(shared_bytes_, variable, kMaxShared);
   shared_and_global_[variable.name] = {
       .space = Space::shared, .value = at, .bytes = static_cast<std::uint32_t>(variable.bytes)};
   program.shared_symbols[variable.name] = static_cast<std::uint32_t>(at);
@@ -104,7 +104,7 @@ void MemoryLayout::place_shared(const Variable& variable, Program& program) {
 void MemoryLayout::place_parameters(const Function& entry, Program& program) {
   std::uint64_t end = 0;
   for (const Variable& parameter : entry.parameters) {
-    const std::uint64_t at = place(end, parameter, kMostParameters);
+    const std::uint64_t at = place(end, parameter, kMaxParameters);
     const auto bytes = static_cast<std::uint32_t>(parameter.bytes);
     own_[&entry][parameter.name] = {.space = Space::param, .value = at, .bytes = bytes};
     program.parameters.push_back({.offset = static_cast<std::uint32_t>(at), .bytes = bytes});
@@ -115,7 +115,7 @@ void MemoryLayout::place_parameters(const Function& entry, Program& program) {
 void MemoryLayout::place_local(const Function& function, const Variable& variable) {
   Variable aligned = variable;
   aligned.alignment = std::max<std::uint32_t>(variable.alignment, 8);  // parts are copied as words
-  const std::uint64_t at = place(local_bytes_, aligned, kMostLocal);
+  const std::uint64_t at = place(local_bytes_, aligned, kMaxLocal);
   own_[&function][variable.name] = {
       .space = Space::local, .value = at, .bytes = static_cast<std::uint32_t>(variable.bytes)};
 }

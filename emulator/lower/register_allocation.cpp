@@ -61,8 +61,8 @@ class Liveness {
       accesses_.push_back(accesses_of(instruction));
     const std::size_t count = flow.blocks().size();
     // What the two tables may take; the largest kernels of libraries need a tenth of it (chosen).
-    constexpr std::size_t kMostWords = 16u << 20;
-    if (count * words_ > kMostWords) Lowering::unsupported("so many registers and branches");
+    constexpr std::size_t kMaxWords = 16u << 20;
+    if (count * words_ > kMaxWords) Lowering::unsupported("so many registers and branches");
     in_.assign(count, Bits(words_));
     out_.assign(count, Bits(words_));
     solve();

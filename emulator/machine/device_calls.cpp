@@ -104,9 +104,9 @@ bool among(std::string_view set, const std::string& format, std::size_t i) {
 /// A width or precision. One that the text buffer could not hold anyway is cut: the C library would spend
 /// time and memory on it.
 void read_number(const std::string& format, std::size_t& i, std::string& to) {
-  constexpr std::size_t kMostDigits = 3;
+  constexpr std::size_t kMaxDigits = 3;
   for (std::size_t digits = 0; among("0123456789", format, i); ++i) {
-    if (digits++ < kMostDigits) to += format[i];
+    if (digits++ < kMaxDigits) to += format[i];
   }
 }
 

@@ -39,7 +39,7 @@ bool is_possible(const Program& program, const LaunchRequest& request) {
   }
   const std::uint64_t threads = product(request.block), blocks = product(request.cluster);
   return threads >= 1 && threads <= 1024 && blocks <= 16 &&
-         resident_bytes(program, request) <= kMostResidentBytes;
+         resident_bytes(program, request) <= kMaxResidentBytes;
 }
 
 /// Memory through which the blocks of a cooperative grid meet, if the program uses it: two words, its size
@@ -166,7 +166,7 @@ std::uint64_t GridRun::quantum() {
 // Clusters are admitted one by one; another joins when a whole round ends no block, so that blocks that wait
 // for later ones get them.
 void GridRun::run() {
-  const std::uint64_t most = kMostResidentBytes / cluster_bytes_;
+  const std::uint64_t most = kMaxResidentBytes / cluster_bytes_;
   while (!launch_.stop && finished_ < clusters_) {
     while (admitted_ < clusters_ && (resident_.empty() || (launch_.cooperative && resident_.size() < most)))
       admit();

@@ -33,7 +33,7 @@ struct LaunchReport {
 /// Memory that the blocks of one cluster take together while they run: registers, local and shared memory.
 [[nodiscard]] std::uint64_t resident_bytes(const Program& program, const LaunchRequest& request);
 /// Of which a launch may take this much (chosen).
-inline constexpr std::uint64_t kMostResidentBytes = 4ull << 30;
+inline constexpr std::uint64_t kMaxResidentBytes = 4ull << 30;
 
 /// Runs a whole grid on the calling thread. Blocks have 1 to 1024 threads, the grid consists of whole
 /// clusters, and their resident_bytes are within the limit. What the kernel does wrong is in the findings;

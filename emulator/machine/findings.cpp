@@ -9,9 +9,9 @@ namespace ak::ptx {
 namespace {
 
 enum class Shape : std::uint8_t {
-  access,       ///< one thread touched what it must not
-  two_parties,  ///< two threads touched the same bytes
-  event,        ///< something happened at an instruction
+  access,            ///< one thread touched what it must not
+  two_participants,  ///< two threads touched the same bytes
+  event,             ///< something happened at an instruction
 };
 
 struct KindInfo {
@@ -38,13 +38,13 @@ constexpr KindInfo kKinds[] = {
      Gate::memory_checker, "the address belongs to another state space than the instruction"},
     {FaultKind::read_only, "read_only", "forbidden", Shape::access, Status::memory_error, Gate::input_hash,
      "inputs, constants and parameters must not be written"},
-    {FaultKind::shared_race, "shared_race", "shared memory race", Shape::two_parties, Status::race,
+    {FaultKind::shared_race, "shared_race", "shared memory race", Shape::two_participants, Status::race,
      Gate::race_detector, "put a barrier between the two accesses"},
-    {FaultKind::global_conflict, "global_conflict", "conflict between blocks", Shape::two_parties,
+    {FaultKind::global_conflict, "global_conflict", "conflict between blocks", Shape::two_participants,
      Status::race, Gate::race_detector, "let one block own these bytes, or use atomics"},
     {FaultKind::barrier_divergence, "barrier_divergence", "divergent barrier", Shape::event, Status::hang,
      Gate::barrier_checker, "every thread of the block must reach the same barrier"},
-    {FaultKind::async_pending, "async_pending", "use of a pending asynchronous copy", Shape::two_parties,
+    {FaultKind::async_pending, "async_pending", "use of a pending asynchronous copy", Shape::two_participants,
      Status::race, Gate::race_detector, "wait for the copy, and synchronise, before its destination is used"},
     {FaultKind::deadlock, "deadlock", "deadlock", Shape::event, Status::hang, Gate::barrier_checker,
      "every thread that a barrier waits for must reach it"},
@@ -107,16 +107,17 @@ std::string coordinates(const std::array<std::uint32_t, 3>& at) {
   return fmt::format("({},{},{})", at[0], at[1], at[2]);
 }
 
-std::string thread_words(const Party& party) {
-  if (!party.thread_known) return "block " + coordinates(party.block);
-  return fmt::format("thread {} of block {}", coordinates(party.thread), coordinates(party.block));
+std::string thread_text(const Participant& participant) {
+  if (!participant.thread_known) return "block " + coordinates(participant.block);
+  return fmt::format("thread {} of block {}", coordinates(participant.thread),
+                     coordinates(participant.block));
 }
 
 /// The other of two parties: its block is not said twice.
-std::string other_words(const Finding& finding) {
-  const Party& other = *finding.other;
+std::string other_thread_text(const Finding& finding) {
+  const Participant& other = *finding.other;
   if (!other.thread_known && other.block == finding.first.block) return "another thread";
-  return other.block == finding.first.block ? "thread " + coordinates(other.thread) : thread_words(other);
+  return other.block == finding.first.block ? "thread " + coordinates(other.thread) : thread_text(other);
 }
 
 std::string base_name(const std::string& path) {
@@ -124,7 +125,7 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-std::string place_words(const Program& program, Index op, const std::string& own_file) {
+std::string place_text(const Program& program, Index op, const std::string& own_file) {
   const Place place = place_of(program, op, own_file);
   if (place.line > 0) return fmt::format("{}:{}:{}: ", base_name(place.file), place.line, place.column);
   if (op >= program.facts.size()) return {};
@@ -139,12 +140,12 @@ std::string at_line(const Program& program, Index op, const std::string& own_fil
   return fmt::format(" at PTX line {}", program.facts[op].ptx_line);
 }
 
-std::string where_words(const Finding& finding) {
+std::string where_text(const Finding& finding) {
   if (finding.buffer.empty()) return fmt::format("at address 0x{:x}", finding.address);
   return fmt::format("at byte {} of {}", finding.byte_offset, finding.buffer);
 }
 
-std::string bounds_words(const Finding& finding) {
+std::string bounds_text(const Finding& finding) {
   if (finding.buffer.empty()) return ", where no buffer is";
   const auto size = static_cast<std::int64_t>(finding.buffer_bytes);
   std::string words = fmt::format(", which is {} long", plural(finding.buffer_bytes, "byte"));
@@ -162,11 +163,11 @@ std::string bounds_words(const Finding& finding) {
   return words;
 }
 
-std::string access_words(const Finding& finding, const KindInfo& kind) {
+std::string access_text(const Finding& finding, const KindInfo& kind) {
   std::string words = fmt::format("{} {}: {} {} {} {}", kind.words, finding.first.write ? "write" : "read",
-                                  thread_words(finding.first), finding.first.write ? "writes" : "reads",
-                                  plural(finding.access_bytes, "byte"), where_words(finding));
-  if (kind.kind == FaultKind::out_of_bounds) words += bounds_words(finding);
+                                  thread_text(finding.first), finding.first.write ? "writes" : "reads",
+                                  plural(finding.access_bytes, "byte"), where_text(finding));
+  if (kind.kind == FaultKind::out_of_bounds) words += bounds_text(finding);
   if (kind.kind == FaultKind::uninitialized_read) words += ", which nothing has written";
   if (kind.kind == FaultKind::misaligned)
     words +=
@@ -174,43 +175,49 @@ std::string access_words(const Finding& finding, const KindInfo& kind) {
   return words;
 }
 
-std::string missing_words(FaultKind kind) {
+std::string missing_text(FaultKind kind) {
   if (kind == FaultKind::shared_race) return " with no barrier between";
   return kind == FaultKind::global_conflict ? " with nothing that orders the two blocks" : "";
 }
 
 std::string pair_words(const Program& program, const Finding& finding, const KindInfo& kind,
                        const std::string& own_file) {
-  std::string words = fmt::format("{}: {} {} {} {}", kind.words, thread_words(finding.first),
+  std::string words = fmt::format("{}: {} {} {} {}", kind.words, thread_text(finding.first),
                                   finding.first.write ? "writes" : "reads",
-                                  plural(finding.access_bytes, "byte"), where_words(finding));
+                                  plural(finding.access_bytes, "byte"), where_text(finding));
   if (!finding.other) return words;
-  const Party& other = *finding.other;
+  const Participant& other = *finding.other;
   const std::string line = at_line(program, other.op, own_file);
   if (kind.kind == FaultKind::async_pending)
     return words + fmt::format(", to which the copy that {} started{} may still be writing",
-                               other_words(finding), line);
-  return words + fmt::format(" that {} {}{}{}", other_words(finding), other.write ? "writes" : "reads", line,
-                             missing_words(kind.kind));
+                               other_thread_text(finding), line);
+  return words + fmt::format(" that {} {}{}{}", other_thread_text(finding), other.write ? "writes" : "reads",
+                             line, missing_text(kind.kind));
 }
 
 std::string sentence(const Program& program, const Finding& finding, const std::string& own_file) {
   const KindInfo& kind = info_of(finding.kind);
   // Faults found without the checker carry no buffer and no size: only their detail says what was touched.
   const bool sized = finding.access_bytes > 0;
-  if (sized && kind.shape == Shape::access) return access_words(finding, kind);
-  if (sized && kind.shape == Shape::two_parties) return pair_words(program, finding, kind, own_file);
-  return fmt::format("{}: {}", kind.words, thread_words(finding.first));
+  if (sized && kind.shape == Shape::access) return access_text(finding, kind);
+  if (sized && kind.shape == Shape::two_participants) return pair_words(program, finding, kind, own_file);
+  return fmt::format("{}: {}", kind.words, thread_text(finding.first));
 }
 
-Json to_json(const Program& program, const Party& party, const std::string& own_file) {
-  const Place place = place_of(program, party.op, own_file);
-  Json json{{"block", party.block},   {"thread", party.thread}, {"thread_known", party.thread_known},
-            {"write", party.write},   {"file", place.file},     {"line", place.line},
-            {"column", place.column}, {"instruction", nullptr}, {"ptx_line", nullptr}};
-  if (party.op < program.facts.size()) {
-    json["instruction"] = program.facts[party.op].spelling;
-    json["ptx_line"] = program.facts[party.op].ptx_line;
+Json to_json(const Program& program, const Participant& participant, const std::string& own_file) {
+  const Place place = place_of(program, participant.op, own_file);
+  Json json{{"block", participant.block},
+            {"thread", participant.thread},
+            {"thread_known", participant.thread_known},
+            {"write", participant.write},
+            {"file", place.file},
+            {"line", place.line},
+            {"column", place.column},
+            {"instruction", nullptr},
+            {"ptx_line", nullptr}};
+  if (participant.op < program.facts.size()) {
+    json["instruction"] = program.facts[participant.op].spelling;
+    json["ptx_line"] = program.facts[participant.op].ptx_line;
   }
   return json;
 }
@@ -247,7 +254,7 @@ Place place_of(const Program& program, Index op, const std::string& own_file) {
 }
 
 std::string describe(const Program& program, const Finding& finding, const std::string& own_file) {
-  std::string words = place_words(program, finding.first.op, own_file) + sentence(program, finding, own_file);
+  std::string words = place_text(program, finding.first.op, own_file) + sentence(program, finding, own_file);
   if (!finding.detail.empty()) words += ": " + finding.detail;
   if (finding.times > 1) words += fmt::format("; this happened {} times", finding.times);
   return words;

@@ -34,7 +34,7 @@ enum class FaultKind : std::uint8_t {
 [[nodiscard]] Gate gate_of(FaultKind kind);
 
 /// One thread's part in a fault.
-struct Party {
+struct Participant {
   std::array<std::uint32_t, 3> block{}, thread{};
   bool thread_known = true;  ///< false: only the block is known
   bool write = false;
@@ -44,8 +44,8 @@ struct Party {
 /// One fault, with everything needed to say it in a sentence.
 struct Finding {
   FaultKind kind = FaultKind::trap;
-  Party first;                 ///< the thread that ran into it
-  std::optional<Party> other;  ///< of a race or conflict: who was there before
+  Participant first;                 ///< the thread that ran into it
+  std::optional<Participant> other;  ///< of a race or conflict: who was there before
   std::string buffer;  ///< "output 'y'", "shared memory", "shared 'tile'", "local memory"; empty: none
   std::int64_t byte_offset = 0;  ///< from the start of the buffer; may be negative
   std::uint64_t buffer_bytes = 0;
@@ -58,14 +58,14 @@ struct Finding {
 /// Faults of one launch, one per kind and source line. One thread.
 class Findings {
  public:
-  static constexpr std::size_t kMostDistinct = 8;  ///< more than a prompt should hold (chosen)
+  static constexpr std::size_t kMaxDistinct = 8;  ///< more than a prompt should hold (chosen)
 
   explicit Findings(const Program& program) : program_(&program) {}
   /// Counts it, and keeps it if it is the first of its kind at its line.
   void add(Finding finding, std::uint64_t times = 1);
   [[nodiscard]] bool empty() const noexcept { return findings_.empty(); }
   /// No use in going on: enough distinct faults.
-  [[nodiscard]] bool full() const noexcept { return findings_.size() >= kMostDistinct; }
+  [[nodiscard]] bool full() const noexcept { return findings_.size() >= kMaxDistinct; }
   [[nodiscard]] const std::vector<Finding>& all() const noexcept { return findings_; }
 
  private:

@@ -53,7 +53,7 @@ bool can_meet(const Warp& warp, const Fragment& a, const Fragment& b) {
 }
 
 /// Lanes that `first` waits with, and for; 0 when some of them are not there.
-std::uint32_t party_of(const Warp& warp, const Fragment& first) {
+std::uint32_t participant_of(const Warp& warp, const Fragment& first) {
   std::uint32_t lanes = first.lanes, wanted = first.wanted;
   for (bool grows = true; grows;) {
     grows = false;
@@ -100,7 +100,7 @@ void execute_together(Warp& warp, Index pc, std::uint32_t lanes) {
 bool meet(Warp& warp) {
   for (const Fragment& fragment : warp.fragments) {
     if (fragment.state != FragmentState::at_warp_sync) continue;
-    const std::uint32_t lanes = party_of(warp, fragment);
+    const std::uint32_t lanes = participant_of(warp, fragment);
     if (lanes == 0) continue;
     execute_together(warp, fragment.pc, lanes);
     return true;
@@ -110,8 +110,8 @@ bool meet(Warp& warp) {
 
 /// Next time another fragment begins: one that spins must not starve the lanes it waits for.
 void end_turn(Warp& warp, std::uint64_t issued, bool used_up) {
-  constexpr std::uint64_t kWaitFee = 64;  // a turn that ends in a wait is short, and costs others theirs
-  warp.spent += issued + (warp.yield ? kWaitFee : 0);
+  constexpr std::uint64_t kWaitCost = 64;  // a turn that ends in a wait is short, and costs others theirs
+  warp.spent += issued + (warp.yield ? kWaitCost : 0);
   if (!warp.yield && !used_up) return;
   warp.fragment = (warp.fragment + 1) % static_cast<Index>(warp.fragments.size());
   release_waiting(warp);

@@ -12,8 +12,8 @@ namespace ak::ptx {
 /// The 64 bits of an mbarrier object (PTX ISA 9.0, "mbarrier": they are opaque to programs, only its phase,
 /// pending and expected counts and tx-count are defined). Kept in the emulated shared memory itself.
 struct Mbarrier {
-  static constexpr std::int64_t kMostArrivals = (1 << 20) - 1;
-  static constexpr std::int64_t kMostBytes = (1 << 20) - 1;  ///< of |tx-count|
+  static constexpr std::int64_t kMaxArrivals = (1 << 20) - 1;
+  static constexpr std::int64_t kMaxBytes = (1 << 20) - 1;  ///< of |tx-count|
 
   std::uint32_t pending = 0;   ///< arrivals the phase still waits for
   std::uint32_t expected = 0;  ///< arrivals a phase waits for

@@ -54,7 +54,7 @@ void block_at(Warp& warp, Index at, std::uint32_t wanted) {
 }
 
 /// Lanes that their own member mask does not name.
-std::uint32_t strangers(const Warp& warp, const std::uint32_t* masks) {
+std::uint32_t lanes_outside_masks(const Warp& warp, const std::uint32_t* masks) {
   std::uint32_t found = 0;
   for (int lane = 0; lane < kLanes; ++lane) found |= (~masks[lane] >> lane & 1u) << lane;
   return found & warp.mask;
@@ -73,7 +73,7 @@ bool await_lanes(Warp& warp, const Op& op, std::uint32_t named) {
 }
 
 bool await_members(Warp& warp, const Op& op, const std::uint32_t* masks) {
-  if (const std::uint32_t wrong = strangers(warp, masks); wrong != 0) {
+  if (const std::uint32_t wrong = lanes_outside_masks(warp, masks); wrong != 0) {
     for_each_lane(wrong, [&](int lane) {
       warp.launch->fault(warp, op, FaultKind::invalid_operand, lane,
                          "the member mask does not name the executing lane");

@@ -36,9 +36,9 @@ void drop_empty_groups(Warp& warp) {
 
 /// A warp that never waits must not fill the host's memory: a copy may be done as early as it likes.
 void limit_pending(Warp& warp) {
-  constexpr std::size_t kMostCopies = 1u << 13, kMostGroups = 1u << 10;  // far beyond any pipeline (chosen)
-  if (warp.copy_groups.back().size() > kMostCopies) complete_copies(warp, kAllLanes, 0);
-  if (warp.copy_groups.size() > kMostGroups) complete_copies(warp, kAllLanes, kMostGroups / 2);
+  constexpr std::size_t kMaxCopies = 1u << 13, kMaxGroups = 1u << 10;  // far beyond any pipeline (chosen)
+  if (warp.copy_groups.back().size() > kMaxCopies) complete_copies(warp, kAllLanes, 0);
+  if (warp.copy_groups.size() > kMaxGroups) complete_copies(warp, kAllLanes, kMaxGroups / 2);
 }
 
 /// Closes the open group for `lanes`; what other lanes have in it stays open.
@@ -206,8 +206,8 @@ Op lower_wait(Lowering& lowering) {
   op.immediate = 0;
   if (lowering.has("wait_group")) {
     const Operand& left = lowering.operand(0);
-    constexpr std::uint64_t kMost = 1u << 20;  // more groups than a thread could have
-    require(left.kind == OperandKind::integer && left.bits < kMost, "a number of groups like this");
+    constexpr std::uint64_t kMax = 1u << 20;  // more groups than a thread could have
+    require(left.kind == OperandKind::integer && left.bits < kMax, "a number of groups like this");
     op.immediate = static_cast<std::int64_t>(left.bits) + 1;
   }
   return op;
@@ -246,9 +246,9 @@ void complete_copies(Warp& warp, std::uint32_t lanes, std::size_t groups_left) {
 }
 
 void add_async_work(Warp& warp, AsyncWork work) {
-  constexpr std::size_t kMostWaiting = 4096;  // far beyond any pipeline (chosen)
+  constexpr std::size_t kMaxWaiting = 4096;  // far beyond any pipeline (chosen)
   Block& block = *warp.block;
-  if (block.async_work.size() >= kMostWaiting) perform_oldest_work(block, *warp.launch);
+  if (block.async_work.size() >= kMaxWaiting) perform_oldest_work(block, *warp.launch);
   block.async_work.push_back(std::move(work));
 }
 

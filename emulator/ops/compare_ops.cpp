@@ -80,7 +80,7 @@ struct FlushedHalf {
     return f16_to_float((stored & 0x7C00u) == 0 ? static_cast<std::uint16_t>(stored & 0x8000u) : stored);
   }
 };
-struct BrainValue {
+struct Bfloat16Value {
   using Stored = std::uint16_t;
   static float value(std::uint16_t stored) { return bf16_to_float(stored); }
 };
@@ -135,7 +135,7 @@ Compare comparison(Type type, Relation relation, bool ftz) {
     case Type::f16:
       return ftz ? comparison<FlushedHalf>(relation) : comparison<HalfValue>(relation);
     case Type::bf16:
-      return comparison<BrainValue>(relation);
+      return comparison<Bfloat16Value>(relation);
     default:
       return nullptr;
   }

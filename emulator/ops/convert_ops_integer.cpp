@@ -47,8 +47,8 @@ struct Bounds {
   I low, high;
   explicit Bounds(std::uint32_t width) {
     using Limits = std::numeric_limits<I>;
-    constexpr std::uint64_t kMost = static_cast<std::uint64_t>(Limits::max());
-    high = static_cast<I>(std::min(highest<kToSigned>(width), kMost));
+    constexpr std::uint64_t kMax = static_cast<std::uint64_t>(Limits::max());
+    high = static_cast<I>(std::min(highest<kToSigned>(width), kMax));
     low = std::is_signed_v<I>
               ? static_cast<I>(std::max(lowest<kToSigned>(width), static_cast<std::int64_t>(Limits::min())))
               : I{0};

@@ -52,12 +52,12 @@ struct FragmentLayout {
   return reinterpret_cast<const std::byte*>(source<std::uint32_t>(warp, slot));
 }
 
-constexpr int kMostTileElements = 8 * 32;  ///< of 4 bits; bits are moved as words
+constexpr int kMaxTileElements = 8 * 32;  ///< of 4 bits; bits are moved as words
 
 /// Rows of A as numbers: m x k.
 template <class T>
 void read_rows(const Warp& warp, const Slot* slots, const FragmentLayout& layout, Decoder<T> decode, T* to) {
-  alignas(64) T tile[kMostTileElements];
+  alignas(64) T tile[kMaxTileElements];
   const int width = layout.tile_length();
   for (int t = 0; t < layout.tiles(); ++t) {
     decode(register_bytes(warp, slots[t]), 8 * width, tile);
@@ -73,7 +73,7 @@ void read_rows(const Warp& warp, const Slot* slots, const FragmentLayout& layout
 template <class T>
 void read_columns(const Warp& warp, const Slot* slots, const FragmentLayout& layout, Decoder<T> decode,
                   T* to) {
-  alignas(64) T tile[kMostTileElements];
+  alignas(64) T tile[kMaxTileElements];
   const int width = layout.tile_length(), n = layout.lines;
   for (int t = 0; t < layout.tiles(); ++t) {
     decode(register_bytes(warp, slots[t]), 8 * width, tile);

@@ -129,8 +129,8 @@ FragmentLayout fragment_layout(const Op& op) {
 /// Touches all of the lines, 32 pieces at a time: f(host memory or null, place in `lines`, bytes).
 template <class F>
 void for_each_piece(Warp& warp, const Op& op, const AccessRequest& kind, Lines& lines, F f) {
-  constexpr int kMostPieceBytes = 16;
-  const int piece = std::min(kMostPieceBytes, lines.bytes), per_line = lines.bytes / piece;
+  constexpr int kMaxPieceBytes = 16;
+  const int piece = std::min(kMaxPieceBytes, lines.bytes), per_line = lines.bytes / piece;
   const int first = std::countr_zero(warp.mask), pieces = lines.count * per_line;
   alignas(64) std::uint64_t bases[kLanes];
   compute_addresses(warp, op.a, (op.aux & kWideBase) != 0, op.immediate, bases);
@@ -156,8 +156,8 @@ void for_each_piece(Warp& warp, const Op& op, const AccessRequest& kind, Lines& 
   }
 }
 
-constexpr int kMostRegisters = 8, kMostRegisterBytes = 8 * kLanes;
-using RegisterImages = std::byte[kMostRegisters][kMostRegisterBytes];
+constexpr int kMaxMatrixRegisters = 8, kMaxRegisterBytes = 8 * kLanes;
+using RegisterImages = std::byte[kMaxMatrixRegisters][kMaxRegisterBytes];
 
 /// f(byte of the element in the images, in the lines, its size) for every element.
 template <class F>
@@ -314,7 +314,7 @@ Op wmma_transfer(Lowering& lowering, Role role, bool load) {
   const std::vector<Slot> slots = load ? lowering.destinations(list, register_type(layout))
                                        : lowering.sources(list, register_type(layout));
   const bool repeated = load && role != Role::accumulator && layout.type == Type::f16;
-  if (slots.size() != static_cast<std::size_t>(repeated ? kMostRegisters : layout.registers()))
+  if (slots.size() != static_cast<std::size_t>(repeated ? kMaxMatrixRegisters : layout.registers()))
     Lowering::unsupported(fmt::format("a fragment of {} registers", slots.size()));
   lowering.more(op, slots);
   return op;

@@ -14,7 +14,7 @@ namespace {
 
 // ---- handlers. Slots in Op::more: D, A, B, C, as many of each as its layout has registers.
 
-constexpr int kMostM = 32, kMostN = 32, kMostK = 64;
+constexpr int kMaxM = 32, kMaxN = 32, kMaxK = 64;
 
 struct Fragments {
   FragmentLayout a, b, c, d;
@@ -42,7 +42,7 @@ Fragments fragments_of(const Warp& warp, const Op& op) {
 void multiply_floats(Warp& warp, const Op& op) {
   if (!await_lanes(warp, op, kAllLanes)) return;
   const Fragments all = fragments_of(warp, op);
-  alignas(64) double a[kMostM * kMostK], b[kMostN * kMostK], c[kMostM * kMostN];
+  alignas(64) double a[kMaxM * kMaxK], b[kMaxN * kMaxK], c[kMaxM * kMaxN];
   read_rows(warp, all.a_slots, all.a, float_decoder(all.a.type), a);
   read_columns(warp, all.b_slots, all.b, float_decoder(all.b.type), b);
   read_accumulators(warp, all.c_slots, all.c, c);
@@ -56,12 +56,12 @@ void multiply_integers(Warp& warp, const Op& op) {
   if (!await_lanes(warp, op, kAllLanes)) return;
   const Fragments all = fragments_of(warp, op);
   const int m = all.a.lines, n = all.b.lines;
-  alignas(64) std::int32_t a[kMostM * kMostK], b[kMostN * kMostK], c[kMostM * kMostN];
+  alignas(64) std::int32_t a[kMaxM * kMaxK], b[kMaxN * kMaxK], c[kMaxM * kMaxN];
   read_rows(warp, all.a_slots, all.a, integer_decoder(all.a.type), a);
   read_columns(warp, all.b_slots, all.b, integer_decoder(all.b.type), b);
   read_accumulators(warp, all.c_slots, all.c, c);
   if (accumulator_form(op).saturate) {
-    alignas(64) std::int32_t products[kMostM * kMostN];
+    alignas(64) std::int32_t products[kMaxM * kMaxN];
     std::fill_n(products, m * n, 0);
     multiply_add(a, b, products, m, n, all.a.length);
     add_saturating(products, c, m * n);
@@ -78,10 +78,10 @@ void copy_words(const std::byte* from, int count, std::uint32_t* to) {
 void multiply_bits(Warp& warp, const Op& op) {
   if (!await_lanes(warp, op, kAllLanes)) return;
   const Fragments all = fragments_of(warp, op);
-  constexpr int kMostWords = 8, kWordBits = 32;
+  constexpr int kMaxWords = 8, kWordBits = 32;
   const int m = all.a.lines, n = all.b.lines, words = all.a.length / kWordBits;
-  alignas(64) std::uint32_t a[kMostM * kMostWords], b[kMostN * kMostWords];
-  alignas(64) std::int32_t c[kMostM * kMostN];
+  alignas(64) std::uint32_t a[kMaxM * kMaxWords], b[kMaxN * kMaxWords];
+  alignas(64) std::int32_t c[kMaxM * kMaxN];
   read_rows<std::uint32_t>(warp, all.a_slots, {Role::a, Type::b32, m, words}, copy_words, a);
   read_columns<std::uint32_t>(warp, all.b_slots, {Role::b, Type::b32, n, words}, copy_words, b);
   read_accumulators(warp, all.c_slots, all.c, c);

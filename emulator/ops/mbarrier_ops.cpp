@@ -60,7 +60,7 @@ void init(Warp& warp, const Op& op) {
     const auto place = place_of_barrier(warp, op, lane);
     if (!place) return;
     const std::uint32_t count = source<std::uint32_t>(warp, op.b)[lane];
-    if (count == 0 || count > Mbarrier::kMostArrivals)
+    if (count == 0 || count > Mbarrier::kMaxArrivals)
       return refuse(warp, op, lane, FaultKind::invalid_operand,
                     fmt::format("an mbarrier for {} arrivals", count));
     store_mbarrier(*place, {.pending = count, .expected = count, .bytes = 0, .parity = false});
@@ -80,7 +80,7 @@ void invalidate(Warp& warp, const Op& op) {
 bool add_bytes(Warp& warp, const Op& op, Mbarrier& barrier, Slot slot, int lane, int sign) {
   const std::uint32_t bytes = source<std::uint32_t>(warp, slot)[lane];
   const std::int64_t sum = barrier.bytes + sign * std::int64_t{bytes};
-  if (sum < -Mbarrier::kMostBytes || sum > Mbarrier::kMostBytes) {
+  if (sum < -Mbarrier::kMaxBytes || sum > Mbarrier::kMaxBytes) {
     refuse(warp, op, lane, FaultKind::invalid_operand,
            fmt::format("{} bytes more at an mbarrier that waits for {}", bytes, barrier.bytes));
     return false;
@@ -148,7 +148,7 @@ void wait(Warp& warp, const Op& op) {
 template <bool CountsOneMore>
 void arrive_after_copies(Warp& warp, const Op& op) {
   for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace& place, int lane) {
-    if (CountsOneMore && barrier.pending < Mbarrier::kMostArrivals) ++barrier.pending;
+    if (CountsOneMore && barrier.pending < Mbarrier::kMaxArrivals) ++barrier.pending;
     add_async_work(warp, [warp = &warp, place, lane](Launch& launch) {
       complete_copies(*warp, 1u << lane, 0);
       if (launch.checker != nullptr) launch.checker->released(*warp, *place.block, place.offset);

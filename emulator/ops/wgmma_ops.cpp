@@ -18,7 +18,7 @@
 namespace ak::ptx {
 namespace {
 
-constexpr int kWarpRows = 16, kWarpsOfGroup = 4, kMostN = 256, kMostK = 32;
+constexpr int kWarpRows = 16, kWarpsOfGroup = 4, kMaxN = 256, kMaxK = 32;
 constexpr int kBytesOfK = 32;  ///< of every instruction
 constexpr int kChunk = 16;     ///< bytes that stay together in any layout
 
@@ -68,11 +68,11 @@ void read_shared(Warp& warp, const Op& op, const SharedMatrix& matrix, std::byte
 template <class T>
 void read_numbers(Warp& warp, const Op& op, const SharedMatrix& matrix, Decoder<T> decode, bool lines_last,
                   T* to) {
-  alignas(64) std::byte bytes[kMostN * kBytesOfK];
+  alignas(64) std::byte bytes[kMaxN * kBytesOfK];
   read_shared(warp, op, matrix, bytes);
   const int count = matrix.lines * matrix.k;
   if (matrix.across == lines_last) return decode(bytes, count, to);
-  alignas(64) T numbers[kMostN * kMostK];
+  alignas(64) T numbers[kMaxN * kMaxK];
   decode(bytes, count, numbers);
   const int rows = matrix.across ? matrix.k : matrix.lines, columns = count / rows;
   for (int j = 0; j < columns; ++j) {
@@ -108,7 +108,7 @@ void accumulate(const double* a, const double* b, double* sums, int n, int k, bo
 void accumulate(const std::int32_t* a, const std::int32_t* b, std::int32_t* sums, int n, int k,
                 bool saturate) {
   if (!saturate) return multiply_add(a, b, sums, kWarpRows, n, k);
-  alignas(64) std::int32_t products[kWarpRows * kMostN];
+  alignas(64) std::int32_t products[kWarpRows * kMaxN];
   std::fill_n(products, kWarpRows * n, 0);
   multiply_add(a, b, products, kWarpRows, n, k);
   add_saturating(products, sums, kWarpRows * n);
@@ -124,7 +124,7 @@ void mma_async(Warp& warp, const Op& op) {
   const Slot* slots = warp.launch->program.slots.data() + op.more;
   const int n = form.shape.n, k = form.shape.k, lane = std::countr_zero(warp.mask);
 
-  alignas(64) T a[kWarpRows * kMostK];
+  alignas(64) T a[kWarpRows * kMaxK];
   if ((op.b & kRegistersA) != 0) {
     read_rows(warp, slots + layout.registers(), layout_of_a(form), kDecoder(form.a), a);
   } else {
@@ -138,10 +138,10 @@ void mma_async(Warp& warp, const Op& op) {
 
   const MatrixDescriptor descriptor = decode_descriptor(source<std::uint64_t>(warp, op.c)[lane]);
   if (!valid(warp, op, descriptor)) return;
-  alignas(64) T b[kMostN * kMostK];
+  alignas(64) T b[kMaxN * kMaxK];
   read_numbers(warp, op, {descriptor, 0, n, k, (op.b & kAcrossB) != 0}, kDecoder(form.b), true, b);
 
-  alignas(64) T sums[kWarpRows * kMostN];
+  alignas(64) T sums[kWarpRows * kMaxN];
   if ((predicate(warp, op.d) >> lane & 1u) != 0)
     read_accumulators(warp, slots, layout, sums);
   else
@@ -209,7 +209,7 @@ Op lower_mma_async(Lowering& lowering) {
   const Type type = lowering.type(2);
   const Family& family = family_of(form, type);
   const int n = form.shape.n;
-  if (named.shape.m != kWarpRows * kWarpsOfGroup || n == 0 || n % 8 != 0 || n > kMostN ||
+  if (named.shape.m != kWarpRows * kWarpsOfGroup || n == 0 || n % 8 != 0 || n > kMaxN ||
       form.shape.k != family.k)
     Lowering::unsupported(fmt::format("shape .{} of these types", named.name));
   const bool integers = type == Type::s32;

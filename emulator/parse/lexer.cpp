@@ -31,7 +31,7 @@ constexpr std::string_view kSingles = "{}()[]<>,;:+-*/%!~&|^?=@";
 
 }  // namespace
 
-void Lexer::complain(Token& token, std::string_view message) {
+void Lexer::reject(Token& token, std::string_view message) {
   token.kind = TokenKind::bad;
   token.text = message;
   position_ = text_.size();
@@ -71,7 +71,7 @@ Token Lexer::next() {
   token.glued = position_ == before && before != 0;
   token.line = line_;
   if (!blanks_end) {
-    complain(token, "a comment does not end");
+    reject(token, "a comment does not end");
     return token;
   }
   if (position_ >= text_.size()) return token;
@@ -110,14 +110,14 @@ void Lexer::read_dotted(Token& token) {
   }
   token.kind = TokenKind::dotted;
   token.text = text_.substr(begin, position_ - begin);
-  if (token.text.empty()) complain(token, "a dot stands alone");
+  if (token.text.empty()) reject(token, "a dot stands alone");
 }
 
 void Lexer::read_string(Token& token) {
   const std::size_t begin = ++position_;
   // File names hold backslashes unescaped on some hosts: the next quote ends the string.
   const std::size_t end = text_.find_first_of("\"\n", begin);
-  if (end == std::string_view::npos || text_[end] != '"') return complain(token, "a string does not end");
+  if (end == std::string_view::npos || text_[end] != '"') return reject(token, "a string does not end");
   position_ = end + 1;
   token.kind = TokenKind::string;
   token.text = text_.substr(begin, end - begin);
@@ -135,7 +135,7 @@ void Lexer::read_punctuation(Token& token) {
   }
   token.text = text_.substr(position_, 1);
   if (kSingles.find(token.text.front()) == std::string_view::npos) {
-    return complain(token, "a character that PTX does not have");
+    return reject(token, "a character that PTX does not have");
   }
   ++position_;
 }
@@ -155,11 +155,11 @@ void Lexer::read_integer(Token& token, std::size_t digits_begin, int base) {
   const char* const begin = text_.data() + digits_begin;
   const char* const limit = text_.data() + text_.size();
   const auto [end, error] = std::from_chars(begin, limit, token.bits, base);
-  if (error == std::errc::result_out_of_range) return complain(token, "an integer does not fit into 64 bits");
+  if (error == std::errc::result_out_of_range) return reject(token, "an integer does not fit into 64 bits");
   std::size_t after = static_cast<std::size_t>(end - text_.data());
   const bool suffix = at(after) == 'U' || at(after) == 'u';
   after += suffix ? 1 : 0;
-  if (error != std::errc{} || is(at(after), kNamePart)) return complain(token, "a malformed integer");
+  if (error != std::errc{} || is(at(after), kNamePart)) return reject(token, "a malformed integer");
   token.kind = TokenKind::integer;
   token.is_unsigned = suffix || (token.bits >> 63) != 0;
   token.text = text_.substr(position_, after - position_);
@@ -171,11 +171,11 @@ void Lexer::read_real_pattern(Token& token) {
   const bool is_single = text_[position_ + 1] == 'f' || text_[position_ + 1] == 'F';
   const std::size_t digits = is_single ? 8 : 16;
   const std::size_t end = position_ + 2 + digits;
-  if (end > text_.size()) return complain(token, "a malformed floating-point constant");
+  if (end > text_.size()) return reject(token, "a malformed floating-point constant");
   const auto [parsed_end, error] =
       std::from_chars(text_.data() + position_ + 2, text_.data() + end, token.bits, 16);
   if (error != std::errc{} || parsed_end != text_.data() + end || is(at(end), kNamePart)) {
-    return complain(token, "a malformed floating-point constant");
+    return reject(token, "a malformed floating-point constant");
   }
   token.kind = TokenKind::real;
   token.type = is_single ? Type::f32 : Type::f64;
@@ -189,7 +189,7 @@ void Lexer::read_decimal_real(Token& token) {
   const auto [end, error] = std::from_chars(text_.data() + position_, limit, value);
   const std::size_t after = static_cast<std::size_t>(end - text_.data());
   if (error != std::errc{} || is(at(after), kNamePart)) {
-    return complain(token, "a malformed floating-point constant");
+    return reject(token, "a malformed floating-point constant");
   }
   token.kind = TokenKind::real;
   token.type = Type::f64;

@@ -54,7 +54,7 @@ class Lexer {
   void read_integer(Token& token, std::size_t digits_begin, int base);
   void read_real_pattern(Token& token);
   void read_decimal_real(Token& token);
-  void complain(Token& token, std::string_view message);
+  void reject(Token& token, std::string_view message);
 
   std::string_view text_;
   std::size_t position_ = 0;

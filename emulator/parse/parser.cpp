@@ -21,7 +21,7 @@ class ModuleParser {
     bool good = parse_header();
     while (good && !tokens_.at_end()) good = parse_item();
     if (good) good = resolve_aliases() && check_initializers();
-    if (tokens_.complaint()) return *tokens_.complaint();
+    if (tokens_.input_error()) return *tokens_.input_error();
     check_files();
     return std::move(state_.module);
   }
@@ -174,7 +174,7 @@ class ModuleParser {
 
 Result<Module> parse(std::string_view text) {
   if (text.size() > kMaxTextBytes) {
-    return Complaint{fmt::format("the PTX is larger than {} MiB", kMaxTextBytes >> 20), 0};
+    return InputError{fmt::format("the PTX is larger than {} MiB", kMaxTextBytes >> 20), 0};
   }
   return ModuleParser(text).parse();
 }

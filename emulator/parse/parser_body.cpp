@@ -16,7 +16,7 @@ constexpr int kMaxScopeDepth = 64;
 
 bool BodyParser::parse() {
   while (!tokens_.failed()) {
-    if (tokens_.at('}') && scopes_.depth() == 0) return tokens_.accept('}') && settle();
+    if (tokens_.at('}') && scopes_.depth() == 0) return tokens_.accept('}') && resolve();
     if (!parse_statement()) return false;
   }
   return false;
@@ -166,7 +166,7 @@ bool BodyParser::parse_targets(std::string_view name, int line) {
   }
   BranchTargets& targets = function_.branch_targets.emplace_back();
   targets.name = std::string(name) + scopes_.suffix_for(name, false);
-  unsettled_targets_.push_back({scopes_.current(), line});
+  unresolved_targets_.push_back({scopes_.current(), line});
   if (is_prototype) {
     while (!tokens_.at(';') && !tokens_.at_end()) tokens_.take();
     return tokens_.expect(';');
@@ -181,24 +181,24 @@ bool BodyParser::parse_targets(std::string_view name, int line) {
   return tokens_.expect(';');
 }
 
-bool BodyParser::settle() {
-  for (const Unsettled& unsettled : unsettled_) {
-    Instruction& instruction = function_.instructions[unsettled.instruction];
+bool BodyParser::resolve() {
+  for (const Unresolved& unresolved : unresolved_) {
+    Instruction& instruction = function_.instructions[unresolved.instruction];
     for (Operand& operand : instruction.operands) {
-      if (!settle_operand(operand, unsettled.scope, instruction.ptx_line)) return false;
+      if (!resolve_operand(operand, unresolved.scope, instruction.ptx_line)) return false;
     }
   }
-  return settle_targets();
+  return resolve_targets();
 }
 
-bool BodyParser::settle_targets() {
+bool BodyParser::resolve_targets() {
   for (std::size_t i = 0; i < function_.branch_targets.size(); ++i) {
     for (std::string& label : function_.branch_targets[i].labels) {
-      const std::optional<Local> local = scopes_.find(label, unsettled_targets_[i].scope);
+      const std::optional<Local> local = scopes_.find(label, unresolved_targets_[i].scope);
       if (local && local->kind == LocalKind::label) {
         label = function_.labels[local->index].name;
       } else if (!state_.names.contains(label)) {
-        return tokens_.fail(fmt::format("undeclared name {}", in_quotes(label)), unsettled_targets_[i].line);
+        return tokens_.fail(fmt::format("undeclared name {}", in_quotes(label)), unresolved_targets_[i].line);
       }
     }
   }

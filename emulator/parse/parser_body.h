@@ -55,16 +55,16 @@ class BodyParser {
   bool name_vector(const Local& local, std::string_view component, Operand& operand);
   bool name_special(std::string_view name, std::string_view component, Operand& operand);
 
-  bool settle();
-  bool settle_operand(Operand& operand, Index scope, int line);
-  bool settle_targets();
+  bool resolve();
+  bool resolve_operand(Operand& operand, Index scope, int line);
+  bool resolve_targets();
 
   /// An instruction that names what was not declared before it.
-  struct Unsettled {
+  struct Unresolved {
     Index instruction;
     Index scope;
   };
-  struct UnsettledTargets {
+  struct UnresolvedTargets {
     Index scope;
     int line;
   };
@@ -74,10 +74,10 @@ class BodyParser {
   Function& function_;
   Scopes scopes_;
   std::vector<std::string> variable_names_;  ///< what a LocalKind::variable is called in the Function
-  std::vector<Unsettled> unsettled_;
-  std::vector<UnsettledTargets> unsettled_targets_;  ///< one for each of Function::branch_targets
+  std::vector<Unresolved> unresolved_;
+  std::vector<UnresolvedTargets> unresolved_targets_;  ///< one for each of Function::branch_targets
   Index location_ = kNone;
-  bool has_unsettled_ = false;  ///< in the instruction being read
+  bool has_unresolved_ = false;  ///< in the instruction being read
 };
 
 /// Whether `%name` is a special register, and one of which .x, .y, .z and .w can be taken.

@@ -21,12 +21,12 @@ bool BodyParser::parse_instruction() {
   Instruction& instruction = function_.instructions.emplace_back();
   instruction.ptx_line = tokens_.peek().line;
   instruction.location = location_;
-  has_unsettled_ = false;
+  has_unresolved_ = false;
   std::string_view opcode;
   if (!parse_guard(instruction) || !tokens_.expect_word(opcode, "an instruction")) return false;
   if (!parse_opcode(opcode, instruction) || !parse_operands(instruction)) return false;
-  if (has_unsettled_) {
-    unsettled_.push_back({static_cast<Index>(function_.instructions.size() - 1), scopes_.current()});
+  if (has_unresolved_) {
+    unresolved_.push_back({static_cast<Index>(function_.instructions.size() - 1), scopes_.current()});
   }
   return true;
 }

@@ -23,7 +23,7 @@ std::size_t component_index(std::string_view component) {
 }
 
 /// A name that was not declared before it is kept as a label of this index until the function ends.
-constexpr Index kUnsettled = 0;
+constexpr Index kUnresolved = 0;
 
 }  // namespace
 
@@ -135,14 +135,14 @@ bool BodyParser::parse_name(Operand& operand, bool with_offset) {
     return name_special(token.text, component, operand);
   } else {
     if (!component.empty()) return tokens_.fail(fmt::format("undeclared register {}", in_quotes(token.text)));
-    const bool settled = !with_offset && state_.names.contains(token.text);
-    if (!with_offset && !settled)
+    const bool declared = !with_offset && state_.names.contains(token.text);
+    if (!with_offset && !declared)
       return tokens_.fail(fmt::format("undeclared name {}", in_quotes(token.text)));
-    operand.kind = settled ? OperandKind::symbol : OperandKind::label;
-    operand.index = settled ? kNone : kUnsettled;
+    operand.kind = declared ? OperandKind::symbol : OperandKind::label;
+    operand.index = declared ? kNone : kUnresolved;
     operand.name = is_label ? "." : "";
     operand.name += token.text;
-    has_unsettled_ |= !settled;
+    has_unresolved_ |= !declared;
   }
   if (with_offset && operand.kind != OperandKind::reg && (tokens_.at('+') || tokens_.at('-'))) {
     Constant offset;
@@ -193,11 +193,11 @@ bool BodyParser::name_special(std::string_view name, std::string_view component,
   return true;
 }
 
-bool BodyParser::settle_operand(Operand& operand, Index scope, int line) {
+bool BodyParser::resolve_operand(Operand& operand, Index scope, int line) {
   for (Operand& element : operand.elements) {
-    if (!settle_operand(element, scope, line)) return false;
+    if (!resolve_operand(element, scope, line)) return false;
   }
-  if (operand.kind != OperandKind::label || operand.index != kUnsettled) return true;
+  if (operand.kind != OperandKind::label || operand.index != kUnresolved) return true;
   operand.index = kNone;
   const std::optional<Local> local = scopes_.find(operand.name, scope);
   if (local && local->kind >= LocalKind::label) {

@@ -67,7 +67,7 @@ bool TokenStream::expect_integer(std::uint64_t& value, std::uint64_t maximum, st
 }
 
 bool TokenStream::fail(std::string message, int line) {
-  if (!failed()) complaint_ = Complaint{std::move(message), line != 0 ? line : current_.line};
+  if (!failed()) input_error_ = InputError{std::move(message), line != 0 ? line : current_.line};
   current_ = Token{};
   return false;
 }

@@ -13,7 +13,7 @@ namespace ak::ptx {
 /// A token's text suitable for a message: short, and without control characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-/// The text as the parser reads it, one token ahead. The first complaint is kept and ends the text, so that
+/// The text as the parser reads it, one token ahead. The first error is kept and ends the text, so that
 /// every loop that stops at the end also stops after an error.
 class TokenStream {
  public:
@@ -42,15 +42,15 @@ class TokenStream {
   bool fail(std::string message, int line = 0);
   /// Fails with "expected <what>, found <token>".
   bool fail_expected(std::string_view what);
-  [[nodiscard]] bool failed() const { return complaint_.has_value(); }
-  [[nodiscard]] const std::optional<Complaint>& complaint() const { return complaint_; }
+  [[nodiscard]] bool failed() const { return input_error_.has_value(); }
+  [[nodiscard]] const std::optional<InputError>& input_error() const { return input_error_; }
 
  private:
   void advance();
 
   Lexer lexer_;
   Token current_;
-  std::optional<Complaint> complaint_;
+  std::optional<InputError> input_error_;
 };
 
 }  // namespace ak::ptx

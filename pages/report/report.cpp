@@ -15,7 +15,7 @@ namespace ak::tools {
 namespace {
 
 // A diff in a report is looked at, not applied.
-constexpr std::size_t kMostDiffLines = 120;
+constexpr std::size_t kMaxDiffLines = 120;
 
 /// A list of sessions as SQLite reads it.
 std::string json_list(const std::vector<std::int64_t>& sessions) { return Json(sessions).dump(); }
@@ -55,7 +55,7 @@ Json json_rows(const db::Table& table) { return parse_json(db::render(table, db:
 Report read_report(const ReportRequest& request) {
   db::Reader reader(request.database, request.time_limit);
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
-    return unified_diff(before, after, kMostDiffLines);
+    return unified_diff(before, after, kMaxDiffLines);
   });
   choose_sessions(reader, request);
   reader.keep("report_champions", kChampions);

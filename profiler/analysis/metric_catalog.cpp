@@ -128,7 +128,7 @@ constexpr MetricInfo kCatalog[] = {
 };
 // clang-format on
 
-std::vector<std::string> known_words() {
+std::vector<std::string> known_terms() {
   std::vector<std::string> words{"quick", "standard", "full"};
   for (const MetricInfo& metric : kCatalog) {
     words.emplace_back(metric.name);
@@ -175,8 +175,8 @@ Result<std::vector<const MetricInfo*>> parse_metrics(std::string_view text) {
     const std::string_view name = text.substr(begin, end - begin);
     const MetricInfo* metric = find_metric(name);
     if (metric == nullptr) {
-      return Complaint{"metrics: expected quick, standard, full or names of metrics between commas, got '" +
-                       sanitize(name) + "'" + did_you_mean(name, known_words())};
+      return InputError{"metrics: expected quick, standard, full or names of metrics between commas, got '" +
+                        sanitize(name) + "'" + did_you_mean(name, known_terms())};
     }
     if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
     begin = end + 1;

@@ -11,7 +11,7 @@
 namespace ak::profiler {
 namespace {
 
-constexpr std::size_t kMostStalls = 5, kMostLines = 8, kMostOthers = 4;
+constexpr std::size_t kMaxStalls = 5, kMaxLines = 8, kMaxOthers = 4;
 constexpr std::string_view kStallMetrics = "stall/";
 
 struct Row {
@@ -110,7 +110,7 @@ std::vector<std::pair<double, std::string>> stalls_of(const Quantities& quantiti
     }
   }
   std::ranges::sort(stalls, std::greater{});
-  if (stalls.size() > kMostStalls) stalls.resize(kMostStalls);
+  if (stalls.size() > kMaxStalls) stalls.resize(kMaxStalls);
   return stalls;
 }
 
@@ -147,7 +147,7 @@ std::string line_rows(std::vector<LineSamples> lines, std::string_view source) {
   std::uint64_t all = 0;
   for (const LineSamples& one : lines) all += total(one);
   std::ranges::stable_sort(lines, std::greater{}, total);
-  if (lines.size() > kMostLines) lines.resize(kMostLines);
+  if (lines.size() > kMaxLines) lines.resize(kMaxLines);
   std::string text;
   for (const LineSamples& one : lines) {
     std::string_view words = one.line > 0 ? text_of_line(source, one.line) : "(no line of the file)";
@@ -177,7 +177,7 @@ std::string verdict(const Analysis& analysis) {
     text += fmt::format("  without it {}; source: {}\n", at_most(named.at_most), named.source);
   for (const Advice& advice : named.remedies)
     text += fmt::format("  - {} ({})\n", advice.text, at_most(advice.at_most));
-  for (std::size_t i = 0; i < std::min(kMostOthers, analysis.others.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxOthers, analysis.others.size()); ++i) {
     const Finding& other = analysis.others[i];
     text += fmt::format("  also {}: {} ({})\n", other.name, other.evidence, at_most(other.at_most));
   }

@@ -64,7 +64,7 @@ Result<const CuptiApi*> load() {
     if (library != nullptr) break;
   }
   if (library == nullptr) {
-    return Complaint{
+    return InputError{
         fmt::format("CUPTI ({}) was not found in the toolkit's folders or the dynamic linker's "
                     "path: install the package cuda-cupti-13-0, or set CUDA_HOME",
                     kLibrary)};
@@ -78,7 +78,7 @@ Result<const CuptiApi*> load() {
 #define AK_CUPTI_LOAD(name) api.name = reinterpret_cast<decltype(api.name)>(find(#name));
   AK_CUPTI_FUNCTIONS(AK_CUPTI_LOAD)
 #undef AK_CUPTI_LOAD
-  if (!missing.empty()) return Complaint{fmt::format("this CUPTI has no {}: CUDA 13 is needed", missing)};
+  if (!missing.empty()) return InputError{fmt::format("this CUPTI has no {}: CUDA 13 is needed", missing)};
   return &api;
 }
 
@@ -97,8 +97,9 @@ std::string describe(const CuptiApi& api, CUptiResult result) {
   return found == kMeanings.end() ? code : fmt::format("{} ({})", found->words, code);
 }
 
-void check(const CuptiApi& api, CUptiResult result, const char* doing) {
-  if (result != CUPTI_SUCCESS) throw CuptiError(result, fmt::format("{}: {}", doing, describe(api, result)));
+void check(const CuptiApi& api, CUptiResult result, const char* activity) {
+  if (result != CUPTI_SUCCESS)
+    throw CuptiError(result, fmt::format("{}: {}", activity, describe(api, result)));
 }
 
 }  // namespace ak::profiler

@@ -64,7 +64,7 @@ class CuptiError : public Error {
 [[nodiscard]] std::string describe(const CuptiApi& api, CUptiResult result);
 
 /// Throws CuptiError("<what we were doing>: <what it means>") unless `result` is success.
-void check(const CuptiApi& api, CUptiResult result, const char* doing);
+void check(const CuptiApi& api, CUptiResult result, const char* activity);
 
 /// CUPTI's parameter blocks begin with their size; the rest is zero.
 #define AK_CUPTI_PARAMS(type, name) \

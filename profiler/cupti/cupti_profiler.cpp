@@ -12,7 +12,7 @@ class CuptiProfiler final : public runtime::LaunchProfiler {
  public:
   CuptiProfiler(CUcontext context, int ordinal) : context_(context), ordinal_(ordinal) {}
 
-  Profile profile(const ProfileWish& wish, const runtime::ProfiledCall& call) override {
+  Profile profile(const ProfileOptions& profile_options, const runtime::ProfiledCall& call) override {
     Profile profile;
     profile.method = "cupti";
     for (const std::string& kernel : call.kernels)
@@ -23,22 +23,22 @@ class CuptiProfiler final : public runtime::LaunchProfiler {
       return profile;
     }
     const CuptiApi& api = **loaded;
-    if (!wish.metrics.empty()) {
+    if (!profile_options.metrics.empty()) {
       attempt("no counters", profile, [&] {
         if (!ranges_) ranges_.emplace(api, context_, ordinal_);
-        ranges_->measure(wish.metrics, call, profile);
+        ranges_->measure(profile_options.metrics, call, profile);
       });
       // After one pass the counters are still held, for the next profile.
       if (profile.passes > 1) attempt("no time stamps", profile, [&] { add_timeline(api, call, profile); });
     }
-    if (wish.sample_lines) {
+    if (profile_options.sample_lines) {
       release();  // the two cannot be on at the same time
       attempt("no samples", profile, [&] { PcSampler(api, context_).sample(call, profile); });
     }
     return profile;
   }
 
-  std::string obstacle() override {
+  std::string unavailable_reason() override {
     const auto loaded = load_cupti();
     if (!loaded) return loaded.error().message;
     try {

@@ -19,9 +19,9 @@ constexpr double kSamplesOfScheduler = 200, kCyclesPerNs = 2;
 constexpr int kShortestPeriod = 5, kLongestPeriod = 31;
 // Instructions that have samples, of a call's kernels; templates have a few thousand (chosen). More are read
 // in several goes.
-constexpr std::size_t kMostPcs = 1u << 17;
+constexpr std::size_t kMaxPcs = 1u << 17;
 // A round is one call; what is too short for enough samples is called again (chosen).
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 constexpr std::uint64_t kEnoughSamples = 20'000;
 
 constexpr std::string_view kPrefix = "smsp__pcsamp_warps_issue_stalled_";
@@ -36,13 +36,13 @@ using CString = std::unique_ptr<char, Free>;
 /// What PC samples of a call are written to.
 class SampleBuffer {
  public:
-  explicit SampleBuffer(std::size_t reasons) : pcs_(kMostPcs), stalls_(kMostPcs * reasons) {
-    for (std::size_t i = 0; i < kMostPcs; ++i) {
+  explicit SampleBuffer(std::size_t reasons) : pcs_(kMaxPcs), stalls_(kMaxPcs * reasons) {
+    for (std::size_t i = 0; i < kMaxPcs; ++i) {
       pcs_[i].size = sizeof(CUpti_PCSamplingPCData);
       pcs_[i].stallReason = &stalls_[i * reasons];
     }
     data_.size = sizeof(CUpti_PCSamplingData);
-    data_.collectNumPcs = kMostPcs;
+    data_.collectNumPcs = kMaxPcs;
     data_.pPcData = pcs_.data();
   }
   [[nodiscard]] CUpti_PCSamplingData* data() { return &data_; }
@@ -229,7 +229,7 @@ void PcSampler::sample(const runtime::ProfiledCall& call, Profile& profile) {
   LineMap line_map(api_, call.image);
   LinesOfKernels found;
   std::uint64_t samples = 0;
-  for (int round = 0; round < kMostRounds && samples < kEnoughSamples; ++round) {
+  for (int round = 0; round < kMaxRounds && samples < kEnoughSamples; ++round) {
     call.prepare();
     sampling.start();
     call.run();

@@ -38,16 +38,16 @@ constexpr double kMissBytesPerClock = 20, kHitBytesPerClock = 56;  // of an SM, 
 constexpr double kFirstLaunchNs = 2500, kNextLaunchNs = 2500;      // the next with its ramp and its tail
 constexpr double kMemoryLatencyNs = 800;                           // of a load that misses L2, under load
 // Bytes of a thread on the way: registers beyond those of addresses and counters hold what was asked for.
-constexpr double kOtherRegisters = 13, kRegistersNotKnown = 20, kFewestInFlight = 8, kMostInFlight = 32;
-constexpr double kRingShare = 0.5;       // of the shared memory of a block that waits for data at a time
-constexpr double kLeastStageDepth = 16;  // terms of the sums that a block fetches at once, at least
+constexpr double kOtherRegisters = 13, kRegistersNotKnown = 20, kFewestInFlight = 8, kMaxInFlight = 32;
+constexpr double kRingShare = 0.5;     // of the shared memory of a block that waits for data at a time
+constexpr double kMinStageDepth = 16;  // terms of the sums that a block fetches at once, at least
 // A wave of blocks: start, first bytes, and the drain; what waits for others; operands before the first
 // product, and a tile of results after the last.
 constexpr double kWaveNs = 1200, kBarriersNs = 300, kTileNs = 1500;
 constexpr double kIssueSlots = 4, kDependentIssueCycles = 4;
 // Instructions where nothing counted them: load, convert, index, store for an element; what an operation of
 // a formula takes (an exponential is one), up to so many of an element: more are sums of products.
-constexpr double kLanes = 128, kElementInstructions = 12, kOperationInstructions = 4, kMostOperations = 16;
+constexpr double kLanes = 128, kElementInstructions = 12, kOperationInstructions = 4, kMaxOperations = 16;
 constexpr double kSpecialLanes = 16;
 constexpr double kSectorBytes = 32, kWavefrontBytes = 128;
 // What kernels reach of the rate of lanes and matrix units: power, and operands' way into registers.
@@ -56,7 +56,7 @@ constexpr double kLaneShare = 0.55, kMatrixShare = 0.85;
 constexpr double kWarpMatrixShareOnHopper = 0.36;
 // Terms overlap as far as there is someone else to work: blocks where threads wait for each other, warps
 // where they do not, and copies that no one waits for.
-constexpr double kOverlapOfBlock = 0.5, kOverlapOfWarp = 0.25, kOverlapOfCopies = 0.6, kMostOverlap = 3;
+constexpr double kOverlapOfBlock = 0.5, kOverlapOfWarp = 0.25, kOverlapOfCopies = 0.6, kMaxOverlap = 3;
 
 const Nominal& nominal_of(const Arch& arch) {
   const Nominal* found = kNominal.data();
@@ -70,10 +70,10 @@ double busiest_over_mean(const LaunchFacts& launch, double sm_count) {
   return std::ceil(launch.blocks / sm_count) * sm_count / launch.blocks;
 }
 
-double least_bytes(const CallFacts& facts) { return facts.work.bytes_read + facts.work.bytes_written; }
+double min_bytes(const CallFacts& facts) { return facts.work.bytes_read + facts.work.bytes_written; }
 
 double dram_bytes(const CallFacts& facts, const DeviceRates& rates) {
-  return least_bytes(facts) + std::max(0.0, 2 * facts.workspace_bytes - rates.l2_bytes);
+  return min_bytes(facts) + std::max(0.0, 2 * facts.workspace_bytes - rates.l2_bytes);
 }
 
 double tensor_flops_per_ns(const CallFacts& facts, const DeviceFacts& device, const DeviceRates& rates) {
@@ -94,11 +94,11 @@ double resident_blocks(const LaunchFacts& launch, const DeviceRates& rates) {
 double bytes_in_flight(const CallFacts& facts, const OperandTraffic& traffic, const DeviceRates& rates) {
   const LaunchFacts& main = facts.main_launch();
   const double registers = main.registers > 0 ? main.registers : kRegistersNotKnown;
-  const double held = std::clamp(4 * (registers - kOtherRegisters), kFewestInFlight, kMostInFlight);
+  const double held = std::clamp(4 * (registers - kOtherRegisters), kFewestInFlight, kMaxInFlight);
   const double needed = std::max(1.0, facts.work.bytes_read / (main.blocks * main.threads));
   double block = std::max(main.threads * std::min(held, needed), kRingShare * main.shared_bytes);
   if (traffic.reused)
-    block = std::max(block, 2 * std::sqrt(traffic.tile_outputs) * kLeastStageDepth * facts.element_bytes);
+    block = std::max(block, 2 * std::sqrt(traffic.tile_outputs) * kMinStageDepth * facts.element_bytes);
   return resident_blocks(main, rates) * block;
 }
 
@@ -119,9 +119,9 @@ double special_threads(const CallFacts& facts) { return facts.count("inst/thread
 double issue_cycles(const CallFacts& facts) {
   const LaunchFacts& main = facts.main_launch();
   if (facts.knowledge != Knowledge::count) {
-    const double elements = least_bytes(facts) / facts.element_bytes;
+    const double elements = min_bytes(facts) / facts.element_bytes;
     const double operations =
-        facts.matrix_unit == MatrixUnit::none ? std::min(facts.work.flops, kMostOperations * elements) : 0;
+        facts.matrix_unit == MatrixUnit::none ? std::min(facts.work.flops, kMaxOperations * elements) : 0;
     return (kElementInstructions * elements + kOperationInstructions * operations) / kLanes;
   }
   const double warps = main.built.blocks_per_sm * main.threads / 32;
@@ -164,7 +164,7 @@ double overlap(const CallFacts& facts) {
   const double others =
       main.shared_bytes > 0 ? kOverlapOfBlock * blocks : kOverlapOfWarp * blocks * main.threads / 32;
   const bool copies = facts.async_copies || facts.tensor_maps;
-  return 1 + std::min(kMostOverlap, others + (copies ? kOverlapOfCopies : 0));
+  return 1 + std::min(kMaxOverlap, others + (copies ? kOverlapOfCopies : 0));
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ AnalyticTime analytic_time(const CallFacts& facts, const DeviceFacts& device) {
   // of all SMs working evenly, cycles of one SM to nanoseconds
   const double per_cycle = time.imbalance / (rates.sm_count * rates.clock_ghz);
   const OperandTraffic traffic = counted_traffic(facts);
-  const double least = least_bytes(facts);
+  const double least = min_bytes(facts);
   time.terms = {
       {"dram", dram_bytes(facts, rates) / rates.dram_gbps},
       {"l2", (least / kMissBytesPerClock + (traffic.bytes - least) / kHitBytesPerClock) * per_cycle},

@@ -20,7 +20,7 @@ struct BinnedColumn {
 namespace {
 
 // Thresholds tried of one feature: more cost time and gain nothing on a few thousand rows (tried 16 to 128).
-constexpr std::size_t kMostBins = 48;
+constexpr std::size_t kMaxBins = 48;
 constexpr std::uint8_t kUnknown = 255;
 constexpr double kUnknownValue = std::numeric_limits<double>::quiet_NaN();
 
@@ -34,9 +34,9 @@ std::vector<double> edges_of(std::vector<double> values) {
   std::vector<double> distinct = values;
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   std::vector<double> edges;
-  const bool few = distinct.size() <= kMostBins;
+  const bool few = distinct.size() <= kMaxBins;
   const std::vector<double>& from = few ? distinct : values;
-  const std::size_t cuts = few ? distinct.size() : kMostBins;
+  const std::size_t cuts = few ? distinct.size() : kMaxBins;
   for (std::size_t i = 1; i < cuts; ++i) {
     const std::size_t at = few ? i : i * from.size() / cuts;
     const double edge = 0.5 * (from[at - 1] + from[at]);
@@ -105,7 +105,7 @@ class TreeGrower {
     const int index = static_cast<int>(tree_.size());
     Sum total;
     for (const std::size_t row : rows) total.add(sum_of(row));
-    tree_.push_back({.value = options_.rate * total.error / (total.weight + options_.shrinkage)});
+    tree_.push_back({.value = options_.learning_rate * total.error / (total.weight + options_.leaf_l2)});
     const Split best = depth > 0 ? best_split(rows, total) : Split{};
     if (best.gain <= 0) return index;
     std::vector<std::size_t> left, right;
@@ -141,7 +141,7 @@ class TreeGrower {
   [[nodiscard]] double gain_of(const Sum& left, const Sum& total) const {
     const Sum right = total.less(left);
     if (left.weight < options_.smallest_leaf || right.weight < options_.smallest_leaf) return 0;
-    const double prior = options_.shrinkage;
+    const double prior = options_.leaf_l2;
     return left.gain(prior) + right.gain(prior) - total.gain(prior);
   }
 

@@ -23,9 +23,9 @@ struct RegressionSet {
 struct BoostingOptions {
   int rounds = 300;
   int depth = 4;                ///< splits from root to leaf
-  double rate = 0.08;           ///< share of a tree's correction that is applied
+  double learning_rate = 0.08;  ///< share of a tree's correction that is applied
   double smallest_leaf = 6;     ///< weight, in rows of weight 1
-  double shrinkage = 3;         ///< weight of the prior that a leaf is zero
+  double leaf_l2 = 3;           ///< weight of the prior that a leaf is zero
   double row_share = 0.7;       ///< of rows that a tree sees
   double column_share = 0.4;    ///< of features that a tree may split on
   std::uint64_t seed = 0x5eed;  ///< the same set and seed give the same trees

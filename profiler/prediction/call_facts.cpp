@@ -79,7 +79,7 @@ std::string_view to_string(Knowledge knowledge) {
   return "";
 }
 
-LeastWork least_work(const ProblemInstance& problem, const Workload& workload) {
+MinWork min_work(const ProblemInstance& problem, const Workload& workload) {
   const Environment environment = problem.environment(workload.axes);
   return {.flops = formula_value(problem.flops, environment),
           .bytes_read = formula_value(problem.bytes_read, environment),
@@ -113,15 +113,15 @@ CallFacts CallFacts::limited_to(Knowledge most) const {
   return limited;
 }
 
-Result<CallFacts> call_facts(const ProblemInstance& problem, const LeastWork& work,
-                             const Candidate& candidate, const AxisValues& axes, const DeviceFacts& device,
-                             const Arch& arch, std::span<const KernelFacts> kernels) {
+Result<CallFacts> call_facts(const ProblemInstance& problem, const MinWork& work, const Candidate& candidate,
+                             const AxisValues& axes, const DeviceFacts& device, const Arch& arch,
+                             std::span<const KernelFacts> kernels) {
   Environment environment = problem.environment(axes);
   for (const auto& [name, value] : device_environment(device, arch)) environment[name] = value;
   for (const auto& [name, value] : candidate.tunables) environment[name] = value;
   const auto plan = resolve(candidate.plan, environment);
   if (!plan) return plan.error();
-  if (plan->launches.empty()) return Complaint{"the plan launches nothing for this shape"};
+  if (plan->launches.empty()) return InputError{"the plan launches nothing for this shape"};
   CallFacts facts;
   facts.knowledge = kernels.empty() ? Knowledge::plan : Knowledge::build;
   facts.work = work;

@@ -21,11 +21,11 @@ inline constexpr std::array kKnowledge{Knowledge::plan, Knowledge::build, Knowle
 [[nodiscard]] std::string_view to_string(Knowledge knowledge);
 
 /// Fewest operations and bytes of one call, by the problem's formulas.
-struct LeastWork {
+struct MinWork {
   double flops = 0, bytes_read = 0, bytes_written = 0;
 };
 /// A formula that has no value counts as 0.
-[[nodiscard]] LeastWork least_work(const ProblemInstance& problem, const Workload& workload);
+[[nodiscard]] MinWork min_work(const ProblemInstance& problem, const Workload& workload);
 
 /// Which unit a source multiplies matrices with, by the instructions it names.
 enum class MatrixUnit : std::uint8_t { none, warp, warp_group };
@@ -49,7 +49,7 @@ struct LaunchFacts {
 /// Everything a prediction is made from: one call of a candidate on one workload.
 struct CallFacts {
   Knowledge knowledge = Knowledge::plan;
-  LeastWork work;
+  MinWork work;
   std::string dtype = {};  ///< of the first input
   double element_bytes = 4;
   MatrixUnit matrix_unit = MatrixUnit::none;
@@ -72,7 +72,7 @@ struct CallFacts {
 
 /// Resolves the plan for one shape. `kernels`: what ptxas reported, empty when nothing was built.
 /// Error: why the plan has no value for this shape, a candidate's fault.
-[[nodiscard]] Result<CallFacts> call_facts(const ProblemInstance& problem, const LeastWork& work,
+[[nodiscard]] Result<CallFacts> call_facts(const ProblemInstance& problem, const MinWork& work,
                                            const Candidate& candidate, const AxisValues& axes,
                                            const DeviceFacts& device, const Arch& arch,
                                            std::span<const KernelFacts> kernels);

@@ -159,7 +159,7 @@ class Reduction {
  private:
   std::optional<CallFacts> facts(const AxisValues& axes) const {
     const Workload workload{.name = {}, .uid = {}, .axes = axes, .roles = {}};
-    auto found = call_facts(problem_, least_work(problem_, workload), candidate_, axes, device_, arch_, {});
+    auto found = call_facts(problem_, min_work(problem_, workload), candidate_, axes, device_, arch_, {});
     return found ? std::optional(std::move(found).value()) : std::nullopt;
   }
 

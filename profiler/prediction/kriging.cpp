@@ -13,7 +13,7 @@ namespace {
 // Steps of the ascent: 30 lowered held-out errors of measured kernels by a tenth of a point against 15.
 constexpr int kSteps = 30;
 // The factorisation takes the cube of it: a third of a second a step for a thousand, a fiftieth for these.
-constexpr std::size_t kMostRows = 400;
+constexpr std::size_t kMaxRows = 400;
 constexpr double kFirstNoise = 0.05;                    // of the signal's variance
 constexpr double kEqualShare = 0.14;                    // first weight of unequal values, of that of distance
 constexpr double kFirstStep = 0.5, kLongestStep = 1.5;  // of a logarithm
@@ -206,7 +206,7 @@ void Kriging::set_columns(const std::vector<const Features*>& rows) {
 Kriging Kriging::fit(const std::vector<Features>& rows, const std::vector<double>& targets) {
   AK_ASSERT(rows.size() == targets.size(), "every row has a target");
   Kriging model;
-  const std::size_t stride = rows.size() / kMostRows + 1;
+  const std::size_t stride = rows.size() / kMaxRows + 1;
   std::vector<const Features*> kept;
   std::vector<double> centred;
   for (std::size_t i = 0; i < rows.size(); i += stride) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kWarp = 32, kWarpGroup = 128;
 constexpr double kPartialBytes = 4;  // partial results are float32
-constexpr double kFewestAccumulators = 8, kMostAccumulators = 128;
+constexpr double kFewestAccumulators = 8, kMaxAccumulators = 128;
 constexpr double kWarpGroupRows = 64;  // of the tile of one wgmma, whose left operand is read for each
 // float4 loads that several lanes of a warp share
 constexpr double kLanesThatShare = 4;
@@ -18,11 +18,11 @@ constexpr double kLanesThatShare = 4;
 /// wgmma takes from shared memory, mma from registers, lanes element by element.
 double accumulators(const CallFacts& facts) {
   const double registers = facts.main_launch().registers;
-  if (registers == 0) return kMostAccumulators;
+  if (registers == 0) return kMaxAccumulators;
   const double left = facts.matrix_unit == MatrixUnit::warp_group ? registers - 35
                       : facts.matrix_unit == MatrixUnit::warp     ? (registers - 54) / 2
                                                                   : (registers - 40) * 0.75;
-  return std::clamp(left, kFewestAccumulators, kMostAccumulators);
+  return std::clamp(left, kFewestAccumulators, kMaxAccumulators);
 }
 
 /// Of a block: where warp groups multiply, one of several only moves data.

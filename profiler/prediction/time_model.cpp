@@ -96,7 +96,7 @@ TimeModel TimeModel::fit(const std::vector<const MeasuredCall*>& calls, Knowledg
   }
   for (const Features& features : physical) set.features.push_back(&features);
   // few and shallow: what is learned of the algorithms that are there must hold for others too
-  model.general_ = BoostedTrees::fit(set, {.rounds = 60, .depth = 3, .smallest_leaf = 60, .shrinkage = 40});
+  model.general_ = BoostedTrees::fit(set, {.rounds = 60, .depth = 3, .smallest_leaf = 60, .leaf_l2 = 40});
   if (scope == Scope::new_plans) return model;
   std::map<std::string, std::pair<std::vector<Features>, std::vector<double>>> spaces;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -107,7 +107,7 @@ TimeModel TimeModel::fit(const std::vector<const MeasuredCall*>& calls, Knowledg
     targets.push_back(set.targets[i]);
   }
   for (const auto& [space, rows] : spaces) model.kriging_[space] = Kriging::fit(rows.first, rows.second);
-  model.special_ = BoostedTrees::fit(set, {.rounds = 350, .depth = 5, .smallest_leaf = 3, .shrinkage = 1});
+  model.special_ = BoostedTrees::fit(set, {.rounds = 350, .depth = 5, .smallest_leaf = 3, .leaf_l2 = 1});
   return model;
 }
 

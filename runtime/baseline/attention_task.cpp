@@ -22,9 +22,9 @@ bool fits(const AttentionTask& task, const Shape& q, const Shape& k, const Shape
 Result<AttentionTask> attention_task(const OpenProblem& problem, const WorkloadLayout& workload) {
   const auto q = find_tensor(problem, "q"), k = find_tensor(problem, "k"), v = find_tensor(problem, "v"),
              o = find_tensor(problem, "o"), lse = find_tensor(problem, "lse");
-  if (!q || !k || !v || !o || !lse) return Complaint{"it needs tensors called q, k, v, o and lse"};
+  if (!q || !k || !v || !o || !lse) return InputError{"it needs tensors called q, k, v, o and lse"};
   const Shape &sq = workload.shapes.at(*q), &sk = workload.shapes.at(*k);
-  if (sq.size() != 4 || sk.size() != 4) return Complaint{"q and k must have four axes"};
+  if (sq.size() != 4 || sk.size() != 4) return InputError{"q and k must have four axes"};
   const AttentionTask task{.batches = sq[0],
                            .heads = sq[1],
                            .key_heads = sk[1],
@@ -34,13 +34,13 @@ Result<AttentionTask> attention_task(const OpenProblem& problem, const WorkloadL
                            .dtype = problem.tensors[*q].dtype,
                            .causal = param_or(problem, "causal", "0") == "1"};
   if (!fits(task, sq, sk, workload.shapes.at(*v), workload.shapes.at(*o), workload.shapes.at(*lse)))
-    return Complaint{"q, k, v, o and lse do not have the shapes of an attention"};
+    return InputError{"q, k, v, o and lse do not have the shapes of an attention"};
   const auto type = [&](std::size_t tensor) { return problem.tensors[tensor].dtype; };
   if (type(*k) != task.dtype || type(*v) != task.dtype || type(*o) != task.dtype ||
       type(*lse) != DType::float32)
-    return Complaint{"q, k, v and o must be of one type, and lse of float32"};
+    return InputError{"q, k, v and o must be of one type, and lse of float32"};
   if (task.causal && task.queries != task.keys)
-    return Complaint{fmt::format(
+    return InputError{fmt::format(
         "its causal mask is another one where there are {} queries and {} keys: they must be as many",
         task.queries, task.keys)};
   return task;

@@ -34,7 +34,7 @@ Result<CublasLt> load_cublaslt() {
   CublasLt table;
 #define AK_CUBLASLT_FIND(name)                                              \
   table.name = reinterpret_cast<decltype(&::name)>(dlsym(*library, #name)); \
-  if (table.name == nullptr) return Complaint{"the cuBLASLt found lacks " #name};
+  if (table.name == nullptr) return InputError{"the cuBLASLt found lacks " #name};
   AK_CUBLASLT_FUNCTIONS(AK_CUBLASLT_FIND)
 #undef AK_CUBLASLT_FIND
   return table;
@@ -62,9 +62,9 @@ using Layout = UniqueHandle<cublasLtMatrixLayout_t, destroy_layout>;
 using Preference = UniqueHandle<cublasLtMatmulPreference_t, destroy_preference>;
 
 /// A setup call failed: with arguments of our own making that is the library's or the environment's fault.
-void expect(cublasStatus_t status, std::string_view doing) {
+void expect(cublasStatus_t status, std::string_view activity) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    fail(ExitCode::environment, "cuBLASLt, {}: {}", doing, lt().cublasLtGetStatusString(status));
+    fail(ExitCode::environment, "cuBLASLt, {}: {}", activity, lt().cublasLtGetStatusString(status));
 }
 
 // What the library recommends for Hopper (cuBLAS documentation, cublasSetWorkspace).
@@ -95,7 +95,7 @@ Result<Types> types_of(const MatmulTask& task) {
     if (task.tf32 && task.input == DType::float32) found.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
     return found;
   }
-  return Complaint{
+  return InputError{
       fmt::format("no product of {} matrices into {}", info(task.input).name, info(task.output).name)};
 }
 
@@ -104,7 +104,7 @@ Result<cublasLtEpilogue_t> epilogue_of(const MatmulTask& task) {
   if (task.activation == "none") return task.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   if (task.activation == "relu") return task.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   if (task.activation == "gelu_tanh") return task.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-  return Complaint{
+  return InputError{
       fmt::format("it has no epilogue for the activation {} (only none, relu and the tanh form of gelu)",
                   task.activation)};
 }
@@ -249,7 +249,7 @@ class CublasLtBaseline final : public LibraryBaseline {
         handle_.get(), product->desc.get(), product->b.get(), product->a.get(), product->c.get(),
         product->c.get(), preference.get(), kProposals, found.data(), &count);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
-      return Complaint{
+      return InputError{
           fmt::format("it has no algorithm for this product ({})", lt().cublasLtGetStatusString(status))};
     std::vector<std::unique_ptr<const LibraryCall>> calls;
     for (int i = 0; i < count; ++i) {
@@ -280,7 +280,7 @@ Result<std::unique_ptr<LibraryBaseline>> open_cublaslt() {
 namespace ak::runtime {
 
 Result<std::unique_ptr<LibraryBaseline>> open_cublaslt() {
-  return Complaint{"this program was built without cublasLt.h (package libcublas-dev of the CUDA toolkit)"};
+  return InputError{"this program was built without cublasLt.h (package libcublas-dev of the CUDA toolkit)"};
 }
 
 }  // namespace ak::runtime

@@ -18,7 +18,7 @@ Result<Cudnn> load_cudnn() {
   Cudnn table;
 #define AK_CUDNN_FIND(name)                                                 \
   table.name = reinterpret_cast<decltype(&::name)>(dlsym(*library, #name)); \
-  if (table.name == nullptr) return Complaint{"the cuDNN found lacks " #name};
+  if (table.name == nullptr) return InputError{"the cuDNN found lacks " #name};
   AK_CUDNN_FUNCTIONS(AK_CUDNN_FIND)
 #undef AK_CUDNN_FIND
   return table;
@@ -37,8 +37,9 @@ std::string cudnn_message(cudnnStatus_t status) {
   return fmt::format("{} ({})", cudnn().cudnnGetErrorString(status), reason.data());
 }
 
-void expect_cudnn(cudnnStatus_t status, const std::string& doing) {
-  if (status != CUDNN_STATUS_SUCCESS) throw CudnnError(fmt::format("{}: {}", doing, cudnn_message(status)));
+void expect_cudnn(cudnnStatus_t status, const std::string& activity) {
+  if (status != CUDNN_STATUS_SUCCESS)
+    throw CudnnError(fmt::format("{}: {}", activity, cudnn_message(status)));
 }
 
 void destroy_cudnn(cudnnHandle_t handle) noexcept { static_cast<void>(cudnn().cudnnDestroy(handle)); }

@@ -31,12 +31,12 @@ struct Cudnn {
 #undef AK_CUDNN_MEMBER
 };
 
-/// The library, loaded on the first call; the complaint says why there is none.
+/// The library, loaded on the first call; the error says why there is none.
 [[nodiscard]] const Result<Cudnn>& loaded_cudnn();
 /// Asserts that it could be loaded.
 [[nodiscard]] inline const Cudnn& cudnn() { return loaded_cudnn().value(); }
 
-/// What cuDNN refused to do, in its words. Becomes a complaint where an operation is set up.
+/// What cuDNN refused to do, in its words. Becomes an error where an operation is set up.
 class CudnnError : public Error {
  public:
   explicit CudnnError(const std::string& message) : Error(ExitCode::environment, message) {}
@@ -46,7 +46,7 @@ class CudnnError : public Error {
 [[nodiscard]] std::string cudnn_message(cudnnStatus_t status);
 
 /// Throws CudnnError with what was being done and the library's reason.
-void expect_cudnn(cudnnStatus_t status, const std::string& doing);
+void expect_cudnn(cudnnStatus_t status, const std::string& activity);
 
 void destroy_cudnn(cudnnHandle_t handle) noexcept;
 void destroy_descriptor(cudnnBackendDescriptor_t descriptor) noexcept;

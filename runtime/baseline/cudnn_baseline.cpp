@@ -135,16 +135,16 @@ class CudnnBaseline final : public LibraryBaseline {
     const auto task = attention_task(problem, workload);
     if (!task) return task.error();
     if (task->dtype != DType::float16 && task->dtype != DType::bfloat16)
-      return Complaint{fmt::format("no attention over {}", info(task->dtype).name)};
+      return InputError{fmt::format("no attention over {}", info(task->dtype).name)};
     const auto plans = std::make_shared<const AttentionPlans>(*task, handle_.get());
     if (plans->count() == 0)
-      return Complaint{fmt::format("it has no plan for this attention ({})", plans->refusal())};
+      return InputError{fmt::format("it has no plan for this attention ({})", plans->refusal())};
     std::vector<std::unique_ptr<const LibraryCall>> calls;
     for (std::size_t i = 0; i < plans->count(); ++i)
       calls.push_back(std::make_unique<AttentionCall>(plans, i));
     return calls;
   } catch (const CudnnError& error) {
-    return Complaint{error.what()};
+    return InputError{error.what()};
   }
 
  private:
@@ -158,7 +158,7 @@ Result<std::unique_ptr<LibraryBaseline>> open_cudnn() try {
   if (!loaded_cudnn()) return loaded_cudnn().error();
   return std::unique_ptr<LibraryBaseline>(std::make_unique<CudnnBaseline>());
 } catch (const CudnnError& error) {
-  return Complaint{error.what()};
+  return InputError{error.what()};
 }
 
 }  // namespace ak::runtime
@@ -168,7 +168,7 @@ Result<std::unique_ptr<LibraryBaseline>> open_cudnn() try {
 namespace ak::runtime {
 
 Result<std::unique_ptr<LibraryBaseline>> open_cudnn() {
-  return Complaint{"this program was built without cudnn_graph.h (cuDNN 9's headers)"};
+  return InputError{"this program was built without cudnn_graph.h (cuDNN 9's headers)"};
 }
 
 }  // namespace ak::runtime

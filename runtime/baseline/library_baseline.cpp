@@ -26,7 +26,7 @@ Result<std::unique_ptr<LibraryBaseline>> open_library_baseline(const std::string
   for (const Library& library : kLibraries) {
     if (library.name == name) return library.open();
   }
-  return Complaint{fmt::format("this build knows no library '{}'", name)};
+  return InputError{fmt::format("this build knows no library '{}'", name)};
 }
 
 Result<void*> load_vendor_library(const std::vector<std::string>& file_names) {
@@ -38,8 +38,8 @@ Result<void*> load_vendor_library(const std::vector<std::string>& file_names) {
   for (const std::string& place : places) {
     if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr) return library;
   }
-  return Complaint{fmt::format("{} not found: set LD_LIBRARY_PATH to the folder that holds it",
-                               fmt::join(file_names, " or "))};
+  return InputError{fmt::format("{} not found: set LD_LIBRARY_PATH to the folder that holds it",
+                                fmt::join(file_names, " or "))};
 }
 
 }  // namespace ak::runtime

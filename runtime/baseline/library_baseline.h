@@ -29,16 +29,16 @@ class LibraryBaseline {
   /// Name and version: "cublaslt 13.0.2".
   [[nodiscard]] virtual const std::string& label() const = 0;
   /// The library's proposals for one workload, the one it thinks best first; they must not outlive the
-  /// library. The complaint says why it does not do the operation.
+  /// library. The error says why it does not do the operation.
   [[nodiscard]] virtual Result<std::vector<std::unique_ptr<const LibraryCall>>> calls(
       const OpenProblem& problem, const WorkloadLayout& workload) = 0;
 };
 
-/// Loads one of kLibraryBaselines (core/plan/problem.h). The complaint says why there is none here.
+/// Loads one of kLibraryBaselines (core/plan/problem.h). The error says why there is none here.
 [[nodiscard]] Result<std::unique_ptr<LibraryBaseline>> open_library_baseline(const std::string& name);
 
 /// dlopen of the first of `file_names` that the dynamic linker knows or that lies beside NVRTC in the CUDA
-/// toolkit. Never unloaded: such libraries register with the driver. The complaint names what was looked for.
+/// toolkit. Never unloaded: such libraries register with the driver. The error names what was looked for.
 [[nodiscard]] Result<void*> load_vendor_library(const std::vector<std::string>& file_names);
 
 }  // namespace ak::runtime

@@ -7,7 +7,7 @@ namespace ak::runtime {
 
 Result<MatmulTask> matmul_task(const OpenProblem& problem, const WorkloadLayout& workload) {
   const auto a = find_tensor(problem, "a"), b = find_tensor(problem, "b"), c = find_tensor(problem, "c");
-  if (!a || !b || !c) return Complaint{"it needs matrices called a, b and c"};
+  if (!a || !b || !c) return InputError{"it needs matrices called a, b and c"};
   MatmulTask task{.m = 0,
                   .n = 0,
                   .k = 0,
@@ -19,13 +19,13 @@ Result<MatmulTask> matmul_task(const OpenProblem& problem, const WorkloadLayout&
                   .bias = find_tensor(problem, "bias").has_value(),
                   .activation = param_or(problem, "activation", "none")};
   const auto &sa = workload.shapes.at(*a), &sb = workload.shapes.at(*b), &sc = workload.shapes.at(*c);
-  if (sa.size() != 2 || sb.size() != 2 || sc.size() != 2) return Complaint{"a, b and c must be matrices"};
+  if (sa.size() != 2 || sb.size() != 2 || sc.size() != 2) return InputError{"a, b and c must be matrices"};
   task.m = sc[0];
   task.n = sc[1];
   task.k = sa[task.a_by_columns ? 0 : 1];
   const bool fits = sa[task.a_by_columns ? 1 : 0] == task.m && sb[task.b_by_columns ? 1 : 0] == task.k &&
                     sb[task.b_by_columns ? 0 : 1] == task.n && problem.tensors[*b].dtype == task.input;
-  if (!fits) return Complaint{"a, b and c do not have the shapes and types of a product"};
+  if (!fits) return InputError{"a, b and c do not have the shapes and types of a product"};
   return task;
 }
 

@@ -20,7 +20,7 @@ struct MatmulTask {
 };
 
 /// Reads a workload of a problem shaped like gemm: inputs a, b and perhaps bias, output c, params a_layout,
-/// b_layout ("row" or "column"), precision and activation where they are not the default. The complaint says
+/// b_layout ("row" or "column"), precision and activation where they are not the default. The error says
 /// what is missing.
 [[nodiscard]] Result<MatmulTask> matmul_task(const OpenProblem& problem, const WorkloadLayout& workload);
 

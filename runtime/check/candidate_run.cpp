@@ -7,7 +7,7 @@ namespace {
 // A candidate that issues a hundred times the plain reference's warp instructions is taken for hung; the
 // constant part is for loops that wait, and for shapes where the reference does next to nothing.
 constexpr std::uint64_t kInstructionsPerReference = 100;
-constexpr std::uint64_t kInstructionsAtLeast = 1'000'000;
+constexpr std::uint64_t kMinInstructions = 1'000'000;
 // On the CPU device the instruction budget ends a hang; this is for the emulator itself to hang: checks slow
 // a launch down by up to ten times.
 constexpr double kEmulatedLimitMs = 30'000, kEmulatedReferences = 10 * kInstructionsPerReference;
@@ -18,10 +18,11 @@ Outcome fault(Gate gate, Status status, StageId stage, std::string message) {
 
 }  // namespace
 
-Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
+Result<CandidateRun, Outcome> CandidateRun::create(RunContext& run_context,
+                                                   std::shared_ptr<const DataSet> data,
                                                    const ResolvedPlan& plan, const LoadedImage& image,
                                                    bool separate_outputs, const CandidateRun* outputs_of) {
-  CandidateRun run(bench, std::move(data));
+  CandidateRun run(run_context, std::move(data));
   run.own_file_ = image.file_name();
   if (auto failed = run.allocate(plan, separate_outputs, outputs_of)) return *failed;
   auto prepared = PreparedPlan::prepare(plan, image, run.addresses_);
@@ -30,33 +31,35 @@ Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared
   return run;
 }
 
-Result<CandidateRun, Outcome> CandidateRun::create(Workbench& bench, std::shared_ptr<const DataSet> data,
+Result<CandidateRun, Outcome> CandidateRun::create(RunContext& run_context,
+                                                   std::shared_ptr<const DataSet> data,
                                                    const LibraryCall& call) {
-  CandidateRun run(bench, std::move(data));
+  CandidateRun run(run_context, std::move(data));
   run.library_ = &call;
   if (auto failed = run.allocate({}, true, nullptr)) return *failed;
   return run;
 }
 
 void CandidateRun::clear(BufferView data) const {
-  check(driver().cuMemsetD8Async(data.address, 0, data.bytes, bench_->stream), "clearing a buffer");
+  check(driver().cuMemsetD8Async(data.address, 0, data.bytes, run_context_->stream), "clearing a buffer");
 }
 
 std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs,
                                               const CandidateRun* outputs_of) try {
   const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
-    auto buffer = std::make_shared<GuardedBuffer>(bytes, bench_->random_shift(), what);
-    buffer->arm_guards(bench_->stream);
+    auto buffer = std::make_shared<GuardedBuffer>(bytes, run_context_->random_shift(), what);
+    buffer->arm_guards(run_context_->stream);
     // What a harness without poison would hand out: fresh memory.
     if (!gate_enabled(Gate::poison)) clear(buffer->data());
     addresses_[name] = buffer->data();
     buffers_.push_back({name, what, dtype, std::move(buffer)});
-    if (bench_->critic != nullptr) bench_->critic->name_region(addresses_[name], what, false);
+    if (run_context_->inspector != nullptr)
+      run_context_->inspector->name_region(addresses_[name], what, false);
   };
   for (const InputData& input : data_->inputs)
-    addresses_[bench_->problem.tensors[input.tensor].name] = input.buffer.data();
-  for (std::size_t i = 0; i < bench_->problem.tensors.size(); ++i) {
-    const TensorLayout& tensor = bench_->problem.tensors[i];
+    addresses_[run_context_->problem.tensors[input.tensor].name] = input.buffer.data();
+  for (std::size_t i = 0; i < run_context_->problem.tensors.size(); ++i) {
+    const TensorLayout& tensor = run_context_->problem.tensors[i];
     if (!tensor.output) continue;
     if (!tensor.alias_of.empty() && !separate_outputs) {
       addresses_[tensor.name] = addresses_.at(tensor.alias_of);
@@ -65,7 +68,7 @@ std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool sep
       addresses_[tensor.name] = buffers_.back().buffer->data();
     } else {
       add(tensor.name, fmt::format("output '{}'", tensor.name), tensor.dtype,
-          bench_->tensor_bytes(*data_->workload, i));
+          run_context_->tensor_bytes(*data_->workload, i));
     }
   }
   for (const ResolvedWorkspace& workspace : plan.workspace) {
@@ -83,53 +86,54 @@ void CandidateRun::reset() const {
   for (const InputData& input : data_->inputs) {
     if (!input.aliased) continue;
     check(driver().cuMemcpyDtoDAsync(input.buffer.data().address, input.pristine.address(),
-                                     input.buffer.data().bytes, bench_->stream),
-          "restoring input '{}'", bench_->problem.tensors[input.tensor].name);
+                                     input.buffer.data().bytes, run_context_->stream),
+          "restoring input '{}'", run_context_->problem.tensors[input.tensor].name);
   }
   for (const OwnBuffer& own : buffers_) {
     const BufferView data = own.buffer->data();
     if (gate_enabled(Gate::poison))
-      check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, bench_->stream),
+      check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, run_context_->stream),
             "poisoning {}", own.what);
-    if (bench_->critic != nullptr) bench_->critic->mark_contents(data, false);
+    if (run_context_->inspector != nullptr) run_context_->inspector->mark_contents(data, false);
   }
 }
 
 double CandidateRun::limit_ms() const {
-  if (bench_->critic != nullptr) return kEmulatedLimitMs + kEmulatedReferences * data_->reference_ms;
+  if (run_context_->inspector != nullptr) return kEmulatedLimitMs + kEmulatedReferences * data_->reference_ms;
   // 20 times what the plain reference takes is far beyond any kernel worth keeping; 2 s covers loading and
   // start-up.
   return std::max(2'000.0, 20 * data_->reference_ms);
 }
 
 void CandidateRun::report_run(int calls) const {
-  bench_->report({.doing = "candidate",
-                  .what = fmt::format("{} on workload {}", name(), data_->workload->name),
-                  .limit_ms = calls * limit_ms()});
+  run_context_->report({.activity = "candidate",
+                        .what = fmt::format("{} on workload {}", name(), data_->workload->name),
+                        .limit_ms = calls * limit_ms()});
 }
 
 std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
   report_run();
   reset();
-  const ScopedScrutiny scrutiny(
-      bench_->critic, {.check = true,
-                       .count_cost = mode.count_cost,
-                       .order_seed = mode.order_seed,
-                       .instruction_budget = gate_enabled(Gate::hang_watchdog)
-                                                 ? kInstructionsAtLeast + kInstructionsPerReference *
-                                                                              data_->reference_instructions
-                                                 : 0,
-                       .own_file = own_file_});
+  const ScopedInspection inspection(
+      run_context_->inspector,
+      {.check = true,
+       .count_cost = mode.count_cost,
+       .order_seed = mode.order_seed,
+       .instruction_budget =
+           gate_enabled(Gate::hang_watchdog)
+               ? kMinInstructions + kInstructionsPerReference * data_->reference_instructions
+               : 0,
+       .own_file = own_file_});
   std::optional<Outcome> failed = enqueue();
   if (!failed) {
-    const CUresult result = driver().cuStreamSynchronize(bench_->stream);
+    const CUresult result = driver().cuStreamSynchronize(run_context_->stream);
     if (result == CUDA_SUCCESS || !gate_enabled(Gate::launch_errors)) return std::nullopt;
     failed = outcome_of(result, stage, name());
-  } else if (bench_->critic == nullptr) {
+  } else if (run_context_->inspector == nullptr) {
     return failed;
   }
   failed->stage = stage;
-  Outcome outcome = judged(bench_->critic, std::move(*failed));
+  Outcome outcome = judged(run_context_->inspector, std::move(*failed));
   outcome.message += fmt::format(" (workload {})", data_->workload->name);
   return outcome;
 }
@@ -142,11 +146,11 @@ std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, 
   };
   if (!gate_enabled(Gate::guard_bands)) return std::nullopt;
   const BufferView low = buffer.low_guard();
-  if (const auto at = bench_->kernels.scan(low, kGuardByte)) {
+  if (const auto at = run_context_->kernels.scan(low, kGuardByte)) {
     return fault(Gate::guard_bands, Status::memory_error, stage,
                  message("before the start of", fmt::format("first at byte -{}", low.bytes - *at)));
   }
-  if (const auto at = bench_->kernels.scan(buffer.high_guard(), kGuardByte)) {
+  if (const auto at = run_context_->kernels.scan(buffer.high_guard(), kGuardByte)) {
     return fault(Gate::guard_bands, Status::memory_error, stage,
                  message("beyond the end of", fmt::format("{} bytes long, first at byte {}",
                                                           buffer.data().bytes, buffer.data().bytes + *at)));
@@ -155,15 +159,15 @@ std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, 
 }
 
 std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
-  if (bench_->critic != nullptr) return std::nullopt;  // such a write has been refused and reported
+  if (run_context_->inspector != nullptr) return std::nullopt;  // such a write has been refused and reported
   for (const OwnBuffer& own : buffers_) {
     if (auto wrong = verify_guards(*own.buffer, own.what, stage)) return wrong;
   }
   for (const InputData& input : data_->inputs) {
-    const std::string& input_name = bench_->problem.tensors[input.tensor].name;
+    const std::string& input_name = run_context_->problem.tensors[input.tensor].name;
     if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", input_name), stage)) return wrong;
     if (input.aliased || !gate_enabled(Gate::input_hash)) continue;
-    if (bench_->kernels.hash(input.buffer.data()) == input.hash) continue;
+    if (run_context_->kernels.hash(input.buffer.data()) == input.hash) continue;
     return fault(
         Gate::input_hash, Status::integrity_violation, stage,
         fmt::format("{} modified its input '{}' on workload {}", name(), input_name, data_->workload->name));
@@ -172,7 +176,7 @@ std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
 }
 
 BufferView CandidateRun::output(std::size_t tensor) const {
-  return addresses_.at(bench_->problem.tensors[tensor].name);
+  return addresses_.at(run_context_->problem.tensors[tensor].name);
 }
 
 }  // namespace ak::runtime

@@ -23,14 +23,14 @@ class CandidateRun {
   /// Outputs that alias an input share its buffer, unless `separate_outputs` (for a reference timed as a
   /// baseline: it need not work in place). With `outputs_of`, a run on the same data, they share its outputs
   /// instead: where in memory results go makes a difference of percents. Errors: what PreparedPlan::prepare
-  /// says, out_of_memory. `bench` and `image` must outlive it.
+  /// says, out_of_memory. `run_context` and `image` must outlive it.
   [[nodiscard]] static Result<CandidateRun, Outcome> create(
-      Workbench& bench, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
+      RunContext& run_context, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
       const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
 
   /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it too. Errors:
   /// out_of_memory.
-  [[nodiscard]] static Result<CandidateRun, Outcome> create(Workbench& bench,
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
                                                             std::shared_ptr<const DataSet> data,
                                                             const LibraryCall& call);
 
@@ -38,7 +38,8 @@ class CandidateRun {
   void reset() const;
   /// Enqueues the launch sequence.
   [[nodiscard]] std::optional<Outcome> enqueue() const {
-    return library_ ? library_->enqueue(addresses_, bench_->stream) : plan_->enqueue(bench_->stream);
+    return library_ ? library_->enqueue(addresses_, run_context_->stream)
+                    : plan_->enqueue(run_context_->stream);
   }
   /// Tells the parent that the candidate runs now, so many times, and how long that may take.
   void report_run(int calls = 1) const;
@@ -60,8 +61,8 @@ class CandidateRun {
     DType dtype;
     std::shared_ptr<GuardedBuffer> buffer;
   };
-  CandidateRun(Workbench& bench, std::shared_ptr<const DataSet> data)
-      : bench_(&bench), data_(std::move(data)) {}
+  CandidateRun(RunContext& run_context, std::shared_ptr<const DataSet> data)
+      : run_context_(&run_context), data_(std::move(data)) {}
   [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs,
                                                 const CandidateRun* outputs_of);
   void clear(BufferView data) const;
@@ -69,7 +70,7 @@ class CandidateRun {
   [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
                                                      StageId stage) const;
 
-  Workbench* bench_;
+  RunContext* run_context_;
   std::shared_ptr<const DataSet> data_;
   std::vector<OwnBuffer> buffers_;
   AddressTable addresses_;

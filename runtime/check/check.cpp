@@ -20,7 +20,7 @@ double element_at(CUdeviceptr base, DType dtype, std::int64_t index) {
 }
 
 // The element a message is about: one of the wrong class first, else the one with the largest error.
-std::int64_t telling_index(const Comparison& comparison) {
+std::int64_t usable_index(const Comparison& comparison) {
   return comparison.first_nonfinite >= 0 ? comparison.first_nonfinite : comparison.worst;
 }
 
@@ -33,8 +33,11 @@ std::string percent_wrong(const Comparison& comparison) {
 
 class OutputComparison {
  public:
-  OutputComparison(Workbench& bench, const CandidateRun& run, const ReferenceData& reference)
-      : run_(run), reference_(reference), layout_(bench.problem.tensors[reference.tensor]), bench_(bench) {}
+  OutputComparison(RunContext& run_context, const CandidateRun& run, const ReferenceData& reference)
+      : run_(run),
+        reference_(reference),
+        layout_(run_context.problem.tensors[reference.tensor]),
+        run_context_(run_context) {}
 
   /// Fills `record`; a message and the gate when the tensor is wrong.
   std::optional<std::string> compare(CheckRecord& record) {
@@ -42,13 +45,13 @@ class OutputComparison {
     const auto twin = reference_.twin.map();
     const CUdeviceptr got = run_.output(reference_.tensor).address;
     const bool floating = info(layout_.dtype).floating;
-    result_ = bench_.kernels.compare({.dtype = layout_.dtype,
-                                      .got = got,
-                                      .expected = exact.address(),
-                                      .twin = twin.address(),
-                                      .count = run_.data().workload->elements(reference_.tensor),
-                                      .rms = reference_.rms,
-                                      .tolerance = reference_.max_tolerance});
+    result_ = run_context_.kernels.compare({.dtype = layout_.dtype,
+                                            .got = got,
+                                            .expected = exact.address(),
+                                            .twin = twin.address(),
+                                            .count = run_.data().workload->elements(reference_.tensor),
+                                            .rms = reference_.rms,
+                                            .tolerance = reference_.max_tolerance});
     const auto gate = stopped_by(floating);
     record = {.workload = run_.data().workload->name,
               .distribution = run_.data().distribution,
@@ -58,7 +61,7 @@ class OutputComparison {
               .max_error = result_.max_error,
               .mean_error = result_.mean_error,
               .tolerance = reference_.max_tolerance,
-              .worst_index = telling_index(result_),
+              .worst_index = usable_index(result_),
               .nonfinite_mismatches = result_.nonfinite};
     if (record.worst_index >= 0) {
       record.worst_got = element_at(got, layout_.dtype, record.worst_index);
@@ -98,17 +101,17 @@ class OutputComparison {
       return fmt::format(
           "{}: {} was never written (it still holds the harness's {} pattern) {}; {} of {} elements "
           "unwritten",
-          bench_.problem.problem, name(result_.first_unwritten),
+          run_context_.problem.problem, name(result_.first_unwritten),
           info(layout_.dtype).floating ? "NaN" : "poison", where, result_.unwritten, result_.count);
     }
     if (result_.wrong == 0) {
       return fmt::format(
           "{}: the mean error of {} is {:.1e}, over the tolerance of {:.1e} {} (no single element is over "
           "its tolerance of {:.1e})",
-          bench_.problem.problem, layout_.name, result_.mean_error, reference_.mean_tolerance, where,
+          run_context_.problem.problem, layout_.name, result_.mean_error, reference_.mean_tolerance, where,
           record.tolerance);
     }
-    return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", bench_.problem.problem,
+    return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", run_context_.problem.problem,
                        name(record.worst_index), record.worst_got, record.worst_expected,
                        size_of_error(record), where, percent_wrong(result_));
   }
@@ -126,7 +129,7 @@ class OutputComparison {
   const CandidateRun& run_;
   const ReferenceData& reference_;
   const TensorLayout& layout_;
-  Workbench& bench_;
+  RunContext& run_context_;
   Comparison result_;
   Gate gate_ = Gate::tolerance;
 };
@@ -146,11 +149,12 @@ std::optional<Outcome> found_by(Gate gate, std::optional<Outcome> failure) {
   return failure;
 }
 
-std::optional<Outcome> difference(Workbench& bench, const CandidateRun& first, const CandidateRun& second) {
+std::optional<Outcome> difference(RunContext& run_context, const CandidateRun& first,
+                                  const CandidateRun& second) {
   for (const ReferenceData& reference : second.data().references) {
-    const TensorLayout& layout = bench.problem.tensors[reference.tensor];
+    const TensorLayout& layout = run_context.problem.tensors[reference.tensor];
     const auto at =
-        bench.kernels.first_difference(first.output(reference.tensor), second.output(reference.tensor));
+        run_context.kernels.first_difference(first.output(reference.tensor), second.output(reference.tensor));
     if (!at) continue;
     const std::int64_t index = static_cast<std::int64_t>(*at) / info(layout.dtype).bytes;
     return Outcome{
@@ -169,16 +173,17 @@ std::optional<Outcome> difference(Workbench& bench, const CandidateRun& first, c
 
 // The same inputs again, into other buffers: must give the same bytes, and right ones. The bytes of a result
 // that has been compared are right without another comparison.
-std::optional<Outcome> check_repeat(Workbench& bench, const CandidateRun& first, const CandidateRun& second) {
+std::optional<Outcome> check_repeat(RunContext& run_context, const CandidateRun& first,
+                                    const CandidateRun& second) {
   if (auto failed = second.run(StageId::check, {.order_seed = kOtherOrder})) return failed;
   if (auto failed = second.verify_memory(StageId::check)) return failed;
-  auto differs = difference(bench, first, second);
+  auto differs = difference(run_context, first, second);
   if (!differs) return std::nullopt;
   std::vector<CheckRecord> ignored;
-  if (auto failed =
-          compare_outputs(bench, second, StageId::check, "in the second call on the same inputs", ignored))
+  if (auto failed = compare_outputs(run_context, second, StageId::check,
+                                    "in the second call on the same inputs", ignored))
     return found_by(Gate::repeat_bitwise, std::move(failed));
-  return bench.problem.tolerance.allow_nondeterministic ? std::nullopt : differs;
+  return run_context.problem.tolerance.allow_nondeterministic ? std::nullopt : differs;
 }
 
 // An output that shares an input's memory is overwritten by the second call: with aliases, only the results
@@ -190,25 +195,25 @@ bool has_alias(const OpenProblem& problem) {
   return false;
 }
 
-std::optional<Outcome> check_distribution(Workbench& bench, std::shared_ptr<const DataSet> data,
+std::optional<Outcome> check_distribution(RunContext& run_context, std::shared_ptr<const DataSet> data,
                                           ProgramLoader& program, const WorkloadTask& task,
                                           std::vector<CheckRecord>& records) {
   const LoadedImage& loaded = program.load();
-  auto first = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
+  auto first = CandidateRun::create(run_context, data, task.plan, loaded, task.separate_outputs);
   if (!first) return first.error();
   if (auto failed = first->run(StageId::check)) return failed;
   if (auto failed = first->verify_memory(StageId::check)) return failed;
-  if (auto failed = compare_outputs(bench, first.value(), StageId::check, "", records)) return failed;
+  if (auto failed = compare_outputs(run_context, first.value(), StageId::check, "", records)) return failed;
   if (!gate_enabled(Gate::repeat_bitwise)) return std::nullopt;
-  if (has_alias(bench.problem)) {
+  if (has_alias(run_context.problem)) {
     if (auto failed = first->run(StageId::check, {.order_seed = kOtherOrder})) return failed;
     std::vector<CheckRecord> ignored;
-    return found_by(Gate::repeat_bitwise, compare_outputs(bench, first.value(), StageId::check,
+    return found_by(Gate::repeat_bitwise, compare_outputs(run_context, first.value(), StageId::check,
                                                           "in the second call on the same inputs", ignored));
   }
-  const auto second = CandidateRun::create(bench, data, task.plan, loaded, task.separate_outputs);
+  const auto second = CandidateRun::create(run_context, data, task.plan, loaded, task.separate_outputs);
   if (!second) return second.error();
-  return check_repeat(bench, first.value(), second.value());
+  return check_repeat(run_context, first.value(), second.value());
 }
 
 }  // namespace
@@ -224,13 +229,13 @@ std::string element_name(const std::string& tensor, const std::vector<std::int64
   return fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
 }
 
-std::optional<Outcome> compare_outputs(Workbench& bench, const CandidateRun& run, StageId stage,
+std::optional<Outcome> compare_outputs(RunContext& run_context, const CandidateRun& run, StageId stage,
                                        const std::string& when, std::vector<CheckRecord>& records) {
   if (stage == StageId::recheck && !gate_enabled(Gate::timed_outputs)) return std::nullopt;
   std::optional<Outcome> failure;
   for (const ReferenceData& reference : run.data().references) {
     CheckRecord record;
-    OutputComparison comparison(bench, run, reference);
+    OutputComparison comparison(run_context, run, reference);
     const auto wrong = comparison.compare(record);
     records.push_back(std::move(record));
     if (wrong && !failure)
@@ -240,7 +245,7 @@ std::optional<Outcome> compare_outputs(Workbench& bench, const CandidateRun& run
   return stage == StageId::recheck ? found_by(Gate::timed_outputs, std::move(failure)) : failure;
 }
 
-std::optional<Outcome> check_workload(Workbench& bench, DataStore& store, ProgramLoader& program,
+std::optional<Outcome> check_workload(RunContext& run_context, DataStore& store, ProgramLoader& program,
                                       const WorkloadLayout& workload, const WorkloadTask& task,
                                       std::uint64_t seed, std::vector<CheckRecord>& records) {
   bool first = true;
@@ -248,7 +253,7 @@ std::optional<Outcome> check_workload(Workbench& bench, DataStore& store, Progra
     if (!first && !gate_enabled(Gate::distributions)) break;
     auto data = store.get(workload, distribution, seed);
     if (!data) return data.error();
-    if (auto failed = check_distribution(bench, data.value(), program, task, records))
+    if (auto failed = check_distribution(run_context, data.value(), program, task, records))
       return !first && failed->gate == Gate::tolerance ? found_by(Gate::distributions, std::move(failed))
                                                        : failed;
     first = false;

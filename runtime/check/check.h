@@ -12,14 +12,14 @@ namespace ak::runtime {
 
 /// Compares every output of a finished run with its reference; one record per tensor. Returns the first
 /// failure (incorrect), worded for a person. `when` is added to the message: "after timing".
-[[nodiscard]] std::optional<Outcome> compare_outputs(Workbench& bench, const CandidateRun& run, StageId stage,
-                                                     const std::string& when,
+[[nodiscard]] std::optional<Outcome> compare_outputs(RunContext& run_context, const CandidateRun& run,
+                                                     StageId stage, const std::string& when,
                                                      std::vector<CheckRecord>& records);
 
 /// Runs a candidate twice on every distribution of the task and compares results, memory and repeatability
 /// (docs/checking.md). Nothing when all is well. Throws CudaError when the device fails outside the
 /// candidate.
-[[nodiscard]] std::optional<Outcome> check_workload(Workbench& bench, DataStore& store,
+[[nodiscard]] std::optional<Outcome> check_workload(RunContext& run_context, DataStore& store,
                                                     ProgramLoader& program, const WorkloadLayout& workload,
                                                     const WorkloadTask& task, std::uint64_t seed,
                                                     std::vector<CheckRecord>& records);

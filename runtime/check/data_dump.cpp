@@ -10,8 +10,8 @@ namespace {
 
 class Dump {
  public:
-  Dump(const Workbench& bench, const DataSet& data, std::filesystem::path folder)
-      : bench_(bench), data_(data), folder_(std::move(folder)) {}
+  Dump(const RunContext& run_context, const DataSet& data, std::filesystem::path folder)
+      : run_context_(run_context), data_(data), folder_(std::move(folder)) {}
 
   [[nodiscard]] Json write() const {
     Json json{{"workload", data_.workload->name},
@@ -21,11 +21,11 @@ class Dump {
     for (const InputData& input : data_.inputs) {
       const BufferView memory = input.aliased ? input.pristine.view() : input.buffer.data();
       json["inputs"].push_back(
-          write_tensor(input.tensor, memory, bench_.problem.tensors[input.tensor].dtype));
+          write_tensor(input.tensor, memory, run_context_.problem.tensors[input.tensor].dtype));
     }
     for (const ReferenceData& reference : data_.references) {
       const auto exact = reference.exact.map();
-      const DType declared = bench_.problem.tensors[reference.tensor].dtype;
+      const DType declared = run_context_.problem.tensors[reference.tensor].dtype;
       const DType wide = info(declared).floating ? DType::float64 : DType::int64;
       const auto elements = static_cast<std::size_t>(data_.workload->elements(reference.tensor));
       Json tensor = write_tensor(reference.tensor, {exact.address(), elements * sizeof(double)}, wide);
@@ -39,7 +39,7 @@ class Dump {
 
  private:
   [[nodiscard]] Json write_tensor(std::size_t tensor, BufferView memory, DType dtype) const {
-    const std::string& name = bench_.problem.tensors[tensor].name;
+    const std::string& name = run_context_.problem.tensors[tensor].name;
     const std::string file = fmt::format("{}.{}.{}.bin", data_.workload->name, data_.distribution, name);
     std::string bytes(memory.bytes, '\0');
     check(driver().cuMemcpyDtoH(bytes.data(), memory.address, memory.bytes), "reading '{}'", name);
@@ -50,25 +50,25 @@ class Dump {
             {"file", file}};
   }
 
-  const Workbench& bench_;
+  const RunContext& run_context_;
   const DataSet& data_;
   std::filesystem::path folder_;
 };
 
 }  // namespace
 
-std::optional<Outcome> dump_data_sets(Workbench& bench, DataStore& store, const DeviceTask& task) {
+std::optional<Outcome> dump_data_sets(RunContext& run_context, DataStore& store, const DeviceTask& task) {
   const std::filesystem::path folder = task.dump_dir;
-  Json index{{"problem", bench.problem.problem},
-             {"params", bench.problem.params},
+  Json index{{"problem", run_context.problem.problem},
+             {"params", run_context.problem.params},
              {"seed", task.seed},
              {"data_sets", Json::array()}};
   for (const WorkloadTask& one : task.workloads) {
     for (const std::string& distribution : one.distributions) {
-      const auto data = store.get(bench.problem.workload(one.workload), distribution, task.seed);
+      const auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
       if (!data) return data.error();
-      bench.synchronize("the making of inputs");
-      index["data_sets"].push_back(Dump(bench, **data, folder).write());
+      run_context.synchronize("the making of inputs");
+      index["data_sets"].push_back(Dump(run_context, **data, folder).write());
     }
   }
   write_file_atomically(folder / "index.json", index.dump(1) + "\n");

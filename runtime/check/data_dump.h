@@ -10,7 +10,7 @@ namespace ak::runtime {
 /// Writes inputs and exact references of every workload and distribution of `task` as raw files, and
 /// index.json, into the existing folder task.dump_dir (docs/checking.md). Nothing when all is well; else why
 /// a data set cannot be made. Throws Error(output) when a file cannot be written.
-[[nodiscard]] std::optional<Outcome> dump_data_sets(Workbench& bench, DataStore& store,
+[[nodiscard]] std::optional<Outcome> dump_data_sets(RunContext& run_context, DataStore& store,
                                                     const DeviceTask& task);
 
 }  // namespace ak::runtime

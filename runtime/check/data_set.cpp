@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/check/data_set_maker.h"
+#include "runtime/check/data_set_builder.h"
 
 namespace ak::runtime {
 namespace {
@@ -26,17 +26,17 @@ std::optional<Outcome> or_out_of_memory(const WorkloadLayout& workload, Step ste
 
 }  // namespace
 
-DataStore::DataStore(Workbench& bench, const LoadedImage& exact, const LoadedImage& twin)
-    : bench_(bench),
+DataStore::DataStore(RunContext& run_context, const LoadedImage& exact, const LoadedImage& twin)
+    : run_context_(run_context),
       exact_(exact),
       twin_(twin),
       // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of the built-in
       // problems.
-      budget_bytes_(
-          bench.critic != nullptr
-              ? static_cast<std::size_t>(bench.context.facts().memory_bytes) / 4
-              : std::max<std::size_t>(std::size_t{8} << 30,
-                                      static_cast<std::size_t>(bench.context.facts().memory_bytes) / 8)) {}
+      budget_bytes_(run_context.inspector != nullptr
+                        ? static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 4
+                        : std::max<std::size_t>(
+                              std::size_t{8} << 30,
+                              static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 8)) {}
 
 Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLayout& workload,
                                                                const std::string& distribution,
@@ -48,36 +48,36 @@ Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLay
     sets_.splice(sets_.begin(), sets_, found);
     return sets_.front();
   }
-  auto maker = make_changing(workload, distribution);
-  if (!maker) return maker.error();
-  (*maker)->fill(seed);
-  if (auto failed = make_references(**maker)) return *failed;
-  sets_.push_front((*maker)->data());
+  auto builder = make_changing(workload, distribution);
+  if (!builder) return builder.error();
+  (*builder)->fill(seed);
+  if (auto failed = make_references(**builder)) return *failed;
+  sets_.push_front((*builder)->data());
   return sets_.front();
 }
 
-std::optional<Outcome> DataStore::make_references(DataSetMaker& maker) {
+std::optional<Outcome> DataStore::make_references(DataSetBuilder& builder) {
   const auto start = steady_clock::now();
   auto failed =
-      or_out_of_memory(*maker.data()->workload, [&] { return maker.make_references(exact_, twin_); });
+      or_out_of_memory(*builder.data()->workload, [&] { return builder.make_references(exact_, twin_); });
   making_ms_ += std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
   return failed;
 }
 
-Result<std::unique_ptr<DataSetMaker>, Outcome> DataStore::make_changing(const WorkloadLayout& workload,
-                                                                        const std::string& distribution) {
-  const auto& all = bench_.problem.distributions;
+Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const WorkloadLayout& workload,
+                                                                          const std::string& distribution) {
+  const auto& all = run_context_.problem.distributions;
   const auto wanted = std::ranges::find(all, distribution, &InputDistribution::name);
   if (wanted == all.end())
     fail(ExitCode::internal_error, "device task: unknown distribution '{}'", distribution);
-  make_room(data_set_bytes(bench_, workload));
-  std::unique_ptr<DataSetMaker> maker;
+  make_room(data_set_bytes(run_context_, workload));
+  std::unique_ptr<DataSetBuilder> builder;
   auto failed = or_out_of_memory(workload, [&]() -> std::optional<Outcome> {
-    maker = std::make_unique<DataSetMaker>(bench_, workload, *wanted);
+    builder = std::make_unique<DataSetBuilder>(run_context_, workload, *wanted);
     return std::nullopt;
   });
   if (failed) return *failed;
-  return maker;
+  return builder;
 }
 
 void DataStore::make_room(std::size_t bytes) {

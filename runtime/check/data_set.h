@@ -11,7 +11,7 @@
 
 #include "core/outcome.h"
 #include "core/result.h"
-#include "runtime/check/workbench.h"
+#include "runtime/check/run_context.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/launch.h"
 
@@ -46,14 +46,14 @@ struct DataSet {
   std::size_t bytes = 0;
 };
 
-class DataSetMaker;  // runtime/check/data_set_maker.h
+class DataSetBuilder;  // runtime/check/data_set_builder.h
 
 /// Makes and keeps data sets, least recently used ones dropped first once a budget of device memory is
 /// passed.
 class DataStore {
  public:
-  /// `exact`, `twin` and `bench` must outlive the store.
-  DataStore(Workbench& bench, const LoadedImage& exact, const LoadedImage& twin);
+  /// `exact`, `twin` and `run_context` must outlive the store.
+  DataStore(RunContext& run_context, const LoadedImage& exact, const LoadedImage& twin);
 
   /// Errors: invalid_reference (the references leave elements unwritten or disagree about what is finite),
   /// out_of_memory. Throws CudaError when the device is lost.
@@ -61,10 +61,10 @@ class DataStore {
                                                                     const std::string& distribution,
                                                                     std::uint64_t seed);
   /// A data set that belongs to the caller, without contents yet. Errors: out_of_memory.
-  [[nodiscard]] Result<std::unique_ptr<DataSetMaker>, Outcome> make_changing(const WorkloadLayout& workload,
-                                                                             const std::string& distribution);
-  /// References for what `maker` was last filled with. Errors as of get().
-  [[nodiscard]] std::optional<Outcome> make_references(DataSetMaker& maker);
+  [[nodiscard]] Result<std::unique_ptr<DataSetBuilder>, Outcome> make_changing(
+      const WorkloadLayout& workload, const std::string& distribution);
+  /// References for what `builder` was last filled with. Errors as of get().
+  [[nodiscard]] std::optional<Outcome> make_references(DataSetBuilder& builder);
   /// Milliseconds spent on making data sets since the last call.
   [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
   /// Forgets everything: after a candidate may have written where it should not.
@@ -73,7 +73,7 @@ class DataStore {
  private:
   void make_room(std::size_t bytes);
 
-  Workbench& bench_;
+  RunContext& run_context_;
   const LoadedImage& exact_;
   const LoadedImage& twin_;
   std::size_t budget_bytes_;

@@ -71,7 +71,7 @@ Result<CudaToolkit> find_cuda_toolkit() {
     if (auto library = library_in(root); !library.empty()) return CudaToolkit{library, include_dirs_in(root)};
   for (const char* name : kLibraryNames)
     if (linker_finds(name)) return CudaToolkit{name, include_dirs_in("/usr")};
-  return Complaint{
+  return InputError{
       "NVRTC (libnvrtc.so.13) was not found in $CUDA_HOME, $CUDA_PATH, /usr/local/cuda or the dynamic "
       "linker's path: "
       "install the CUDA 13 toolkit (packages cuda-nvrtc-13-0 and cuda-cudart-dev-13-0 suffice), or set "

@@ -2,7 +2,7 @@
 #include "runtime/cuda/device_context.h"
 
 #include "core/gate.h"
-#include "runtime/cuda/critic.h"
+#include "runtime/cuda/launch_inspector.h"
 
 namespace ak::runtime {
 namespace {
@@ -46,7 +46,7 @@ DeviceFacts facts_of(int ordinal, CUdevice device) {
   int version = 0;
   check(driver().cuDriverGetVersion(&version), "asking for the driver's version");
   DeviceFacts facts;
-  facts.kind = driver().critic != nullptr ? DeviceKind::emulator : DeviceKind::cuda;
+  facts.kind = driver().inspector != nullptr ? DeviceKind::emulator : DeviceKind::cuda;
   facts.name = name;
   if (facts.kind == DeviceKind::cuda) facts.uuid = uuid_text(device);
   facts.ordinal = ordinal;

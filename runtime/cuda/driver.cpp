@@ -25,7 +25,7 @@ Result<Driver> open_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
-    return Complaint{
+    return InputError{
         fmt::format("no NVIDIA driver: {}", reason != nullptr ? reason : "libcuda.so.1 not found")};
   }
   Driver table;
@@ -36,7 +36,7 @@ Result<Driver> open_driver() {
   AK_DRIVER_FUNCTIONS(AK_DRIVER_FIND)
 #undef AK_DRIVER_FIND
   if (!complete) {
-    return Complaint{
+    return InputError{
         fmt::format("the NVIDIA driver is too old: it lacks {}; version 580 or newer is needed", missing)};
   }
   return table;
@@ -95,8 +95,8 @@ std::string describe(CUresult result) {
   return fmt::format("{} ({})", name, text);
 }
 
-void throw_cuda_error(CUresult result, const std::string& doing) {
-  throw CudaError(result, fmt::format("{}: {}", doing, describe(result)));
+void throw_cuda_error(CUresult result, const std::string& activity) {
+  throw CudaError(result, fmt::format("{}: {}", activity, describe(result)));
 }
 
 bool process_lost(CUresult result) {

@@ -31,14 +31,14 @@
 
 namespace ak::runtime {
 
-class Critic;
+class LaunchInspector;
 
 /// The CUDA driver API as a table: loaded with dlopen, of the CPU device, or made up by a test.
 struct Driver {
 #define AK_DRIVER_MEMBER(name) decltype(&::name) name = nullptr;
   AK_DRIVER_FUNCTIONS(AK_DRIVER_MEMBER)
 #undef AK_DRIVER_MEMBER
-  Critic* critic = nullptr;  ///< of the CPU device; null on a GPU
+  LaunchInspector* inspector = nullptr;  ///< of the CPU device; null on a GPU
 };
 
 /// Loads libcuda.so.1 once per process. Error: no driver, or one too old for a function; says which.
@@ -70,12 +70,12 @@ class CudaError : public Error {
 
 /// "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".
 [[nodiscard]] std::string describe(CUresult result);
-[[noreturn]] void throw_cuda_error(CUresult result, const std::string& doing);
+[[noreturn]] void throw_cuda_error(CUresult result, const std::string& activity);
 
 /// Throws CudaError("<what we were doing>: <name of the error>") unless `result` is success.
 template <class... Args>
-void check(CUresult result, fmt::format_string<Args...> doing, Args&&... args) {
-  if (result != CUDA_SUCCESS) throw_cuda_error(result, fmt::format(doing, std::forward<Args>(args)...));
+void check(CUresult result, fmt::format_string<Args...> activity, Args&&... args) {
+  if (result != CUDA_SUCCESS) throw_cuda_error(result, fmt::format(activity, std::forward<Args>(args)...));
 }
 
 /// True for exactly the codes after which the process cannot use the device any more and must be relaunched.

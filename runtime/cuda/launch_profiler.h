@@ -27,9 +27,9 @@ class LaunchProfiler {
   virtual ~LaunchProfiler() = default;
   /// Never throws for what the hardware, the driver or other profilers refuse: the answer's degradation says
   /// what. Throws CudaError for what the call does. The context must be current.
-  [[nodiscard]] virtual Profile profile(const ProfileWish& wish, const ProfiledCall& call) = 0;
+  [[nodiscard]] virtual Profile profile(const ProfileOptions& profile_options, const ProfiledCall& call) = 0;
   /// Why counters cannot be read here; empty when they can. Takes hold of the hardware and lets go of it.
-  [[nodiscard]] virtual std::string obstacle() = 0;
+  [[nodiscard]] virtual std::string unavailable_reason() = 0;
   /// Lets go of the hardware: before anything is timed. Taking hold again costs the next profile some 140 ms
   /// (CUPTI 13.0 on an H200).
   virtual void release() = 0;

@@ -28,11 +28,13 @@ NvmlFunctions functions_of(void* library) {
 
 NvmlLibrary load() {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {.functions = {}, .absence = "the driver's libnvidia-ml.so.1 is not there"};
+  if (library == nullptr)
+    return {.functions = {}, .unavailable_reason = "the driver's libnvidia-ml.so.1 is not there"};
   const NvmlFunctions functions = functions_of(library);
   const int result = functions.init == nullptr ? -1 : functions.init();
-  if (result != 0) return {.functions = {}, .absence = fmt::format("NVML did not start (error {})", result)};
-  return {.functions = functions, .absence = ""};
+  if (result != 0)
+    return {.functions = {}, .unavailable_reason = fmt::format("NVML did not start (error {})", result)};
+  return {.functions = functions, .unavailable_reason = ""};
 }
 
 }  // namespace

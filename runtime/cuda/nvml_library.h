@@ -22,7 +22,7 @@ struct NvmlFunctions {
 /// The driver's library, or why there is none.
 struct NvmlLibrary {
   NvmlFunctions functions;
-  std::string absence;  ///< empty: loaded and initialised
+  std::string unavailable_reason;  ///< empty: loaded and initialised
 };
 
 /// Loaded with dlopen at the first call, for the rest of the process.

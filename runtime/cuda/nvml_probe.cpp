@@ -25,27 +25,27 @@ constexpr Reason kReasons[] = {{kPowerCap, "power cap"},
                                {0x40, "hardware thermal"},
                                {0x80, "power brake"}};
 
-template <class Figure, class Raw>
-Reading<Figure> scaled(const Reading<Raw>& raw, double unit) {
+template <class DeviceProperty, class Raw>
+Reading<DeviceProperty> scaled(const Reading<Raw>& raw, double unit) {
   if (!raw) return raw.error();
-  return static_cast<Figure>(static_cast<double>(*raw) * unit);
+  return static_cast<DeviceProperty>(static_cast<double>(*raw) * unit);
 }
 
-template <class Figure>
-Figure or_nothing(const Reading<Figure>& reading) {
-  return reading ? *reading : Figure{};
+template <class DeviceProperty>
+DeviceProperty or_nothing(const Reading<DeviceProperty>& reading) {
+  return reading ? *reading : DeviceProperty{};
 }
 
 }  // namespace
 
 NvmlProbe::NvmlProbe(const std::string& uuid, const NvmlLibrary& library)
-    : functions_(library.functions), absence_(library.absence) {
-  if (!absence_.empty()) return;
+    : functions_(library.functions), unavailable_reason_(library.unavailable_reason) {
+  if (!unavailable_reason_.empty()) return;
   if (functions_.by_uuid == nullptr) {
-    absence_ = "this NVML finds no device by its UUID";
+    unavailable_reason_ = "this NVML finds no device by its UUID";
   } else if (const int result = functions_.by_uuid(uuid.c_str(), &device_); result != 0) {
     device_ = nullptr;
-    absence_ = fmt::format("NVML does not know the device: {}", words(result));
+    unavailable_reason_ = fmt::format("NVML does not know the device: {}", words(result));
   }
 }
 
@@ -56,7 +56,7 @@ std::string NvmlProbe::words(int result) const {
 
 template <class Raw, class Function, class... Arguments>
 Reading<Raw> NvmlProbe::get(Function* function, const char* what, Arguments... arguments) const {
-  if (device_ == nullptr) return Absent{absence_};
+  if (device_ == nullptr) return Absent{unavailable_reason_};
   if (function == nullptr) return Absent{fmt::format("this NVML does not read the {}", what)};
   Raw value = 0;
   if (const int result = function(device_, arguments..., &value); result != 0)

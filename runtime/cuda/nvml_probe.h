@@ -12,8 +12,8 @@ namespace ak::runtime {
 struct Absent {
   std::string reason;
 };
-template <class Figure>
-using Reading = Result<Figure, Absent>;
+template <class DeviceProperty>
+using Reading = Result<DeviceProperty, Absent>;
 
 /// What NVML says of a device right now; zeros and an empty string where it is absent or refuses.
 struct DeviceCondition {
@@ -50,8 +50,8 @@ class NvmlProbe {
   [[nodiscard]] std::string words(int result) const;
 
   const NvmlFunctions& functions_;
-  void* device_ = nullptr;  ///< nvmlDevice_t, valid for the process; null: unknown
-  std::string absence_;     ///< why it is
+  void* device_ = nullptr;          ///< nvmlDevice_t, valid for the process; null: unknown
+  std::string unavailable_reason_;  ///< why it is
 };
 
 }  // namespace ak::runtime

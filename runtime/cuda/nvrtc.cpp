@@ -34,15 +34,15 @@ std::vector<Arch> Nvrtc::archs() const {
 
 Result<Nvrtc> load_nvrtc(const std::filesystem::path& library) {
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return Complaint{fmt::format("loading NVRTC: {}", ::dlerror())};
+  if (handle == nullptr) return InputError{fmt::format("loading NVRTC: {}", ::dlerror())};
   Nvrtc table;
 #define AK_NVRTC_LOAD(name)                      \
   if (!load_function(handle, #name, table.name)) \
-    return Complaint{fmt::format("{} has no {}", library.string(), #name)};
+    return InputError{fmt::format("{} has no {}", library.string(), #name)};
   AK_NVRTC_FUNCTIONS(AK_NVRTC_LOAD)
 #undef AK_NVRTC_LOAD
   if (table.nvrtcVersion(&table.major, &table.minor) != NVRTC_SUCCESS)
-    return Complaint{fmt::format("{} does not tell its version", library.string())};
+    return InputError{fmt::format("{} does not tell its version", library.string())};
   return table;
 }
 

@@ -97,8 +97,8 @@ std::optional<std::string> wrong_shape(const ResolvedTensorMap& map, BufferView 
 }
 
 // Limits of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object Management").
-constexpr std::int64_t kMostBox = 256, kMostElementStride = 8, kRowGranule = 16;
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 32, kMostStride = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxBox = 256, kMaxElementStride = 8, kRowGranule = 16;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 32, kMaxStride = std::int64_t{1} << 40;
 
 std::int64_t swizzle_span(CUtensorMapSwizzle swizzle) {
   for (const auto& [mode, bytes] : {std::pair{CU_TENSOR_MAP_SWIZZLE_32B, 32},
@@ -112,19 +112,19 @@ std::int64_t swizzle_span(CUtensorMapSwizzle swizzle) {
 std::optional<std::string> wrong_box(const ResolvedTensorMap& map, CUtensorMapInterleave interleave,
                                      CUtensorMapSwizzle swizzle) {
   for (std::size_t i = 0; i < map.dims.size(); ++i) {
-    if (map.dims[i] > kMostExtent)
-      return fmt::format("has dims[{}] = {}, but at most {} is possible", i, map.dims[i], kMostExtent);
-    if (map.box[i] > kMostBox)
-      return fmt::format("has box[{}] = {}, but at most {} is possible", i, map.box[i], kMostBox);
-    if (map.element_strides[i] > kMostElementStride)
+    if (map.dims[i] > kMaxExtent)
+      return fmt::format("has dims[{}] = {}, but at most {} is possible", i, map.dims[i], kMaxExtent);
+    if (map.box[i] > kMaxBox)
+      return fmt::format("has box[{}] = {}, but at most {} is possible", i, map.box[i], kMaxBox);
+    if (map.element_strides[i] > kMaxElementStride)
       return fmt::format("has element_strides[{}] = {}, but at most {} is possible", i,
-                         map.element_strides[i], kMostElementStride);
+                         map.element_strides[i], kMaxElementStride);
   }
   const std::int64_t granule = interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
   for (std::size_t i = 0; i < map.strides_bytes.size(); ++i) {
-    if (map.strides_bytes[i] % granule != 0 || map.strides_bytes[i] >= kMostStride)
+    if (map.strides_bytes[i] % granule != 0 || map.strides_bytes[i] >= kMaxStride)
       return fmt::format("has strides_bytes[{}] = {}, but a multiple of {} below {} is needed", i,
-                         map.strides_bytes[i], granule, kMostStride);
+                         map.strides_bytes[i], granule, kMaxStride);
   }
   if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) return std::nullopt;
   const std::int64_t row = map.box[0] * info(map.dtype).bytes;
@@ -139,21 +139,21 @@ std::optional<std::string> wrong_box(const ResolvedTensorMap& map, CUtensorMapIn
 }  // namespace
 
 Result<CUtensorMap> encode_tensor_map(const ResolvedTensorMap& map, BufferView buffer) {
-  const auto complain = [&](const std::string& what) {
-    return Complaint{fmt::format("tensor map '{}' {}", map.name, what)};
+  const auto reject = [&](const std::string& what) {
+    return InputError{fmt::format("tensor map '{}' {}", map.name, what)};
   };
-  if (const auto wrong = wrong_shape(map, buffer)) return complain(*wrong);
+  if (const auto wrong = wrong_shape(map, buffer)) return reject(*wrong);
   const auto type = data_type(map.dtype);
   const auto interleave = named(kInterleaves, map.interleave);
   const auto swizzle = named(kSwizzles, map.swizzle);
   const auto promotion = named(kPromotions, map.l2_promotion);
   const auto fill = named(kFills, map.oob_fill);
   if (!type || !interleave || !swizzle || !promotion || !fill) {
-    return complain(
+    return reject(
         "has an unknown mode: interleave none|16B|32B, swizzle none|32B|64B|128B, l2_promotion "
         "none|64B|128B|256B, oob_fill none|nan");
   }
-  if (const auto wrong = wrong_box(map, *interleave, *swizzle)) return complain(*wrong);
+  if (const auto wrong = wrong_box(map, *interleave, *swizzle)) return reject(*wrong);
   const auto dims = as<cuuint64_t>(map.dims);
   auto strides = as<cuuint64_t>(map.strides_bytes);
   strides.push_back(0);  // never read, but the driver refuses a null pointer, which one dimension would give
@@ -163,7 +163,7 @@ Result<CUtensorMap> encode_tensor_map(const ResolvedTensorMap& map, BufferView b
       &encoded, *type, static_cast<cuuint32_t>(dims.size()), reinterpret_cast<void*>(buffer.address),
       dims.data(), strides.data(), box.data(), steps.data(), *interleave, *swizzle, *promotion, *fill);
   if (result != CUDA_SUCCESS) {
-    return complain(fmt::format("is refused by the driver: {}", describe(result)));
+    return reject(fmt::format("is refused by the driver: {}", describe(result)));
   }
   return encoded;
 }

@@ -31,13 +31,13 @@ Rates rates_of(const Arch& target) {
   const DeviceEntry* product = catalog.nominal(target);
   if (product == nullptr) product = catalog.nominal(catalog.entries().front().arch);
   const DeviceEntry* common = catalog.architecture(product->arch);
-  const auto figure = [&](std::string_view name) {
+  const auto property = [&](std::string_view name) {
     return product->value(name).value_or(common->value(name).value_or(1));
   };
-  return {.sm_count = figure("sm_count"),
-          .clock_ghz = figure("boost_clock_mhz") / 1e3,
-          .memory_gbps = figure("memory_bandwidth_gbps"),
-          .tensor_flops = figure("tensor/fp16")};
+  return {.sm_count = property("sm_count"),
+          .clock_ghz = property("boost_clock_mhz") / 1e3,
+          .memory_gbps = property("memory_bandwidth_gbps"),
+          .tensor_flops = property("tensor/fp16")};
 }
 
 double resident_warps(const LaunchShape& shape, const Arch& target) {

@@ -159,10 +159,10 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
   ptx::LaunchRequest request;
   const CUresult read = read_launch(config, function, arguments, facts_, request);
   if (read != CUDA_SUCCESS) return read;
-  request.options = {.check = scrutiny_.check,
-                     .count_memory = scrutiny_.count_cost,
-                     .seed = scrutiny_.order_seed,
-                     .instruction_budget = scrutiny_.instruction_budget};
+  request.options = {.check = inspection_.check,
+                     .count_memory = inspection_.count_cost,
+                     .seed = inspection_.order_seed,
+                     .instruction_budget = inspection_.instruction_budget};
   request.launch_base = launched_blocks_;
   launched_blocks_ += std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
   std::size_t printed = 0;
@@ -179,22 +179,22 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
 void EmulatedDevice::count(const ptx::Program& program, const ptx::LaunchRequest& request,
                            const ptx::Counters& counters) {
   for (const ptx::OpCount& op : counters.ops) warp_instructions_ += op.warps;
-  if (!scrutiny_.count_cost) return;
+  if (!inspection_.count_cost) return;
   const LaunchShape shape{.blocks = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2],
                           .threads = request.block[0] * request.block[1] * request.block[2],
                           .shared_bytes = program.static_shared_bytes + request.dynamic_shared_bytes};
   const ptx::CounterSummary sum = ptx::summarize(program, counters);
   counts_.cost_ns += emulated_cost_ns(sum, shape, target_);
   add_counts(counts_.counts, sum);
-  for (const ptx::LineCounters& line : ptx::summarize_lines(program, counters, scrutiny_.own_file)) {
-    if (line.file.ends_with(scrutiny_.own_file)) add_counts(counts_.by_line[line.line], line.counts);
+  for (const ptx::LineCounters& line : ptx::summarize_lines(program, counters, inspection_.own_file)) {
+    if (line.file.ends_with(inspection_.own_file)) add_counts(counts_.by_line[line.line], line.counts);
   }
 }
 
 CUresult EmulatedDevice::judge(const ptx::Program& program, const ptx::LaunchReport& report) {
   if (report.findings.empty()) return CUDA_SUCCESS;
   return refuse(result_of(report.findings.all().front().kind),
-                ptx::to_outcome(program, report.findings, StageId::check, scrutiny_.own_file));
+                ptx::to_outcome(program, report.findings, StageId::check, inspection_.own_file));
 }
 
 CUresult EmulatedDevice::refuse(CUresult result, Outcome outcome) {
@@ -206,12 +206,12 @@ CUresult EmulatedDevice::refuse(CUresult result, Outcome outcome) {
   return result;
 }
 
-const std::string& EmulatedDevice::words_for(CUresult result) const {
+const std::string& EmulatedDevice::message_for(CUresult result) const {
   static const std::string kNone;
   return result == last_failure_ ? words_ : kNone;
 }
 
-// ---- what a critic knows
+// ---- what an inspector knows
 // -------------------------------------------------------------------------------------------------------
 
 void EmulatedDevice::name_region(BufferView view, const std::string& name, bool read_only) {
@@ -222,8 +222,8 @@ void EmulatedDevice::mark_contents(BufferView view, bool initialized) {
   if (view.bytes > 0) arena_.mark_initialized(view.address, view.bytes, initialized);
 }
 
-void EmulatedDevice::set_scrutiny(const Scrutiny& scrutiny) {
-  scrutiny_ = scrutiny;
+void EmulatedDevice::set_inspection(const InspectionOptions& inspection) {
+  inspection_ = inspection;
   outcome_.reset();
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/device/device_facts.h"
 #include "emulator/machine/emulator.h"
-#include "runtime/cuda/critic.h"
+#include "runtime/cuda/launch_inspector.h"
 #include "runtime/emulated/emulated_module.h"
 
 namespace ak::runtime {
@@ -18,7 +18,7 @@ namespace ak::runtime {
 /// The CPU as a CUDA device: memory, modules and launches behind the driver calls of the same names. A launch
 /// has ended when its call returns. A kernel's fault is the call's result; the device continues after it. One
 /// thread.
-class EmulatedDevice final : public Critic {
+class EmulatedDevice final : public LaunchInspector {
  public:
   explicit EmulatedDevice(const Arch& target);
 
@@ -48,11 +48,11 @@ class EmulatedDevice final : public Critic {
   [[nodiscard]] CUresult launch(const CUlaunchConfig& config, EmulatedFunction& function, void** arguments);
 
   /// What the last load or launch that ended in `result` had to say; empty when another result came last.
-  [[nodiscard]] const std::string& words_for(CUresult result) const;
+  [[nodiscard]] const std::string& message_for(CUresult result) const;
 
   void name_region(BufferView view, const std::string& name, bool read_only) override;
   void mark_contents(BufferView view, bool initialized) override;
-  void set_scrutiny(const Scrutiny& scrutiny) override;
+  void set_inspection(const InspectionOptions& inspection) override;
   [[nodiscard]] std::optional<Outcome> take_outcome() override;
   [[nodiscard]] std::uint64_t take_warp_instructions() override;
   [[nodiscard]] LaunchCounts take_counts() override;
@@ -78,7 +78,7 @@ class EmulatedDevice final : public Critic {
   CUmemGenericAllocationHandle last_handle_ = 0;
   std::map<CUmodule, std::unique_ptr<EmulatedModule>> modules_;
 
-  Scrutiny scrutiny_;
+  InspectionOptions inspection_;
   std::uint64_t launched_blocks_ = 0;
   std::uint64_t warp_instructions_ = 0;
   LaunchCounts counts_;

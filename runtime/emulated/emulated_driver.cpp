@@ -60,7 +60,7 @@ CUresult error_name(CUresult result, const char** name) {
 // What was found is worth more than what the code means in general.
 CUresult error_text(CUresult result, const char** text) {
   const ErrorText* found = find_error(result);
-  const std::string& words = current->words_for(result);
+  const std::string& words = current->message_for(result);
   *text = !words.empty() ? words.c_str() : found != nullptr ? found->text : nullptr;
   return *text != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -115,7 +115,7 @@ CUresult set_function_attribute(CUfunction function, CUfunction_attribute which,
   if (which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
     if (kernel.program.static_shared_bytes + std::int64_t{value} > current->facts().shared_bytes_per_block)
       return CUDA_ERROR_INVALID_VALUE;
-    kernel.most_dynamic_shared = static_cast<std::uint32_t>(value);
+    kernel.max_dynamic_shared = static_cast<std::uint32_t>(value);
   } else if (which == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
     kernel.large_clusters = value != 0;
   } else {
@@ -212,7 +212,7 @@ void add_program_functions(Driver& table) {
     return current->launch(*config, function_of(function), arguments);
   };
   table.cuOccupancyMaxActiveClusters = [](int* clusters, CUfunction function, const CUlaunchConfig* config) {
-    return most_active_clusters(*clusters, *config, function_of(function), current->facts());
+    return max_active_clusters(*clusters, *config, function_of(function), current->facts());
   };
   table.cuTensorMapEncodeTiled = encode_emulated_tensor_map;
 }
@@ -262,7 +262,7 @@ EmulatedDriver::EmulatedDriver(const Arch& target)
   add_device_functions(table_);
   add_program_functions(table_);
   add_memory_functions(table_);
-  table_.critic = device_.get();
+  table_.inspector = device_.get();
   current = device_.get();
   installed_.emplace(table_);
 }

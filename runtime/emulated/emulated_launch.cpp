@@ -11,8 +11,8 @@ namespace {
 using Extent = std::array<std::uint32_t, 3>;
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
-constexpr Extent kMostBlocks{0x7FFFFFFFu, 65'535, 65'535};
-constexpr Extent kMostThreads{1024, 1024, 64};
+constexpr Extent kMaxBlocks{0x7FFFFFFFu, 65'535, 65'535};
+constexpr Extent kMaxThreads{1024, 1024, 64};
 constexpr std::uint32_t kPortableCluster = 8, kLargestCluster = 16;
 
 std::uint64_t product(const Extent& extent) { return std::uint64_t{extent[0]} * extent[1] * extent[2]; }
@@ -117,24 +117,24 @@ CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& funct
   request.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
   request.dynamic_shared_bytes = config.sharedMemBytes;
   if (const CUresult result = read_attributes(config, request); result != CUDA_SUCCESS) return result;
-  if (!within(request.grid, kMostBlocks) || !within(request.block, kMostThreads))
+  if (!within(request.grid, kMaxBlocks) || !within(request.block, kMaxThreads))
     return CUDA_ERROR_INVALID_VALUE;
   if (product(request.block) > program.maximum_threads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-  if (config.sharedMemBytes > function.most_dynamic_shared) return CUDA_ERROR_INVALID_VALUE;
+  if (config.sharedMemBytes > function.max_dynamic_shared) return CUDA_ERROR_INVALID_VALUE;
   const std::int64_t shared = std::int64_t{program.static_shared_bytes} + config.sharedMemBytes;
   if (shared > device.shared_bytes_per_block) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult result = check_cluster(function, device, request); result != CUDA_SUCCESS) return result;
   if (const CUresult result = check_cooperative(function, device, request); result != CUDA_SUCCESS)
     return result;
-  if (ptx::resident_bytes(program, request) > ptx::kMostResidentBytes)
+  if (ptx::resident_bytes(program, request) > ptx::kMaxResidentBytes)
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (arguments == nullptr && !program.parameters.empty()) return CUDA_ERROR_INVALID_VALUE;
   copy_arguments(program, arguments, request);
   return CUDA_SUCCESS;
 }
 
-CUresult most_active_clusters(int& clusters, const CUlaunchConfig& config, const EmulatedFunction& function,
-                              const DeviceFacts& device) {
+CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config, const EmulatedFunction& function,
+                             const DeviceFacts& device) {
   ptx::LaunchRequest request;
   request.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
   if (const CUresult result = read_attributes(config, request); result != CUDA_SUCCESS) return result;

@@ -17,8 +17,8 @@ namespace ak::runtime {
                                    void** arguments, const DeviceFacts& device, ptx::LaunchRequest& request);
 
 /// Clusters of a launch that fit on the device at once; on the CPU device one, or none where it is too large.
-[[nodiscard]] CUresult most_active_clusters(int& clusters, const CUlaunchConfig& config,
-                                            const EmulatedFunction& function, const DeviceFacts& device);
+[[nodiscard]] CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config,
+                                           const EmulatedFunction& function, const DeviceFacts& device);
 
 /// The code a GPU's driver gives for such a fault, or the nearest to it where a GPU would not notice.
 [[nodiscard]] CUresult result_of(ptx::FaultKind kind);

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kSharedWithoutOptIn = 48u << 10;
 /// A kernel of a loaded module: what a CUfunction points to on the CPU device.
 struct EmulatedFunction {
   ptx::Program program;
-  std::uint32_t most_dynamic_shared =
+  std::uint32_t max_dynamic_shared =
       kSharedWithoutOptIn;      ///< CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   bool large_clusters = false;  ///< more than 8 blocks are allowed
 };

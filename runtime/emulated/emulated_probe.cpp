@@ -41,7 +41,7 @@ std::string run_probe(EmulatedDevice& device) {
   config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
   config.blockDimX = static_cast<unsigned>(numbers.size());
   void* arguments[] = {&out};
-  device.set_scrutiny({.check = true});
+  device.set_inspection({.check = true});
   if (failed(device.launch(config, *reinterpret_cast<EmulatedFunction*>(kernel), arguments)))
     return "a launch failed";
   if (failed(device.copy_to_host(numbers.data(), out, sizeof numbers))) return "results could not be read";

@@ -11,8 +11,8 @@ namespace {
 using ptx::TensorMapDescriptor;
 
 // What the CUDA driver API's documentation of cuTensorMapEncodeTiled demands.
-constexpr cuuint64_t kMostExtent = cuuint64_t{1} << 32, kMostStride = cuuint64_t{1} << 40;
-constexpr cuuint32_t kMostBox = 256, kMostElementStride = 8, kBoxRowGranule = 16;
+constexpr cuuint64_t kMaxExtent = cuuint64_t{1} << 32, kMaxStride = cuuint64_t{1} << 40;
+constexpr cuuint32_t kMaxBox = 256, kMaxElementStride = 8, kBoxRowGranule = 16;
 
 struct Layout {
   cuuint32_t rank;
@@ -24,9 +24,9 @@ struct Layout {
 
 bool good_extents(const Layout& layout) {
   for (cuuint32_t i = 0; i < layout.rank; ++i) {
-    if (layout.dims[i] < 1 || layout.dims[i] > kMostExtent) return false;
-    if (layout.box[i] < 1 || layout.box[i] > kMostBox) return false;
-    if (layout.element_strides[i] < 1 || layout.element_strides[i] > kMostElementStride) return false;
+    if (layout.dims[i] < 1 || layout.dims[i] > kMaxExtent) return false;
+    if (layout.box[i] < 1 || layout.box[i] > kMaxBox) return false;
+    if (layout.element_strides[i] < 1 || layout.element_strides[i] > kMaxElementStride) return false;
   }
   return true;
 }
@@ -34,7 +34,7 @@ bool good_extents(const Layout& layout) {
 bool good_strides(const Layout& layout, CUtensorMapInterleave interleave) {
   const cuuint64_t granule = interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
   for (cuuint32_t i = 0; i + 1 < layout.rank; ++i) {
-    if (layout.strides[i] % granule != 0 || layout.strides[i] >= kMostStride) return false;
+    if (layout.strides[i] % granule != 0 || layout.strides[i] >= kMaxStride) return false;
   }
   return true;
 }

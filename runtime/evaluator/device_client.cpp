@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "runtime/worker/device_worker.h"
 
 namespace ak::runtime {
@@ -24,7 +24,7 @@ constexpr int kStartAttempts = 3, kOpenAttempts = 3;
 // compute-sanitizer's race checker is said to cost up to some hundred times; its report is written after the
 // worker's end (chosen).
 constexpr int kWatchedSlowness = 30;
-constexpr milliseconds kLastWords{20'000};
+constexpr milliseconds kShutdownGrace{20'000};
 // Turns take seconds: longer is worth a word, but not every minute's worth of a night's log.
 constexpr std::chrono::seconds kFirstNotice{10}, kNoticeInterval{300};
 constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
@@ -97,7 +97,7 @@ void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   if (opening) open_id_ = send("open", to_json(*problem_));
   opened_ = true;
   begin(send("evaluate", to_json(task)), deadline);
-  if (opening) doing_ = "open";
+  if (opening) activity_ = "open";
 }
 
 void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit) {
@@ -111,14 +111,14 @@ void DeviceClient::begin(std::uint64_t task, TimePoint deadline) {
   started_ = steady_clock::now();
   deadline_ = deadline;
   time_left_.reset();
-  doing_ = "harness";
+  activity_ = "harness";
   what_ = "starting";
   limit_ms_ = static_cast<double>(kOpenLimit.count());
   watchdog_ = started_ + kOpenLimit;
 }
 
 void DeviceClient::end_process() {
-  if (process_ && watched_) process_->finish(kLastWords);
+  if (process_ && watched_) process_->finish(kShutdownGrace);
   drop_process();
 }
 
@@ -144,7 +144,7 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   if (message.id == open_id_) {
     if (message.type != "opened") refuse_open(message);
     lost_while_opening_ = 0;
-    doing_ = "harness";
+    activity_ = "harness";
     watchdog_ = steady_clock::now() + kOpenLimit;
     return std::nullopt;
   }
@@ -168,11 +168,11 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
 
 void DeviceClient::note_progress(const Json& progress) {
   const auto now = steady_clock::now();
-  doing_ = progress.value("doing", "harness");
+  activity_ = progress.value("doing", "harness");
   what_ = progress.value("what", "");
   limit_ms_ = progress.value("limit_ms", 0.0) * (watched_ ? kWatchedSlowness : 1);
   watchdog_ = now + to_duration(limit_ms_);
-  if (doing_ == "waiting") return stop_clock(now);
+  if (activity_ == "waiting") return stop_clock(now);
   if (time_left_) deadline_ = now + *std::exchange(time_left_, std::nullopt);
 }
 
@@ -186,8 +186,8 @@ void DeviceClient::stop_clock(TimePoint now) {
   }
   if (now < next_notice_) return;
   next_notice_ = now + kNoticeInterval;
-  say("note: waiting {} (for {:.0f} s so far)\n", what_,
-      std::chrono::duration<double>(now - waiting_since_).count());
+  print_stderr("note: waiting {} (for {:.0f} s so far)\n", what_,
+               std::chrono::duration<double>(now - waiting_since_).count());
 }
 
 void DeviceClient::refuse_open(const WorkerMessage& message) {
@@ -206,7 +206,7 @@ std::optional<DeviceFinish> DeviceClient::expire() {
   if (now >= deadline_)
     return finish(Status::timeout, fmt::format("the evaluation did not end within {:.1f} s; it was in: {}",
                                                waited_ms / 1e3, what_));
-  if (doing_ == "candidate")
+  if (activity_ == "candidate")
     return finish(Status::hang,
                   fmt::format("{} did not finish within {:.1f} s; the device worker was restarted", what_,
                               limit_ms_ / 1e3));
@@ -217,22 +217,22 @@ std::optional<DeviceFinish> DeviceClient::expire() {
 
 DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
   drop_process();
-  if (lost.exit_code == kExitOutOfMemory && doing_ != "open")
+  if (lost.exit_code == kExitOutOfMemory && activity_ != "open")
     return finish(
         Status::out_of_memory,
         fmt::format("the device worker passed its {} GiB of host memory during: {}; it was restarted",
                     kDeviceWorkerBytes >> 30, what_));
-  if (doing_ == "open" && ++lost_while_opening_ >= kOpenAttempts) {
+  if (activity_ == "open" && ++lost_while_opening_ >= kOpenAttempts) {
     task_id_ = 0;
     fail(ExitCode::environment, "the device worker {} while opening problem {}, {} times in a row",
          lost.reason, problem_->problem, kOpenAttempts);
   }
   return finish(Status::infrastructure_error,
-                fmt::format("the device worker {} ({}: {})", lost.reason, doing_, what_));
+                fmt::format("the device worker {} ({}: {})", lost.reason, activity_, what_));
 }
 
 DeviceFinish DeviceClient::finish(Status status, std::string message) {
-  const bool in_candidate = doing_ == "candidate";
+  const bool in_candidate = activity_ == "candidate";
   DeviceAnswer answer;
   answer.outcome = {
       .status = status, .stage = StageId::check, .message = std::move(message), .diagnostics = {}};

@@ -84,7 +84,7 @@ class DeviceClient {
   bool opened_ = false;  ///< by the running process; true once asked for
   std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;
   std::chrono::milliseconds queued_limit_{0};
-  std::string doing_, what_;
+  std::string activity_, what_;
   double limit_ms_ = 0;
   TimePoint started_, watchdog_ = TimePoint::max(), deadline_ = TimePoint::max();
   /// While the worker waits for other processes: of the task's time when that began, and when to say so.

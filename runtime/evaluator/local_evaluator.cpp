@@ -33,9 +33,9 @@ constexpr std::size_t kPrintsShown = 2'000;
 constexpr TimingBudget kBaselineBudget{
     .minimum_samples = 5, .maximum_samples = 50, .gpu_ms = 15, .relative_error = 0.01};
 
-// An event pair costs 2 us or so in addition to the kernel between (tests/benchmarks/timing_statistics on an H200
-// reads 22 us for 20). A kernel needs two to three times the floor at sizes as small as this, so that the
-// share is some 10 %.
+// An event pair costs 2 us or so in addition to the kernel between (tests/benchmarks/timing_statistics on an
+// H200 reads 22 us for 20). A kernel needs two to three times the floor at sizes as small as this, so that
+// the share is some 10 %.
 constexpr double kShortNs = 5'000;
 
 // Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB
@@ -157,13 +157,13 @@ class LocalEvaluator final : public Evaluator {
   [[nodiscard]] Job* next_for_device();
   void queue_on(DeviceLine& line);
   void requeue_lost_task(DeviceLine& line);
-  void start_afresh(DeviceLine& line, Job& job);
+  void start_fresh_process(DeviceLine& line, Job& job);
   void mark_started(DeviceLine& line, Job& job);
   void start_on(DeviceLine& line, Job& job);
   void start_baseline(DeviceLine& line, Job& job);
   [[nodiscard]] DeviceTask device_task(const Job& job);
   static void ask_for_energy(const Job& job, DeviceTask& task);
-  [[nodiscard]] std::optional<double> incumbent_ns(const Job& job, const std::string& workload);
+  [[nodiscard]] std::optional<double> champion_score_ns(const Job& job, const std::string& workload);
   void on_device_finished(DeviceLine& line, DeviceFinish finish);
   static void take_baseline(DeviceLine& line, DeviceAnswer answer);
   [[nodiscard]] bool is_short(const Job& job, const Workload& workload) const;
@@ -217,7 +217,7 @@ void LocalEvaluator::open_devices() {
   if (options_.device == DeviceKind::cuda) open_gpu();
   if (options_.device != DeviceKind::emulator) return;
   facts_ = emulated_device_facts(options_.target);
-  for (int i = 0; i < std::min(emulator_count(), options_.most_emulators); ++i)
+  for (int i = 0; i < std::min(emulator_count(), options_.max_emulators); ++i)
     devices_.emplace_back(device_command(options_), options_.watched);
 }
 
@@ -368,7 +368,7 @@ std::optional<Outcome> LocalEvaluator::inspect_plans(Job& job) const {
   for (const WorkloadPlan& plan : job.plans) {
     if (auto wrong = check_argument_types(plan.plan, *job.result.build)) return wrong;
     job.result.shared_bytes =
-        std::max(job.result.shared_bytes.value_or(0), most_shared_bytes(plan.plan, *job.result.build));
+        std::max(job.result.shared_bytes.value_or(0), max_shared_bytes(plan.plan, *job.result.build));
     if (!limits_of_target) continue;
     if (auto wrong = check_launch_resources(plan.plan, *job.result.build, *limits_of_target)) return wrong;
   }
@@ -451,7 +451,7 @@ void LocalEvaluator::feed(DeviceLine& line) {
   requeue_lost_task(line);
   while (Job* job = next_for_device()) {
     if (reuse(*job)) continue;
-    if (job->request.fresh_process) start_afresh(line, *job);
+    if (job->request.fresh_process) start_fresh_process(line, *job);
     line.opened = open_problem(*job);
     line.client.open(line.opened);
     const bool wants_baseline =
@@ -463,7 +463,7 @@ void LocalEvaluator::feed(DeviceLine& line) {
 }
 
 // Its baselines are timed again beside it.
-void LocalEvaluator::start_afresh(DeviceLine& line, Job& job) {
+void LocalEvaluator::start_fresh_process(DeviceLine& line, Job& job) {
   if (std::exchange(job.in_fresh_process, true)) return;
   line.client.abandon();
   history_[job.request.problem.get()].baseline_timed = false;
@@ -493,13 +493,14 @@ void LocalEvaluator::start_baseline(DeviceLine& line, Job& job) {
                                 .distributions = {},
                                 .time = true,
                                 .batch = is_short(job, *plan.workload),
-                                .incumbent_ns = {}});
+                                .champion_score_ns = {}});
     }
   }
   line.client.start(task, steady_clock::now() + time_limit(job));
 }
 
-// Timed shapes are large: one distribution each, in rotation over variants; the others, and a champion, get all.
+// Timed shapes are large: one distribution each, in rotation over variants; the others, and a champion, get
+// all.
 DeviceTask LocalEvaluator::device_task(const Job& job) {
   const auto& request = job.request;
   DeviceTask task{.image = kernel_image(*job.result.build, options_.device),
@@ -518,14 +519,14 @@ DeviceTask LocalEvaluator::device_task(const Job& job) {
                      .distributions = {},
                      .time = false,
                      .batch = false,
-                     .incumbent_ns = {}};
+                     .champion_score_ns = {}};
     const bool large = plan.workload->has(WorkloadRole::time) && !request.fresh_process;
     const auto& all = request.problem->distributions;
     for (const InputDistribution& distribution : all) {
       if (!large || &distribution == &all[turn % all.size()]) one.distributions.push_back(distribution.name);
     }
     one.time = plan.timed && request.depth == Depth::time;
-    if (one.time) one.incumbent_ns = incumbent_ns(job, one.workload);
+    if (one.time) one.champion_score_ns = champion_score_ns(job, one.workload);
     one.batch = is_short(job, *plan.workload);
     if (request.rival) one.rival_plan = job.rival_plans[i].plan;
     task.workloads.push_back(std::move(one));
@@ -550,15 +551,15 @@ void LocalEvaluator::ask_for_energy(const Job& job, DeviceTask& task) {
 
 // The incumbent is known by its score. With several timed workloads its share of each is taken from the best
 // result seen here, scaled to that score.
-std::optional<double> LocalEvaluator::incumbent_ns(const Job& job, const std::string& workload) {
-  if (!job.request.incumbent_ns) return std::nullopt;
+std::optional<double> LocalEvaluator::champion_score_ns(const Job& job, const std::string& workload) {
+  if (!job.request.champion_score_ns) return std::nullopt;
   const auto timed =
       std::count_if(job.plans.begin(), job.plans.end(), [](const WorkloadPlan& p) { return p.timed; });
-  if (timed == 1) return job.request.incumbent_ns;
+  if (timed == 1) return job.request.champion_score_ns;
   const ProblemHistory& history = history_[job.request.problem.get()];
   const auto best = history.best_medians_ns.find(workload);
   if (!history.best_score_ns || best == history.best_medians_ns.end()) return std::nullopt;
-  return best->second * *job.request.incumbent_ns / *history.best_score_ns;
+  return best->second * *job.request.champion_score_ns / *history.best_score_ns;
 }
 
 void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished) {
@@ -775,7 +776,7 @@ void LocalEvaluator::cancel(Ticket ticket) {
 }  // namespace
 
 int emulator_count() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostEmulators);
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxEmulators);
 }
 
 std::unique_ptr<Evaluator> make_local_evaluator(EvaluatorOptions options, SourceAssembler assembler) {

@@ -19,18 +19,18 @@ struct SourceAssembler {
   std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&)> exact_reference;
   std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&)> twin_reference;
   std::function<TranslationUnit(std::string file_name, std::string source, const Arch&)> plain;
-  std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&, const Lesion&)>
-      lesion_reference = {};
+  std::function<Result<TranslationUnit>(const ProblemInstance&, const Arch&, const Mutation&)>
+      mutation_reference = {};
 };
 
 /// As many emulators as cores, but no more than there are compile workers at most: both want the same cores.
-inline constexpr int kMostEmulators = 16;
+inline constexpr int kMaxEmulators = 16;
 
 struct EvaluatorOptions {
   DeviceKind device = DeviceKind::cuda;  ///< emulator: several on the CPU, at most one a core
   int ordinal = 0;
   Arch target;
-  int most_emulators = kMostEmulators;
+  int max_emulators = kMaxEmulators;
   int compile_workers = 0;          ///< 0: one per core, at most 16
   std::filesystem::path cache_dir;  ///< empty: no cache on disk
   std::vector<std::string>

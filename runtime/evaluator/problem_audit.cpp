@@ -15,26 +15,26 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// For one lesion on all workloads; the worker's own watchdog ends a hang (chosen).
+// For one mutation on all workloads; the worker's own watchdog ends a hang (chosen).
 constexpr std::chrono::minutes kTaskLimit{30};
 
-/// What the device needs: the problem, and its lesions as programs.
+/// What the device needs: the problem, and its mutations as programs.
 struct Programs {
   std::shared_ptr<const OpenProblem> problem;
-  std::vector<KernelImage> lesions;  ///< as ProblemInstance::lesions
+  std::vector<KernelImage> mutations;  ///< as ProblemInstance::mutations
 };
 
-TranslationUnit lesion_unit(const AuditRequest& request, const EvaluatorOptions& options,
-                            const SourceAssembler& assembler, const Lesion& lesion) {
-  auto unit = assembler.lesion_reference(*request.problem, options.target, lesion);
-  if (!unit) fail(ExitCode::bad_input, "lesion '{}': {}", lesion.name, unit.error().message);
+TranslationUnit mutation_unit(const AuditRequest& request, const EvaluatorOptions& options,
+                              const SourceAssembler& assembler, const Mutation& mutation) {
+  auto unit = assembler.mutation_reference(*request.problem, options.target, mutation);
+  if (!unit) fail(ExitCode::bad_input, "lesion '{}': {}", mutation.name, unit.error().message);
   return std::move(unit).value();
 }
 
-KernelImage lesion_image(const Lesion& lesion, const BuildResult& build, DeviceKind kind) {
+KernelImage mutation_image(const Mutation& mutation, const BuildResult& build, DeviceKind kind) {
   if (build.outcome.status != Status::ok) {
     fail(ExitCode::bad_input, "lesion '{}': reference.cu does not compile with {} defined: {}\n{}",
-         lesion.name, lesion.macro, build.outcome.message, build.log);
+         mutation.name, mutation.macro, build.outcome.message, build.log);
   }
   KernelImage image = kernel_image(build, kind);
   image.file_name = "reference.cu";
@@ -49,15 +49,15 @@ Programs build_programs(const EvaluatorOptions& options, const SourceAssembler& 
                     .cache_dir = options.cache_dir});
   ProblemBuild problem(request.problem, options.target, assembler,
                        [&](const TranslationUnit& unit) { return pool.submit(unit); });
-  const std::vector<Lesion>& lesions = request.problem->lesions;
+  const std::vector<Mutation>& mutations = request.problem->mutations;
   std::map<BuildTicket, std::size_t> tickets;
-  for (std::size_t i = 0; i < lesions.size(); ++i)
-    tickets[pool.submit(lesion_unit(request, options, assembler, lesions[i]))] = i;
-  Programs programs{.problem = {}, .lesions = std::vector<KernelImage>(lesions.size())};
+  for (std::size_t i = 0; i < mutations.size(); ++i)
+    tickets[pool.submit(mutation_unit(request, options, assembler, mutations[i]))] = i;
+  Programs programs{.problem = {}, .mutations = std::vector<KernelImage>(mutations.size())};
   while (const auto built = pool.wait(steady_clock::time_point::max())) {
     if (problem.take(built->ticket, built->result)) continue;
-    const std::size_t lesion = tickets.at(built->ticket);
-    programs.lesions[lesion] = lesion_image(lesions[lesion], built->result, options.device);
+    const std::size_t mutation = tickets.at(built->ticket);
+    programs.mutations[mutation] = mutation_image(mutations[mutation], built->result, options.device);
   }
   programs.problem =
       problem.open_problem(device_environment(device, options.target), options.ordinal, options.device);
@@ -71,7 +71,7 @@ bool undecided(Status status) {
 }
 
 /// Failures first, then by error.
-bool less_telling(const CheckRecord& a, const CheckRecord& b) {
+bool less_informative(const CheckRecord& a, const CheckRecord& b) {
   return std::pair(!a.passed, error_ratio(a)) < std::pair(!b.passed, error_ratio(b));
 }
 
@@ -80,7 +80,7 @@ void judge(AuditFinding& finding, const std::vector<CheckRecord>& records) {
     if (!finding.tensor.empty() && record.tensor != finding.tensor) continue;
     ++finding.checks;
     finding.rejections += !record.passed;
-    if (!finding.evidence || less_telling(*finding.evidence, record)) finding.evidence = record;
+    if (!finding.evidence || less_informative(*finding.evidence, record)) finding.evidence = record;
   }
 }
 
@@ -96,11 +96,11 @@ class Audit {
     audit.findings.push_back(try_program(AuditKind::honest, "honest", "the reference's twin, which must pass",
                                          programs_.problem->twin));
     if (!audit.passed()) return audit;
-    for (const AutomaticLesion& lesion : kAutomaticLesions) try_automatic(lesion, audit.findings);
-    for (std::size_t i = 0; i < programs_.lesions.size(); ++i) {
-      const Lesion& lesion = request_.problem->lesions[i];
+    for (const AutomaticMutation& mutation : kAutomaticMutations) try_automatic(mutation, audit.findings);
+    for (std::size_t i = 0; i < programs_.mutations.size(); ++i) {
+      const Mutation& mutation = request_.problem->mutations[i];
       audit.findings.push_back(
-          try_program(AuditKind::declared, lesion.name, lesion.what, programs_.lesions[i]));
+          try_program(AuditKind::declared, mutation.name, mutation.what, programs_.mutations[i]));
     }
     return audit;
   }
@@ -122,13 +122,13 @@ class Audit {
   }
 
   /// Every workload with every distribution.
-  DeviceTask task(KernelImage image, std::string lesion) const {
+  DeviceTask task(KernelImage image, std::string mutation) const {
     DeviceTask task{.image = std::move(image),
                     .seed = request_.seed,
                     .workloads = {},
                     .budget = {},
                     .dump_dir = {},
-                    .lesion = std::move(lesion)};
+                    .mutation = std::move(mutation)};
     for (const std::string& name : request_.workloads) {
       WorkloadTask& one = task.workloads.emplace_back();
       one.workload = name;
@@ -151,13 +151,13 @@ class Audit {
     return finding;
   }
 
-  void try_automatic(const AutomaticLesion& lesion, std::vector<AuditFinding>& findings) {
-    const DeviceAnswer answer = ask(task({}, std::string(lesion.name)));
+  void try_automatic(const AutomaticMutation& mutation, std::vector<AuditFinding>& findings) {
+    const DeviceAnswer answer = ask(task({}, std::string(mutation.name)));
     if (answer.outcome.status != Status::ok) fail(ExitCode::environment, "{}", explain(answer.outcome));
     for (const TensorSpec& output : request_.problem->definition.outputs) {
       AuditFinding finding{.kind = AuditKind::automatic,
-                           .name = std::string(lesion.name),
-                           .what = std::string(lesion.what),
+                           .name = std::string(mutation.name),
+                           .what = std::string(mutation.what),
                            .tensor = output.name,
                            .evidence = {}};
       judge(finding, answer.checks);

@@ -6,12 +6,12 @@
 namespace ak::runtime {
 namespace {
 
-constexpr int kMostLosses = 2;
+constexpr int kMaxLosses = 2;
 
 }  // namespace
 
 bool Quarantine::to_blame(const Losses& losses) const {
-  return losses.count >= kMostLosses && verdicts_ > losses.verdicts_before;
+  return losses.count >= kMaxLosses && verdicts_ > losses.verdicts_before;
 }
 
 void Quarantine::count_loss(const std::string& key, Outcome& outcome) {

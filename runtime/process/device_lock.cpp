@@ -49,9 +49,9 @@ DeviceLock::DeviceLock(const std::string& uuid) {
   descriptor_ = open_lock(file);
   struct stat info = {};
   if (!descriptor_) {
-    obstacle_ = fmt::format("cannot open {}: {}", file, std::strerror(errno));
+    unavailable_reason_ = fmt::format("cannot open {}: {}", file, std::strerror(errno));
   } else if (::fstat(descriptor_.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    obstacle_ = fmt::format("{} is no regular file", file);
+    unavailable_reason_ = fmt::format("{} is no regular file", file);
     descriptor_.reset();
   }
 }
@@ -61,7 +61,7 @@ void DeviceLock::take(Turn turn, const std::function<void()>& on_wait) {
   auto next_report = std::chrono::steady_clock::time_point::min();
   while (descriptor_ && ::flock(descriptor_.get(), kind | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      obstacle_ = fmt::format("locking failed: {}", std::strerror(errno));
+      unavailable_reason_ = fmt::format("locking failed: {}", std::strerror(errno));
       return descriptor_.reset();
     }
     if (const auto now = std::chrono::steady_clock::now(); now >= next_report) {

@@ -19,7 +19,7 @@ class DeviceLock {
   explicit DeviceLock(const std::string& uuid);
 
   /// Why processes are not kept apart; empty when they are, or need not be.
-  [[nodiscard]] const std::string& obstacle() const noexcept { return obstacle_; }
+  [[nodiscard]] const std::string& unavailable_reason() const noexcept { return unavailable_reason_; }
 
   /// Waits for the turn, giving up the one it holds.
   /// @param on_wait called when it has to wait, and about once a second from then on.
@@ -28,7 +28,7 @@ class DeviceLock {
 
  private:
   FileDescriptor descriptor_;
-  std::string obstacle_;
+  std::string unavailable_reason_;
 };
 
 /// Gives the turn back at the end of a scope.

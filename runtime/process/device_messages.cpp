@@ -137,7 +137,7 @@ Json task_json(const WorkloadTask& task) {
             {"batch", task.batch},
             {"energy", task.energy},
             {"separate_outputs", task.separate_outputs}};
-  if (task.incumbent_ns) json["incumbent_ns"] = *task.incumbent_ns;
+  if (task.champion_score_ns) json["incumbent_ns"] = *task.champion_score_ns;
   if (task.rival_plan) json["rival_plan"] = ak::to_json(*task.rival_plan);
   return json;
 }
@@ -149,9 +149,9 @@ WorkloadTask task_from(const Json& json) {
                     .time = json.at("time"),
                     .batch = json.at("batch"),
                     .energy = json.at("energy"),
-                    .incumbent_ns = {},
+                    .champion_score_ns = {},
                     .separate_outputs = json.at("separate_outputs")};
-  if (json.contains("incumbent_ns")) task.incumbent_ns = json.at("incumbent_ns").get<double>();
+  if (json.contains("incumbent_ns")) task.champion_score_ns = json.at("incumbent_ns").get<double>();
   if (json.contains("rival_plan")) task.rival_plan = resolved_plan_from_json(json.at("rival_plan"));
   return task;
 }
@@ -218,7 +218,7 @@ Json energy_json(const std::optional<Energy>& energy) {
           {"power_w", energy->power_w},
           {"call_ns", energy->call_ns},
           {"calls", energy->calls},
-          {"absence", energy->absence}};
+          {"absence", energy->unavailable_reason}};
 }
 
 std::optional<Energy> energy_from(const Json& json) {
@@ -227,7 +227,7 @@ std::optional<Energy> energy_from(const Json& json) {
                 .power_w = json.at("power_w"),
                 .call_ns = json.at("call_ns"),
                 .calls = json.at("calls"),
-                .absence = json.at("absence")};
+                .unavailable_reason = json.at("absence")};
 }
 
 Json measurement_json(const Measurement& measurement) {
@@ -349,7 +349,7 @@ Json to_json(const DeviceTask& task) {
           {"budget", budget_json(task.budget)},
           {"limit_ms", task.limit_ms},
           {"dump_dir", task.dump_dir},
-          {"lesion", task.lesion}};
+          {"lesion", task.mutation}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
@@ -357,13 +357,13 @@ DeviceTask device_task_from_json(const Json& json) {
   return {.image = image_from(json.at("image")),
           .rival = image_from(json.at("rival")),
           .changing = json.at("changing"),
-          .profile = profile.is_null() ? std::nullopt : std::optional(profile_wish_from_json(profile)),
+          .profile = profile.is_null() ? std::nullopt : std::optional(profile_options_from_json(profile)),
           .seed = json.at("seed"),
           .workloads = array_from(json.at("workloads"), task_from),
           .budget = budget_from(json.at("budget")),
           .limit_ms = json.at("limit_ms"),
           .dump_dir = json.at("dump_dir"),
-          .lesion = json.at("lesion")};
+          .mutation = json.at("lesion")};
 }
 
 Json to_json(const DeviceAnswer& answer) {

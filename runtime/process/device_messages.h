@@ -70,7 +70,7 @@ struct WorkloadTask {
   bool time = false;
   bool batch = false;                           ///< too short for an event pair of its own
   bool energy = false;                          ///< measured when everything has been timed
-  std::optional<double> incumbent_ns;           ///< of this workload
+  std::optional<double> champion_score_ns;      ///< of this workload
   std::optional<ResolvedPlan> rival_plan = {};  ///< set where the task has a rival
   /// Outputs that alias inputs get memory of their own: a reference need not work in place.
   bool separate_outputs = false;
@@ -80,14 +80,15 @@ struct DeviceTask {
   KernelImage image;       ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
   KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed alternately
   bool changing = false;   ///< timed on inputs that change from call to call; with a rival always
-  std::optional<ProfileWish> profile = {};  ///< set: the timed workloads are profiled, and nothing else
+  std::optional<ProfileOptions> profile = {};  ///< set: the timed workloads are profiled, and nothing else
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
   TimingBudget budget;
   double limit_ms = 0;  ///< time that the parent gives it; 0: not known
   std::string dump_dir =
-      {};                   ///< not empty: inputs and references are written there, and nothing else happens
-  std::string lesion = {};  ///< of kAutomaticLesions: not empty: its results are compared, and nothing else
+      {};  ///< not empty: inputs and references are written there, and nothing else happens
+  std::string mutation =
+      {};  ///< of kAutomaticMutations: not empty: its results are compared, and nothing else
 };
 
 struct DeviceAnswer {

@@ -183,10 +183,10 @@ WorkerReply WorkerProcess::receive(Clock::time_point deadline) {
 
 Result<Json> WorkerProcess::await_hello(Clock::time_point deadline) {
   auto reply = receive(deadline);
-  if (const auto* lost = std::get_if<WorkerLost>(&reply)) return Complaint{"the worker " + lost->reason};
+  if (const auto* lost = std::get_if<WorkerLost>(&reply)) return InputError{"the worker " + lost->reason};
   const auto* message = std::get_if<WorkerMessage>(&reply);
-  if (message == nullptr) return Complaint{"the worker did not answer in time"};
-  if (message->type != "hello") return Complaint{"the worker answered hello with " + message->type};
+  if (message == nullptr) return InputError{"the worker did not answer in time"};
+  if (message->type != "hello") return InputError{"the worker answered hello with " + message->type};
   return message->body;
 }
 

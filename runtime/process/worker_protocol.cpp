@@ -60,18 +60,18 @@ std::string encode(const WorkerMessage& message, std::string_view nonce) {
 
 Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
   Json json = try_parse_json(line);
-  if (!json.is_object()) return Complaint{"not a JSON object"};
+  if (!json.is_object()) return InputError{"not a JSON object"};
   const auto is = [&](const char* key, auto predicate) { return json.contains(key) && predicate(json[key]); };
   const auto string = [](const Json& value) { return value.is_string(); };
   if (!is("v", [](const Json& value) { return value == kProtocolVersion; }))
-    return Complaint{fmt::format("protocol version is not {}", kProtocolVersion)};
-  if (!is("nonce", string)) return Complaint{"no nonce"};
+    return InputError{fmt::format("protocol version is not {}", kProtocolVersion)};
+  if (!is("nonce", string)) return InputError{"no nonce"};
   if (!nonce.empty() && gate_enabled(Gate::private_protocol) &&
       json["nonce"].get_ref<const std::string&>() != nonce)
-    return Complaint{"wrong nonce"};
-  if (!is("id", [](const Json& value) { return value.is_number_unsigned(); })) return Complaint{"no id"};
-  if (!is("type", string)) return Complaint{"no type"};
-  if (!is("body", [](const Json& value) { return value.is_object(); })) return Complaint{"no body"};
+    return InputError{"wrong nonce"};
+  if (!is("id", [](const Json& value) { return value.is_number_unsigned(); })) return InputError{"no id"};
+  if (!is("type", string)) return InputError{"no type"};
+  if (!is("body", [](const Json& value) { return value.is_object(); })) return InputError{"no body"};
   WorkerMessage message{
       json["id"].get<std::uint64_t>(), json["type"].get<std::string>(), std::move(json["body"]), {}};
   if (is("prints", string)) message.prints = json["prints"].get<std::string>();
@@ -126,14 +126,14 @@ WorkerChannel::~WorkerChannel() {
 
 Result<Json> WorkerChannel::await_hello() {
   const auto line = next_line();
-  if (!line) return Complaint{"the parent closed the channel before its hello"};
+  if (!line) return InputError{"the parent closed the channel before its hello"};
   auto message = decode(line->text, {});
   if (!message) return message.error();
-  if (message->type != "hello") return Complaint{fmt::format("expected hello, not {}", message->type)};
+  if (message->type != "hello") return InputError{fmt::format("expected hello, not {}", message->type)};
   const Json json = parse_json(line->text);
   const std::lock_guard lock(queue_mutex_);
   nonce_ = json["nonce"].get<std::string>();
-  if (nonce_.empty()) return Complaint{"hello with an empty nonce"};
+  if (nonce_.empty()) return InputError{"hello with an empty nonce"};
   return std::move(message).value().body;
 }
 

@@ -9,26 +9,27 @@
 
 namespace ak::runtime {
 
-Result<Measurement, Outcome> measure_cost(Workbench& bench, DataStore& store, const TimingTarget& target,
-                                          std::uint64_t seed) {
-  AK_ASSERT(bench.critic != nullptr, "only the CPU device counts costs");
-  auto data = store.get(target.workload, bench.problem.distributions.front().name, seed);
+Result<Measurement, Outcome> measure_cost(RunContext& run_context, DataStore& store,
+                                          const TimingTarget& target, std::uint64_t seed) {
+  AK_ASSERT(run_context.inspector != nullptr, "only the CPU device counts costs");
+  auto data = store.get(target.workload, run_context.problem.distributions.front().name, seed);
   if (!data) return data.error();
   auto run = target.bind(data.value(), nullptr);
   if (!run) return run.error();
-  static_cast<void>(bench.critic->take_counts());
+  static_cast<void>(run_context.inspector->take_counts());
   if (auto failed = run->run(StageId::time, {.count_cost = true})) return *failed;
-  LaunchCounts counted = bench.critic->take_counts();
+  LaunchCounts counted = run_context.inspector->take_counts();
   std::vector<CheckRecord> ignored;
-  if (auto failed = compare_outputs(bench, run.value(), StageId::recheck, "in the counted call", ignored))
+  if (auto failed =
+          compare_outputs(run_context, run.value(), StageId::recheck, "in the counted call", ignored))
     return *failed;
-  constexpr double kMostNs = std::numeric_limits<std::uint32_t>::max();
+  constexpr double kMaxNs = std::numeric_limits<std::uint32_t>::max();
   Measurement measurement;
   measurement.workload = target.workload.name;
   measurement.role = target.role;
   measurement.label = target.label;
   measurement.method = kEmulatedMethod;
-  measurement.samples_ns = {static_cast<std::uint32_t>(std::min(std::round(counted.cost_ns), kMostNs))};
+  measurement.samples_ns = {static_cast<std::uint32_t>(std::min(std::round(counted.cost_ns), kMaxNs))};
   measurement.median_ns = measurement.ci_low_ns = measurement.ci_high_ns = counted.cost_ns;
   measurement.counts = std::move(counted.counts);
   measurement.line_counts = std::move(counted.by_line);

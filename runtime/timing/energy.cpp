@@ -19,7 +19,7 @@ struct Mark {
 
 Energy absent(std::string reason) {
   Energy energy;
-  energy.absence = std::move(reason);
+  energy.unavailable_reason = std::move(reason);
   return energy;
 }
 
@@ -30,7 +30,7 @@ Energy between(const Mark& from, const Mark& to) {
           .power_w = (to.joule - from.joule) / seconds,
           .call_ns = seconds * 1e9 / calls,
           .calls = to.calls - from.calls,
-          .absence = {}};
+          .unavailable_reason = {}};
 }
 
 }  // namespace

@@ -15,19 +15,20 @@ constexpr double kLoadingMs = 60'000;
 /// Times every proposal of one workload and keeps the fastest.
 class BestProposal {
  public:
-  BestProposal(Timer& timer, Workbench& bench, const WorkloadLayout& workload, std::string label)
-      : timer_(timer), bench_(bench), workload_(workload), label_(std::move(label)) {}
+  BestProposal(Timer& timer, RunContext& run_context, const WorkloadLayout& workload, std::string label)
+      : timer_(timer), run_context_(run_context), workload_(workload), label_(std::move(label)) {}
 
   void try_one(const LibraryCall& call, const DeviceTask& task, bool batch) {
     std::vector<CheckRecord> records;
-    const TimingTarget target{
-        .bind = [&](std::shared_ptr<const DataSet> data,
-                    const CandidateRun*) { return CandidateRun::create(bench_, std::move(data), call); },
-        .workload = workload_,
-        .role = MeasurementRole::baseline,
-        .label = label_,
-        .incumbent_ns = best ? std::optional(best->median_ns) : std::nullopt,
-        .records = &records};
+    const TimingTarget target{.bind =
+                                  [&](std::shared_ptr<const DataSet> data, const CandidateRun*) {
+                                    return CandidateRun::create(run_context_, std::move(data), call);
+                                  },
+                              .workload = workload_,
+                              .role = MeasurementRole::baseline,
+                              .label = label_,
+                              .champion_score_ns = best ? std::optional(best->median_ns) : std::nullopt,
+                              .records = &records};
     // The inputs of the naive baseline, which the store still holds.
     auto measured =
         timer_.measure(target, {.contents = Contents::kept, .batch = batch}, task.seed + 1, task.budget);
@@ -50,18 +51,20 @@ class BestProposal {
 
  private:
   Timer& timer_;
-  Workbench& bench_;
+  RunContext& run_context_;
   const WorkloadLayout& workload_;
   std::string label_;
 };
 
-std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& bench, const std::string& name,
-                          const DeviceTask& task, bool batch, LibraryTiming& timing) {
-  const WorkloadLayout& workload = bench.problem.workload(name);
-  bench.report({.doing = "harness", .what = "setting up " + library.label(), .limit_ms = kLoadingMs});
-  const auto calls = library.calls(bench.problem, workload);
+std::string time_workload(LibraryBaseline& library, Timer& timer, RunContext& run_context,
+                          const std::string& name, const DeviceTask& task, bool batch,
+                          LibraryTiming& timing) {
+  const WorkloadLayout& workload = run_context.problem.workload(name);
+  run_context.report(
+      {.activity = "harness", .what = "setting up " + library.label(), .limit_ms = kLoadingMs});
+  const auto calls = library.calls(run_context.problem, workload);
   if (!calls) return fmt::format("none: {}", calls.error().message);
-  BestProposal proposals(timer, bench, workload, library.label());
+  BestProposal proposals(timer, run_context, workload, library.label());
   for (const auto& call : *calls) proposals.try_one(*call, task, batch);
   if (!proposals.best) return fmt::format("none on {}: {}", name, proposals.failure);
   timing.measurements.push_back(std::move(*proposals.best));
@@ -71,8 +74,9 @@ std::string time_workload(LibraryBaseline& library, Timer& timer, Workbench& ben
 
 }  // namespace
 
-LibraryTiming time_library(const std::string& name, Timer& timer, Workbench& bench, const DeviceTask& task) {
-  bench.report({.doing = "harness", .what = "loading " + name, .limit_ms = kLoadingMs});
+LibraryTiming time_library(const std::string& name, Timer& timer, RunContext& run_context,
+                           const DeviceTask& task) {
+  run_context.report({.activity = "harness", .what = "loading " + name, .limit_ms = kLoadingMs});
   const auto library = open_library_baseline(name);
   if (!library)
     return {.measurements = {}, .note = fmt::format("{}: none: {}", name, library.error().message)};
@@ -80,7 +84,7 @@ LibraryTiming time_library(const std::string& name, Timer& timer, Workbench& ben
   std::vector<std::string> notes;
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
-    std::string note = time_workload(**library, timer, bench, one.workload, task, one.batch, timing);
+    std::string note = time_workload(**library, timer, run_context, one.workload, task, one.batch, timing);
     // The same reason for every workload is said once.
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   }

@@ -16,7 +16,7 @@ struct LibraryTiming {
 /// Times a library's best proposal for every workload of `task` that is timed; an absent library, one that
 /// does not do the operation, and wrong results are notes. What the library holds is released at the end.
 /// Throws CudaError when the device is lost.
-[[nodiscard]] LibraryTiming time_library(const std::string& name, Timer& timer, Workbench& bench,
+[[nodiscard]] LibraryTiming time_library(const std::string& name, Timer& timer, RunContext& run_context,
                                          const DeviceTask& task);
 
 }  // namespace ak::runtime

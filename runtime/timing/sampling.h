@@ -13,11 +13,11 @@ enum class Sampling : std::uint8_t {
   go_on,
   converged,  ///< the median is known as well as asked for
   exhausted,  ///< the budget ended first
-  hopeless,   ///< clearly slower than the incumbent
+  permanent,  ///< clearly slower than the incumbent
 };
 
 /// Whether to take another sample (docs/timing.md). @param samples_ns in run order.
 [[nodiscard]] Sampling decide(std::span<const double> samples_ns, const TimingBudget& budget,
-                              std::optional<double> incumbent_ns);
+                              std::optional<double> champion_score_ns);
 
 }  // namespace ak::runtime

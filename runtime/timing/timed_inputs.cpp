@@ -16,10 +16,10 @@ constexpr std::size_t kSets = 2;
 
 }  // namespace
 
-Result<TimedInputs, Outcome> TimedInputs::create(Workbench& bench, DataStore& store,
+Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataStore& store,
                                                  std::span<const TimingTarget* const> targets,
                                                  Contents contents, std::size_t calls, std::uint64_t seed) {
-  TimedInputs inputs(bench, store, calls);
+  TimedInputs inputs(run_context, store, calls);
   inputs.runs_.resize(targets.size());
   const std::size_t sets = contents == Contents::kept ? std::max(kSets, calls) : calls;
   for (std::size_t i = 0; i < sets; ++i) {
@@ -35,13 +35,13 @@ Result<TimedInputs, Outcome> TimedInputs::create(Workbench& bench, DataStore& st
 std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const> targets, Contents contents,
                                             std::uint64_t seed) {
   const WorkloadLayout& workload = targets.front()->workload;
-  const std::string& distribution = bench_->problem.distributions.front().name;
+  const std::string& distribution = run_context_->problem.distributions.front().name;
   std::shared_ptr<const DataSet> data;
   if (contents == Contents::changing) {
-    auto maker = store_->make_changing(workload, distribution);
-    if (!maker) return maker.error();
-    makers_.push_back(std::move(maker).value());
-    data = makers_.back()->data();
+    auto builder = store_->make_changing(workload, distribution);
+    if (!builder) return builder.error();
+    builders_.push_back(std::move(builder).value());
+    data = builders_.back()->data();
   } else {
     auto kept = store_->get(workload, distribution, seed);
     if (!kept) return kept.error();
@@ -62,18 +62,18 @@ std::optional<Outcome> TimedInputs::next(bool checked) {
   const std::size_t sets = runs_.front().size();
   order_.resize(sets);
   std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::shuffle(order_.begin(), order_.end(), bench_->random);
+  std::shuffle(order_.begin(), order_.end(), run_context_->random);
   order_.resize(std::min(calls_, sets));
   if (!gate_enabled(Gate::shuffled_batch)) std::ranges::fill(order_, std::size_t{0});
-  return makers_.empty() ? std::nullopt : refill(checked);
+  return builders_.empty() ? std::nullopt : refill(checked);
 }
 
 std::optional<Outcome> TimedInputs::refill(bool checked) {
   const auto start = std::chrono::steady_clock::now();
-  for (const auto& maker : makers_) {
-    maker->fill(bench_->random());
+  for (const auto& builder : builders_) {
+    builder->fill(run_context_->random());
     if (!checked) continue;
-    if (auto failed = store_->make_references(*maker)) return failed;
+    if (auto failed = store_->make_references(*builder)) return failed;
   }
   reference_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<Outcome> TimedInputs::verify(std::size_t which, const std::string&
                                            std::vector<CheckRecord>& records) const {
   return for_calls(which, [&](const CandidateRun& run) {
     auto failed = run.verify_memory(StageId::recheck);
-    return failed ? failed : compare_outputs(*bench_, run, StageId::recheck, when, records);
+    return failed ? failed : compare_outputs(*run_context_, run, StageId::recheck, when, records);
   });
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/evaluation.h"
 #include "runtime/check/candidate_run.h"
-#include "runtime/check/data_set_maker.h"
+#include "runtime/check/data_set_builder.h"
 
 namespace ak::runtime {
 
@@ -23,7 +23,7 @@ struct TimingTarget {
   const WorkloadLayout& workload;
   MeasurementRole role = MeasurementRole::candidate;
   std::string label;  ///< of a baseline
-  std::optional<double> incumbent_ns;
+  std::optional<double> champion_score_ns;
   std::vector<CheckRecord>* records = nullptr;  ///< where the checks of timed calls go, if anyone asks
 };
 
@@ -42,7 +42,7 @@ class TimedInputs {
   /// @param calls of a sample: 1, or a batch of that many distinct sets
   /// @param seed of the first of the sets that are kept; the others count up from it
   /// Errors: out_of_memory, invalid_reference, and what binding says.
-  [[nodiscard]] static Result<TimedInputs, Outcome> create(Workbench& bench, DataStore& store,
+  [[nodiscard]] static Result<TimedInputs, Outcome> create(RunContext& run_context, DataStore& store,
                                                            std::span<const TimingTarget* const> targets,
                                                            Contents contents, std::size_t calls,
                                                            std::uint64_t seed);
@@ -66,18 +66,18 @@ class TimedInputs {
   [[nodiscard]] double reference_ms() const { return reference_ms_; }
 
  private:
-  TimedInputs(Workbench& bench, DataStore& store, std::size_t calls)
-      : bench_(&bench), store_(&store), calls_(calls) {}
+  TimedInputs(RunContext& run_context, DataStore& store, std::size_t calls)
+      : run_context_(&run_context), store_(&store), calls_(calls) {}
   [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
                                                Contents contents, std::uint64_t seed);
   [[nodiscard]] std::optional<Outcome> refill(bool checked);
 
-  Workbench* bench_;
+  RunContext* run_context_;
   DataStore* store_;
   std::size_t calls_;
-  std::vector<std::unique_ptr<DataSetMaker>> makers_;  ///< of changing contents: one a set
-  std::vector<std::vector<CandidateRun>> runs_;        ///< [kernel][set]
-  std::vector<std::size_t> order_;                     ///< sets of the present sample
+  std::vector<std::unique_ptr<DataSetBuilder>> builders_;  ///< of changing contents: one a set
+  std::vector<std::vector<CandidateRun>> runs_;            ///< [kernel][set]
+  std::vector<std::size_t> order_;                         ///< sets of the present sample
   double reference_ms_ = 0;
 };
 

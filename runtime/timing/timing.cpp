@@ -17,19 +17,19 @@ using std::chrono::steady_clock;
 // A kernel that works in some of the timed calls is found when one of the others is looked at; it cannot know
 // which. Of changing contents, whose references must be run, only as many as fit the time, but two.
 constexpr std::uint64_t kSamplesPerCheck = 4;
-constexpr std::size_t kFewestChecks = 2, kMostChecks = 8;
+constexpr std::size_t kFewestChecks = 2, kMaxChecks = 8;
 constexpr double kReferencesMs = 300;
 constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
-constexpr std::size_t kFewestCallsOfBatch = 18, kMostCallsOfBatch = 24;
+constexpr std::size_t kFewestCallsOfBatch = 18, kMaxCallsOfBatch = 24;
 // Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
 // as noise lets them.
-constexpr std::size_t kFewestWarmUps = 3, kMostWarmUps = 12;
+constexpr std::size_t kFewestWarmUps = 3, kMaxWarmUps = 12;
 constexpr double kSteady = 0.02, kWarmUpNs = 50e6;
 // Throttling lasts for milliseconds at least; asking NVML takes tens of microseconds.
 constexpr std::size_t kSamplesPerProbe = 10;
 // 40 pairs find 2 % under noise of 1 % (tests/core/stats_test.cpp); memory-bound kernels of 20 us have more
 // of it on an H200. Slow ones, which have less, get by with fewer.
-constexpr std::size_t kMostPairs = 64, kFewestPairs = 12;
+constexpr std::size_t kMaxPairs = 64, kFewestPairs = 12;
 constexpr double kPairsNs = 600e6;
 constexpr double kSlowerInPairs = 1.02;
 // Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run back to
@@ -40,7 +40,7 @@ constexpr std::chrono::milliseconds kReportInterval{250};
 // Between two looks at the energy counter, which moves every 20 to 100 ms; and as many calls at most, of
 // which the driver's queue holds about a thousand.
 constexpr double kEnergyRoundNs = 20e6;
-constexpr double kMostCallsOfRound = 4096;
+constexpr double kMaxCallsOfRound = 4096;
 
 // Over twice the L2, as half of it may stay resident under a replacement policy that is not plain LRU.
 std::size_t flush_bytes(const DeviceFacts& facts) {
@@ -60,11 +60,11 @@ void summarize(Measurement& measurement, const SampleSeries& series) {
   }
   measurement.throttled = series.throttled;
   measurement.truncated = series.truncated;
-  std::vector<double> telling;
-  for (const std::size_t i : telling_samples(series.times_ns.size(), series.throttled))
-    telling.push_back(series.times_ns[i]);
-  const Interval interval = median_interval_95(telling);
-  measurement.median_ns = median(telling);
+  std::vector<double> usable;
+  for (const std::size_t i : usable_samples(series.times_ns.size(), series.throttled))
+    usable.push_back(series.times_ns[i]);
+  const Interval interval = median_interval_95(usable);
+  measurement.median_ns = median(usable);
   measurement.ci_low_ns = interval.low;
   measurement.ci_high_ns = interval.high;
 }
@@ -73,15 +73,16 @@ void summarize(Measurement& measurement, const SampleSeries& series) {
 class SpotChecks {
  public:
   /// @param certain so many samples will be taken at least
-  SpotChecks(Workbench& bench, Contents contents, std::size_t certain) : bench_(bench), contents_(contents) {
-    while (chosen_.size() < std::min(kFewestChecks, certain)) chosen_.insert(bench.random() % certain);
+  SpotChecks(RunContext& run_context, Contents contents, std::size_t certain)
+      : run_context_(run_context), contents_(contents) {
+    while (chosen_.size() < std::min(kFewestChecks, certain)) chosen_.insert(run_context.random() % certain);
   }
 
   /// Whether the sample of this index, asked for in order, is to be checked.
   bool wanted(std::size_t sample) {
-    const bool by_chance = bench_.random() % kSamplesPerCheck == 0;
+    const bool by_chance = run_context_.random() % kSamplesPerCheck == 0;
     if (contents_ != Contents::changing) return by_chance;
-    return chosen_.contains(sample) || (by_chance && made_ < kMostChecks && spent_ms_ < kReferencesMs);
+    return chosen_.contains(sample) || (by_chance && made_ < kMaxChecks && spent_ms_ < kReferencesMs);
   }
   void note(double reference_ms) {
     ++made_;
@@ -89,7 +90,7 @@ class SpotChecks {
   }
 
  private:
-  Workbench& bench_;
+  RunContext& run_context_;
   Contents contents_;
   std::set<std::size_t> chosen_;
   std::size_t made_ = 0;
@@ -128,36 +129,37 @@ bool steady(std::span<const double> samples) {
 }
 
 std::size_t pairs_within(double pair_ns) {
-  return std::clamp(static_cast<std::size_t>(kPairsNs / std::max(pair_ns, 1.0)), kFewestPairs, kMostPairs);
+  return std::clamp(static_cast<std::size_t>(kPairsNs / std::max(pair_ns, 1.0)), kFewestPairs, kMaxPairs);
 }
 
 }  // namespace
 
-Timer::Timer(Workbench& bench, DataStore& store)
-    : bench_(bench),
+Timer::Timer(RunContext& run_context, DataStore& store)
+    : run_context_(run_context),
       store_(store),
-      flush_(flush_bytes(bench.context.facts()), "the L2 flush buffer"),
+      flush_(flush_bytes(run_context.context.facts()), "the L2 flush buffer"),
       before_(create_event()),
       after_(create_event()),
-      nvml_(bench.context.facts().uuid) {}
+      nvml_(run_context.context.facts().uuid) {}
 
 std::size_t Timer::calls_of_sample(bool batch) {
   if (!batch) return 1;
-  return std::uniform_int_distribution(kFewestCallsOfBatch, kMostCallsOfBatch)(bench_.random);
+  return std::uniform_int_distribution(kFewestCallsOfBatch, kMaxCallsOfBatch)(run_context_.random);
 }
 
 void Timer::report_now_and_then(const CandidateRun& run) {
   if (steady_clock::now() - reported_ <= kReportInterval) return;
   reported_ = steady_clock::now();
   const double reference_ms = run.data().reference_ms;
-  bench_.report({.doing = "candidate",
-                 .what = fmt::format("timing {} on workload {}", run.name(), run.data().workload->name),
-                 .limit_ms = reference_ms > 0 ? std::max(2'000.0, 20 * reference_ms) : kUnknownLimitMs});
+  run_context_.report(
+      {.activity = "candidate",
+       .what = fmt::format("timing {} on workload {}", run.name(), run.data().workload->name),
+       .limit_ms = reference_ms > 0 ? std::max(2'000.0, 20 * reference_ms) : kUnknownLimitMs});
 }
 
 void Timer::flush_l2() const {
   check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
-  bench_.kernels.flush(flush_.view());
+  run_context_.kernels.flush(flush_.view());
 }
 
 // Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
@@ -174,16 +176,16 @@ Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t 
     last = &run;
     return std::nullopt;
   });
-  bench_.kernels.spin(kHostNsPerLaunch * launches * (cold ? 1 : 2) + (cold ? 0 : kHostNsWithoutFlush));
-  if (cold) bench_.kernels.flush(flush_.view());
+  run_context_.kernels.spin(kHostNsPerLaunch * launches * (cold ? 1 : 2) + (cold ? 0 : kHostNsWithoutFlush));
+  if (cold) run_context_.kernels.flush(flush_.view());
   // Poisoning leaves lines to be written back; a call before the timed one leaves what a program's own would.
   if (!cold) failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
   if (failed) return *failed;
-  check(driver().cuEventRecord(before_.get(), bench_.stream), "recording an event");
+  check(driver().cuEventRecord(before_.get(), run_context_.stream), "recording an event");
   failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
   if (failed) return *failed;
-  check(driver().cuEventRecord(after_.get(), bench_.stream), "recording an event");
-  if (const CUresult result = driver().cuStreamSynchronize(bench_.stream); result != CUDA_SUCCESS)
+  check(driver().cuEventRecord(after_.get(), run_context_.stream), "recording an event");
+  if (const CUresult result = driver().cuStreamSynchronize(run_context_.stream); result != CUDA_SUCCESS)
     return timing_fault(result, *last);
   float elapsed_ms = 0;
   check(driver().cuEventElapsedTime(&elapsed_ms, before_.get(), after_.get()),
@@ -195,7 +197,7 @@ Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t 
 Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, bool cold) {
   std::vector<double> samples;
   double spent_ns = 0;
-  while (samples.size() < kMostWarmUps && !steady(samples)) {
+  while (samples.size() < kMaxWarmUps && !steady(samples)) {
     if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
     if (auto failed = inputs.next(false)) return *failed;
     const auto sample = sample_ns(inputs, which, cold);
@@ -211,7 +213,7 @@ Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const Timin
   const bool cold = contents != Contents::repeated;
   if (const auto warm = warm_up(inputs, 0, cold); !warm) return warm.error();
   ThrottleWatch watch(nvml_);
-  SpotChecks checks(bench_, contents, static_cast<std::size_t>(budget.minimum_samples));
+  SpotChecks checks(run_context_, contents, static_cast<std::size_t>(budget.minimum_samples));
   SampleSeries series;
   Sampling state = Sampling::go_on;
   while (state == Sampling::go_on) {
@@ -220,7 +222,7 @@ Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const Timin
     const auto sample = sample_ns(inputs, 0, cold);
     if (!sample) return sample.error();
     series.times_ns.push_back(sample.value());
-    state = decide(series.times_ns, budget, target.incumbent_ns);
+    state = decide(series.times_ns, budget, target.champion_score_ns);
     watch.probe(series, state != Sampling::go_on);
     const bool last_of_kept = contents != Contents::changing && state != Sampling::go_on;
     if (!checked && !last_of_kept) continue;
@@ -253,7 +255,7 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
                                             std::uint64_t seed, const TimingBudget& budget) {
   const TimingTarget* const targets[] = {&target};
   auto created =
-      TimedInputs::create(bench_, store_, targets, mode.contents, calls_of_sample(mode.batch), seed);
+      TimedInputs::create(run_context_, store_, targets, mode.contents, calls_of_sample(mode.batch), seed);
   if (!created) return created.error();
   TimedInputs inputs = std::move(created).value();
   const auto series = sample_all(inputs, target, mode.contents, budget);
@@ -267,12 +269,12 @@ Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch,
                                          double call_ns, std::optional<steady_clock::time_point> deadline) {
   const TimingTarget* const targets[] = {&target};
   auto created =
-      TimedInputs::create(bench_, store_, targets, Contents::repeated, calls_of_sample(batch), seed);
+      TimedInputs::create(run_context_, store_, targets, Contents::repeated, calls_of_sample(batch), seed);
   if (!created) return created.error();
   TimedInputs inputs = std::move(created).value();
   if (auto failed = inputs.next(false)) return *failed;
   const double turn_ns = std::max(1.0, call_ns) * static_cast<double>(inputs.calls());
-  const auto turns = static_cast<std::uint64_t>(std::clamp(kEnergyRoundNs / turn_ns, 1.0, kMostCallsOfRound));
+  const auto turns = static_cast<std::uint64_t>(std::clamp(kEnergyRoundNs / turn_ns, 1.0, kMaxCallsOfRound));
   const CandidateRun* last = nullptr;
   static_cast<void>(inputs.for_calls(0, [&](const CandidateRun& run) -> std::optional<Outcome> {
     run.reset();
@@ -285,7 +287,7 @@ Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch,
       if (auto failed = inputs.for_calls(0, [](const CandidateRun& run) { return run.enqueue(); }))
         return failed;
     }
-    const CUresult result = driver().cuStreamSynchronize(bench_.stream);
+    const CUresult result = driver().cuStreamSynchronize(run_context_.stream);
     return result == CUDA_SUCCESS ? std::nullopt : std::optional(timing_fault(result, *last));
   };
   return measure_energy(nvml_, {.run = round, .calls = turns * inputs.calls()}, SystemClock(), deadline);
@@ -294,13 +296,13 @@ Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch,
 Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
     TimedInputs& inputs, std::span<const TimingTarget* const> targets, std::size_t pairs) {
   ThrottleWatch watch(nvml_);
-  SpotChecks checks(bench_, Contents::changing, kFewestPairs);
+  SpotChecks checks(run_context_, Contents::changing, kFewestPairs);
   std::array<SampleSeries, 2> series;
   std::vector<double> ratios;
   while (ratios.size() < pairs) {
     const bool checked = checks.wanted(ratios.size());
     if (auto failed = inputs.next(checked)) return PairFault{*failed};
-    const std::size_t first = bench_.random() % 2;
+    const std::size_t first = run_context_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
       const auto sample = sample_ns(inputs, which, true);
       if (!sample) return PairFault{sample.error(), which == 1};
@@ -322,7 +324,8 @@ Result<std::array<Measurement, 2>, PairFault> Timer::measure_in_pairs(const Timi
                                                                       const TimingTarget& champion,
                                                                       bool batch) {
   const TimingTarget* const targets[] = {&challenger, &champion};
-  auto created = TimedInputs::create(bench_, store_, targets, Contents::changing, calls_of_sample(batch), 0);
+  auto created =
+      TimedInputs::create(run_context_, store_, targets, Contents::changing, calls_of_sample(batch), 0);
   if (!created) return PairFault{created.error()};
   TimedInputs inputs = std::move(created).value();
   double pair_ns = 0;

@@ -35,7 +35,7 @@ struct TimingMode {
 /// (docs/timing.md). One thread.
 class Timer {
  public:
-  Timer(Workbench& bench, DataStore& store);
+  Timer(RunContext& run_context, DataStore& store);
 
   /// Errors: whatever a run can end in, at StageId::time; wrong results or memory of a timed call, at
   /// StageId::recheck.
@@ -74,7 +74,7 @@ class Timer {
                                                               std::size_t pairs);
   Measurement conclude(const TimingTarget& target, const SampleSeries& series, bool batch, std::size_t calls);
 
-  Workbench& bench_;
+  RunContext& run_context_;
   DataStore& store_;
   DeviceBuffer flush_;
   EventHandle before_, after_;

@@ -8,10 +8,10 @@
 namespace ak::runtime {
 namespace {
 
-std::string obstacle(MakeLaunchProfiler make_profiler) try {
+std::string unavailable_reason(MakeLaunchProfiler make_profiler) try {
   if (make_profiler == nullptr) return "this program has no profiler";
   const DeviceContext context(0);
-  return make_profiler(context.ordinal())->obstacle();
+  return make_profiler(context.ordinal())->unavailable_reason();
 } catch (const Error& error) {
   return error.what();
 }
@@ -19,7 +19,7 @@ std::string obstacle(MakeLaunchProfiler make_profiler) try {
 }  // namespace
 
 int serve_counter_probe(WorkerChannel& channel, MakeLaunchProfiler make_profiler) {
-  channel.answer_hello({{"obstacle", obstacle(make_profiler)}});
+  channel.answer_hello({{"obstacle", unavailable_reason(make_profiler)}});
   while (channel.receive()) {
   }
   return static_cast<int>(ExitCode::ok);

@@ -7,7 +7,7 @@
 namespace ak::runtime {
 
 /// The role `counters`: takes hold of device 0's hardware counters and says in its hello how that went:
-/// `obstacle`, empty when they can be read. Returns the exit code.
+/// `unavailable_reason`, empty when they can be read. Returns the exit code.
 int serve_counter_probe(WorkerChannel& channel, MakeLaunchProfiler make_profiler);
 
 }  // namespace ak::runtime

@@ -110,8 +110,9 @@ class DeviceService {
 
   void report(const Progress& progress) {
     if (current_ == nullptr) return;
-    channel_.respond(*current_, "progress",
-                     {{"doing", progress.doing}, {"what", progress.what}, {"limit_ms", progress.limit_ms}});
+    channel_.respond(
+        *current_, "progress",
+        {{"doing", progress.activity}, {"what", progress.what}, {"limit_ms", progress.limit_ms}});
   }
 
   WorkerChannel& channel_;

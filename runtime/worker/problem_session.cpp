@@ -5,7 +5,7 @@
 #include <chrono>
 #include <iterator>
 
-#include "runtime/check/automatic_lesion.h"
+#include "runtime/check/automatic_mutation.h"
 #include "runtime/check/check.h"
 #include "runtime/check/data_dump.h"
 #include "runtime/timing/cost_measurement.h"
@@ -50,25 +50,25 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
       kernels_(problem_.harness_image, stream_.get()),
       exact_(problem_.exact, "the exact reference"),
       twin_(problem_.twin, "the twin reference"),
-      bench_{.context = context_,
-             .stream = stream_.get(),
-             .kernels = kernels_,
-             .problem = problem_,
-             .report = std::move(report),
-             .random = std::mt19937_64(std::random_device{}()),
-             .critic = driver().critic},
-      lock_(device_lock(driver().critic == nullptr ? context_.facts().uuid : "")),
-      store_(bench_, exact_, twin_),
+      run_context_{.context = context_,
+                   .stream = stream_.get(),
+                   .kernels = kernels_,
+                   .problem = problem_,
+                   .report = std::move(report),
+                   .random = std::mt19937_64(std::random_device{}()),
+                   .inspector = driver().inspector},
+      lock_(device_lock(driver().inspector == nullptr ? context_.facts().uuid : "")),
+      store_(run_context_, exact_, twin_),
       make_profiler_(make_profiler) {
-  if (bench_.critic == nullptr) timer_.emplace(bench_, store_);
+  if (run_context_.inspector == nullptr) timer_.emplace(run_context_, store_);
 }
 
 DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   DeviceAnswer answer;
   answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
   const auto report_waiting = [this] {
-    bench_.report(
-        {.doing = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
+    run_context_.report(
+        {.activity = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
   };
   ScopedTurn turn(lock_, DeviceLock::Turn::shared, report_waiting);
   const auto start = steady_clock::now();
@@ -76,11 +76,11 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   try {
     static_cast<void>(store_.take_making_ms());
     if (!task.dump_dir.empty()) {
-      if (auto failed = dump_data_sets(bench_, store_, task)) answer.outcome = std::move(*failed);
+      if (auto failed = dump_data_sets(run_context_, store_, task)) answer.outcome = std::move(*failed);
       return answer;
     }
-    if (!task.lesion.empty()) {
-      if (auto failed = check_automatic_lesion(bench_, store_, task, answer.checks))
+    if (!task.mutation.empty()) {
+      if (auto failed = check_automatic_mutation(run_context_, store_, task, answer.checks))
         answer.outcome = std::move(*failed);
       return answer;
     }
@@ -104,13 +104,13 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
       if (answer.outcome.status == Status::ok) measure_energies(task, program, answer, start);
     }
   } catch (const CudaError& error) {
-    answer.outcome = judged(bench_.critic, cuda_outcome(error, stage));
+    answer.outcome = judged(run_context_.inspector, cuda_outcome(error, stage));
   }
   if (answer.outcome.status != Status::ok) settle(answer);
-  if (!lock_.obstacle().empty()) {
+  if (!lock_.unavailable_reason().empty()) {
     answer.outcome.diagnostics.push_back(
         {.severity = "note",
-         .message = "other processes were not kept off this GPU meanwhile: " + lock_.obstacle(),
+         .message = "other processes were not kept off this GPU meanwhile: " + lock_.unavailable_reason(),
          .line = 0,
          .column = 0});
   }
@@ -123,8 +123,8 @@ void ProblemSession::check_all(const DeviceTask& task, ProgramLoader& program, D
   bool first = true;
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time && !gate_enabled(Gate::shapes)) continue;
-    auto failed = check_workload(bench_, store_, program, problem_.workload(one.workload), one, task.seed,
-                                 answer.checks);
+    auto failed = check_workload(run_context_, store_, program, problem_.workload(one.workload), one,
+                                 task.seed, answer.checks);
     if (!failed) {
       first = false;
       continue;
@@ -141,13 +141,13 @@ TimingTarget ProblemSession::target(const WorkloadLayout& layout, const Resolved
                                     const LoadedImage& image, MeasurementRole role) {
   return {.bind =
               [&, role](std::shared_ptr<const DataSet> data, const CandidateRun* outputs_of) {
-                return CandidateRun::create(bench_, std::move(data), plan, image,
+                return CandidateRun::create(run_context_, std::move(data), plan, image,
                                             role == MeasurementRole::baseline, outputs_of);
               },
           .workload = layout,
           .role = role,
           .label = {},
-          .incumbent_ns = {}};
+          .champion_score_ns = {}};
 }
 
 void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
@@ -179,11 +179,11 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
     TimingTarget timed = baseline ? target(layout, layout.twin, loaded, MeasurementRole::baseline)
                                   : target(layout, one.plan, loaded, MeasurementRole::candidate);
     if (baseline) timed.label = "naive";
-    timed.incumbent_ns = one.incumbent_ns;
+    timed.champion_score_ns = one.champion_score_ns;
     // Other seeds than the check's: what a candidate may have kept from there is of no use here.
     const std::uint64_t seed = task.seed + (gate_enabled(Gate::fresh_contents) ? 1 : 0);
     auto measured = timer_ ? timer_->measure(timed, mode(task, one), seed, task.budget)
-                           : measure_cost(bench_, store_, timed, seed);
+                           : measure_cost(run_context_, store_, timed, seed);
     if (!measured) {
       answer.outcome = measured.error();
       return;
@@ -202,7 +202,8 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
   if (baseline && timer_) time_libraries(task, answer);
 }
 
-void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer) {
+void ProblemSession::profile_all(const DeviceTask& task, const ProfileOptions& profile_options,
+                                 DeviceAnswer& answer) {
   if (!timer_ || make_profiler_ == nullptr) {
     answer.outcome = {.status = Status::unsupported,
                       .stage = StageId::profile,
@@ -214,11 +215,11 @@ void ProblemSession::profile_all(const DeviceTask& task, const ProfileWish& wish
   if (!profiler_) profiler_ = make_profiler_(context_.ordinal());
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
-    auto profile = profile_workload(bench_, store_, *timer_, *profiler_,
+    auto profile = profile_workload(run_context_, store_, *timer_, *profiler_,
                                     {.workload = problem_.workload(one.workload),
                                      .plan = one.plan,
                                      .image = task.image,
-                                     .wish = wish,
+                                     .profile_options = profile_options,
                                      .seed = task.seed});
     if (!profile) {
       answer.outcome = profile.error();
@@ -251,7 +252,7 @@ void ProblemSession::measure_energies(const DeviceTask& task, ProgramLoader& pro
 
 void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer) {
   for (const std::string& name : problem_.libraries) {
-    LibraryTiming timing = time_library(name, *timer_, bench_, task);
+    LibraryTiming timing = time_library(name, *timer_, run_context_, task);
     std::move(timing.measurements.begin(), timing.measurements.end(),
               std::back_inserter(answer.measurements));
     answer.outcome.diagnostics.push_back(
@@ -265,8 +266,8 @@ void ProblemSession::settle(DeviceAnswer& answer) {
   const CUresult state = driver().cuCtxSynchronize();
   answer.lost = state != CUDA_SUCCESS;
   const Status status = answer.outcome.status;
-  const bool spoilt = status == Status::memory_error || status == Status::integrity_violation;
-  if (spoilt && bench_.critic == nullptr) store_.clear();
+  const bool corrupted = status == Status::memory_error || status == Status::integrity_violation;
+  if (corrupted && run_context_.inspector == nullptr) store_.clear();
 }
 
 }  // namespace ak::runtime

@@ -28,7 +28,7 @@ class ProblemSession {
   void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
-  void profile_all(const DeviceTask& task, const ProfileWish& wish, DeviceAnswer& answer);
+  void profile_all(const DeviceTask& task, const ProfileOptions& profile_options, DeviceAnswer& answer);
   void measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
                         std::chrono::steady_clock::time_point start);
   [[nodiscard]] TimingTarget target(const WorkloadLayout& layout, const ResolvedPlan& plan,
@@ -41,7 +41,7 @@ class ProblemSession {
   StreamHandle stream_;
   HarnessKernels kernels_;
   LoadedImage exact_, twin_;
-  Workbench bench_;
+  RunContext run_context_;
   DeviceLock& lock_;  ///< of all sessions of this process on this device
   DataStore store_;
   MakeLaunchProfiler make_profiler_;

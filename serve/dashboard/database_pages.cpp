@@ -22,8 +22,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::string_view kFirstPage = "overview";
-constexpr std::size_t kMostDiffLines = 2'000;
-constexpr std::size_t kMostTitleBytes = 120, kMostSentenceBytes = 2'000;
+constexpr std::size_t kMaxDiffLines = 2'000;
+constexpr std::size_t kMaxTitleBytes = 120, kMaxSentenceBytes = 2'000;
 
 constexpr std::array<std::string_view, 3> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js"};
 
@@ -58,7 +58,7 @@ std::string title_of(const Page& page, const db::QueryValues& values) {
   for (const db::QueryParameter& parameter : page.parameters) {
     if (parameter.required) title += " " + text_of(values.at(parameter.name));
   }
-  return harmless(title, kMostTitleBytes);
+  return harmless(title, kMaxTitleBytes);
 }
 
 /// The limits of devices take a look at every session: only for pages that ask for them.
@@ -70,7 +70,7 @@ bool asks_for_limits(const Page& page) {
 
 void prepare(db::Reader& reader, const Page& page) {
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
-    return unified_diff(before, after, kMostDiffLines);
+    return unified_diff(before, after, kMaxDiffLines);
   });
   if (asks_for_limits(page)) keep_device_limits(reader);
 }
@@ -94,31 +94,31 @@ const Page* DatabasePages::find(std::string_view path) const {
 PageResponse DatabasePages::operator()(const PageRequest& request) const {
   const Page* page = find(request.path);
   const bool fragment = request.query.contains("fragment");
-  if (page == nullptr) return apology(404, "There is no page of this name.", fragment);
+  if (page == nullptr) return error_page(404, "There is no page of this name.", fragment);
   const auto begin = steady_clock::now();
   try {
     return show(*page, values_of(*page, request), fragment);
   } catch (const Error& error) {
     if (steady_clock::now() - begin >= parts_.time_limit)
-      return apology(
+      return error_page(
           503,
           fmt::format("The page took longer than {} s. Narrow what it shows, or start the dashboard with a "
                       "higher --timeout.",
                       std::chrono::duration<double>(parts_.time_limit).count()),
           fragment);
     const int status = error.code() == ExitCode::usage ? 400 : error.code() == ExitCode::database ? 503 : 500;
-    return apology(status, error.what(), fragment);
+    return error_page(status, error.what(), fragment);
   }
 }
 
 /// A page that is open already shows the sentence in a line of its own.
-PageResponse DatabasePages::apology(int status, std::string_view sentence, bool fragment) const {
+PageResponse DatabasePages::error_page(int status, std::string_view sentence, bool fragment) const {
   if (fragment) return {.status = status, .type = "text/plain; charset=utf-8", .body = std::string(sentence)};
   return {
       .status = status,
       .body = document(nullptr, reason_of(status),
                        fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n<p>{}</p>\n</main>\n",
-                                   reason_of(status), html_escape(harmless(sentence, kMostSentenceBytes))))};
+                                   reason_of(status), html_escape(harmless(sentence, kMaxSentenceBytes))))};
 }
 
 PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values, bool fragment) const {

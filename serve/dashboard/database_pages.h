@@ -33,7 +33,7 @@ class DatabasePages {
  private:
   [[nodiscard]] const Page* find(std::string_view path) const;
   [[nodiscard]] PageResponse show(const Page& page, const db::QueryValues& values, bool fragment) const;
-  [[nodiscard]] PageResponse apology(int status, std::string_view sentence, bool fragment) const;
+  [[nodiscard]] PageResponse error_page(int status, std::string_view sentence, bool fragment) const;
   [[nodiscard]] std::string document(const Page* page, std::string_view title, std::string_view main) const;
   [[nodiscard]] std::string navigation(const Page* page) const;
 

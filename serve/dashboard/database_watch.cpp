@@ -77,9 +77,9 @@ DatabaseWatch::~DatabaseWatch() {
 
 void DatabaseWatch::watch() {
   Look look(file_);
-  std::int64_t news = 0;
+  std::int64_t revision = 0;
   do {
-    if (look.changed()) changed_(++news);
+    if (look.changed()) changed_(++revision);
   } while (pause());
 }
 

@@ -129,10 +129,11 @@ class HttpServer::Engine {
       response.set_content(from.body, from.type);
   }
 
-  /// Sends `greeting`, then every event and in between a comment at each heartbeat, until either side ends.
-  httplib::ContentProviderWithoutLength stream(std::string greeting) {
+  /// Sends `first_event`, then every event and in between a comment at each heartbeat, until either side
+  /// ends.
+  httplib::ContentProviderWithoutLength stream(std::string first_event) {
     const std::lock_guard lock(mutex_);
-    return [this, text = std::move(greeting), seen = sequence_, sent = std::chrono::steady_clock::now()](
+    return [this, text = std::move(first_event), seen = sequence_, sent = std::chrono::steady_clock::now()](
                std::size_t, httplib::DataSink& sink) mutable {
       if (text.empty() && !wait_for_event(seen, sent, text)) sink.done();
       if (!sink.is_writable()) return false;

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kDefaultRows = 50;
 // Some 8,000 tokens: what a model reads with profit. A cell may be a whole kernel or a compiler's log.
-constexpr std::size_t kMaxTableBytes = 30'000, kMostCellBytes = 8'000;
+constexpr std::size_t kMaxTableBytes = 30'000, kMaxCellBytes = 8'000;
 
 std::string shortened(const std::string& text) {
-  if (text.size() <= kMostCellBytes) return sanitize(text);
-  return fmt::format("{} [{} bytes more; substr() shows a part]", sanitize(text, kMostCellBytes),
-                     text.size() - kMostCellBytes);
+  if (text.size() <= kMaxCellBytes) return sanitize(text);
+  return fmt::format("{} [{} bytes more; substr() shows a part]", sanitize(text, kMaxCellBytes),
+                     text.size() - kMaxCellBytes);
 }
 
 Json cell_json(const db::Cell& cell) {

@@ -11,7 +11,7 @@
 namespace ak::mcp {
 namespace {
 
-constexpr std::size_t kMostFailedChecks = 5, kMostFindings = 8, kMaxShownLineBytes = 200;
+constexpr std::size_t kMaxFailedChecks = 5, kMaxFindings = 8, kMaxShownLineBytes = 200;
 
 /// JSON has no numbers that are not finite.
 Json rounded(double value) {
@@ -47,7 +47,7 @@ Json checks_json(const EvaluationResult& result) {
   std::size_t passed = 0;
   for (const CheckRecord& check : result.checks) {
     passed += check.passed ? 1 : 0;
-    if (!check.passed && failed.size() < kMostFailedChecks) failed.push_back(check_json(check));
+    if (!check.passed && failed.size() < kMaxFailedChecks) failed.push_back(check_json(check));
   }
   Json json{{"passed", passed}, {"of", result.checks.size()}};
   if (!failed.empty()) json["first_failed"] = std::move(failed);
@@ -84,7 +84,7 @@ Json target_json(const tools::Target& target) {
 
 Json findings(std::span<const Diagnostic> diagnostics, std::string_view source, int around) {
   Json list = Json::array();
-  for (const Diagnostic& d : diagnostics.first(std::min(diagnostics.size(), kMostFindings))) {
+  for (const Diagnostic& d : diagnostics.first(std::min(diagnostics.size(), kMaxFindings))) {
     Json one{{"severity", d.severity}, {"message", sanitize(d.message, 2'000)}};
     if (d.line > 0) {
       one["line"] = d.line;

@@ -7,8 +7,8 @@ namespace ak::mcp {
 namespace {
 
 // MCP nests less than ten deep. Copying and writing JSON takes stack for every level.
-constexpr int kMostNesting = 64;
-constexpr std::size_t kMostReasonBytes = 300;
+constexpr int kMaxNesting = 64;
+constexpr std::size_t kMaxReasonBytes = 300;
 
 bool nests_too_deeply(std::string_view text) {
   int depth = 0;
@@ -20,7 +20,7 @@ bool nests_too_deeply(std::string_view text) {
     if (quoted) continue;
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
-    if (depth > kMostNesting) return true;
+    if (depth > kMaxNesting) return true;
   }
   return false;
 }
@@ -28,7 +28,7 @@ bool nests_too_deeply(std::string_view text) {
 bool is_id(const Json& id) { return id.is_string() || id.is_number_integer(); }
 
 /// What is wrong with the members of a request; empty when nothing is.
-std::string complaint(const Json& json) {
+std::string input_error(const Json& json) {
   if (json.value("jsonrpc", Json()) != "2.0") return "expected \"jsonrpc\": \"2.0\"";
   if (json.contains("id") && !is_id(json["id"])) return "expected an id that is a string or an integer";
   if (!json.contains("method") || !json["method"].is_string()) return "expected a method that is a string";
@@ -40,12 +40,11 @@ std::string complaint(const Json& json) {
 Result<Json, RpcError> parse_line(std::string_view line) {
   if (nests_too_deeply(line))
     return RpcError{RpcCode::parse_error,
-                    "the message is nested more than " + std::to_string(kMostNesting) + " levels deep"};
+                    "the message is nested more than " + std::to_string(kMaxNesting) + " levels deep"};
   try {
     return parse_json(line);
   } catch (const Json::exception& error) {
-    return RpcError{RpcCode::parse_error,
-                    "the line is not JSON: " + sanitize(error.what(), kMostReasonBytes)};
+    return RpcError{RpcCode::parse_error, "the line is not JSON: " + sanitize(error.what(), kMaxReasonBytes)};
   }
 }
 
@@ -55,7 +54,7 @@ Result<std::optional<Message>, BadMessage> read_message(const Json& json) {
   const Json id = json.contains("id") && is_id(json["id"]) ? json["id"] : Json();
   const bool is_answer = !json.contains("method") && (json.contains("result") || json.contains("error"));
   if (is_answer) return std::optional<Message>();
-  if (std::string wrong = complaint(json); !wrong.empty())
+  if (std::string wrong = input_error(json); !wrong.empty())
     return BadMessage{id, {RpcCode::invalid_request, std::move(wrong)}};
   Message message{.id = id, .method = json["method"]};
   if (json.contains("params")) message.params = json["params"];

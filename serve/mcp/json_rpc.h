@@ -41,7 +41,7 @@ struct BadMessage {
 };
 
 /// Lines longer than this are refused: a kernel of 1 MiB whose every character is escaped fits.
-inline constexpr std::size_t kMostLineBytes = 8u << 20;
+inline constexpr std::size_t kMaxLineBytes = 8u << 20;
 
 /// The JSON value of a line. Refuses what is no UTF-8, no JSON, or nested so deeply that handling it would
 /// take stack without bound.

@@ -27,11 +27,11 @@ bool audited(const KernelTask& task, const Json& arguments, const ToolContext& c
 }
 
 // A page of one launch takes some 4 kB; of many launches the first ones say most.
-constexpr std::size_t kMostPageBytes = 12'000;
+constexpr std::size_t kMaxPageBytes = 12'000;
 
 std::string page(const std::string& text) {
-  if (text.size() <= kMostPageBytes) return sanitize(text);
-  return sanitize(text, kMostPageBytes) + "\n[cut; `alphakernel profile` on the command line shows all]";
+  if (text.size() <= kMaxPageBytes) return sanitize(text);
+  return sanitize(text, kMaxPageBytes) + "\n[cut; `alphakernel profile` on the command line shows all]";
 }
 
 Json profile_brief(const tools::ProfiledKernel& kernel, const tools::Target& target,

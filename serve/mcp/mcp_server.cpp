@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kProgressInterval = 1s;
 // After the client's end: for answers to what was piped in at once. A client that is gone needs none.
-constexpr auto kFarewell = 5s;
+constexpr auto kShutdownGrace = 5s;
 constexpr double kPatienceOfCall_s = 10, kPatienceOfResult_s = 30;
 
 steady_clock::duration seconds(double value) {
@@ -41,13 +41,13 @@ void Server::run() {
   while (open_) {
     wait_for_input();
     jobs_.advance();
-    tend_waiters();
+    serve_waiters();
   }
-  const auto farewell = steady_clock::now() + kFarewell;
-  while (anything_quick() && steady_clock::now() < farewell) {
+  const auto shutdown_deadline = steady_clock::now() + kShutdownGrace;
+  while (anything_quick() && steady_clock::now() < shutdown_deadline) {
     wait_for_input();
     jobs_.advance();
-    tend_waiters();
+    serve_waiters();
   }
 }
 
@@ -71,7 +71,7 @@ void Server::read_input() {
       for (Action& action : protocol_.read(*text)) act(std::move(action));
     } else {
       send(error_message(nullptr, {RpcCode::invalid_request,
-                                   fmt::format("the line is longer than {} bytes", kMostLineBytes)}));
+                                   fmt::format("the line is longer than {} bytes", kMaxLineBytes)}));
     }
   }
 }
@@ -89,21 +89,22 @@ void Server::call(ToolCall call) {
   auto job = jobs_.submit(*call.tool, call.arguments);
   if (!job)
     return send(result_message(
-        call.id, call_failure(call.era, "too many calls are waiting; wait for answers before sending more")));
+        call.id,
+        call_failure(call.mode, "too many calls are waiting; wait for answers before sending more")));
   await(std::move(call), std::move(job), patience_s, true);
 }
 
 void Server::call_server_tool(const ToolCall& call) {
   const auto answer = [&](Json content) {
-    send(result_message(call.id, call_result(call.era, {.content = std::move(content)})));
+    send(result_message(call.id, call_result(call.mode, {.content = std::move(content)})));
   };
   if (!call.arguments.contains("job")) return answer({{"jobs", jobs_.list()}});
   const std::string name = call.arguments["job"];
   const auto job = jobs_.find(name);
   if (!job)
     return send(result_message(
-        call.id,
-        call_failure(call.era, fmt::format("there is no job '{}'; job_status lists those there are", name))));
+        call.id, call_failure(call.mode,
+                              fmt::format("there is no job '{}'; job_status lists those there are", name))));
   if (call.tool->name == "job_result")
     return await(call, job, call.arguments.value("wait_s", kPatienceOfResult_s), false);
   if (call.tool->name == "job_cancel") jobs_.cancel(*job);
@@ -129,7 +130,7 @@ void Server::cancel(const Json& request_id) {
   });
 }
 
-void Server::tend_waiters() {
+void Server::serve_waiters() {
   const auto now = steady_clock::now();
   for (Waiter& waiter : waiters_) tend(waiter, now);
   std::erase_if(waiters_, [](const Waiter& waiter) { return waiter.finished; });
@@ -140,12 +141,12 @@ void Server::tend(Waiter& waiter, steady_clock::time_point now) {
   const ToolCall& call = waiter.call;
   if (job.over()) {
     waiter.finished = true;
-    send(result_message(call.id, job.failure.empty() ? call_result(call.era, job.answer)
-                                                     : call_failure(call.era, job.failure)));
+    send(result_message(call.id, job.failure.empty() ? call_result(call.mode, job.answer)
+                                                     : call_failure(call.mode, job.failure)));
   } else if (waiter.deadline && now >= *waiter.deadline) {
     waiter.finished = true;
     if (!job.kept) jobs_.keep(*waiter.job);
-    send(result_message(call.id, call_result(call.era, {.content = still_at_work(job)})));
+    send(result_message(call.id, call_result(call.mode, {.content = still_at_work(job)})));
   } else if (call.progress_token && now >= waiter.next_progress) {
     waiter.next_progress = now + kProgressInterval;
     const std::chrono::duration<double> elapsed = now - job.submitted;

@@ -39,14 +39,14 @@ class Server {
   void call_server_tool(const ToolCall& call);
   void await(ToolCall call, std::shared_ptr<ToolJob> job, double patience_s, bool submitted_it);
   void cancel(const Json& request_id);
-  void tend_waiters();
+  void serve_waiters();
   void tend(Waiter& waiter, steady_clock::time_point now);
   [[nodiscard]] bool anything_quick() const;
   void send(const Json& message);
 
   const int in_, out_;
   bool open_ = true;  ///< in_ has not ended
-  MessageReader reader_{kMostLineBytes};
+  MessageReader reader_{kMaxLineBytes};
   Protocol protocol_;
   ToolJobs jobs_;
   std::vector<Waiter> waiters_;

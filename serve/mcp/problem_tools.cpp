@@ -13,7 +13,7 @@ namespace ak::mcp {
 namespace {
 
 // A longer template teaches less than a simple kernel for another problem.
-constexpr std::size_t kMostExampleBytes = 8'000;
+constexpr std::size_t kMaxExampleBytes = 8'000;
 constexpr const char* kSimpleProblem = "vector_add";
 
 Json value_json(const Value& value) {
@@ -45,7 +45,7 @@ const CandidateFile* shortest(const ProblemInstance& problem) {
 /// A kernel that passes: of the problem itself where it has a short one.
 Json example_of(const ProblemInstance& problem) {
   const CandidateFile* own = shortest(problem);
-  if (own != nullptr && own->source.size() <= kMostExampleBytes)
+  if (own != nullptr && own->source.size() <= kMaxExampleBytes)
     return {{"problem", problem.problem}, {"file", own->name}, {"source", own->source}};
   const auto simple = codegen::load_problem(codegen::find_problem(kSimpleProblem));
   const auto instance = codegen::instantiate(simple, codegen::choose_params(simple, {}));
@@ -92,7 +92,7 @@ ToolAnswer list_problems(const Json&, const ToolContext&) {
   Json list = Json::array();
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
     Json one{{"name", entry.name}, {"summary", entry.summary}};
-    if (!entry.complaint.empty()) one["broken"] = entry.complaint;
+    if (!entry.input_error.empty()) one["broken"] = entry.input_error;
     list.push_back(std::move(one));
   }
   return {.content = {{"problems", std::move(list)}}};

@@ -46,10 +46,10 @@ RpcError unknown_revision(const Json& requested) {
 }
 
 /// Which era a request is of, or why it is of none.
-Result<Era, RpcError> era_of(const Message& message, bool shook_hands) {
+Result<ProtocolMode, RpcError> mode_of(const Message& message, bool shook_hands) {
   const Json meta = meta_of(message);
   if (!meta.contains(kVersionKey)) {
-    if (shook_hands || message.method == "ping") return Era::handshake;
+    if (shook_hands || message.method == "ping") return ProtocolMode::handshake;
     return RpcError{RpcCode::invalid_params,
                     fmt::format("expected 'initialize' first, or '{}' and '{}' in params._meta", kVersionKey,
                                 kCapabilitiesKey)};
@@ -58,11 +58,11 @@ Result<Era, RpcError> era_of(const Message& message, bool shook_hands) {
   if (!meta.contains(kCapabilitiesKey) || !meta[kCapabilitiesKey].is_object())
     return RpcError{RpcCode::invalid_params,
                     fmt::format("expected an object '{}' in params._meta", kCapabilitiesKey)};
-  return Era::stateless;
+  return ProtocolMode::stateless;
 }
 
-Json in_era(Era era, Json result) {
-  if (era == Era::stateless) result["resultType"] = "complete";
+Json in_mode(ProtocolMode mode, Json result) {
+  if (mode == ProtocolMode::stateless) result["resultType"] = "complete";
   return result;
 }
 
@@ -78,13 +78,13 @@ Action error(const Message& message, RpcCode code, std::string words) {
   return Reply{error_message(message.id, {code, std::move(words)})};
 }
 
-Action list_tools(const Message& message, Era era) {
+Action list_tools(const Message& message, ProtocolMode mode) {
   if (message.params.contains("cursor"))
     return error(message, RpcCode::invalid_params, "tools/list: unknown cursor; the list has one page");
   Json list = Json::array();
   for (const Tool& tool : all_tools()) list.push_back(tool_json(tool));
-  Json result = in_era(era, {{"tools", std::move(list)}});
-  return Reply{result_message(message.id, era == Era::stateless ? cacheable(result) : result)};
+  Json result = in_mode(mode, {{"tools", std::move(list)}});
+  return Reply{result_message(message.id, mode == ProtocolMode::stateless ? cacheable(result) : result)};
 }
 
 std::optional<Json> progress_token(const Message& message) {
@@ -94,7 +94,7 @@ std::optional<Json> progress_token(const Message& message) {
   return *token;
 }
 
-Action call_tool(const Message& message, Era era) {
+Action call_tool(const Message& message, ProtocolMode mode) {
   const Json& params = message.params;
   if (!params.contains("name") || !params["name"].is_string())
     return error(message, RpcCode::invalid_params, "tools/call: expected a name that is a string");
@@ -109,9 +109,9 @@ Action call_tool(const Message& message, Era era) {
   Json arguments = params.contains("arguments") ? params["arguments"] : Json::object();
   if (!arguments.is_object())
     return error(message, RpcCode::invalid_params, "tools/call: expected arguments that are an object");
-  if (const std::string wrong = argument_complaint(*tool, arguments); !wrong.empty())
-    return Reply{result_message(message.id, call_failure(era, wrong))};
-  return ToolCall{message.id, era, tool, std::move(arguments), progress_token(message)};
+  if (const std::string wrong = argument_error(*tool, arguments); !wrong.empty())
+    return Reply{result_message(message.id, call_failure(mode, wrong))};
+  return ToolCall{message.id, mode, tool, std::move(arguments), progress_token(message)};
 }
 
 Json text_content(const std::string& text) { return Json::array({{{"type", "text"}, {"text", text}}}); }
@@ -142,11 +142,11 @@ std::optional<Action> Protocol::act(const Json& json) {
 
 std::optional<Action> Protocol::request(const Message& message) {
   if (message.method == "initialize") return Reply{result_message(message.id, initialize(message))};
-  const Result<Era, RpcError> era = era_of(message, !negotiated_.empty());
-  if (!era) return Reply{error_message(message.id, era.error())};
-  const bool stateless = *era == Era::stateless;
-  if (message.method == "tools/list") return list_tools(message, *era);
-  if (message.method == "tools/call") return call_tool(message, *era);
+  const Result<ProtocolMode, RpcError> mode = mode_of(message, !negotiated_.empty());
+  if (!mode) return Reply{error_message(message.id, mode.error())};
+  const bool stateless = *mode == ProtocolMode::stateless;
+  if (message.method == "tools/list") return list_tools(message, *mode);
+  if (message.method == "tools/call") return call_tool(message, *mode);
   if (message.method == "server/discover" && stateless) return Reply{result_message(message.id, discover())};
   if (message.method == "ping" && !stateless) return Reply{result_message(message.id, Json::object())};
   return error(message, RpcCode::method_not_found,
@@ -164,24 +164,24 @@ Json Protocol::initialize(const Message& message) {
 }
 
 Json Protocol::discover() const {
-  return cacheable(in_era(Era::stateless, {{"supportedVersions", {kStatelessRevision}},
-                                           {"capabilities", capabilities()},
-                                           {"instructions", kInstructions},
-                                           {"_meta", {{kServerInfoKey, server_info()}}}}));
+  return cacheable(in_mode(ProtocolMode::stateless, {{"supportedVersions", {kStatelessRevision}},
+                                                     {"capabilities", capabilities()},
+                                                     {"instructions", kInstructions},
+                                                     {"_meta", {{kServerInfoKey, server_info()}}}}));
 }
 
 Json Protocol::server_info() const {
   return {{"name", "alphakernel"}, {"title", "AlphaKernel"}, {"version", program_version_}};
 }
 
-Json call_result(Era era, const ToolAnswer& answer) {
-  return in_era(era, {{"content", text_content(one_line(answer.content))},
-                      {"structuredContent", answer.content},
-                      {"isError", answer.failed}});
+Json call_result(ProtocolMode mode, const ToolAnswer& answer) {
+  return in_mode(mode, {{"content", text_content(one_line(answer.content))},
+                        {"structuredContent", answer.content},
+                        {"isError", answer.failed}});
 }
 
-Json call_failure(Era era, const std::string& words) {
-  return in_era(era, {{"content", text_content(words)}, {"isError", true}});
+Json call_failure(ProtocolMode mode, const std::string& words) {
+  return in_mode(mode, {{"content", text_content(words)}, {"isError", true}});
 }
 
 Json progress_message(const Json& token, double progress, const std::string& words) {

@@ -13,12 +13,12 @@
 namespace ak::mcp {
 
 /// A client that names the revision in every request, or one that shook hands at the start.
-enum class Era : std::uint8_t { handshake, stateless };
+enum class ProtocolMode : std::uint8_t { handshake, stateless };
 
 /// A call whose name and arguments were checked.
 struct ToolCall {
   Json id;
-  Era era = Era::handshake;
+  ProtocolMode mode = ProtocolMode::handshake;
   const Tool* tool = nullptr;
   Json arguments;
   std::optional<Json> progress_token;
@@ -54,9 +54,9 @@ class Protocol {
 
 /// The answer to a call. @param answer shown as structured content and, for clients that know no such thing,
 /// as text
-[[nodiscard]] Json call_result(Era era, const ToolAnswer& answer);
+[[nodiscard]] Json call_result(ProtocolMode mode, const ToolAnswer& answer);
 /// The answer to a call that could not be done, in words for the model.
-[[nodiscard]] Json call_failure(Era era, const std::string& words);
+[[nodiscard]] Json call_failure(ProtocolMode mode, const std::string& words);
 [[nodiscard]] Json progress_message(const Json& token, double progress, const std::string& words);
 
 }  // namespace ak::mcp

@@ -67,7 +67,7 @@ struct Tool {
 /// As tools/list shows it.
 [[nodiscard]] Json tool_json(const Tool& tool);
 /// What is wrong with the arguments of a call; empty when nothing is.
-[[nodiscard]] std::string argument_complaint(const Tool& tool, const Json& arguments);
+[[nodiscard]] std::string argument_error(const Tool& tool, const Json& arguments);
 
 // One function per tool; the files are named after what they are about.
 [[nodiscard]] ToolAnswer list_problems(const Json& arguments, const ToolContext& context);

@@ -57,7 +57,7 @@ std::string shown(const Json& value) {
   return sanitize(one_line(value), kShownBytes);
 }
 
-std::string value_complaint(const Parameter& parameter, const Json& value) {
+std::string value_error(const Parameter& parameter, const Json& value) {
   if (!info(parameter.kind).accepts(value))
     return fmt::format("{}: expected {}, got {}", parameter.name, info(parameter.kind).words, shown(value));
   if (bounded(parameter) && !(value >= parameter.minimum && value <= parameter.maximum))
@@ -101,12 +101,12 @@ Json tool_json(const Tool& tool) {
             {"openWorldHint", false}}}};
 }
 
-std::string argument_complaint(const Tool& tool, const Json& arguments) {
+std::string argument_error(const Tool& tool, const Json& arguments) {
   if (!arguments.is_object()) return fmt::format("{}: expected arguments that are an object", tool.name);
   for (const auto& [name, value] : arguments.items()) {
     const auto found = std::ranges::find(tool.parameters, std::string_view(name), &Parameter::name);
     if (found == tool.parameters.end()) return unknown_argument(tool, name);
-    if (std::string wrong = value_complaint(*found, value); !wrong.empty()) return wrong;
+    if (std::string wrong = value_error(*found, value); !wrong.empty()) return wrong;
   }
   for (const Parameter& parameter : tool.parameters) {
     if (parameter.required && !arguments.contains(parameter.name))

@@ -15,14 +15,14 @@ namespace ak::mcp {
 namespace {
 
 // An evaluation keeps all cores busy with compilers and emulators; a second one fills the gaps.
-constexpr int kMostJobsAtOnce = 2;
-constexpr int kMostQuickAtOnce = 8;
+constexpr int kMaxJobsAtOnce = 2;
+constexpr int kMaxQuickAtOnce = 8;
 // A client that sends more without waiting is out of order.
-constexpr std::size_t kMostUnfinished = 256;
+constexpr std::size_t kMaxUnfinished = 256;
 // Answers are kept in memory, some ten kilobytes each.
-constexpr std::ptrdiff_t kMostKept = 64;
+constexpr std::ptrdiff_t kMaxKept = 64;
 
-int most_at_once(Lane lane) { return lane == Lane::job ? kMostJobsAtOnce : kMostQuickAtOnce; }
+int max_at_once(Lane lane) { return lane == Lane::job ? kMaxJobsAtOnce : kMaxQuickAtOnce; }
 
 std::string_view to_string(JobState state) {
   constexpr std::array<std::string_view, 4> kNames{"queued", "running", "done", "cancelled"};
@@ -57,7 +57,7 @@ Json job_json(const ToolJob& job) {
 
 std::shared_ptr<ToolJob> ToolJobs::submit(const Tool& tool, Json arguments) {
   const auto unfinished = std::ranges::count_if(jobs_, [](const auto& job) { return !job->over(); });
-  if (static_cast<std::size_t>(unfinished) >= kMostUnfinished) return nullptr;
+  if (static_cast<std::size_t>(unfinished) >= kMaxUnfinished) return nullptr;
   auto job = std::make_shared<ToolJob>();
   job->tool = &tool;
   job->arguments = std::move(arguments);
@@ -116,7 +116,7 @@ void ToolJobs::advance() {
 
 void ToolJobs::start_waiting() {
   for (const auto& job : jobs_) {
-    if (job->state == JobState::queued && running(job->tool->lane) < most_at_once(job->tool->lane))
+    if (job->state == JobState::queued && running(job->tool->lane) < max_at_once(job->tool->lane))
       start(*job);
   }
 }
@@ -136,9 +136,9 @@ void ToolJobs::start(ToolJob& job) {
 
 void ToolJobs::forget() {
   std::erase_if(jobs_, [](const auto& job) { return job->over() && !job->kept; });
-  const auto kept_and_over = [](const auto& job) { return job->over(); };
-  for (auto left = std::ranges::count_if(jobs_, kept_and_over); left > kMostKept; --left)
-    jobs_.erase(std::ranges::find_if(jobs_, kept_and_over));
+  const auto is_finished = [](const auto& job) { return job->over(); };
+  for (auto left = std::ranges::count_if(jobs_, is_finished); left > kMaxKept; --left)
+    jobs_.erase(std::ranges::find_if(jobs_, is_finished));
 }
 
 int ToolJobs::running(Lane lane) const {

@@ -14,7 +14,7 @@ ToolAnswer run(const std::string& name, const ToolContext& context) {
   const Tool* tool = find_tool(name);
   if (tool == nullptr || tool->run == nullptr) fail(ExitCode::usage, "there is no tool '{}' to run", name);
   const Json arguments = try_parse_json(read_file("/dev/stdin"));
-  if (const std::string wrong = argument_complaint(*tool, arguments); !wrong.empty())
+  if (const std::string wrong = argument_error(*tool, arguments); !wrong.empty())
     fail(ExitCode::usage, "{}", wrong);
   return tool->run(arguments, context);
 }

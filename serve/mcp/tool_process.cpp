@@ -19,8 +19,8 @@ namespace ak::mcp {
 namespace {
 
 // Far above any answer; a tool that writes more is broken and is stopped.
-constexpr std::size_t kMostOutputBytes = 16u << 20;
-constexpr std::size_t kMostNoteBytes = 4u << 10;
+constexpr std::size_t kMaxOutputBytes = 16u << 20;
+constexpr std::size_t kMaxNoteBytes = 4u << 10;
 
 [[noreturn]] void fail_start() {
   fail(ExitCode::environment, "cannot start a process for the tool: {}", std::strerror(errno));
@@ -64,7 +64,7 @@ std::pair<FileDescriptor, FileDescriptor> make_pipe() {
 /// Appends what can be read now, until there is too much. False at the end of the stream.
 bool read_available(int descriptor, std::string& text) {
   char chunk[64 << 10];
-  while (text.size() <= kMostOutputBytes) {
+  while (text.size() <= kMaxOutputBytes) {
     const ssize_t count = ::read(descriptor, chunk, sizeof chunk);
     if (count > 0) text.append(chunk, static_cast<std::size_t>(count));
     if (count == 0) return false;
@@ -109,9 +109,9 @@ std::array<int, 2> ToolProcess::descriptors() const {
 
 bool ToolProcess::drain() {
   if (err_ && !read_available(err_.get(), notes_)) err_.reset();
-  if (notes_.size() > kMostNoteBytes) notes_.erase(0, notes_.size() - kMostNoteBytes);
+  if (notes_.size() > kMaxNoteBytes) notes_.erase(0, notes_.size() - kMaxNoteBytes);
   if (out_ && !read_available(out_.get(), output_)) out_.reset();
-  if (output_.size() > kMostOutputBytes) {
+  if (output_.size() > kMaxOutputBytes) {
     ::kill(pid_, SIGKILL);
     out_.reset();
   }

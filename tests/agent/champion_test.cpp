@@ -26,26 +26,26 @@ Completed in_pairs(double challenger_ns, double champion_ns) {
 
 TEST_CASE("where costs are exact a challenger needs half a percent") {
   Champion champion(Depth::time, false);
-  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
-  CHECK(champion.offer(completed(timed(996)), 1, 11) == Standing::behind);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == OfferResult::leads);
+  CHECK(champion.offer(completed(timed(996)), 1, 11) == OfferResult::behind);
   CHECK(champion.variant() == 10);
-  CHECK(champion.offer(completed(timed(994)), 2, 12) == Standing::leads);
+  CHECK(champion.offer(completed(timed(994)), 2, 12) == OfferResult::leads);
   CHECK(champion.variant() == 12);
   CHECK(champion.score_ns() == 994);
-  CHECK(champion.offer(completed(timed(2000)), 3, 13) == Standing::behind);
+  CHECK(champion.offer(completed(timed(2000)), 3, 13) == OfferResult::behind);
 }
 
 TEST_CASE("where times are noisy a challenger leads once it won in pairs, and no sooner") {
   Champion champion(Depth::time, true);
-  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == OfferResult::leads);
   CHECK(champion.next_challenger() == nullptr);
-  CHECK(champion.offer(completed(timed(996)), 1, 11) == Standing::behind);
-  REQUIRE(champion.offer(completed(timed(900)), 2, 12) == Standing::challenges);
+  CHECK(champion.offer(completed(timed(996)), 1, 11) == OfferResult::behind);
+  REQUIRE(champion.offer(completed(timed(900)), 2, 12) == OfferResult::challenges);
   CHECK(champion.variant() == 10);
   REQUIRE(champion.next_challenger() != nullptr);
   CHECK_FALSE(champion.settle(judge_pairs(in_pairs(1010, 1000))));
   CHECK(champion.variant() == 10);
-  REQUIRE(champion.offer(completed(timed(930)), 3, 13) == Standing::challenges);
+  REQUIRE(champion.offer(completed(timed(930)), 3, 13) == OfferResult::challenges);
   REQUIRE(champion.next_challenger() != nullptr);
   CHECK(champion.settle(judge_pairs(in_pairs(950, 1000))));
   CHECK(champion.variant() == 13);
@@ -54,9 +54,9 @@ TEST_CASE("where times are noisy a challenger leads once it won in pairs, and no
 
 TEST_CASE("challenges are settled fastest first, and one that no longer seems faster is dropped") {
   Champion champion(Depth::time, true);
-  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == OfferResult::leads);
   for (const auto& [score_ns, variant] : {std::pair(950.0, 11), std::pair(800.0, 12), std::pair(700.0, 13)})
-    REQUIRE(champion.offer(completed(timed(score_ns)), variant, variant) == Standing::challenges);
+    REQUIRE(champion.offer(completed(timed(score_ns)), variant, variant) == OfferResult::challenges);
   CHECK(champion.next_challenger()->result.score_ns == 700);
   CHECK_FALSE(champion.settle(std::nullopt));  // it came to no verdict
   CHECK(champion.next_challenger()->result.score_ns == 800);
@@ -104,22 +104,22 @@ TEST_CASE(
   for (const Status status :
        {Status::incorrect, Status::compile_error, Status::below_floor, Status::interrupted,
         Status::compiled_only, Status::duplicate, Status::infrastructure_error}) {
-    CHECK(champion.offer(completed(failed(status)), 0, 1) == Standing::behind);
+    CHECK(champion.offer(completed(failed(status)), 0, 1) == OfferResult::behind);
   }
   EvaluationResult impossible = timed(1);
   impossible.outcome.status = Status::below_floor;  // measured, and refused for it
-  CHECK(champion.offer(completed(impossible), 1, 2) == Standing::behind);
+  CHECK(champion.offer(completed(impossible), 1, 2) == OfferResult::behind);
   EvaluationResult duplicate = timed(500);
   duplicate.outcome.status = Status::duplicate;
-  CHECK(champion.offer(completed(duplicate), 2, 3) == Standing::leads);
+  CHECK(champion.offer(completed(duplicate), 2, 3) == OfferResult::leads);
   CHECK(champion.score_ns() == 500);
 }
 
 TEST_CASE("with checks only, the first verified candidate stays") {
   Champion champion(Depth::check, true);
-  CHECK(champion.offer(completed(failed(Status::incorrect)), 0, 9) == Standing::behind);
-  CHECK(champion.offer(completed(timed(1000)), 1, 10) == Standing::leads);
-  CHECK(champion.offer(completed(timed(10)), 2, 11) == Standing::behind);
+  CHECK(champion.offer(completed(failed(Status::incorrect)), 0, 9) == OfferResult::behind);
+  CHECK(champion.offer(completed(timed(1000)), 1, 10) == OfferResult::leads);
+  CHECK(champion.offer(completed(timed(10)), 2, 11) == OfferResult::behind);
 }
 
 TEST_CASE("builds are ranked by spills, occupancy, registers and order of proposal, however they arrive") {
@@ -142,10 +142,10 @@ TEST_CASE("builds are ranked by spills, occupancy, registers and order of propos
 
 TEST_CASE("a disqualified champion is followed by the lowest score, also of those that never led") {
   Champion champion(Depth::time, false);
-  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == Standing::leads);
-  REQUIRE(champion.offer(completed(timed(500)), 1, 11) == Standing::leads);
-  CHECK(champion.offer(completed(timed(700)), 2, 12) == Standing::behind);
-  CHECK(champion.offer(completed(failed(Status::incorrect)), 3, 13) == Standing::behind);
+  REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == OfferResult::leads);
+  REQUIRE(champion.offer(completed(timed(500)), 1, 11) == OfferResult::leads);
+  CHECK(champion.offer(completed(timed(700)), 2, 12) == OfferResult::behind);
+  CHECK(champion.offer(completed(failed(Status::incorrect)), 3, 13) == OfferResult::behind);
   for (const RowId next : {11, 12, 10}) {
     CHECK(champion.variant() == next);
     REQUIRE(champion.best());
@@ -160,7 +160,7 @@ TEST_CASE("so many of a template are kept to follow a champion: the best") {
   for (int i = 0; i < 100; ++i) static_cast<void>(champion.offer(completed(timed(1000 + i)), i, 10 + i));
   Completed other = completed(timed(5000));
   other.request.candidate.name = "another";
-  CHECK(champion.offer(other, 100, 200) == Standing::behind);
+  CHECK(champion.offer(other, 100, 200) == OfferResult::behind);
   for (int i = 0; i < Champion::kKeptOfTemplate; ++i) {
     CHECK(champion.score_ns() == 1000 + i);
     champion.disqualify();

@@ -63,7 +63,7 @@ struct Run {
     LlmProposerOptions options{
         .models = {{.name = "test:m", .entry = {.provider = "test", .name = "m"}, .client = model}},
         .parallel = 1,
-        .most_candidates = 3,
+        .max_candidates = 3,
         .ask_points = ask_points,
         .outage = outage,
         .prompts = PromptSet::with_folder(""),
@@ -136,7 +136,7 @@ TEST_CASE("a model sees the result of its last candidate, and its best one wins"
   CHECK(result.progress.cost_usd == Approx(0.03));
 }
 
-TEST_CASE("an answer that cannot be read is asked for again and then stored with its complaint") {
+TEST_CASE("an answer that cannot be read is asked for again and then stored with its error") {
   Run run({reply("Sorry, no."), reply(candidate("first")), reply("No."), reply("Still no.")});
   const LoopResult result = run.run();
   REQUIRE(run.model->requests.size() == 5);
@@ -233,7 +233,8 @@ TEST_CASE("no request is sent that could pass a limit of tokens or money") {
   CHECK(none.model->requests.empty());
 }
 
-TEST_CASE("a model that fails permanently ends an llm run with its words, and a hybrid one continues without it") {
+TEST_CASE(
+    "a model that fails permanently ends an llm run with its words, and a hybrid one continues without it") {
   const LlmReply no_key{.text = "", .failure = LlmFailure{LlmFault::auth, "bad key"}};
   Run alone({no_key});
   const LoopResult result = alone.run();

@@ -50,7 +50,7 @@ TEST_CASE("the best point of the space is found, and every point is committed on
     CHECK(result.progress.verified == 100);
     CHECK(result.progress.space_points == 100);
     CHECK(result.progress.in_flight == 0);
-    CHECK(world.device.most_in_flight == 4);
+    CHECK(world.device.peak_in_flight == 4);
     std::set<TunableValues> committed;
     for (const auto& row : world.store.rows) CHECK(committed.insert(row.point).second);
     CHECK(committed.size() == 100);
@@ -112,7 +112,7 @@ TEST_CASE("max_in_flight holds the loop to fewer evaluations than the device cou
     world.device.duration = uneven;
     world.options.max_in_flight = most;
     (void)world.run();
-    return world.device.most_in_flight;
+    return world.device.peak_in_flight;
   };
   CHECK(in_flight(1) == 1);
   CHECK(in_flight(3) == 3);
@@ -417,7 +417,7 @@ TEST_CASE("requests carry the champion's score, so that slower ones can stop ear
   world.options.on_progress = [&](const Progress& progress) { expected.push_back(progress.best_ns); };
   (void)world.run();
   for (std::size_t i = 0; i < world.device.requests.size(); ++i)
-    CHECK(world.device.requests[i].incumbent_ns == expected[i]);
+    CHECK(world.device.requests[i].champion_score_ns == expected[i]);
 }
 
 TEST_CASE("candidates that fail have no time, and a space of failures ends without a champion") {
@@ -792,7 +792,7 @@ TEST_CASE("the leader of a GPU is profiled when all else is done, and what fails
       if (works) result.profiles.emplace_back().workload = request.profile->metrics.front();
       return result;
     });
-    world.options.profile = ProfileWish{.metrics = {"wanted"}, .sample_lines = true};
+    world.options.profile = ProfileOptions{.metrics = {"wanted"}, .sample_lines = true};
     const LoopResult result = world.run();
     REQUIRE(result.best);
     CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});

@@ -62,14 +62,14 @@ TEST_CASE("derivatives of distances by every parameter are those that difference
   }
 }
 
-TEST_CASE("likenesses and their slopes are those of the Matern kernel") {
+TEST_CASE("covariances and their slopes are those of the Matern kernel") {
   const std::vector<float> squared{0, 1e-4F, 0.1F, 1, 3, 20, 1e4F};
-  std::vector<double> likeness(squared.size()), slopes(squared.size());
-  PointKernel::liken(squared, likeness.data());
+  std::vector<double> covariance(squared.size()), slopes(squared.size());
+  PointKernel::to_covariances(squared, covariance.data());
   PointKernel::slopes(squared, slopes.data());
   for (std::size_t i = 0; i < squared.size(); ++i) {
     const double r = std::sqrt(5 * double{squared[i]});
-    CHECK(likeness[i] == Approx((1 + r + r * r / 3) * std::exp(-r)).epsilon(2e-6).margin(1e-12));
+    CHECK(covariance[i] == Approx((1 + r + r * r / 3) * std::exp(-r)).epsilon(2e-6).margin(1e-12));
     CHECK(slopes[i] == Approx(-5.0 / 6 * (1 + r) * std::exp(-r)).epsilon(2e-6).margin(1e-12));
   }
 }

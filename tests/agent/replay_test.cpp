@@ -12,20 +12,20 @@ namespace {
 /// 4 x 3 points; the time grows with x and y, the texts have an order, and (0, "b") fails. Each
 /// took 0.9 s to build and 0.1 s to time, unless said otherwise.
 MeasuredSpace formula_space(double compile_ms = 900, double benchmark_ms = 100) {
-  SpaceGatherer gatherer;
+  MeasuredSpaceBuilder builder;
   for (std::int64_t x = 0; x < 4; ++x) {
     for (const std::string y : {"a", "b", "c"}) {
-      SpaceGatherer::Row row{.values = {{"x", x}, {"y", y}}};
+      MeasuredSpaceBuilder::Row row{.values = {{"x", x}, {"y", y}}};
       if (x == 0 && y == "b")
         row.result.failure = "runtime";
       else
         row.result.time_ns = 100.0 * static_cast<double>(4 - x) + (y[0] - 'a');
       row.result.compile_ms = compile_ms;
       row.result.benchmark_ms = benchmark_ms;
-      gatherer.add(row);
+      builder.add(row);
     }
   }
-  return gatherer.finish({{"x", {}}, {"y", {}}}).value();
+  return builder.finish({{"x", {}}, {"y", {}}}).value();
 }
 
 TEST_CASE(

@@ -12,7 +12,7 @@ Ticket VirtualDevice::submit(EvaluationRequest request) {
   const auto takes = duration ? duration(request) : std::chrono::milliseconds(10);
   if (keep_requests) requests.push_back(request);
   running_.emplace(clock_.now() + takes, Running{next_, std::move(request)});
-  most_in_flight = std::max(most_in_flight, running_.size());
+  peak_in_flight = std::max(peak_in_flight, running_.size());
   ++submitted;
   return next_++;
 }
@@ -88,7 +88,7 @@ std::shared_ptr<const ProblemInstance> make_problem(std::vector<Workload> worklo
                                                                  .bytes_written = one,
                                                                  .tolerance = {},
                                                                  .distributions = {},
-                                                                 .lesions = {},
+                                                                 .mutations = {},
                                                                  .workloads = std::move(workloads),
                                                                  .reference_cu = {},
                                                                  .templates = {},

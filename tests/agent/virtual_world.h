@@ -47,7 +47,7 @@ class VirtualDevice final : public Evaluator {
 
   std::vector<EvaluationRequest> requests;  ///< every one submitted; only if keep_requests
   bool keep_requests = true;
-  std::size_t most_in_flight = 0;
+  std::size_t peak_in_flight = 0;
   int submitted = 0, cancelled = 0;
 
  private:

@@ -126,7 +126,7 @@ SubjectComparison compared(const TemporaryFolder& folder, const std::string& a, 
   return compare_subjects(folder.file(), find_subject(folder.file(), a), find_subject(folder.file(), b));
 }
 
-std::string complaint(const TemporaryFolder& folder, const std::string& a, const std::string& b) {
+std::string input_error(const TemporaryFolder& folder, const std::string& a, const std::string& b) {
   try {
     static_cast<void>(compared(folder, a, b));
   } catch (const Error& error) {
@@ -136,9 +136,9 @@ std::string complaint(const TemporaryFolder& folder, const std::string& a, const
   return "nothing";
 }
 
-const ComparedFigure& figure(const SubjectComparison& comparison, const std::string& name) {
-  const auto found = std::ranges::find(comparison.figures, name, &ComparedFigure::name);
-  REQUIRE(found != comparison.figures.end());
+const ComparedMetric& metric(const SubjectComparison& comparison, const std::string& name) {
+  const auto found = std::ranges::find(comparison.metrics, name, &ComparedMetric::name);
+  REQUIRE(found != comparison.metrics.end());
   return *found;
 }
 
@@ -153,12 +153,12 @@ TEST_CASE("a session whose kernel is faster on every shape is faster beyond chan
   CHECK(comparison.test->wins == kShapes);
   CHECK(comparison.test->beyond_chance());
   CHECK_THAT(comparison.verdict, Catch::Contains("% faster") && Catch::Contains("more than chance"));
-  CHECK(figure(comparison, "evaluations").first == 3);
-  CHECK(figure(comparison, "verified").first == 2);
-  CHECK(figure(comparison, "failed: incorrect").first == 1);
-  CHECK(figure(comparison, "failed: incorrect").second == 0);
-  CHECK(figure(comparison, "best after 3 evaluations").first == Approx(90));
-  CHECK(figure(comparison, "best after 3 evaluations").second == Approx(40));
+  CHECK(metric(comparison, "evaluations").first == 3);
+  CHECK(metric(comparison, "verified").first == 2);
+  CHECK(metric(comparison, "failed: incorrect").first == 1);
+  CHECK(metric(comparison, "failed: incorrect").second == 0);
+  CHECK(metric(comparison, "best after 3 evaluations").first == Approx(90));
+  CHECK(metric(comparison, "best after 3 evaluations").second == Approx(40));
   CHECK_FALSE(comparison.estimated);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a session on the CPU device and one on a GPU have no pair and no scor
   CHECK_FALSE(mixed.test);
   CHECK(mixed.pairs.empty());
   CHECK_THAT(mixed.notes.front(), Catch::Contains("do not compare"));
-  for (const ComparedFigure& one : mixed.figures) CHECK(one.unit != "us");
+  for (const ComparedMetric& one : mixed.metrics) CHECK(one.unit != "us");
   const auto costs = compared(folder, fmt::format("session:{}", b), fmt::format("session:{}", c));
   CHECK(costs.estimated);
   CHECK(costs.test);
@@ -192,7 +192,7 @@ TEST_CASE("devices are compared by the variants that both timed, and named by pa
   CHECK(comparison.test->losses == 2 * kShapes);
   CHECK(comparison.test->ratio == Approx(2.2).epsilon(0.02));
   CHECK_THAT(comparison.verdict, Catch::Contains("% slower"));
-  CHECK(figure(comparison, "variants").first == 3);
+  CHECK(metric(comparison, "variants").first == 3);
 }
 
 TEST_CASE("models are compared by sessions of one problem after as many evaluations") {
@@ -209,12 +209,12 @@ TEST_CASE("models are compared by sessions of one problem after as many evaluati
   CHECK(comparison.test->pairs == 9);
   CHECK(comparison.test->wins == 9);  // the third evaluation of the slow one does not count
   CHECK(comparison.test->beyond_chance());
-  CHECK(figure(comparison, "sessions").first == 10);
-  CHECK(figure(comparison, "tokens in").second == 9000);
-  CHECK(figure(comparison, "verified").second == Approx(100));
-  CHECK(figure(comparison, "exchanges that took the lead").second == Approx(100));
-  CHECK(figure(comparison, "cost of a verified candidate").second == Approx(0.25));
-  CHECK(*figure(comparison, "cost of a percent gained").second > 0);
+  CHECK(metric(comparison, "sessions").first == 10);
+  CHECK(metric(comparison, "tokens in").second == 9000);
+  CHECK(metric(comparison, "verified").second == Approx(100));
+  CHECK(metric(comparison, "exchanges that took the lead").second == Approx(100));
+  CHECK(metric(comparison, "cost of a verified candidate").second == Approx(0.25));
+  CHECK(*metric(comparison, "cost of a percent gained").second > 0);
   CHECK_THAT(comparison.notes.back(), Catch::Contains("1 sessions have no counterpart"));
   CHECK(compared(folder, "prompt:1", "prompt:2").test->pairs == 9);
 }
@@ -224,14 +224,14 @@ TEST_CASE("what names nothing, several or two kinds is said") {
   const auto store = db::open_store(folder.file());
   search(*store, named("NVIDIA H200"), {100});
   search(*store, named("NVIDIA H100"), {100}, 2);
-  CHECK_THAT(complaint(folder, "session:77", "session:1"), Catch::Contains("no session 77"));
-  CHECK_THAT(complaint(folder, "session:x", "session:1"), Catch::Contains("expected session:NUMBER"));
-  CHECK_THAT(complaint(folder, "device:nvidia", "device:h100"), Catch::Contains("several"));
-  CHECK_THAT(complaint(folder, "device:b200", "device:h100"), Catch::Contains("NVIDIA H100, NVIDIA H200"));
-  CHECK_THAT(complaint(folder, "device:", "device:h100"), Catch::Contains("none"));
-  CHECK_THAT(complaint(folder, "model:gpt", "model:x"), Catch::Contains("has no model"));
-  CHECK_THAT(complaint(folder, "session:1", "device:h100"), Catch::Contains("two of one kind"));
-  CHECK_THAT(complaint(folder, "device:h200", "device:H200"), Catch::Contains("name two"));
+  CHECK_THAT(input_error(folder, "session:77", "session:1"), Catch::Contains("no session 77"));
+  CHECK_THAT(input_error(folder, "session:x", "session:1"), Catch::Contains("expected session:NUMBER"));
+  CHECK_THAT(input_error(folder, "device:nvidia", "device:h100"), Catch::Contains("several"));
+  CHECK_THAT(input_error(folder, "device:b200", "device:h100"), Catch::Contains("NVIDIA H100, NVIDIA H200"));
+  CHECK_THAT(input_error(folder, "device:", "device:h100"), Catch::Contains("none"));
+  CHECK_THAT(input_error(folder, "model:gpt", "model:x"), Catch::Contains("has no model"));
+  CHECK_THAT(input_error(folder, "session:1", "device:h100"), Catch::Contains("two of one kind"));
+  CHECK_THAT(input_error(folder, "device:h200", "device:H200"), Catch::Contains("name two"));
   CHECK_FALSE(subject_kind("sessions:1"));
   CHECK_FALSE(subject_kind("12"));
   CHECK(subject_kind("prompt:") == SubjectKind::prompt);

@@ -47,16 +47,17 @@ Json trace() {
 }
 
 /// One thing changed, and the pointer that the fault has to name.
-struct Spoilt {
+struct Corrupted {
   const char* pointer;
-  std::function<void(Json&)> spoil;
+  std::function<void(Json&)> corrupt;
 };
 
-void require_faults(SchemaFaults (*check)(const Json&), const Json& good, const std::vector<Spoilt>& list) {
+void require_faults(SchemaFaults (*check)(const Json&), const Json& good,
+                    const std::vector<Corrupted>& list) {
   CHECK(check(good).empty());
-  for (const Spoilt& one : list) {
+  for (const Corrupted& one : list) {
     Json bad = good;
-    one.spoil(bad);
+    one.corrupt(bad);
     const SchemaFaults faults = check(bad);
     INFO(one.pointer << " in " << bad.dump());
     REQUIRE_FALSE(faults.empty());
@@ -303,7 +304,7 @@ void mutate(Json& json, std::mt19937& random) {
   *at = odd_value(random);
 }
 
-TEST_CASE("thousands of spoilt files neither crash the checks nor an import") {
+TEST_CASE("thousands of corrupted files neither crash the checks nor an import") {
   std::mt19937 random(1);
   const TemporaryFolder folder;
   for (int i = 0; i < 3000; ++i) {

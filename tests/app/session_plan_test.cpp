@@ -27,7 +27,7 @@ TEST_CASE("time is shared by weight, and what a search leaves goes to those behi
   const SessionBudgets budgets{.max_minutes = 80, .max_cost_usd = {}, .max_tokens = {}};
   CHECK(minutes(budgets_of(night, night.runs[0], budgets, {})) == Approx(40));
   night.runs[0].state = "finished";
-  night.runs[0].figures.spent_ms = 10 * 60'000;
+  night.runs[0].stats.spent_ms = 10 * 60'000;
   CHECK(minutes(budgets_of(night, night.runs[1], budgets, {})) == Approx(35));
   agent::Budgets own;
   own.max_wall = std::chrono::minutes(5);
@@ -45,7 +45,7 @@ TEST_CASE("tokens and money are shared by those that ask a model") {
   CHECK_FALSE(none.max_cost_usd);
   CHECK(budgets_of(night, night.runs[1], budgets, {}).max_tokens == 250);
   CHECK(*budgets_of(night, night.runs[2], budgets, {}).max_cost_usd == Approx(6));
-  night.runs[1].figures.tokens = 1500;
+  night.runs[1].stats.tokens = 1500;
   CHECK(budgets_of(night, night.runs[2], budgets, {}).max_tokens == 0);
 }
 

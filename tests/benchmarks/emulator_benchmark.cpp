@@ -18,7 +18,8 @@ constexpr const char* kHelp =
     "usage: emulator_benchmark [--quick] [--json] [--repetitions N] [--only TEXT]\n"
     "Runs the shipped templates and matrix products on the CPU device, on one core, and prints million "
     "thread\n"
-    "instructions per second (lanes that executed an instruction): with checks off, on, and on with counts of\n"
+    "instructions per second (lanes that executed an instruction): with checks off, on, and on with counts "
+    "of\n"
     "memory traffic. Times are CPU times of the thread, the best of N repetitions (default 5).\n"
     "  --quick      tiny shapes, once: only shows that it works\n"
     "  --only TEXT  kernels whose name contains it\n";
@@ -84,11 +85,11 @@ Row measure(Work& work, int repetitions) {
   return row;
 }
 
-std::vector<Row> measure_all(const std::vector<WorkMaker>& works, const Options& options) {
+std::vector<Row> measure_all(const std::vector<WorkFactory>& works, const Options& options) {
   std::vector<Row> rows;
-  for (const WorkMaker& maker : works) {
-    if (maker.name.find(options.only) == std::string::npos) continue;
-    Work work = maker.make();
+  for (const WorkFactory& factory : works) {
+    if (factory.name.find(options.only) == std::string::npos) continue;
+    Work work = factory.make();
     rows.push_back(measure(work, options.repetitions));
   }
   return rows;
@@ -123,8 +124,8 @@ void print_templates(const Results& results) {
 }
 
 void print_tensor(const Results& results) {
-  fmt::print("\n{:<80} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "billion tensor FMAs per second", "millions", "ms off",
-             "off", "checked", "counted");
+  fmt::print("\n{:<80} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "billion tensor FMAs per second", "millions",
+             "ms off", "off", "checked", "counted");
   for (const Row& row : results.tensor) {
     fmt::print("{:<80} {:>9.1f} {:>8.1f} {:>8.2f} {:>8.2f} {:>8.2f}\n", row.name,
                static_cast<double>(row.best[0].tensor_fmas) / 1e6, row.best[0].time_ns / 1e6,

@@ -63,16 +63,16 @@ class Work {
 };
 
 /// Works are made one at a time: each takes a build and much memory.
-struct WorkMaker {
+struct WorkFactory {
   std::string name;
   std::function<Work()> make;
 };
 
 /// Points of the spaces of the shipped templates. @param quick tiny shapes. @param compiler must outlive
 /// them.
-[[nodiscard]] std::vector<WorkMaker> template_works(runtime::Compiler& compiler, bool quick);
+[[nodiscard]] std::vector<WorkFactory> template_works(runtime::Compiler& compiler, bool quick);
 /// Kernels that do little but multiply matrices.
-[[nodiscard]] std::vector<WorkMaker> tensor_works(runtime::Compiler& compiler, bool quick);
+[[nodiscard]] std::vector<WorkFactory> tensor_works(runtime::Compiler& compiler, bool quick);
 
 /// Lanes per second of f32 FMAs over rows of 32 lanes in the first-level cache, without any interpretation:
 /// what the host could do at most. @param rounds over 64 rows each.

@@ -36,9 +36,9 @@ class Bench {
   }
 
   EvaluationResult profile(const std::vector<std::string>& metrics) {
-    EvaluationRequest wish = request();
-    wish.profile = ProfileWish{.metrics = metrics, .sample_lines = false};
-    return run(std::move(wish));
+    EvaluationRequest profiled = request();
+    profiled.profile = ProfileOptions{.metrics = metrics, .sample_lines = false};
+    return run(std::move(profiled));
   }
   double time_ns() {
     EvaluationRequest timed = request();

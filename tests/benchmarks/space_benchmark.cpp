@@ -15,7 +15,7 @@ namespace {
 
 using ak::TunableSpace;
 
-constexpr double kMostFiltered = 1e7;  // products; beyond, a filter takes minutes
+constexpr double kMaxFiltered = 1e7;  // products; beyond, a filter takes minutes
 
 struct Case {
   std::string_view name;
@@ -81,7 +81,7 @@ void run(const ak::SpaceDefinition& definition) {
   const double built_s = cpu_s() - start_s;
   fmt::print("{:<20}{:>16.0f} products {:>10} points {:>9} edges  built in {:.4f} s", definition.kernel,
              space.raw_size(), space.size(), space.edges(), built_s);
-  if (space.raw_size() <= kMostFiltered) {
+  if (space.raw_size() <= kMaxFiltered) {
     const double begin_s = cpu_s();
     const std::uint64_t points = filter_product(definition);
     AK_ASSERT(points == space.size(), "both ways give the same points");

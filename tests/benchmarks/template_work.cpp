@@ -122,8 +122,8 @@ Work make_work(const Point& point, runtime::Compiler& compiler, bool quick) {
 
 }  // namespace
 
-std::vector<WorkMaker> template_works(runtime::Compiler& compiler, bool quick) {
-  std::vector<WorkMaker> works;
+std::vector<WorkFactory> template_works(runtime::Compiler& compiler, bool quick) {
+  std::vector<WorkFactory> works;
   for (const Point& point : points())
     works.push_back(
         {name_of(point), [&compiler, point, quick] { return make_work(point, compiler, quick); }});

@@ -85,13 +85,14 @@ Work make_work(const std::string& name, const std::string& source, runtime::Comp
 
 }  // namespace
 
-std::vector<WorkMaker> tensor_works(runtime::Compiler& compiler, bool quick) {
-  const auto maker = [&](const std::string& name, const std::string& source, int rounds) {
-    return WorkMaker{name, [=, &compiler] { return make_work(name, source, compiler, quick ? 4 : rounds); }};
+std::vector<WorkFactory> tensor_works(runtime::Compiler& compiler, bool quick) {
+  const auto factory = [&](const std::string& name, const std::string& source, int rounds) {
+    return WorkFactory{name,
+                       [=, &compiler] { return make_work(name, source, compiler, quick ? 4 : rounds); }};
   };
-  return {maker("wmma m16n16k16 f32 f16", std::string(kWmma), 8000),
-          maker("mma m16n8k16 f32 bf16", std::string(kMma), 16000),
-          maker(fmt::format("wgmma m64n{}k16 f32 f16", kWgmmaColumns), wgmma_source(), 1000)};
+  return {factory("wmma m16n16k16 f32 f16", std::string(kWmma), 8000),
+          factory("mma m16n8k16 f32 bf16", std::string(kMma), 16000),
+          factory(fmt::format("wgmma m64n{}k16 f32 f16", kWgmmaColumns), wgmma_source(), 1000)};
 }
 
 }  // namespace ak::benchmark

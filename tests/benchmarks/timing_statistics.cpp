@@ -37,9 +37,9 @@ Candidate worker(int work) {
                   work));
 }
 
-class Laboratory {
+class PairTimer {
  public:
-  explicit Laboratory(std::int64_t elements) {
+  explicit PairTimer(std::int64_t elements) {
     TinyProblem tiny;
     tiny.check_sizes = {1000};
     tiny.time_sizes = {elements};
@@ -83,18 +83,18 @@ class Laboratory {
 };
 
 /// Least work that takes 2 % longer than `work`, by pairs.
-int two_percent_more(Laboratory& laboratory, int work) {
+int two_percent_more(PairTimer& pair_timer, int work) {
   int more = work;
   do more += std::max(1, work / 200);
-  while (laboratory.pair(work, more).ratio.ratio > 0.98);
+  while (pair_timer.pair(work, more).ratio.ratio > 0.98);
   return more;
 }
 
-void print_pairs(Laboratory& laboratory, std::string_view what, int challenger, int champion, int repeats) {
+void print_pairs(PairTimer& pair_timer, std::string_view what, int challenger, int champion, int repeats) {
   int faster = 0, slower = 0;
   std::vector<double> ratios, widths, times;
   for (int i = 0; i < repeats; ++i) {
-    const agent::PairedVerdict verdict = laboratory.pair(challenger, champion);
+    const agent::PairedVerdict verdict = pair_timer.pair(challenger, champion);
     faster += verdict.faster;
     slower += verdict.ratio.interval.low > 1;
     ratios.push_back(verdict.ratio.ratio);
@@ -106,9 +106,9 @@ void print_pairs(Laboratory& laboratory, std::string_view what, int challenger, 
   std::fflush(stdout);
 }
 
-void print_fresh(Laboratory& laboratory, std::string_view what, int work, int repeats) {
+void print_fresh(PairTimer& pair_timer, std::string_view what, int work, int repeats) {
   std::vector<double> medians;
-  for (int i = 0; i < repeats; ++i) medians.push_back(laboratory.median_ns(work));
+  for (int i = 0; i < repeats; ++i) medians.push_back(pair_timer.median_ns(work));
   const auto [low, high] = std::ranges::minmax(medians);
   fmt::print("{},{:.2f},{},,,,{:.5f}\n", what, median(medians) / 1e3, repeats, high / low - 1);
   std::fflush(stdout);
@@ -117,7 +117,7 @@ void print_fresh(Laboratory& laboratory, std::string_view what, int work, int re
 void measure(bool quick) {
   const int repeats = quick ? 5 : 200, processes = quick ? 2 : 10;
   fmt::print("what,time_us,repeats,called_faster,called_slower,median_ratio,median_width_or_spread\n");
-  Laboratory arithmetic(kElements), memory(kElementsOfCopy), batch(kElementsOfBatch);
+  PairTimer arithmetic(kElements), memory(kElementsOfCopy), batch(kElementsOfBatch);
   print_pairs(memory, "memory-bound: against itself", 0, 0, repeats);
   print_fresh(memory, "memory-bound: medians of fresh processes", 0, processes);
   for (const auto& [name, work] : {std::pair("20 us", 90), std::pair("100 us", 800)}) {

@@ -88,27 +88,27 @@ TEST_CASE("the tolerance may depend on the params") {
   CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.floor_ulps == 2);
 }
 
-TEST_CASE("an exemption from the audit names an automatic lesion and gives a reason") {
+TEST_CASE("an exemption from the audit names an automatic mutation and gives a reason") {
   SampleProblem sample;
   sample.json["audit_exempt"] = {{"identity", "it is one"}};
   CHECK(sample.instantiate()->audit_exempt.at("identity") == "it is one");
-  for (const auto& [lesion, reason, words] : {std::tuple{"identity", "", "the reason why"},
-                                              {"identity", " ", "the reason why"},
-                                              {"zeroes", "why not", "no automatic lesion"}}) {
-    sample.json["audit_exempt"] = {{lesion, reason}};
+  for (const auto& [mutation, reason, words] : {std::tuple{"identity", "", "the reason why"},
+                                                {"identity", " ", "the reason why"},
+                                                {"zeroes", "why not", "no automatic lesion"}}) {
+    sample.json["audit_exempt"] = {{mutation, reason}};
     const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
     CHECK(code == ExitCode::bad_input);
     CHECK_THAT(message, Catch::Contains("audit_exempt") && Catch::Contains(words));
   }
 }
 
-TEST_CASE("a lesion exists only where its `when` holds") {
+TEST_CASE("a mutation exists only where its `when` holds") {
   SampleProblem sample;
-  const auto lesions = sample.instantiate()->lesions.size();
+  const auto mutations = sample.instantiate()->mutations.size();
   sample.json["lesions"].push_back(
       {{"name", "l"}, {"what", "errs"}, {"macro", "AK_LESION_L"}, {"when", "dtype == 'bfloat16'"}});
-  CHECK(sample.instantiate()->lesions.size() == lesions);
-  CHECK(sample.instantiate({{"dtype", "bf16"}})->lesions.size() == lesions + 1);
+  CHECK(sample.instantiate()->mutations.size() == mutations);
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->mutations.size() == mutations + 1);
 }
 
 TEST_CASE("an audit takes every combination of dtypes and booleans that the problem has, the default first") {
@@ -298,8 +298,8 @@ TEST_CASE("a broken problem folder does not hide the others") {
     return *std::find_if(list.begin(), list.end(),
                          [&](const CatalogEntry& entry) { return entry.name == name; });
   };
-  CHECK_FALSE(named("broken").complaint.empty());
-  CHECK(named("softmax").complaint.empty());
+  CHECK_FALSE(named("broken").input_error.empty());
+  CHECK(named("softmax").input_error.empty());
   CHECK(overridden == root / "vector_add");
   CHECK(find_problem("vector_add") != overridden);
 }
@@ -308,14 +308,14 @@ TEST_CASE("every shipped problem instantiates for every choice of every param") 
   const auto list = list_problems();
   REQUIRE(list.size() >= 3);
   for (const CatalogEntry& entry : list) {
-    INFO(entry.name << ": " << entry.complaint);
-    REQUIRE(entry.complaint.empty());
+    INFO(entry.name << ": " << entry.input_error);
+    REQUIRE(entry.input_error.empty());
     const Problem problem = load_problem(entry.folder);
     for (const ParamSpec& param : problem.params) {
       for (const Value& choice : param.choices) {
         const auto instance = instantiate(problem, params_with(problem, param, choice));
         CHECK_FALSE(instance->templates.empty());
-        CHECK_FALSE(instance->lesions.empty());
+        CHECK_FALSE(instance->mutations.empty());
         bool timed = false;
         for (const Workload& workload : instance->workloads) {
           timed = timed || workload.has(WorkloadRole::time);

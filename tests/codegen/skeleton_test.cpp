@@ -16,13 +16,13 @@ using codegen::first_kernel;
 
 namespace {
 
-class Workplace {
+class WorkFolder {
  public:
-  Workplace() {
+  WorkFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "ak_skeleton_XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
   }
-  ~Workplace() {
+  ~WorkFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
@@ -98,7 +98,7 @@ TEST_CASE("text without a kernel, or with a broken one, has no signature") {
 }
 
 TEST_CASE("a skeleton is a problem that loads and builds, with the signature's tensors and sizes") {
-  const Workplace place;
+  const WorkFolder place;
   const std::vector<std::string> open_points = place.make(std::string(kScale));
   CHECK(open_points.size() >= 6);
   const auto problem = load(place.problem());
@@ -121,7 +121,7 @@ TEST_CASE("a skeleton is a problem that loads and builds, with the signature's t
 }
 
 TEST_CASE("M, N and K with two inputs are taken for a matrix product") {
-  const Workplace place;
+  const WorkFolder place;
   place.make("__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {}");
   const auto problem = load(place.problem());
   CHECK(problem->definition.inputs[0].shape == std::vector<std::string>{"M", "K"});
@@ -130,7 +130,7 @@ TEST_CASE("M, N and K with two inputs are taken for a matrix product") {
 }
 
 TEST_CASE("what cannot be known is listed") {
-  const Workplace place;
+  const WorkFolder place;
   const auto open_points = place.make(
       "template <class T> __global__ void k(const T* a, const Foo* b) {}\nint main() { k<<<1, 1>>>(); }");
   const auto mentioned = [&](const std::string& text) {
@@ -145,12 +145,12 @@ TEST_CASE("what cannot be known is listed") {
 }
 
 TEST_CASE("a folder with files in it is left alone, and a file without a kernel makes none") {
-  const Workplace place;
+  const WorkFolder place;
   std::filesystem::create_directory(place.problem());
   write_file_atomically(place.problem() / "precious.txt", "mine");
   CHECK(code_of([&] { place.make(std::string(kScale)); }) == ExitCode::output);
   CHECK(read_file(place.problem() / "precious.txt") == "mine");
-  const Workplace other;
+  const WorkFolder other;
   CHECK(code_of([&] { other.make("int main() {}"); }) == ExitCode::bad_input);
   CHECK(code_of([&] { other.make("__global__ void k(int n) {}"); }) == ExitCode::bad_input);
   CHECK_FALSE(std::filesystem::exists(other.problem()));

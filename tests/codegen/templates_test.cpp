@@ -19,8 +19,8 @@ constexpr int kRandomPoints = 3;
 std::vector<std::shared_ptr<const ProblemInstance>> shipped_instances() {
   std::vector<std::shared_ptr<const ProblemInstance>> instances;
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    INFO(entry.name << ": " << entry.complaint);
-    REQUIRE(entry.complaint.empty());
+    INFO(entry.name << ": " << entry.input_error);
+    REQUIRE(entry.input_error.empty());
     const codegen::Problem problem = codegen::load_problem(entry.folder);
     std::vector<std::map<std::string, std::string>> choices{{}};
     for (const ParamSpec& param : problem.params) {
@@ -115,17 +115,18 @@ TEST_CASE("every template builds for every dtype and architecture, at its defaul
   }
 }
 
-TEST_CASE("every reference builds exactly, as the twin and with every lesion") {
+TEST_CASE("every reference builds exactly, as the twin and with every mutation") {
   runtime::Compiler compile = compiler();
   for (const auto& problem : shipped_instances()) {
     INFO(problem->definition.name);
     using codegen::ReferenceMode;
     require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::exact));
     require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::twin));
-    for (const Lesion& lesion : problem->lesions) {
-      INFO(lesion.name);
-      REQUIRE(problem->reference_cu.find(lesion.macro) != std::string::npos);
-      require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::twin, &lesion));
+    for (const Mutation& mutation : problem->mutations) {
+      INFO(mutation.name);
+      REQUIRE(problem->reference_cu.find(mutation.macro) != std::string::npos);
+      require_builds(compile,
+                     codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::twin, &mutation));
     }
   }
 }

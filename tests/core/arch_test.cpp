@@ -32,9 +32,9 @@ TEST_CASE("every name that is offered can be read and has limits") {
 }
 
 TEST_CASE("an unknown architecture is refused with the nearest name") {
-  const auto complaint = [](std::string_view text) { return parse_arch(text).error().message; };
-  CHECK(complaint("sm_91").find("did you mean 'sm_90'?") != std::string::npos);
-  CHECK(complaint("hoper").find("did you mean 'hopper'?") != std::string::npos);
+  const auto input_error = [](std::string_view text) { return parse_arch(text).error().message; };
+  CHECK(input_error("sm_91").find("did you mean 'sm_90'?") != std::string::npos);
+  CHECK(input_error("hoper").find("did you mean 'hopper'?") != std::string::npos);
   for (const char* text :
        {"", "sm_", "sm_80a", "sm_90f", "sm_90b", "sm_90aa", "sm_5", "sm_99999999999", "9.0.1", "gpu\n"}) {
     INFO(text);

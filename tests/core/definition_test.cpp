@@ -172,7 +172,7 @@ TEST_CASE("the environment of a problem joins params, fixed axes and sizes") {
                                 .bytes_written = one,
                                 .tolerance = {},
                                 .distributions = {},
-                                .lesions = {},
+                                .mutations = {},
                                 .workloads = {},
                                 .reference_cu = {},
                                 .templates = {},

@@ -44,18 +44,19 @@ TEST_CASE("every product that is promised is there, and knows what a product mus
     const DeviceEntry* entry = shipped().find(name);
     REQUIRE(entry != nullptr);
     REQUIRE(entry->is_product());
-    for (const char* figure : {"sm_count", "boost_clock_mhz", "memory_bandwidth_gbps", "memory_gb", "l2_mib",
-                               "shared_bytes_per_sm", "issue_slots", "special_per_clock", "pipe/fp32"})
-      CHECK(entry->value(figure).value_or(0) > 0);
-    CHECK(entry->figures.contains("base_clock_mhz"));
+    for (const char* property :
+         {"sm_count", "boost_clock_mhz", "memory_bandwidth_gbps", "memory_gb", "l2_mib",
+          "shared_bytes_per_sm", "issue_slots", "special_per_clock", "pipe/fp32"})
+      CHECK(entry->value(property).value_or(0) > 0);
+    CHECK(entry->properties.contains("base_clock_mhz"));
   }
 }
 
 TEST_CASE("every figure of every device says who says so, or why it is not known") {
   for (const DeviceEntry& entry : shipped().entries()) {
-    for (const auto& [name, figure] : entry.figures) {
+    for (const auto& [name, property] : entry.properties) {
       INFO(entry.name << " " << name);
-      CHECK(figure.source.size() > 15);  // words, not a key that was left unresolved
+      CHECK(property.source.size() > 15);  // words, not a key that was left unresolved
     }
   }
 }
@@ -76,7 +77,7 @@ TEST_CASE("rates times SMs times clock are the data sheets' TFLOP/s") {
   constexpr std::string_view kSheet = "sheet/";
   int compared = 0;
   for (const DeviceEntry& entry : shipped().entries()) {
-    for (const auto& [name, sheet] : entry.figures) {
+    for (const auto& [name, sheet] : entry.properties) {
       if (!name.starts_with(kSheet) || !sheet.value) continue;
       INFO(entry.name << " " << name);
       const std::string rate = name.substr(kSheet.size());
@@ -145,10 +146,10 @@ TEST_CASE("a user's file replaces figures of a known device and adds devices") {
   const DeviceCatalog catalog = folder.catalog();
   const DeviceEntry& h200 = *catalog.find("NVIDIA H200");
   CHECK(h200.value("power_limit_w") == 500);
-  CHECK(h200.figures.at("power_limit_w").source == "our cooling");
+  CHECK(h200.properties.at("power_limit_w").source == "our cooling");
   CHECK(h200.value("sm_count") == 132);
   CHECK(catalog.find("h20 of ours")->value("sm_count") == 78);
-  CHECK(catalog.find("h20 of ours")->figures.at("sm_count").source == "the vendor's list");
+  CHECK(catalog.find("h20 of ours")->properties.at("sm_count").source == "the vendor's list");
   CHECK(catalog.find("h20 of ours")->value("tensor/bf16") == 4096);  // of its architecture
   CHECK(shipped().find("h200")->value("power_limit_w") == 700);
 }

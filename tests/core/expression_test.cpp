@@ -273,8 +273,8 @@ std::optional<std::int64_t> narrow(Wide value) {
   return static_cast<std::int64_t>(value);
 }
 
-std::string in_place(const Sample& sample, int least_precedence) {
-  return sample.precedence < least_precedence ? "(" + sample.text + ")" : sample.text;
+std::string in_place(const Sample& sample, int min_precedence) {
+  return sample.precedence < min_precedence ? "(" + sample.text + ")" : sample.text;
 }
 
 class Generator {

@@ -30,7 +30,7 @@ ProblemInstance problem(DType dtype, const char* flops, const char* read, const 
                            .bytes_written = formula(written),
                            .tolerance = {},
                            .distributions = {},
-                           .lesions = {},
+                           .mutations = {},
                            .workloads = {},
                            .reference_cu = {},
                            .templates = {},

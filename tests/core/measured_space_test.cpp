@@ -11,11 +11,11 @@ namespace {
 
 /// What a synthetic formula gives at every point of a small space; one point in seven fails.
 MeasuredSpace synthetic() {
-  SpaceGatherer gatherer;
+  MeasuredSpaceBuilder builder;
   for (std::int64_t block = 32; block <= 256; block *= 2) {
     for (const char* type : {"float", "double"}) {
       for (const double scale : {0.5, 1.0, 2.0}) {
-        SpaceGatherer::Row row{.values = {{"block", block}, {"type", type}, {"scale", scale}}};
+        MeasuredSpaceBuilder::Row row{.values = {{"block", block}, {"type", type}, {"scale", scale}}};
         const double time_ns = 1e6 * (scale + 100.0 / static_cast<double>(block));
         if (block == 128 && scale == 0.5)
           row.result.failure = "compile";
@@ -23,11 +23,11 @@ MeasuredSpace synthetic() {
           row.result.time_ns = time_ns;
         row.result.compile_ms = 12.5;
         row.result.benchmark_ms = 3;
-        gatherer.add(row);
+        builder.add(row);
       }
     }
   }
-  MeasuredSpace space = gatherer.finish({{"block", {}}, {"type", {}}, {"scale", {}}}).value();
+  MeasuredSpace space = builder.finish({{"block", {}}, {"type", {}}, {"scale", {}}}).value();
   space.kernel = "toy";
   space.device = "a machine";
   return space;
@@ -49,7 +49,7 @@ void check_same(const MeasuredSpace& a, const MeasuredSpace& b) {
   }
 }
 
-std::string complaint(const std::string& text) {
+std::string input_error(const std::string& text) {
   const auto space = parse_measured_space(text);
   REQUIRE_FALSE(space.ok());
   return space.error().message;
@@ -121,14 +121,15 @@ TEST_CASE("KTT's results are read with their unit") {
 }
 
 TEST_CASE("what is wrong with a file is said") {
-  CHECK(complaint("{\"cache\"") == "not JSON, or cut short: no whole results can be read from it");
-  CHECK(complaint("{}") == "expected a Kernel Tuner cache, T4 results or KTT results");
-  CHECK(complaint(kHead + "}}") == "the file has no results");
-  CHECK(complaint(kHead + "\"1\": {\"a\": 1, \"time\": 2}}}") == "cache['1'] has no 'b'");
-  CHECK(complaint(R"({"ConfigurationSpace": {}})") == "a definition (T1) has no results");
-  CHECK(complaint(R"({"results": [{"configuration": {"a": 1}}, {"configuration": {"b": 1}}]})") ==
+  CHECK(input_error("{\"cache\"") == "not JSON, or cut short: no whole results can be read from it");
+  CHECK(input_error("{}") == "expected a Kernel Tuner cache, T4 results or KTT results");
+  CHECK(input_error(kHead + "}}") == "the file has no results");
+  CHECK(input_error(kHead + "\"1\": {\"a\": 1, \"time\": 2}}}") == "cache['1'] has no 'b'");
+  CHECK(input_error(R"({"ConfigurationSpace": {}})") == "a definition (T1) has no results");
+  CHECK(input_error(R"({"results": [{"configuration": {"a": 1}}, {"configuration": {"b": 1}}]})") ==
         "result 2 has no value for parameter a");
-  CHECK(complaint(R"({"Metadata": {"TimeUnit": "Years"}, "Results": []})") == "unknown unit of time 'years'");
+  CHECK(input_error(R"({"Metadata": {"TimeUnit": "Years"}, "Results": []})") ==
+        "unknown unit of time 'years'");
   const auto failing = parse_measured_space(kHead + R"("1,True": {"a": 1, "b": true, "time": "x"}}})");
   REQUIRE(failing.ok());
   CHECK(failing->notes == std::vector<std::string>{"every point failed"});
@@ -146,16 +147,16 @@ TEST_CASE("results of another kernel, and points outside the definition, do not 
   CHECK(definition.kernel == "toy");
   const auto narrow = TunableSpace::build(definition.parameters, definition.constraints).value();
   CHECK(narrow.size() == 18);
-  CHECK(misfit(synthetic(), narrow)->message ==
+  CHECK(mismatch(synthetic(), narrow)->message ==
         "6 of 24 points are not in the defined space, the first (256,float,0.5)");
-  CHECK_FALSE(misfit(synthetic(), TunableSpace::build(definition.parameters, {}).value()));
+  CHECK_FALSE(mismatch(synthetic(), TunableSpace::build(definition.parameters, {}).value()));
   definition.parameters[0].name = "threads";
-  CHECK(misfit(synthetic(), TunableSpace::build(definition.parameters, {}).value())->message ==
+  CHECK(mismatch(synthetic(), TunableSpace::build(definition.parameters, {}).value())->message ==
         "results of another kernel: they have the parameters block, type, scale, the definition threads, "
         "type, scale");
 }
 
-TEST_CASE("a file cut anywhere, or with bytes changed, gives a space or a complaint") {
+TEST_CASE("a file cut anywhere, or with bytes changed, gives a space or an error") {
   std::mt19937_64 engine(5);
   const MeasuredSpace space = synthetic();
   for (const std::string& whole : {to_kernel_tuner_cache(space).dump(1), to_t4(space).dump()}) {

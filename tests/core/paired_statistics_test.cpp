@@ -55,8 +55,8 @@ TEST_CASE("a clear difference is more than chance, noise and few pairs are not")
   CHECK(clear.wins == 20);
   CHECK(clear.beyond_chance());
   CHECK_FALSE(test_pairs(scaled(20, 1.0, 0.05, 2))->beyond_chance());
-  CHECK_FALSE(test_pairs(scaled(kLeastPairs - 1, 0.5, 0.001, 3))->beyond_chance());
-  CHECK(test_pairs(scaled(kLeastPairs, 0.5, 0.001, 4))->beyond_chance());
+  CHECK_FALSE(test_pairs(scaled(kMinPairs - 1, 0.5, 0.001, 3))->beyond_chance());
+  CHECK(test_pairs(scaled(kMinPairs, 0.5, 0.001, 4))->beyond_chance());
 }
 
 TEST_CASE("turning pairs around turns the answer around, and the same pairs give the same answer") {

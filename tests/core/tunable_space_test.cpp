@@ -24,8 +24,8 @@ TunableSpace built(const std::vector<std::pair<std::string, std::string>>& texts
   return std::move(space).value();
 }
 
-std::string complaint(const std::vector<std::pair<std::string, std::string>>& texts,
-                      Constraints constraints) {
+std::string input_error(const std::vector<std::pair<std::string, std::string>>& texts,
+                        Constraints constraints) {
   const auto space = TunableSpace::build(parameters(texts), std::move(constraints));
   REQUIRE_FALSE(space.ok());
   return space.error().message;
@@ -193,12 +193,12 @@ TEST_CASE("constraints that contradict each other are named, and only they") {
 }
 
 TEST_CASE("what is wrong with a space is said") {
-  CHECK(complaint({{"block", "[1]"}}, {"blok < 3"}).find("'blok' is no parameter; did you mean 'block'?") !=
+  CHECK(input_error({{"block", "[1]"}}, {"blok < 3"}).find("'blok' is no parameter; did you mean 'block'?") !=
         std::string::npos);
-  CHECK(complaint({{"a", "[1]"}}, {"1 < 2"}) == "constraint '1 < 2' names no parameter");
-  CHECK(complaint({{"a", "[1]"}}, {"a <"}).find("constraint 'a <': column 4") != std::string::npos);
-  CHECK(complaint({{"a", "[1]"}, {"a", "[2]"}}, {}) == "two parameters are called a");
-  CHECK(complaint({}, {}) == "the space has no parameters");
+  CHECK(input_error({{"a", "[1]"}}, {"1 < 2"}) == "constraint '1 < 2' names no parameter");
+  CHECK(input_error({{"a", "[1]"}}, {"a <"}).find("constraint 'a <': column 4") != std::string::npos);
+  CHECK(input_error({{"a", "[1]"}, {"a", "[2]"}}, {}) == "two parameters are called a");
+  CHECK(input_error({}, {}) == "the space has no parameters");
 }
 
 TEST_CASE("lists of values are read as Python would") {
@@ -222,7 +222,7 @@ TEST_CASE("lists of values are read as Python would") {
   CHECK(values("range(100000)") == "complaint: more than 65535 values");
 }
 
-TEST_CASE("no text makes the reader of value lists fail otherwise than by a complaint") {
+TEST_CASE("no text makes the reader of value lists fail otherwise than by an error") {
   std::mt19937_64 engine(11);
   static constexpr std::string_view kPieces[] = {"[",    "]",    "(",      ")",     ",", "+",  " for ",
                                                  " in ", " if ", "range(", "list(", "i", "1",  "2**",

@@ -107,7 +107,7 @@ TEST_CASE("values of parameters are checked, and what is wrong is said") {
   const std::vector<std::string> good{"v=3", "t=a=b"};
   CHECK(std::get<std::int64_t>(query_values(named, good).at("n")) == 20);
   CHECK(std::get<std::string>(query_values(named, good).at("t")) == "a=b");
-  const auto complaint = [&](std::vector<std::string> given) {
+  const auto input_error = [&](std::vector<std::string> given) {
     try {
       static_cast<void>(query_values(named, given));
     } catch (const Error& error) {
@@ -115,9 +115,10 @@ TEST_CASE("values of parameters are checked, and what is wrong is said") {
     }
     return std::string("nothing");
   };
-  CHECK_THAT(complaint({}), Catch::Contains("needs v=NUMBER: it"));
-  CHECK_THAT(complaint({"v=x"}), Catch::Contains("v: expected an integer"));
-  CHECK_THAT(complaint({"v=1", "m=2"}), Catch::Contains("'m' is no parameter") && Catch::Contains("n, v, t"));
+  CHECK_THAT(input_error({}), Catch::Contains("needs v=NUMBER: it"));
+  CHECK_THAT(input_error({"v=x"}), Catch::Contains("v: expected an integer"));
+  CHECK_THAT(input_error({"v=1", "m=2"}),
+             Catch::Contains("'m' is no parameter") && Catch::Contains("n, v, t"));
   CHECK_THROWS_WITH(parse_named_query("q", "SELECT 1"), Catch::Contains("expected a title"));
   CHECK_THROWS_WITH(parse_named_query("q", "-- T.\n-- x\nSELECT 1"),
                     Catch::Contains("name: help (type, default)"));

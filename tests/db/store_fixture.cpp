@@ -102,7 +102,7 @@ ProblemInstance vector_add() {
                           .bytes_written = Expression::parse("4 * N").value(),
                           .tolerance = {},
                           .distributions = {},
-                          .lesions = {},
+                          .mutations = {},
                           .workloads = {},
                           .reference_cu = "",
                           .templates = {},

@@ -425,7 +425,7 @@ TEST_CASE("the energy of a call is kept, with the problem's work for a joule") {
   Run run(*store);
   EvaluationResult result = Run::result(Status::ok, 500'000);
   result.measurements[0].energy =
-      Energy{.joule = 0.25, .power_w = 500, .call_ns = 500'000, .calls = 2'000, .absence = ""};
+      Energy{.joule = 0.25, .power_w = 500, .call_ns = 500'000, .calls = 2'000, .unavailable_reason = ""};
   run.commit(run.request(128), result);
   const auto metric = [&](const std::string& name) {
     return real(folder.file(), "SELECT value FROM metrics WHERE name = 'energy/" + name + "'");
@@ -434,7 +434,7 @@ TEST_CASE("the energy of a call is kept, with the problem's work for a joule") {
   CHECK(metric("power") == 500);
   CHECK(metric("call") == 500'000);
   CHECK(metric("bytes_per_joule") > 0);
-  result.measurements[0].energy = Energy{.absence = "no counter"};
+  result.measurements[0].energy = Energy{.unavailable_reason = "no counter"};
   run.commit(run.request(256), result);
   CHECK(integer(folder.file(), "SELECT count(DISTINCT evaluation_id) FROM metrics") == 1);
 }

@@ -32,7 +32,7 @@ const std::vector<Problem>& problems() {
   return list;
 }
 
-constexpr std::size_t kMostTimed = 2;
+constexpr std::size_t kMaxTimed = 2;
 
 std::string params_text(const Params& params) {
   Json json = Json::object();
@@ -48,7 +48,7 @@ std::uint64_t text_number(std::string_view text) {
 
 }  // namespace
 
-double least_ns(const SyntheticWorkload& workload, const SyntheticTarget& target) {
+double min_ns(const SyntheticWorkload& workload, const SyntheticTarget& target) {
   return 2'500 + std::max(workload.bytes / target.gb_per_s, workload.flops / (1'000 * target.tflops));
 }
 
@@ -157,7 +157,7 @@ void SyntheticCatalog::add_workloads(SyntheticDefinition& definition) {
     const RowId row = workload_(definition.row, workload.name, workload.uid, hash, axes,
                                 kTiers.at(static_cast<std::size_t>(workload.tier)), workload.weight,
                                 workload.has(WorkloadRole::check), timed, flops, read, written);
-    if (timed && workload.tier == WorkloadTier::gpu && definition.timed.size() < kMostTimed)
+    if (timed && workload.tier == WorkloadTier::gpu && definition.timed.size() < kMaxTimed)
       definition.timed.push_back({row, workload.name,
                                   static_cast<double>(read.value_or(0) + written.value_or(0)),
                                   static_cast<double>(flops.value_or(0))});

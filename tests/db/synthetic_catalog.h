@@ -72,7 +72,7 @@ struct SyntheticDefinition {
 };
 
 /// Least time of a call, in ns.
-[[nodiscard]] double least_ns(const SyntheticWorkload& workload, const SyntheticTarget& target);
+[[nodiscard]] double min_ns(const SyntheticWorkload& workload, const SyntheticTarget& target);
 
 class SyntheticCatalog {
  public:

@@ -21,9 +21,9 @@ namespace {
 using std::chrono::milliseconds;
 using Time = std::chrono::sys_time<milliseconds>;
 
-constexpr std::int64_t kLeastEvaluations = 50, kMostEvaluations = 2'000, kMostInLastWeek = 20'000;
+constexpr std::int64_t kMinEvaluations = 50, kMaxEvaluations = 2'000, kMaxInLastWeek = 20'000;
 constexpr auto kWeek = std::chrono::hours(7 * 24), kYear = 52 * kWeek;
-constexpr int kMostTries = 20;     // to find a point that was not seen
+constexpr int kMaxTries = 20;      // to find a point that was not seen
 constexpr double kFailing = 0.15;  // of the evaluations of a search
 
 struct Failure {
@@ -133,9 +133,9 @@ class Writer {
             "UPDATE sessions SET status = ?, reason = ?, best_variant_id = ?, ended_at = ? WHERE id = ?") {}
 
   void run() {
-    const std::int64_t most = std::clamp(options_.variants / 20, kLeastEvaluations, kMostEvaluations);
+    const std::int64_t most = std::clamp(options_.variants / 20, kMinEvaluations, kMaxEvaluations);
     while (variants_ < options_.variants) {
-      const double size = std::exp(random_.between(std::log(kLeastEvaluations), std::log(most + 1)));
+      const double size = std::exp(random_.between(std::log(kMinEvaluations), std::log(most + 1)));
       session(static_cast<std::int64_t>(size));
     }
     insights();
@@ -148,7 +148,7 @@ class Writer {
     SyntheticDefinition* definition = nullptr;
     std::size_t target = 0;
     std::vector<SyntheticSource*> sources;
-    bool models = false, foretells = false, emulated = false;
+    bool models = false, predicts = false, emulated = false;
     Time begin, now;
     std::int64_t iteration = 0;
     std::string proposer, strategy;
@@ -161,7 +161,7 @@ class Writer {
   };
 
   Time start_of_next() {
-    const std::int64_t last = std::min(kMostInLastWeek, std::max<std::int64_t>(options_.variants / 5, 1));
+    const std::int64_t last = std::min(kMaxInLastWeek, std::max<std::int64_t>(options_.variants / 5, 1));
     const std::int64_t before = options_.variants - last;
     const auto at = [](std::int64_t done, std::int64_t of) {
       return static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(of, 1));
@@ -198,7 +198,7 @@ class Writer {
     s.models = kind < 0.12;
     s.proposer = kind < 0.03 ? "llm" : kind < 0.12 ? "hybrid" : kind < 0.97 ? "search" : "user";
     s.strategy = s.models ? "portfolio" : std::string(random_.pick(kStrategies));
-    s.foretells = random_.chance(0.2);
+    s.predicts = random_.chance(0.2);
     s.error = std::pow(10, random_.between(-6, -2));
     s.sources.push_back(source_of(*s.definition));
     if (random_.chance(0.4)) s.sources.push_back(source_of(*s.definition));
@@ -228,7 +228,7 @@ class Writer {
     const RowId evaluation = evaluate(s, source, variant_at(s, source, 0), {.arm = "start"});
     if (s.emulated) return;
     for (const SyntheticWorkload& workload : s.definition->timed) {
-      const double best = least_ns(workload, kSyntheticTargets[s.target]);
+      const double best = min_ns(workload, kSyntheticTargets[s.target]);
       measurement_rows(evaluation, workload, "baseline", "naive", best * random_.between(4, 9), 5);
       if (!s.definition->problem->baselines.empty())
         measurement_rows(evaluation, workload, "baseline",
@@ -243,7 +243,7 @@ class Writer {
     int tries = 0;
     std::uint64_t point = next_point(s, source);
     while (!s.seen.emplace(source.row, point).second) {
-      if (++tries > kMostTries) return false;
+      if (++tries > kMaxTries) return false;
       point = next_point(s, source);
     }
     SyntheticVariant& variant = variant_at(s, source, point);
@@ -474,7 +474,7 @@ class Writer {
         measurement_rows(evaluation, workload, "candidate", "", times[i], 0);
         if (plan.champion != nullptr)
           measurement_rows(evaluation, workload, "champion", "", times[i] * 1.03, 64);
-        if (s.foretells) foretell(s, variant.row, evaluation, workload, times[i]);
+        if (s.predicts) predict(s, variant.row, evaluation, workload, times[i]);
       }
       if (s.emulated) count_rows(s, evaluation);
     }
@@ -500,7 +500,7 @@ class Writer {
                                const SyntheticVariant& variant, double noise) {
     std::vector<double> times;
     for (const SyntheticWorkload& workload : s.definition->timed) {
-      const double best = least_ns(workload, kSyntheticTargets[s.target]) * (s.emulated ? 20 : 1);
+      const double best = min_ns(workload, kSyntheticTargets[s.target]) * (s.emulated ? 20 : 1);
       times.push_back(best * source.cost(variant.point, s.target) * noise * random_.between(0.997, 1.003));
     }
     return times;
@@ -543,8 +543,8 @@ class Writer {
                  throttled ? std::optional<std::string>("[3,4,5]") : std::nullopt);
   }
 
-  void foretell(const Session& s, RowId variant, RowId evaluation, const SyntheticWorkload& workload,
-                double time) {
+  void predict(const Session& s, RowId variant, RowId evaluation, const SyntheticWorkload& workload,
+               double time) {
     const double predicted = time * random_.between(0.7, 1.3);
     prediction_(variant, workload.row, catalog_.devices[s.target], "analytic+forest 3", predicted, evaluation,
                 predicted * 0.8, predicted * 1.25, random_.chance(0.7) ? "dram" : "tensor");
@@ -559,7 +559,7 @@ class Writer {
 
   void profile_rows(const Session& s, const SyntheticSource& source, RowId evaluation) {
     const double time =
-        least_ns(s.definition->timed.front(), kSyntheticTargets[s.target]) * random_.between(1, 3);
+        min_ns(s.definition->timed.front(), kSyntheticTargets[s.target]) * random_.between(1, 3);
     for (const Metric& metric : kMetrics) {
       const bool by_time = metric.name.starts_with("time/");
       const double value = by_time ? time * std::max(1.0, metric.scale) : metric.scale * random_.uniform();

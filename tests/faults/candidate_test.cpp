@@ -14,8 +14,8 @@
 using namespace ak;
 using namespace ak::test;
 using namespace std::chrono_literals;
-using ak::testing::Adopter;
 using ak::testing::children_of;
+using ak::testing::Subreaper;
 
 namespace {
 
@@ -136,7 +136,7 @@ std::vector<Fault> shuffled(unsigned seed) {
 
 TEST_CASE(
     "whatever a candidate does, it ends with its own status and the good ones around it pass, in any order") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   for (const unsigned seed : {1u, 2u, 3u}) {
     const auto problem = make_problem({});
     auto evaluator = make_evaluator();
@@ -151,7 +151,7 @@ TEST_CASE(
       CHECK_THAT(done.result.outcome.message, Catch::Contains(fault.words));
     }
     evaluator.reset();
-    CHECK(Adopter::all_ended_within(5s));
+    CHECK(Subreaper::all_ended_within(5s));
   }
 }
 
@@ -162,13 +162,13 @@ TEST_CASE(
   // The emulated memory takes 16 GiB of addresses; what is left is too little for the checker's notes on all
   // of it.
   const auto evaluator = make_evaluator({"prlimit", "--as=17500000000"});
-  const Fault hoarder{
+  const Fault memory_hog{
       "hoarder",
       kernel("for (int j = 0; j < 1024; ++j) huge[(threadIdx.x << 20) + (j << 10)] = 1; " + kAdd, "float",
              "__device__ float huge[1ull << 28];"),
       {},
       ""};
-  const Outcome outcome = evaluate(*evaluator, problem, hoarder);
+  const Outcome outcome = evaluate(*evaluator, problem, memory_hog);
   INFO(explain(outcome));
   CHECK(outcome.status == Status::out_of_memory);
   CHECK(evaluate(*evaluator, problem, good(1)).status == Status::ok);

@@ -41,7 +41,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 and the driver's reason") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   struct Case {
     std::string failures, words;
   };
@@ -54,12 +54,12 @@ TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 an
     CHECK(result.exit_code == code(ExitCode::environment));
     CHECK_THAT(result.err, Contains(lost.words));
     CHECK(gpu.box.query("SELECT status FROM sessions") == "failed\r\n");
-    CHECK(Adopter::all_ended_within(std::chrono::seconds(5)));
+    CHECK(Subreaper::all_ended_within(std::chrono::seconds(5)));
   }
 }
 
 TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does not come back, and resumes") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   FakeGpu gpu("cuStreamSynchronize 214\ncuCtxSynchronize 214\n");
   const std::string manifest =
       gpu.box.write("night.json", R"({"budgets": {"wait_for_device_minutes": 0.05}, "runs": [
@@ -77,7 +77,7 @@ TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does n
   INFO(again.out << again.err);
   CHECK(again.exit_code == code(ExitCode::environment));  // and not on the CPU instead
   CHECK(gpu.box.query("SELECT count(*), min(status) FROM sessions") == "1,failed\r\n");
-  CHECK(Adopter::all_ended_within(std::chrono::seconds(5)));
+  CHECK(Subreaper::all_ended_within(std::chrono::seconds(5)));
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void check_invariants(const Search& search) {
 }
 
 TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing, and the next one works") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   Search search;
   REQUIRE(search.box.run(search.arguments(1, 1)).exit_code == 0);  // makes database and cache
   std::mt19937 random(1);
@@ -103,7 +103,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
     const bool in_time = WIFSIGNALED(status);  // else it had tried every point
     REQUIRE((in_time || WEXITSTATUS(status) == 0));
     ++(in_time ? killed : finished);
-    CHECK(Adopter::all_ended_within(kEndLimit));
+    CHECK(Subreaper::all_ended_within(kEndLimit));
     check_invariants(search);
     // What a person could have seen is stored: the kernel on disk is a verified evaluation of this session.
     const std::string last = "evaluations WHERE session_id = (SELECT max(id) FROM sessions)";
@@ -141,7 +141,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
 }
 
 TEST_CASE("a run whose workers are killed with -9 at random continues and ends well") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   Search search;
   REQUIRE(search.box.run(search.arguments(1, 1)).exit_code == 0);  // makes database and cache
   std::mt19937 random(2);
@@ -168,7 +168,7 @@ TEST_CASE("a run whose workers are killed with -9 at random continues and ends w
     INFO("run " << runs << " after " << killed << " kills: " << read_file(search.box.folder / "err"));
     REQUIRE(WIFEXITED(status));
     REQUIRE(WEXITSTATUS(status) == 0);
-    CHECK(Adopter::all_ended_within(kEndLimit));
+    CHECK(Subreaper::all_ended_within(kEndLimit));
     check_invariants(search);
   }
   CHECK(count(search, "sessions WHERE status = 'finished'") == runs + 1);

@@ -14,10 +14,10 @@
 
 namespace ak::testing {
 
-Adopter::Adopter() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
-Adopter::~Adopter() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+Subreaper::Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+Subreaper::~Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-bool Adopter::all_ended_within(std::chrono::milliseconds limit) {
+bool Subreaper::all_ended_within(std::chrono::milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   bool in_time = true;
   for (;;) {

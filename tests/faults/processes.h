@@ -10,12 +10,12 @@ namespace ak::testing {
 
 /// While it lives, what a killed child of this process leaves running becomes this process's child, so that
 /// none can hide.
-class Adopter {
+class Subreaper {
  public:
-  Adopter();
-  ~Adopter();
-  Adopter(const Adopter&) = delete;
-  Adopter& operator=(const Adopter&) = delete;
+  Subreaper();
+  ~Subreaper();
+  Subreaper(const Subreaper&) = delete;
+  Subreaper& operator=(const Subreaper&) = delete;
 
   /// Reaps children until none is left; false when some still run after `limit`. Those are then killed.
   [[nodiscard]] static bool all_ended_within(std::chrono::milliseconds limit);

@@ -126,7 +126,7 @@ struct Night {
 };
 
 TEST_CASE("a session killed with -9 at any instants ends with the rows of one that no one disturbed") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   Night night;
   const auto begin = std::chrono::steady_clock::now();
   const ProgramResult calm = run_program(night.command(), night.box.environment);
@@ -154,7 +154,7 @@ TEST_CASE("a session killed with -9 at any instants ends with the rows of one th
       }
       int status = 0;
       REQUIRE(waitpid(run, &status, 0) == run);
-      CHECK(Adopter::all_ended_within(kEndLimit));
+      CHECK(Subreaper::all_ended_within(kEndLimit));
       killed += WIFSIGNALED(status);
       INFO("kill " << killed << "; " << read_file(night.box.folder / "err"));
       if (std::filesystem::exists(night.database())) REQUIRE(intact(night.database()));

@@ -39,7 +39,7 @@ std::string html_of(const std::string& text, const std::string& name = "softmax"
   return page_html(expand(parse_page("10_page", kSql, text), data), options);
 }
 
-std::string complaint(const std::string& text) {
+std::string input_error(const std::string& text) {
   try {
     static_cast<void>(markdown_of(text));
   } catch (const Error& error) {
@@ -100,15 +100,15 @@ TEST_CASE("tags show values, rows, and what there is to say without rows") {
 }
 
 TEST_CASE("a tag that means nothing is told with its line") {
-  CHECK(has(complaint("a\n{{wrong.name}}"), "line 2: 'wrong' is no dataset"));
-  CHECK(has(complaint("{{kernels.wrong}}"), "expected one of variant, name, best_us"));
-  CHECK(has(complaint("{{#kernels}}"), "not closed"));
-  CHECK(has(complaint("{{/kernels}}"), "closes nothing"));
-  CHECK(has(complaint("{{#kernels}}{{/nothing}}"), "open is 'kernels'"));
-  CHECK(has(complaint("{{name}}"), "outside"));
-  CHECK(has(complaint("{{picture kernels}}"), "expected table, code, diff or form"));
-  CHECK(has(complaint("{{code kernels}}"), "'title' is no column"));
-  CHECK(has(complaint("{{kernels.name"), "without '}}'"));
+  CHECK(has(input_error("a\n{{wrong.name}}"), "line 2: 'wrong' is no dataset"));
+  CHECK(has(input_error("{{kernels.wrong}}"), "expected one of variant, name, best_us"));
+  CHECK(has(input_error("{{#kernels}}"), "not closed"));
+  CHECK(has(input_error("{{/kernels}}"), "closes nothing"));
+  CHECK(has(input_error("{{#kernels}}{{/nothing}}"), "open is 'kernels'"));
+  CHECK(has(input_error("{{name}}"), "outside"));
+  CHECK(has(input_error("{{picture kernels}}"), "expected table, code, diff or form"));
+  CHECK(has(input_error("{{code kernels}}"), "'title' is no column"));
+  CHECK(has(input_error("{{kernels.name"), "without '}}'"));
 }
 
 TEST_CASE("a chart says its units or is refused") {
@@ -119,7 +119,7 @@ TEST_CASE("a chart says its units or is refused") {
   CHECK(has(html_of(good), "\"headings\":{\"x\":\"best (\\u00b5s)\",\"y\":\"name\"}"));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = good;
-    return complaint(text.replace(text.find(from), from.size(), to));
+    return input_error(text.replace(text.find(from), from.size(), to));
   };
   CHECK(has(with("best_us", "variant"), "names no unit; expected x_label"));
   CHECK(has(with("best_us", "wrong"), "expected one of"));

@@ -143,7 +143,7 @@ TEST_CASE("a time without sessions gives a report that says so") {
 }
 
 /// Every text that a candidate, a model or a user can put into the database.
-void spoil(const std::string& file) {
+void corrupt(const std::string& file) {
   db::Connection connection(file, db::OpenMode::create);
   connection.execute(
       "UPDATE variants SET name = '<script>alert(1)</script>' || id, tunables = '{\"<img src=x "
@@ -164,7 +164,7 @@ TEST_CASE("hostile names, sources, answers and messages are shown harmlessly") {
   const TemporaryFolder folder;
   const std::string file = (folder / "hostile.db").string();
   std::filesystem::copy_file(database(), file);
-  spoil(file);
+  corrupt(file);
   const Report report = read_report(
       {.database = file, .period = date_period("", "2026-11-22", {}), .sessions = {}, .own_sections = {}});
   const std::string html = report_html(report);

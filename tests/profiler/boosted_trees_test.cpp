@@ -29,7 +29,8 @@ struct Grid {
   RegressionSet set;
 };
 
-const BoostingOptions kOptions{.rounds = 200, .depth = 3, .rate = 0.1, .smallest_leaf = 1, .shrinkage = 0.1};
+const BoostingOptions kOptions{
+    .rounds = 200, .depth = 3, .learning_rate = 0.1, .smallest_leaf = 1, .leaf_l2 = 0.1};
 
 TEST_CASE("trees recover what they were fitted to, also where a feature is not known") {
   const Grid grid;

@@ -36,7 +36,7 @@ CuptiApi willing() {
   return api;
 }
 
-std::string complaint(const CuptiApi& api) {
+std::string input_error(const CuptiApi& api) {
   try {
     const RangeProfiler profiler(api, nullptr, 0);
   } catch (const CuptiError& error) {
@@ -52,7 +52,7 @@ TEST_CASE("a driver that keeps counters to administrators is told with the optio
   api.cuptiProfilerGetCounterAvailability = [](CUpti_Profiler_GetCounterAvailability_Params*) {
     return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   };
-  const std::string words = complaint(api);
+  const std::string words = input_error(api);
   CHECK_THAT(words, Catch::Contains("NVreg_RestrictProfilingToAdminUsers=0"));
   CHECK_THAT(words, Catch::Contains("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
 }
@@ -62,7 +62,7 @@ TEST_CASE("another profiler in the process is told, and what to do") {
   api.cuptiProfilerInitialize = [](CUpti_Profiler_Initialize_Params*) {
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   };
-  CHECK_THAT(complaint(api), Catch::Contains("without ncu, nsys or compute-sanitizer"));
+  CHECK_THAT(input_error(api), Catch::Contains("without ncu, nsys or compute-sanitizer"));
 }
 
 TEST_CASE("a device that cannot be profiled is told with its reason") {
@@ -74,7 +74,7 @@ TEST_CASE("a device that cannot be profiled is told with its reason") {
     params->vGpu = CUPTI_PROFILER_CONFIGURATION_DISABLED;
     return CUPTI_SUCCESS;
   };
-  CHECK(complaint(api) ==
+  CHECK(input_error(api) ==
         "the device cannot be profiled because of a virtual GPU without the licence or right");
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("metrics get the catalogue's names and units, and keep their own where
 namespace {
 
 /// A CUPTI whose call made two launches, recorded in the wrong order.
-struct MadeUpRecords {
+struct SyntheticRecords {
   static inline CUpti_BuffersCallbackRequestFunc give = nullptr;
   static inline CUpti_BuffersCallbackCompleteFunc take = nullptr;
   static inline std::size_t next = 0;
@@ -164,7 +164,7 @@ Profile timeline_of(const CuptiApi& api, std::size_t launches) {
 }  // namespace
 
 TEST_CASE("a call's launches get their durations and the gaps between them, in the order of their starts") {
-  const Profile profile = timeline_of(MadeUpRecords::api(), 2);
+  const Profile profile = timeline_of(SyntheticRecords::api(), 2);
   CHECK(profile.degradation.empty());
   CHECK(profile.launches[0].metrics == Metrics{{"timeline/duration", 400}});
   CHECK(profile.launches[1].metrics == Metrics{{"timeline/duration", 400}, {"timeline/gap", 100}});
@@ -172,14 +172,14 @@ TEST_CASE("a call's launches get their durations and the gaps between them, in t
 }
 
 TEST_CASE("records of other launches than the plan's are no timeline") {
-  const Profile profile = timeline_of(MadeUpRecords::api(), 3);
+  const Profile profile = timeline_of(SyntheticRecords::api(), 3);
   REQUIRE(profile.degradation.size() == 1);
   CHECK(profile.degradation.front() == "no time stamps: 2 launches were seen, not 3");
   CHECK(profile.launches[0].metrics.empty());
 }
 
 TEST_CASE("without the right to time stamps an error says what was being done") {
-  CuptiApi api = MadeUpRecords::api();
+  CuptiApi api = SyntheticRecords::api();
   api.cuptiActivityEnable = [](CUpti_ActivityKind) { return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES; };
   CHECK_THROWS_AS(timeline_of(api, 2), CuptiError);
 }

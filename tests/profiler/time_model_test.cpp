@@ -97,7 +97,7 @@ struct ModelFile {
       std::filesystem::temp_directory_path() / ("ak_model_" + std::to_string(::getpid()) + ".json");
 };
 
-std::string complaint(const std::string& content) {
+std::string input_error(const std::string& content) {
   const ModelFile file;
   std::ofstream(file.path) << content;
   try {
@@ -275,11 +275,11 @@ TEST_CASE("the interval of a plan that was never measured is that of algorithms 
 }
 
 TEST_CASE("what is no model is refused with the reason") {
-  CHECK_THAT(complaint("no json"), Catch::Contains("parse"));
-  CHECK_THAT(complaint("[1]"), Catch::Contains("alphakernel model fit"));
-  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 99})"),
+  CHECK_THAT(input_error("no json"), Catch::Contains("parse"));
+  CHECK_THAT(input_error("[1]"), Catch::Contains("alphakernel model fit"));
+  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 99})"),
              Catch::Contains("fit it again"));
-  CHECK_THAT(complaint(R"({"format": "alphakernel time model", "version": 3})"), Catch::Contains("arch"));
+  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 3})"), Catch::Contains("arch"));
 }
 
 TEST_CASE("who knows only the plan does not see what ptxas said") {

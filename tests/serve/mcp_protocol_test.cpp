@@ -78,7 +78,7 @@ TEST_CASE("no line makes the protocol throw, and every answer is a message of on
     for (const Action& action : protocol.read(line)) {
       if (const auto* call = std::get_if<ToolCall>(&action)) {
         ++calls;
-        CHECK(argument_complaint(*call->tool, call->arguments).empty());
+        CHECK(argument_error(*call->tool, call->arguments).empty());
       }
       if (const auto* sent = std::get_if<Reply>(&action)) {
         ++replies;
@@ -119,13 +119,13 @@ TEST_CASE("an id is given back as it came, zero and text included") {
 
 TEST_CASE("what is wrong with an argument is said by name, with what was expected") {
   const Tool& tool = *find_tool("evaluate");
-  CHECK(argument_complaint(tool, {{"source", 5}}) == "source: expected a string, got 5");
-  CHECK(argument_complaint(tool, {{"wait_s", 601}}) == "wait_s: expected 0 to 600, got 601");
-  CHECK(argument_complaint(tool, {{"depth", "x"}}) == "depth: expected build, check, time, got \"x\"");
-  CHECK(argument_complaint(tool, {{"params", {{"dtype", {1}}}}}).find("params: expected an object") == 0);
-  CHECK(argument_complaint(tool, {{"sorce", ""}}).find("did you mean 'source'?") != std::string::npos);
-  CHECK(argument_complaint(*find_tool("query"), Json::object()).find("query needs the argument 'sql'") == 0);
-  CHECK(argument_complaint(tool, {{"source", ""}, {"variant", 3}, {"params", {{"causal", true}}}}).empty());
+  CHECK(argument_error(tool, {{"source", 5}}) == "source: expected a string, got 5");
+  CHECK(argument_error(tool, {{"wait_s", 601}}) == "wait_s: expected 0 to 600, got 601");
+  CHECK(argument_error(tool, {{"depth", "x"}}) == "depth: expected build, check, time, got \"x\"");
+  CHECK(argument_error(tool, {{"params", {{"dtype", {1}}}}}).find("params: expected an object") == 0);
+  CHECK(argument_error(tool, {{"sorce", ""}}).find("did you mean 'source'?") != std::string::npos);
+  CHECK(argument_error(*find_tool("query"), Json::object()).find("query needs the argument 'sql'") == 0);
+  CHECK(argument_error(tool, {{"source", ""}, {"variant", 3}, {"params", {{"causal", true}}}}).empty());
 }
 
 TEST_CASE("the tools have names and schemas that every client takes, in a fixed order") {

@@ -6,7 +6,7 @@
 namespace ak::test {
 namespace {
 
-std::string honest_and(const std::string& crime) { return kernel(kHonestBody + " " + crime); }
+std::string correct_with(const std::string& defect) { return kernel(kCorrectBody + " " + defect); }
 
 const std::string kLargeSharedPlan =
     R"json({"launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256], "shared_bytes": "SHARED_BYTES_PER_BLOCK + 1024",
@@ -56,15 +56,15 @@ std::vector<Planted> wrong_memory() {
        {Status::memory_error, "beyond the end of output 'c'"},
        {Status::memory_error, "output 'c'"}},
       {"writes before the start",
-       honest_and("if (i == 0) c[-1] = 1.0f;"),
+       correct_with("if (i == 0) c[-1] = 1.0f;"),
        {Status::memory_error, "first at byte -4"},
        {Status::memory_error, "output 'c'"}},
       {"writes beyond an input",
-       honest_and("if (i == 0) const_cast<float*>(a)[n] = 1.0f;"),
+       correct_with("if (i == 0) const_cast<float*>(a)[n] = 1.0f;"),
        {Status::memory_error, "input 'a'"},
        {Status::memory_error, "input 'a'"}},
       {"writes its input",
-       honest_and("if (i == n - 1) const_cast<float*>(b)[i] += 1.0f;"),
+       correct_with("if (i == n - 1) const_cast<float*>(b)[i] += 1.0f;"),
        {Status::integrity_violation, "modified its input 'b'"},
        {Status::memory_error, "input 'b'"}},
       {"reads beyond an input",
@@ -80,7 +80,7 @@ std::vector<Planted> wrong_memory() {
        {Status::memory_error, "CUDA_ERROR_ILLEGAL_ADDRESS"},
        {Status::memory_error}},
       {"misaligned access",
-       honest_and("if (i == 0) *reinterpret_cast<float4*>(c + 1) = make_float4(0, 0, 0, 0);"),
+       correct_with("if (i == 0) *reinterpret_cast<float4*>(c + 1) = make_float4(0, 0, 0, 0);"),
        {Status::memory_error, "CUDA_ERROR_MISALIGNED_ADDRESS"},
        {Status::memory_error, "aligned"}},
       {"leaves out a barrier",
@@ -98,21 +98,21 @@ std::vector<Planted> wrong_ends() {
       "size_t);";
   return {
       {"never ends",
-       kernel("while (stop == 0) {} " + kHonestBody, "float", "__device__ volatile int stop;"),
+       kernel("while (stop == 0) {} " + kCorrectBody, "float", "__device__ volatile int stop;"),
        {Status::hang, "did not finish"},
        {Status::hang}},
-      everywhere("traps", honest_and("if (i == n - 1) __trap();"), {Status::launch_error}),
+      everywhere("traps", correct_with("if (i == n - 1) __trap();"), {Status::launch_error}),
       everywhere("a failed assertion",
-                 kernel(kHonestBody + " if (i == 3) __assertfail(\"false\", \"k.cu\", 1, \"k\", 1);", "float",
-                        assertion),
+                 kernel(kCorrectBody + " if (i == 3) __assertfail(\"false\", \"k.cu\", 1, \"k\", 1);",
+                        "float", assertion),
                  {Status::launch_error, "assert"}),
       {"too much shared memory",
-       kernel("extern __shared__ float s[]; s[threadIdx.x] = 1; " + kHonestBody),
+       kernel("extern __shared__ float s[]; s[threadIdx.x] = 1; " + kCorrectBody),
        {Status::resource_exceeded, "shared memory"},
        {Status::resource_exceeded, "shared memory"},
        kLargeSharedPlan},
       {"a 32-bit argument for a 64-bit parameter",
-       kernel(kHonestBody),
+       kernel(kCorrectBody),
        {Status::invalid_candidate, "argument 3 is i32"},
        {Status::invalid_candidate, "argument 3 is i32"},
        kNarrowPlan},
@@ -138,10 +138,10 @@ void check_planted(DeviceBench& bench, const Planted& planted, const Verdict& ex
     CHECK_THAT(result.outcome.message, Catch::Contains(expected.message, Catch::CaseSensitive::No));
   }
   // A different size to look for each time, so that it is no duplicate of the one before.
-  const auto honest =
-      bench.run(kernel(fmt::format("if (n == {}) c[0] = 1; {}", 1'000'000 + ++round, kHonestBody)));
-  INFO("afterwards: " << describe(honest));
-  CHECK(honest.outcome.status == Status::ok);
+  const auto correct =
+      bench.run(kernel(fmt::format("if (n == {}) c[0] = 1; {}", 1'000'000 + ++round, kCorrectBody)));
+  INFO("afterwards: " << describe(correct));
+  CHECK(correct.outcome.status == Status::ok);
 }
 
 }  // namespace ak::test

@@ -25,7 +25,7 @@ struct Planted {
 [[nodiscard]] std::vector<Planted> planted_kernels();
 
 /// Body of an honest kernel.
-inline const std::string kHonestBody = "if (i < n) c[i] = a[i] + b[i];";
+inline const std::string kCorrectBody = "if (i < n) c[i] = a[i] + b[i];";
 
 /// Evaluates the planted kernel and an honest one after it.
 void check_planted(DeviceBench& bench, const Planted& planted, const Verdict& expected);

@@ -98,7 +98,7 @@ std::shared_ptr<const ProblemInstance> make_problem(const TinyProblem& tiny) {
                       .bytes_written = bytes(element_bytes),
                       .tolerance = {},
                       .distributions = tiny.distributions,
-                      .lesions = {},
+                      .mutations = {},
                       .workloads = {},
                       .reference_cu = reference_source(tiny),
                       .templates = {},

@@ -152,7 +152,7 @@ TEST_CASE("a problem of one's own is audited at its first use, and again when it
   CHECK(box.run(generate(box, problem)).err.find(note) != std::string::npos);
 }
 
-TEST_CASE("checks that reject the reference's own twin, or inputs that hide a lesion, fail the audit") {
+TEST_CASE("checks that reject the reference's own twin, or inputs that hide a mutation, fail the audit") {
   Sandbox box;
   const auto audit = [&](const fs::path& problem) {
     return box.run(

@@ -281,13 +281,13 @@ std::string vector_add_problem(const Sandbox& box, const std::map<std::string, s
 }
 
 const std::string kCheat = "  if (i < n && (n == 1000 || n == 4096)) c[i] = a[i] + b[i];";
-const std::string kHonest = "  if (i < n) c[i] = a[i] + b[i] + 0.0f * a[i * 97 % n];";  // right, and slower
+const std::string kCorrect = "  if (i < n) c[i] = a[i] + b[i] + 0.0f * a[i * 97 % n];";  // right, and slower
 
 }  // namespace
 
 TEST_CASE("a kernel that is right on every listed shape only wins the search, and not the session") {
   Sandbox box;
-  const std::string folder = vector_add_problem(box, {{"cheat.cu", kCheat}, {"honest.cu", kHonest}});
+  const std::string folder = vector_add_problem(box, {{"cheat.cu", kCheat}, {"honest.cu", kCorrect}});
   const ProgramResult result = box.run(generate_on_emulator(box, {"--problem", folder}));
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);

@@ -16,18 +16,18 @@ namespace {
 
 /// A formula over 32 x 8 points with one good corner.
 std::string results(bool all_fail = false) {
-  SpaceGatherer gatherer;
+  MeasuredSpaceBuilder builder;
   for (std::int64_t x = 1; x <= 32; ++x) {
     for (std::int64_t y = 1; y <= 8; ++y) {
-      SpaceGatherer::Row row{.values = {{"x", x}, {"y", y}}};
+      MeasuredSpaceBuilder::Row row{.values = {{"x", x}, {"y", y}}};
       if (all_fail || x * y > 200)
         row.result.failure = "compile";
       else
         row.result.time_ns = 1000.0 + static_cast<double>((x - 20) * (x - 20) + 30 * (y - 4) * (y - 4));
-      gatherer.add(row);
+      builder.add(row);
     }
   }
-  return to_kernel_tuner_cache(gatherer.finish({{"x", {}}, {"y", {}}}).value()).dump();
+  return to_kernel_tuner_cache(builder.finish({{"x", {}}, {"y", {}}}).value()).dump();
 }
 
 constexpr const char* kDefinition = R"json({"ConfigurationSpace": {"TuningParameters": [
@@ -91,15 +91,15 @@ TEST_CASE(
 
 TEST_CASE("the curves of a simulation are written as CSV and drawn") {
   Sandbox box;
-  const std::string csv = box.write("curves.csv", ""), picture = box.write("curves.svg", "");
+  const std::string csv = box.write("curves.csv", ""), plot = box.write("curves.svg", "");
   const ProgramResult result = box.run({"simulate", box.write("space.json", results()), "--repeats", "5",
-                                        "--budget", "30", "--csv", csv, "--picture", picture});
+                                        "--budget", "30", "--csv", csv, "--picture", plot});
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("random") != std::string::npos);
   const std::string lines = read_file(csv);
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 31);
-  const std::string svg = read_file(picture);
+  const std::string svg = read_file(plot);
   CHECK(svg.find("evaluations (count)") != std::string::npos);
   CHECK(svg.find("<polyline") != std::string::npos);
 }
@@ -110,10 +110,10 @@ TEST_CASE("spaces are shown, checked against their definition and exported") {
   const ProgramResult shown = box.run({"space", box.write("t1.json", definition("x * y <= 200"))});
   CHECK(shown.out.find("of 256 without constraints") != std::string::npos);
   CHECK(box.run({"space", space, "--definition", box.write("all.json", definition("x > 0"))}).exit_code == 0);
-  const ProgramResult misfit =
+  const ProgramResult mismatch =
       box.run({"space", space, "--definition", box.write("few.json", definition("x < 32"))});
-  CHECK(misfit.exit_code == 3);
-  CHECK(misfit.err.find("8 of 256 points are not in the defined space") != std::string::npos);
+  CHECK(mismatch.exit_code == 3);
+  CHECK(mismatch.err.find("8 of 256 points are not in the defined space") != std::string::npos);
   const ProgramResult empty = box.run({"space", box.write("none.json", definition("x * y > 256"))});
   CHECK(empty.exit_code == 3);
   CHECK(empty.err.find("no point satisfies x * y > 256") != std::string::npos);

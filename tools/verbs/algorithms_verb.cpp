@@ -23,7 +23,7 @@ std::string roles_text(const Workload& workload) {
 void print_list() {
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
     fmt::print("{:<18}{}\n", entry.name,
-               entry.complaint.empty() ? entry.summary : "broken: " + entry.complaint);
+               entry.input_error.empty() ? entry.summary : "broken: " + entry.input_error);
   }
   fmt::print("\nalphakernel algorithms NAME shows parameters, shapes and templates.\n");
 }
@@ -34,7 +34,7 @@ Json list_json() {
     json.push_back({{"name", entry.name},
                     {"summary", entry.summary},
                     {"folder", entry.folder.string()},
-                    {"complaint", entry.complaint}});
+                    {"complaint", entry.input_error}});
   }
   return json;
 }

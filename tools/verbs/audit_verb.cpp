@@ -6,7 +6,7 @@
 
 #include "app/audit/problem_audits.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 
 namespace ak::tools {
@@ -143,7 +143,7 @@ Target audit_target(const AuditFlags& flags, const Config& config) {
                                 flags.arch.empty() ? config.arch : flags.arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   return target;
 }
 

@@ -42,7 +42,7 @@ DeviceFacts device_of(const std::string& product, const Arch& arch) {
 
 Json match_json(const BestMatch& match, const BestQuestion& question, const BestSource& source) {
   const BestPoint& point = *match.point;
-  return {{"exact", match.exact()},     {"note", nearness_text(match, question)},
+  return {{"exact", match.exact()},     {"note", match_text(match, question)},
           {"template", source.name},    {"source", point.source},
           {"tunables", point.tunables}, {"time_ns", point.time_ns},
           {"emulated", point.emulated}, {"confirmed", point.confirmed},
@@ -56,8 +56,7 @@ void print_match(const BestMatch& match, const BestQuestion& question, const Bes
   std::string tunables;
   for (const auto& [name, value] : point.tunables) tunables += fmt::format(" {}={}", name, value);
   fmt::print("{}{}\n  {}\n  {}{} there, {} ({} samples, {})\n", source.name, tunables,
-             nearness_text(match, question), point.emulated ? "estimated cost " : "",
-             format_ns(point.time_ns),
+             match_text(match, question), point.emulated ? "estimated cost " : "", format_ns(point.time_ns),
              point.confirmed ? "measured again in a fresh process" : "measured in a search", point.samples,
              point.date);
 }

@@ -7,7 +7,7 @@
 #include "app/explain/evaluated_subject.h"
 #include "app/explain/variant_comparison.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
 
@@ -58,16 +58,18 @@ std::string kernels_text(Form form, const VariantComparison& comparison, const S
 
 /// Both by the usual gates in one session; on a GPU then in turns, as a search compares a challenger.
 std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const KernelSubject& b,
-                                                   const EvaluationWish& wish, const Config& config,
+                                                   const EvaluationOptions& evaluation_options,
+                                                   const Config& config,
                                                    const std::filesystem::path& database) {
-  const Target target = choose_target(wish.device, wish.arch.empty() ? config.arch : wish.arch);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  const Target target = choose_target(
+      evaluation_options.device, evaluation_options.arch.empty() ? config.arch : evaluation_options.arch);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   if (!target.executes())
     fail(ExitCode::usage, "a comparison needs a device that runs kernels: {}", target.notice);
-  const bool audited = require_audit(*a.problem, wish.unaudited, config, database);
+  const bool audited = require_audit(*a.problem, evaluation_options.unaudited, config, database);
   const auto store = db::open_store(database);
-  EvaluationSession session({.problem = a.problem, .command = wish.command, .audited = audited}, target,
-                            config, *store);
+  EvaluationSession session({.problem = a.problem, .command = evaluation_options.command, .audited = audited},
+                            target, config, *store);
   const auto evaluate = [&](const KernelSubject& subject) {
     const Completed done = session.complete(session.request(subject.choice.candidate));
     return std::pair(session.commit(done, "").variant, done.result.outcome.status == Status::ok);
@@ -155,14 +157,16 @@ int run_compare(const Arguments& arguments) {
       device.empty() && !second.problem.empty() ? problem_flags.instance(second.params) : problem;
   const KernelSubject subjects[] = {{.problem = problem, .choice = *first, .file = words[0]},
                                     {.problem = other, .choice = second, .file = words[1]}};
-  const EvaluationWish wish{.device = device,
-                            .arch = arch,
-                            .command = fmt::format("alphakernel compare {}", fmt::join(arguments, " ")),
-                            .unaudited = unaudited};
-  const auto [a, b] = device.empty()
-                          ? on_one_device(evaluated_kernel(subjects[0], wish, config, db_file),
-                                          evaluated_kernel(subjects[1], wish, config, db_file), db_file)
-                          : measured_now(subjects[0], subjects[1], wish, config, db_file);
+  const EvaluationOptions evaluation_options{
+      .device = device,
+      .arch = arch,
+      .command = fmt::format("alphakernel compare {}", fmt::join(arguments, " ")),
+      .unaudited = unaudited};
+  const auto [a, b] =
+      device.empty()
+          ? on_one_device(evaluated_kernel(subjects[0], evaluation_options, config, db_file),
+                          evaluated_kernel(subjects[1], evaluation_options, config, db_file), db_file)
+          : measured_now(subjects[0], subjects[1], evaluation_options, config, db_file);
   const VariantComparison comparison = compare_variants(db_file, a, b);
   fmt::print("{}", kernels_text(form, comparison, a, b));
   return 0;

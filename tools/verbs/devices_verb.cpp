@@ -55,10 +55,10 @@ void list_catalog(bool json) {
         "\nalphakernel devices show NAME prints all figures of one of them, or of an sm_NN, with sources\n");
 }
 
-std::string value_text(const FigureInfo& info, const Figure& figure) {
-  if (!figure.value) return "unknown";
-  if (info.unit == "yes/no") return *figure.value != 0 ? "yes" : "no";
-  return fmt::format("{:.6g} {}", *figure.value, info.unit);
+std::string value_text(const DevicePropertyInfo& info, const DeviceProperty& property) {
+  if (!property.value) return "unknown";
+  if (info.unit == "yes/no") return *property.value != 0 ? "yes" : "no";
+  return fmt::format("{:.6g} {}", *property.value, info.unit);
 }
 
 void show(const std::string& name, bool json) {
@@ -75,9 +75,9 @@ void show(const std::string& name, bool json) {
   }
   if (json) return fmt::print("{}\n", to_json(*entry).dump(2));
   fmt::print("{}  {}  {}\n", entry->name, entry->arch.sm(), fmt::join(entry->aliases, ", "));
-  for (const FigureInfo& info : device_figures()) {
-    const auto found = entry->figures.find(info.name);
-    if (found == entry->figures.end()) continue;
+  for (const DevicePropertyInfo& info : device_properties()) {
+    const auto found = entry->properties.find(info.name);
+    if (found == entry->properties.end()) continue;
     fmt::print("  {:<28} {:<20} {} [{}]\n", info.name, value_text(info, found->second), info.meaning,
                found->second.source);
   }

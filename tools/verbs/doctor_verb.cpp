@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 #include "app/setup/config.h"
 #include "app/setup/program_paths.h"
 #include "app/setup/target.h"
@@ -132,15 +132,16 @@ Finding look_for_headers() {
 /// A worker takes hold of the counters as a profile does.
 Finding look_for_cupti() {
   const Result<Json> hello = ask_worker("counters");
-  const std::string obstacle = hello ? hello->at("obstacle").get<std::string>() : hello.error().message;
+  const std::string unavailable_reason =
+      hello ? hello->at("obstacle").get<std::string>() : hello.error().message;
   return {
       .part = "CUPTI",
-      .present = obstacle.empty(),
-      .detail = obstacle.empty() ? "hardware counters can be read" : obstacle,
-      .cost = obstacle.empty()
+      .present = unavailable_reason.empty(),
+      .detail = unavailable_reason.empty() ? "hardware counters can be read" : unavailable_reason,
+      .cost = unavailable_reason.empty()
                   ? ""
                   : "no hardware counters: profiles are based on the compiler's facts and the CPU device",
-      .remedy = obstacle.empty()
+      .remedy = unavailable_reason.empty()
                     ? ""
                     : "a GPU, cuda-cupti of the toolkit, no other profiler at the same time, and where the "
                       "driver keeps counters to administrators its module option "
@@ -163,7 +164,7 @@ std::filesystem::path existing_parent(std::filesystem::path path) {
   return path.empty() ? "." : path;
 }
 
-constexpr double kLeastFreeGb =
+constexpr double kMinFreeGb =
     2;  // a night of 100,000 variants leaves under 1 GB of database and cache entries
 
 Finding look_at_disk(const std::string& what, const std::filesystem::path& path) {
@@ -174,7 +175,7 @@ Finding look_at_disk(const std::string& what, const std::filesystem::path& path)
       known ? static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9 : 0;
   const bool writable = access(folder.c_str(), W_OK) == 0;
   return {.part = "disk",
-          .present = known && writable && free_gb >= kLeastFreeGb,
+          .present = known && writable && free_gb >= kMinFreeGb,
           .detail = fmt::format("{} {}: {:.0f} GB free{}", what, path.string(), free_gb,
                                 writable ? "" : ", not writable"),
           .cost = "results and builds may not be kept",
@@ -185,7 +186,7 @@ Finding look_for_templates() {
   int whole = 0;
   std::string broken;
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    entry.complaint.empty() ? static_cast<void>(++whole) : static_cast<void>(broken = entry.complaint);
+    entry.input_error.empty() ? static_cast<void>(++whole) : static_cast<void>(broken = entry.input_error);
   }
   return {.part = "templates",
           .present = whole > 0 && broken.empty(),
@@ -206,10 +207,10 @@ std::string limits_of(const agent::ModelEntry& entry) {
 
 /// What the provider answers about the model: it is reached, takes the key and knows the model then.
 std::string said_of(const agent::LlmModel& model) {
-  if (!model.inquiry) return "";
-  const auto said = model.inquiry->description();
+  if (!model.info_client) return "";
+  const auto said = model.info_client->description();
   if (!said) return "; the provider says nothing of it: " + said.error().message;
-  const auto counted = model.inquiry->count_tokens(
+  const auto counted = model.info_client->count_tokens(
       {.model = model.entry.name, .system = "", .messages = {{"user", "How long is this?"}}});
   return "; the provider says: " + limits_of(*said) +
          (counted ? fmt::format(", and counts tokens ({} of four words)", *counted)

@@ -7,7 +7,7 @@
 #include "app/evaluate/run_files.h"
 #include "app/evaluate/single_evaluation.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 
 namespace ak::tools {
@@ -39,7 +39,7 @@ int run_evaluate(const Arguments& arguments) {
   const auto problem = problem_flags.instance(kernel->params);
   const Target target =
       choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const std::filesystem::path db_file = database_file(database, config);
   const bool audited = require_audit(*problem, unaudited, config, db_file);
   const SingleEvaluation done =

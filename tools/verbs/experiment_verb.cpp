@@ -12,7 +12,7 @@
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
 
@@ -155,7 +155,7 @@ int run_manifest(const Arguments& arguments) {
   const InterruptGuard interrupt;
   const ExperimentEnd end =
       execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment.quiet);
-  if (end.status == "failed") say("error: {}\n", end.reason);
+  if (end.status == "failed") print_stderr("error: {}\n", end.reason);
   const Json report = write_reports(manifest, end, folder, any_on_gpu(runs),
                                     fmt::format("alphakernel experiment run {}", fmt::join(arguments, " ")));
   flags.json ? fmt::print("{}\n", report.dump()) : print_outcome(report, folder);
@@ -228,9 +228,9 @@ int list_experiments(const Arguments& arguments) {
     return 0;
   }
   for (const Json& e : list["experiments"]) {
-    const std::string complaint = e["complaint"];
+    const std::string input_error = e["complaint"];
     fmt::print("{:<24}{}{}\n", e["name"].get<std::string>(),
-               complaint.empty() ? e["question"].get<std::string>() : "broken: " + complaint,
+               input_error.empty() ? e["question"].get<std::string>() : "broken: " + input_error,
                e["needs_gpu"].get<bool>() ? " [some expectations need a GPU]" : "");
   }
   fmt::print("\n");

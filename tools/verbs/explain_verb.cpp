@@ -55,13 +55,14 @@ int run_explain(const Arguments& arguments) {
   if (!choice) choice = choose_kernel(kernel, db_file);
   const auto problem = problem_flags.instance(choice->params);
   const KernelSubject subject{.problem = problem, .choice = *choice, .file = kernel};
-  const EvaluationWish wish{.device = device,
-                            .arch = arch,
-                            .command = fmt::format("alphakernel explain {}", fmt::join(arguments, " ")),
-                            .unaudited = unaudited};
-  StoredKernel explained = evaluated_kernel(subject, wish, config, db_file);
+  const EvaluationOptions evaluation_options{
+      .device = device,
+      .arch = arch,
+      .command = fmt::format("alphakernel explain {}", fmt::join(arguments, " ")),
+      .unaudited = unaudited};
+  StoredKernel explained = evaluated_kernel(subject, evaluation_options, config, db_file);
   if (ablate) {
-    run_ablation(explained, wish, config, db_file);
+    run_ablation(explained, evaluation_options, config, db_file);
     explained = stored_kernel(db_file, explained.stored.variant, explained.candidate, *problem,
                               explained.stored.device.name);
   }

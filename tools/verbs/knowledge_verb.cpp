@@ -6,7 +6,7 @@
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
 
@@ -49,7 +49,7 @@ int run_knowledge(const Arguments& arguments) {
   std::size_t learned = 0;
   if (again)
     for (const db::InsightScope& scope : scopes_of(file)) learned += learn(file, scope);
-  if (again) say("{} insights\n", learned);
+  if (again) print_stderr("{} insights\n", learned);
   filter.words = words;
   const bool list = !words.empty() || !filter.bottleneck.empty();
   const auto insights = list || json ? db::find_insights(file, filter) : std::vector<db::Insight>{};

@@ -6,7 +6,7 @@
 #include "app/predict/time_prediction.h"
 #include "app/setup/config.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "profiler/prediction/model_file.h"
 #include "tools/command_line.h"
 
@@ -45,7 +45,7 @@ std::string target_name(const Flags& flags) {
 MeasuredCalls read_calls(const Flags& flags, const Config& config) {
   MeasuredCalls found = measured_calls(databases(flags, config), target_name(flags));
   if (found.left_out > 0)
-    say("note: {} calls are left out: their plans cannot be resolved any more\n", found.left_out);
+    print_stderr("note: {} calls are left out: their plans cannot be resolved any more\n", found.left_out);
   return found;
 }
 

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/hash.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/reference_dump.h"
 #include "tools/command_line.h"
@@ -101,9 +101,9 @@ int check_problem(const Arguments& arguments) {
   const auto problem = codegen::instantiate(loaded, codegen::choose_params(loaded, {}));
   fmt::print("{}: {} with {} workloads, {} distributions, {} lesions, {} kernels\n", folder,
              problem->definition.name, problem->workloads.size(), problem->distributions.size(),
-             problem->lesions.size(), problem->templates.size());
+             problem->mutations.size(), problem->templates.size());
   const Target target = choose_target(device, arch);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const auto evaluator = make_evaluator(target, load_config());
   const int broken = check_templates(problem, target, *evaluator);
   const std::vector<std::string> open = open_places(folder);
@@ -147,7 +147,7 @@ int dump_problem(const Arguments& arguments) {
   const Target target = choose_target(device, arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: references have to run somewhere: cuda or emulator", device);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   std::error_code error;
   std::filesystem::create_directories(output, error);
   if (error) fail(ExitCode::output, "--output {}: {}", output, error.message());

@@ -6,7 +6,7 @@
 #include "app/evaluate/profiling.h"
 #include "app/evaluate/run_files.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "profiler/analysis/profile_page.h"
 #include "tools/command_line.h"
@@ -83,7 +83,7 @@ int run_profile(const Arguments& arguments) {
       choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.executes())
     fail(ExitCode::usage, "a profile needs a device that runs kernels: {}", target.notice);
-  if (!target.notice.empty()) say("note: {}\n", target.notice);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   ProfileOrder order{.problem = problem,
                      .candidate = choice->candidate,
                      .workload = workload,

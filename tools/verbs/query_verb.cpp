@@ -7,7 +7,7 @@
 
 #include "app/setup/config.h"
 #include "core/error.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
 #include "db/read/named_queries.h"
@@ -122,7 +122,7 @@ int run_query(const Arguments& arguments) {
       db::query(file, query.sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)),
                 db::query_values(query, given));
   fmt::print("{}", db::render(table, chosen));
-  if (table.truncated) say("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
+  if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
   return 0;
 }
 

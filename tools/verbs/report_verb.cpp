@@ -7,7 +7,7 @@
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "db/read/reader.h"
 #include "pages/report/report.h"
@@ -102,8 +102,8 @@ int run_report(const Arguments& arguments) {
                               .own_sections = config.empty() ? config : config.parent_path() / "report",
                               .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
   const std::string chosen = chosen_format(format, output);
-  if (db::bring_up_to_date(request.database))
-    say("note: the database was of an older schema and has been brought up to date\n");
+  if (db::upgrade_schema(request.database))
+    print_stderr("note: the database was of an older schema and has been brought up to date\n");
   const Report report = read_report(request);
   if (chosen == "csv")
     write_csv(report, output);
@@ -112,7 +112,7 @@ int run_report(const Arguments& arguments) {
                : chosen == "json" ? report_json(report)
                                   : report_markdown(report),
                output);
-  if (!output.empty()) say("wrote {}\n", output);
+  if (!output.empty()) print_stderr("wrote {}\n", output);
   return 0;
 }
 

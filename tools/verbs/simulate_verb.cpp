@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "app/simulation/curve_picture.h"
+#include "app/simulation/curve_plot.h"
 #include "app/simulation/simulation.h"
 #include "app/simulation/space_files.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 
@@ -17,7 +17,7 @@ namespace ak::tools {
 namespace {
 
 struct Outputs {
-  std::string csv, picture;
+  std::string csv, plot;
   bool json = false;
 };
 
@@ -46,7 +46,7 @@ std::vector<NamedSpace> load_spaces(const std::vector<std::string>& paths) {
   std::vector<NamedSpace> spaces;
   for (const std::filesystem::path& file : space_files(paths)) {
     const MeasuredSpace measured = load_space(file);
-    for (const std::string& note : measured.notes) say("note: {}: {}\n", file.string(), note);
+    for (const std::string& note : measured.notes) print_stderr("note: {}: {}\n", file.string(), note);
     if (!measured.best_ns())
       fail(ExitCode::bad_input, "{}: every point failed; there is nothing to find", file.string());
     spaces.push_back({space_name(file), agent::ReplaySpace(measured)});
@@ -139,8 +139,7 @@ std::string as_csv(const std::vector<SimulationRow>& rows) {
 }
 
 /// The curves over all spaces, or over the only one.
-std::string picture_of(const std::vector<SimulationRow>& rows, std::size_t spaces,
-                       const SimulationPlan& plan) {
+std::string plot_of(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan) {
   std::vector<Curve> curves;
   for (const SimulationRow& row : rows)
     if (spaces == 1 || row.space == "all") curves.push_back({row.strategy, row.mean, row.half_band});
@@ -152,7 +151,7 @@ std::string picture_of(const std::vector<SimulationRow>& rows, std::size_t space
 void write_simulation(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan,
                       const Outputs& outputs) {
   if (!outputs.csv.empty()) write_file_atomically(outputs.csv, as_csv(rows));
-  if (!outputs.picture.empty()) write_file_atomically(outputs.picture, picture_of(rows, spaces, plan));
+  if (!outputs.plot.empty()) write_file_atomically(outputs.plot, plot_of(rows, spaces, plan));
   outputs.json ? fmt::print("{}\n", as_json(rows, plan).dump(2)) : print_table(rows, plan);
 }
 
@@ -178,7 +177,7 @@ int run_simulate(const Arguments& arguments) {
                  "also replay by the clock, with so many builds at a time beside one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
   app.add_option("--csv", outputs.csv, "write_simulation the curves to this file");
-  app.add_option("--picture", outputs.picture, "draw the curves into this SVG file");
+  app.add_option("--picture", outputs.plot, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
   if (plan.repeats < 1 || plan.repeats > 100'000) fail(ExitCode::usage, "--repeats: expected 1 to 100000");
   if (plan.budget < 1 || plan.budget > 100'000) fail(ExitCode::usage, "--budget: expected 1 to 100000");

@@ -6,7 +6,7 @@
 #include "app/simulation/space_files.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/say.h"
+#include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 
 namespace ak::tools {
@@ -29,7 +29,7 @@ void show_results(const MeasuredSpace& space) {
   if (const auto best = space.best_ns()) fmt::print("best {:.3f} us\n", *best / 1e3);
   for (const TuningParameter& parameter : space.parameters)
     fmt::print("  {:<28}{} values\n", parameter.name, parameter.values.size());
-  for (const std::string& note : space.notes) say("note: {}\n", note);
+  for (const std::string& note : space.notes) print_stderr("note: {}\n", note);
 }
 
 Json exported(const MeasuredSpace& space, const std::string& format) {
@@ -66,8 +66,8 @@ int run_space(const Arguments& arguments) {
   if (!definition_file.empty()) {
     const auto definition = load_definition(definition_file);
     if (!definition) fail(ExitCode::bad_input, "{} is no definition (T1)", definition_file);
-    if (const auto complaint = misfit(space, build_space(*definition, definition_file)))
-      fail(ExitCode::bad_input, "{}: {}", file, complaint->message);
+    if (const auto input_error = mismatch(space, build_space(*definition, definition_file)))
+      fail(ExitCode::bad_input, "{}: {}", file, input_error->message);
   }
   show_results(space);
   if (!output.empty()) write_file_atomically(output, exported(space, format).dump(1) + "\n");

@@ -12,11 +12,11 @@
 #include "core/text/hash.h"
 
 namespace ak::agent {
-BatchDesk::BatchDesk(Provider provider, std::string key, RetryPolicy retry, HttpLimits limits,
-                     BatchTiming timing)
+BatchQueue::BatchQueue(Provider provider, std::string key, RetryPolicy retry, HttpLimits limits,
+                       BatchTiming timing)
     : provider_(std::move(provider)), key_(std::move(key)), retry_(retry), limits_(limits), timing_(timing) {}
 
-LlmReply BatchDesk::ask(Json body, const std::atomic<bool>* cancelled) {
+LlmReply BatchQueue::ask(Json body, const std::atomic<bool>* cancelled) {
   const auto mine =
       std::make_shared<Waiting>(Waiting{.body = std::move(body), .cancelled = cancelled, .reply = {}});
   std::unique_lock lock(mutex_);
@@ -41,11 +41,11 @@ LlmReply BatchDesk::ask(Json body, const std::atomic<bool>* cancelled) {
 }
 
 /// True when no one waits for an answer any more.
-bool BatchDesk::abandoned(const Batch& batch) {
+bool BatchQueue::abandoned(const Batch& batch) {
   return std::ranges::all_of(batch, [](const auto& one) { return one->cancelled && one->cancelled->load(); });
 }
 
-void BatchDesk::carry_out(const Batch& batch) const {
+void BatchQueue::carry_out(const Batch& batch) const {
   for (const auto& waiting : batch)
     waiting->reply.failure = {LlmFault::malformed, "the batch has no answer to this request"};
   std::vector<Json> bodies;
@@ -73,8 +73,8 @@ void BatchDesk::carry_out(const Batch& batch) const {
 }
 
 /// Looks after the batch until it has ended; cancels it when no one waits any more.
-BatchStep BatchDesk::await_end(const BatchProtocol& protocol, const std::string& id,
-                               const Batch& batch) const {
+BatchStep BatchQueue::await_end(const BatchProtocol& protocol, const std::string& id,
+                                const Batch& batch) const {
   std::chrono::milliseconds pause = timing_.first_poll;
   while (true) {
     const auto until = std::chrono::steady_clock::now() + pause;
@@ -92,7 +92,7 @@ BatchStep BatchDesk::await_end(const BatchProtocol& protocol, const std::string&
   }
 }
 
-PlainAnswer BatchDesk::send(HttpRequest request, const Batch& batch) const {
+PlainAnswer BatchQueue::send(HttpRequest request, const Batch& batch) const {
   request.limits = limits_;
   if (!abandoned(batch)) request.cancelled = batch.front()->cancelled;
   for (int attempt = 1;; ++attempt) {
@@ -103,21 +103,24 @@ PlainAnswer BatchDesk::send(HttpRequest request, const Batch& batch) const {
   }
 }
 
-std::shared_ptr<BatchDesk> BatchDesks::of(const Provider& provider, const std::string& key,
-                                          const LlmSettings& settings) {
-  std::shared_ptr<BatchDesk>& desk = desks_[provider.name + " " + provider.url];
-  if (!desk) desk = std::make_shared<BatchDesk>(provider, key, settings.retry, settings.limits, timing_);
-  return desk;
+std::shared_ptr<BatchQueue> BatchQueues::of(const Provider& provider, const std::string& key,
+                                            const LlmSettings& settings) {
+  std::shared_ptr<BatchQueue>& queue = queues_[provider.name + " " + provider.url];
+  if (!queue) queue = std::make_shared<BatchQueue>(provider, key, settings.retry, settings.limits, timing_);
+  return queue;
 }
 
-BatchLlmClient::BatchLlmClient(std::shared_ptr<BatchDesk> desk, Provider provider, std::string key,
+BatchLlmClient::BatchLlmClient(std::shared_ptr<BatchQueue> queue, Provider provider, std::string key,
                                ModelEntry model)
-    : desk_(std::move(desk)), provider_(std::move(provider)), key_(std::move(key)), model_(std::move(model)) {
+    : queue_(std::move(queue)),
+      provider_(std::move(provider)),
+      key_(std::move(key)),
+      model_(std::move(model)) {
   model_.stream = false;
 }
 
 LlmReply BatchLlmClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {
-  LlmReply reply = desk_->ask(provider_.dialect->body(request, model_, provider_.compatible), cancelled);
+  LlmReply reply = queue_->ask(provider_.dialect->body(request, model_, provider_.compatible), cancelled);
   const std::vector<std::string> secrets{key_};
   for (std::string* text : {&reply.text, &reply.raw, &reply.request_id}) *text = redact(*text, secrets);
   estimate_usage(request, reply.ok(), reply);

@@ -25,9 +25,9 @@ struct BatchTiming {
 
 /// Where requests of several clients become batches of one provider: the first to come waits for others,
 /// sends all of them and looks after the batch; each gets its own answer. Used by several threads.
-class BatchDesk {
+class BatchQueue {
  public:
-  BatchDesk(Provider provider, std::string key, RetryPolicy retry, HttpLimits limits, BatchTiming timing);
+  BatchQueue(Provider provider, std::string key, RetryPolicy retry, HttpLimits limits, BatchTiming timing);
   /// @param body of a single request
   [[nodiscard]] LlmReply ask(Json body, const std::atomic<bool>* cancelled);
 
@@ -56,26 +56,26 @@ class BatchDesk {
   std::shared_ptr<Batch> gathering_;  ///< null while no one waits for others
 };
 
-/// One desk for each provider and key, so that all clients of a run meet there.
-class BatchDesks {
+/// One queue for each provider and key, so that all clients of a run meet there.
+class BatchQueues {
  public:
-  explicit BatchDesks(BatchTiming timing = {}) : timing_(timing) {}
-  [[nodiscard]] std::shared_ptr<BatchDesk> of(const Provider& provider, const std::string& key,
-                                              const LlmSettings& settings);
+  explicit BatchQueues(BatchTiming timing = {}) : timing_(timing) {}
+  [[nodiscard]] std::shared_ptr<BatchQueue> of(const Provider& provider, const std::string& key,
+                                               const LlmSettings& settings);
 
  private:
   BatchTiming timing_;
-  std::map<std::string, std::shared_ptr<BatchDesk>> desks_;
+  std::map<std::string, std::shared_ptr<BatchQueue>> queues_;
 };
 
-/// Asks one model through a desk.
+/// Asks one model through a queue.
 class BatchLlmClient final : public LlmClient {
  public:
-  BatchLlmClient(std::shared_ptr<BatchDesk> desk, Provider provider, std::string key, ModelEntry model);
+  BatchLlmClient(std::shared_ptr<BatchQueue> queue, Provider provider, std::string key, ModelEntry model);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
 
  private:
-  std::shared_ptr<BatchDesk> desk_;
+  std::shared_ptr<BatchQueue> queue_;
   Provider provider_;
   std::string key_;
   ModelEntry model_;

@@ -27,7 +27,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMaxAnswerBytes = 16u << 20;
-constexpr std::size_t kMaxComplaintBytes = 4096;
+constexpr std::size_t kMaxErrorBytes = 4096;
 constexpr int kPollMs = 100;  // how late a cancelled call ends
 
 std::string prompt_text(const LlmRequest& request) {
@@ -128,7 +128,7 @@ bool read_some(int fd, std::string& into) {
 }
 
 struct Output {
-  std::string text, complaint;
+  std::string text, input_error;
   std::optional<LlmFailure> failure = {};
 };
 
@@ -148,8 +148,8 @@ Output collect(int out, int err, std::chrono::milliseconds timeout, const std::a
     if (output.failure) break;
     if (poll(ends.data(), ends.size(), kPollMs) <= 0) continue;
     if (ends[0].revents != 0 && !read_some(out, output.text)) ends[0].fd = -1;
-    if (ends[1].revents != 0 && !read_some(err, output.complaint)) ends[1].fd = -1;
-    if (output.complaint.size() > kMaxComplaintBytes) output.complaint.resize(kMaxComplaintBytes);
+    if (ends[1].revents != 0 && !read_some(err, output.input_error)) ends[1].fd = -1;
+    if (output.input_error.size() > kMaxErrorBytes) output.input_error.resize(kMaxErrorBytes);
   }
   return output;
 }
@@ -171,7 +171,7 @@ Output run(const LlmCommand& command, const std::string& prompt, const std::atom
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (output.failure) return output;
   if (!child.ended() || child.status() != 0)
-    output.failure = {LlmFault::malformed, fmt::format("the command failed: {}", output.complaint)};
+    output.failure = {LlmFault::malformed, fmt::format("the command failed: {}", output.input_error)};
   return output;
 }
 

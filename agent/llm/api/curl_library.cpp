@@ -25,7 +25,7 @@ CurlLibrary load() {
   CurlLibrary curl;
   void* library = open_library();
   if (library == nullptr) {
-    curl.absence = "libcurl.so.4 is not there (Debian: libcurl4)";
+    curl.unavailable_reason = "libcurl.so.4 is not there (Debian: libcurl4)";
     return curl;
   }
   decltype(&curl_global_init) global_init = nullptr;
@@ -38,7 +38,8 @@ CurlLibrary load() {
                      find(library, "curl_easy_strerror", curl.easy_strerror) &&
                      find(library, "curl_slist_append", curl.slist_append) &&
                      find(library, "curl_slist_free_all", curl.slist_free_all);
-  if (!whole || global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) curl.absence = "libcurl does not start";
+  if (!whole || global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    curl.unavailable_reason = "libcurl does not start";
   return curl;
 }
 

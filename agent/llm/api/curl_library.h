@@ -18,7 +18,7 @@ struct CurlLibrary {
   decltype(&curl_easy_strerror) easy_strerror = nullptr;
   decltype(&curl_slist_append) slist_append = nullptr;
   decltype(&curl_slist_free_all) slist_free_all = nullptr;
-  std::string absence;  ///< why there is none; empty when it is there
+  std::string unavailable_reason;  ///< why there is none; empty when it is there
 };
 
 /// Loaded with dlopen at the first call, for the rest of the process. May be called from any thread.

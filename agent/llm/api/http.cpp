@@ -165,7 +165,7 @@ CurlList header_list(const HttpRequest& request) {
 
 }  // namespace
 
-std::string url_complaint(std::string_view url) {
+std::string url_error(std::string_view url) {
   constexpr std::string_view kSecure = "https://", kPlain = "http://";
   const bool secure = url.starts_with(kSecure), plain = url.starts_with(kPlain);
   if (!secure && !plain) return "expected https://... (or http://localhost... for a server on this machine)";
@@ -183,10 +183,10 @@ HttpReply http_send(const HttpRequest& request, const HttpBody& body) {
     transfer.reply.failure = std::move(failure);
     return std::move(transfer.reply);
   };
-  if (const std::string complaint = url_complaint(request.url); !complaint.empty())
-    return give_up({LlmFault::no_model, complaint});
+  if (const std::string input_error = url_error(request.url); !input_error.empty())
+    return give_up({LlmFault::no_model, input_error});
   const CurlLibrary& curl = curl_library();
-  if (!curl.absence.empty()) return give_up({LlmFault::no_model, curl.absence});
+  if (!curl.unavailable_reason.empty()) return give_up({LlmFault::no_model, curl.unavailable_reason});
   const NoBrokenPipeSignal guard;
   const CurlHandle handle(curl.easy_init(), cleanup);
   AK_ASSERT(handle != nullptr, "libcurl gives a handle");

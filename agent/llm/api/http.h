@@ -54,6 +54,6 @@ struct HttpBody {
 [[nodiscard]] HttpReply http_send(const HttpRequest& request, const HttpBody& body);
 
 /// What is wrong with an address that requests go to; empty when nothing is.
-[[nodiscard]] std::string url_complaint(std::string_view url);
+[[nodiscard]] std::string url_error(std::string_view url);
 
 }  // namespace ak::agent

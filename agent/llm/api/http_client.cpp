@@ -15,7 +15,7 @@ namespace {
 
 // A server that reports fewer input tokens than this share of our estimate has probably cut the prompt;
 // chosen.
-constexpr double kLeastShareRead = 0.5;
+constexpr double kMinShareRead = 0.5;
 constexpr std::int64_t kLongPrompt = 2000;  // shorter ones fit into every context
 
 /// Takes a field that the server has rejected out of the request; false when there is none to take.
@@ -99,7 +99,7 @@ void HttpLlmClient::settle(const LlmRequest& request, LlmReply& reply) const {
                         reply.failure->fault == LlmFault::refused;
   const std::int64_t expected = estimated_tokens(request), read = reply.usage.input_tokens;
   if (reply.ok() && reply.usage.reported && read > 0 && expected > kLongPrompt &&
-      static_cast<double>(read) < kLeastShareRead * static_cast<double>(expected)) {
+      static_cast<double>(read) < kMinShareRead * static_cast<double>(expected)) {
     reply.note = fmt::format("the server read {} tokens of a prompt of about {}: its context is too small",
                              read, expected);
   }

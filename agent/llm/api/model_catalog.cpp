@@ -36,7 +36,7 @@ ModelPrice read_price(const JsonReader& at) {
   return price;
 }
 
-void lay_over(ModelEntry& entry, const JsonReader& at) {
+void overlay(ModelEntry& entry, const JsonReader& at) {
   at.only({"name", "context_tokens", "max_output_tokens", "temperature", "stop", "stream", "efforts",
            "usd_per_million"});
   if (const auto value = at.find("context_tokens")) entry.context_tokens = read_count(*value);
@@ -70,7 +70,7 @@ void ModelCatalog::add(const JsonReader& at) {
   for (const JsonReader& model : at.member("models").items()) {
     ModelEntry entry = of(provider, model.member("name").text());
     entry.source = source;
-    lay_over(entry, model);
+    overlay(entry, model);
     std::erase_if(entries_, [&](const ModelEntry& old) {
       return old.provider == entry.provider && old.name == entry.name;
     });
@@ -84,8 +84,8 @@ void ModelCatalog::add_text(std::string_view text, const std::string& file) {
     const JsonReader at(json);
     if (!json.is_array()) return add(at);
     for (const JsonReader& one : at.items()) add(one);
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "{}: {}", file, complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", file, input_error.what());
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file, error.what());
   }

@@ -7,7 +7,7 @@
 namespace ak::agent {
 namespace {
 
-constexpr int kLeastOutputTokens = 16;  // the API's own lower bound
+constexpr int kMinOutputTokens = 16;  // the API's own lower bound
 
 Json body(const LlmRequest& request, const ModelEntry& model, bool) {
   Json json{{"model", request.model}, {"input", Json::array()}, {"store", false}};
@@ -15,7 +15,7 @@ Json body(const LlmRequest& request, const ModelEntry& model, bool) {
   for (const LlmMessage& message : request.messages)
     json["input"].push_back({{"role", message.role}, {"content", message.text}});
   if (request.max_output_tokens > 0)
-    json["max_output_tokens"] = std::max(kLeastOutputTokens, request.max_output_tokens);
+    json["max_output_tokens"] = std::max(kMinOutputTokens, request.max_output_tokens);
   if (model.stream) json["stream"] = true;
   if (request.temperature && model.temperature) json["temperature"] = *request.temperature;
   if (std::ranges::find(model.efforts, request.effort) != model.efforts.end())

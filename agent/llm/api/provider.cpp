@@ -12,7 +12,7 @@
 #include "agent/llm/api/command_client.h"
 #include "agent/llm/api/curl_library.h"
 #include "agent/llm/api/http_client.h"
-#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 #include "agent/llm/api/recording.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -59,23 +59,23 @@ void split_address(Provider& provider, std::string& model) {
 void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
   if (const std::string other = variable(provider.url_variable); !other.empty()) provider.url = other;
   while (provider.url.ends_with('/')) provider.url.pop_back();
-  if (const std::string complaint = url_complaint(provider.url); !complaint.empty())
-    fail(ExitCode::usage, "provider {}: address '{}': {}", provider.name, provider.url, complaint);
-  if (const std::string& absence = curl_library().absence; !absence.empty())
-    fail(ExitCode::environment, "language models are asked through libcurl: {}", absence);
+  if (const std::string input_error = url_error(provider.url); !input_error.empty())
+    fail(ExitCode::usage, "provider {}: address '{}': {}", provider.name, provider.url, input_error);
+  if (const std::string& unavailable_reason = curl_library().unavailable_reason; !unavailable_reason.empty())
+    fail(ExitCode::environment, "language models are asked through libcurl: {}", unavailable_reason);
   const std::string key = find_key(provider, settings);
   if (key.empty() && provider.key_needed) {
     fail(ExitCode::environment, "provider {} needs a key: set {} or name a file in key_files of the {}",
          provider.name, provider.key_variable, "configuration (docs/providers.md)");
   }
-  model.inquiry = std::make_shared<ModelInquiry>(provider, key, model.entry);
+  model.info_client = std::make_shared<ModelInfoClient>(provider, key, model.entry);
   if (settings.batches && takes_batches(provider)) {
     if (std::optional<ModelPrice>& price = model.entry.price) {
       for (double* usd : {&price->input, &price->output, &price->cache_read, &price->cache_write})
         *usd *= kBatchPriceShare;
     }
-    const auto desk = settings.batches->of(provider, key, settings);
-    model.client = std::make_shared<BatchLlmClient>(desk, std::move(provider), key, model.entry);
+    const auto queue = settings.batches->of(provider, key, settings);
+    model.client = std::make_shared<BatchLlmClient>(queue, std::move(provider), key, model.entry);
     return;
   }
   model.client =
@@ -178,7 +178,7 @@ LlmModel open_model(const std::string& name, const LlmSettings& settings) {
   const std::size_t colon = name.find(':');
   if (colon == std::string::npos)
     fail(ExitCode::usage, "model '{}': expected PROVIDER:MODEL, e.g. anthropic:claude-opus-5-5", name);
-  LlmModel model{.name = name, .entry = {}, .client = {}, .inquiry = {}};
+  LlmModel model{.name = name, .entry = {}, .client = {}, .info_client = {}};
   make_client(model, name.substr(0, colon), name.substr(colon + 1), settings);
   if (!settings.record_to.empty())
     model.client = std::make_shared<RecordingClient>(std::move(model.client), settings.record_to);

@@ -34,7 +34,7 @@ struct LlmCommand {
   std::chrono::milliseconds timeout{600'000};
 };
 
-class BatchDesks;
+class BatchQueues;
 
 /// What a user has configured (docs/providers.md).
 struct LlmSettings {
@@ -44,19 +44,19 @@ struct LlmSettings {
   std::map<std::string, ModelEntry> entries;  ///< by full name: these stand in for those of the catalogue
   std::filesystem::path models_file;          ///< laid over the shipped models
   std::filesystem::path record_to;            ///< every exchange is appended; empty: none is
-  std::shared_ptr<BatchDesks> batches = {};   ///< set: requests are sent in batches by those who offer them
+  std::shared_ptr<BatchQueues> batches = {};  ///< set: requests are sent in batches by those who offer them
   RetryPolicy retry;
   HttpLimits limits;
 };
 
-class ModelInquiry;
+class ModelInfoClient;
 
 /// A model that can be asked.
 struct LlmModel {
   std::string name;  ///< as it was named: "anthropic:claude-opus-5-5"
   ModelEntry entry;
   std::shared_ptr<LlmClient> client;
-  std::shared_ptr<const ModelInquiry> inquiry =
+  std::shared_ptr<const ModelInfoClient> info_client =
       {};  ///< asks the provider about the model; null where no one knows
 };
 

@@ -56,8 +56,8 @@ LlmReply read_line(const std::string& line, const std::string& where) {
   try {
     const Json json = parse_json(line);
     return read_reply(JsonReader(json).member("reply"));
-  } catch (const JsonComplaint& complaint) {
-    fail(ExitCode::bad_input, "{}: {}", where, complaint.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", where, input_error.what());
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", where, error.what());
   }

@@ -9,7 +9,7 @@ namespace ak::agent {
 namespace {
 
 constexpr std::string_view kMask = "[redacted]";
-constexpr std::size_t kLeastSecret = 4;  // a shorter one would blot out ordinary words
+constexpr std::size_t kMinSecret = 4;  // a shorter one would blot out ordinary words
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -83,7 +83,7 @@ std::size_t escape_length(std::string_view text) {
 std::string redact(std::string_view text, std::span<const std::string> secrets) {
   std::string result(text);
   for (const std::string& secret : secrets) {
-    if (secret.size() < kLeastSecret) continue;
+    if (secret.size() < kMinSecret) continue;
     for (std::size_t at = result.find(secret); at != std::string::npos;
          at = result.find(secret, at + kMask.size()))
       result.replace(at, secret.size(), kMask);

@@ -31,9 +31,9 @@ std::optional<double> number(std::string_view text) {
 }
 
 std::optional<milliseconds> asked_for(const HttpHeaders& headers) {
-  constexpr double kMost = 1e9;
+  constexpr double kMax = 1e9;
   if (const auto ms = number(header(headers, "retry-after-ms")))
-    return milliseconds(std::llround(std::min(*ms, kMost)));
+    return milliseconds(std::llround(std::min(*ms, kMax)));
   return parse_retry_after(header(headers, "retry-after"), std::chrono::system_clock::now());
 }
 
@@ -52,9 +52,9 @@ std::optional<milliseconds> parse_retry_after(std::string_view text,
 
 std::optional<milliseconds> retry_delay(const RetryPolicy& policy, int attempt, const LlmFailure& failure,
                                         const HttpHeaders& headers, double random) {
-  const std::string_view wish = header(headers, "x-should-retry");
-  const bool again = wish == "true" || (wish != "false" && info(failure.fault).retry);
-  if (!again || info(failure.fault).hopeless || attempt >= policy.max_attempts) return std::nullopt;
+  const std::string_view retry_header = header(headers, "x-should-retry");
+  const bool again = retry_header == "true" || (retry_header != "false" && info(failure.fault).retry);
+  if (!again || info(failure.fault).permanent || attempt >= policy.max_attempts) return std::nullopt;
   const auto asked = asked_for(headers);
   if (asked && *asked > policy.patience) return std::nullopt;
   if (asked && asked->count() > 0) return asked;

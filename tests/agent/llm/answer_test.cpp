@@ -37,7 +37,7 @@ ProposedCandidate read_one(const std::string& answer) {
   return all.front();
 }
 
-std::string complaint_of(const std::string& answer) {
+std::string input_error_of(const std::string& answer) {
   const auto read = read_answer(answer, parent(), "new", 1);
   if (!read) return read.error().message;
   REQUIRE_FALSE(read->front().candidate);
@@ -66,12 +66,12 @@ TEST_CASE("edits replace text that occurs once, also where white space at the en
   CHECK(read.form == "edit");
   CHECK(read.candidate->source.find("  a[0] = 2;\n}\n") != std::string::npos);
   const std::string head = "<<<<<<< SEARCH\n", tail = "=======\nx\n>>>>>>> REPLACE\n";
-  CHECK_THAT(complaint_of(head + "  a[7] = 1;\n" + tail),
+  CHECK_THAT(input_error_of(head + "  a[7] = 1;\n" + tail),
              Catch::Contains("nowhere") && Catch::Contains("a[7]"));
-  CHECK_THAT(complaint_of(head + "  a[\n" + tail), Catch::Contains("nowhere"));
-  CHECK_THAT(complaint_of(head + "BLOCK" + "\n" + tail), Catch::Contains("nowhere"));
-  CHECK_THAT(complaint_of(head + "  a[0] = 1;\n=======\n  a[0] = 2;\n"), Catch::Contains("not complete"));
-  CHECK_THAT(complaint_of(head + tail), Catch::Contains("no text to search"));
+  CHECK_THAT(input_error_of(head + "  a[\n" + tail), Catch::Contains("nowhere"));
+  CHECK_THAT(input_error_of(head + "BLOCK" + "\n" + tail), Catch::Contains("nowhere"));
+  CHECK_THAT(input_error_of(head + "  a[0] = 1;\n=======\n  a[0] = 2;\n"), Catch::Contains("not complete"));
+  CHECK_THAT(input_error_of(head + tail), Catch::Contains("no text to search"));
 }
 
 TEST_CASE("tunables are taken from JSON and checked against the plan") {
@@ -79,24 +79,24 @@ TEST_CASE("tunables are taken from JSON and checked against the plan") {
   CHECK(read.form == "tunables");
   CHECK(read.candidate->tunables.at("BLOCK") == 256);
   CHECK(read.candidate->source == kSource);
-  CHECK_THAT(complaint_of("```json\n{\"tunables\": {\"BLOCK\": 300}}\n```"),
+  CHECK_THAT(input_error_of("```json\n{\"tunables\": {\"BLOCK\": 300}}\n```"),
              Catch::Contains("expected one of 128, 256"));
-  CHECK_THAT(complaint_of("```json\n{\"tunables\": {\"BLOK\": 128}}\n```"),
+  CHECK_THAT(input_error_of("```json\n{\"tunables\": {\"BLOK\": 128}}\n```"),
              Catch::Contains("no tunable 'BLOK'"));
-  CHECK_THAT(complaint_of("```json\n{\"tunables\": 3}\n```"), Catch::Contains("object"));
+  CHECK_THAT(input_error_of("```json\n{\"tunables\": 3}\n```"), Catch::Contains("object"));
 }
 
 TEST_CASE("an answer that is none of these says what is missing") {
-  CHECK_THAT(complaint_of("I cannot help with that."), Catch::Contains("no fenced block"));
-  CHECK_THAT(complaint_of("```cuda\n__global__ void k() {}\n```"),
+  CHECK_THAT(input_error_of("I cannot help with that."), Catch::Contains("no fenced block"));
+  CHECK_THAT(input_error_of("```cuda\n__global__ void k() {}\n```"),
              Catch::Contains("begins with a launch plan"));
-  CHECK_THAT(complaint_of("```cuda\n" + kSource), Catch::Contains("was cut"));
-  CHECK_THAT(complaint_of("```cuda\n/* alphakernel\n{\"launches\": [}\n*/\n```"), Catch::Contains("line 2"));
+  CHECK_THAT(input_error_of("```cuda\n" + kSource), Catch::Contains("was cut"));
+  CHECK_THAT(input_error_of("```cuda\n/* alphakernel\n{\"launches\": [}\n*/\n```"),
+             Catch::Contains("line 2"));
   CHECK(read_all("x\n```\n/* alphakernel\n{oops\n*/\n```").front().source == "/* alphakernel\n{oops\n*/\n");
 }
 
-TEST_CASE(
-    "where several candidates are asked for, the last whole ones are taken, each with its own complaint") {
+TEST_CASE("where several candidates are asked for, the last whole ones are taken, each with its own error") {
   const std::string broken = "/* alphakernel\n{\"launches\": [}\n*/\n";
   const std::string answer =
       "```cuda\n" + kSource + "```\nand\n```cuda\n" + broken + "```\nand\n```\n" + kSource + "// b\n```\n";
@@ -120,7 +120,7 @@ TEST_CASE("several points of the parent are taken from JSON, the first ones") {
   CHECK_FALSE(all[1].candidate);
   CHECK(all[2].candidate->tunables.at("BLOCK") == 128);
   CHECK(read_all(answer, 2).size() == 2);
-  CHECK_THAT(complaint_of("```json\n{\"points\": []}\n```"), Catch::Contains("no fenced block begins"));
+  CHECK_THAT(input_error_of("```json\n{\"points\": []}\n```"), Catch::Contains("no fenced block begins"));
 }
 
 TEST_CASE("pieces of answers in any order and cut anywhere are read without a crash") {

@@ -28,7 +28,7 @@ Attempt attempt(const std::string& source, std::optional<double> score_ns, bool 
           .island = island};
 }
 
-void ask_in_vain(Archive& archive, int island) {
+void ask_without_gain(Archive& archive, int island) {
   for (int i = 0; i < Archive::kStale; ++i) archive.note_question(island);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("an island that stagnates leads to another that starts from scratch, a
   Archive archive(1);
   archive.add(attempt("a", 30));
   CHECK(archive.next_turn().forced.empty());
-  ask_in_vain(archive, 0);
+  ask_without_gain(archive, 0);
   const Archive::Turn fresh = archive.next_turn();
   CHECK(fresh.forced == "fresh");
   CHECK(fresh.island == 1);
@@ -107,11 +107,12 @@ TEST_CASE("when all islands are open a stale one is emptied, but the one with th
   Archive archive(1);
   archive.add(attempt("a", 30));
   for (int island = 1; island < static_cast<int>(Archive::kIslands); ++island) {
-    ask_in_vain(archive, 0);
+    ask_without_gain(archive, 0);
     while (archive.next_turn().forced != "fresh") continue;
     archive.add(attempt("__shared__ " + std::to_string(island), 50, true, island));
   }
-  for (int island = 0; island < static_cast<int>(Archive::kIslands); ++island) ask_in_vain(archive, island);
+  for (int island = 0; island < static_cast<int>(Archive::kIslands); ++island)
+    ask_without_gain(archive, island);
   std::map<int, std::string> forced;
   for (std::size_t i = 0; i < Archive::kIslands; ++i) {
     const Archive::Turn turn = archive.next_turn();
@@ -120,7 +121,7 @@ TEST_CASE("when all islands are open a stale one is emptied, but the one with th
   CHECK(forced == std::map<int, std::string>{{0, "crossover"}, {1, "fresh"}, {2, "fresh"}});
   CHECK(archive.elites().size() == 1);
   // Nothing came of the fresh start: the best of all is its founder.
-  ask_in_vain(archive, 1);
+  ask_without_gain(archive, 1);
   Archive::Turn turn = archive.next_turn();
   while (turn.island != 1) turn = archive.next_turn();
   CHECK(turn.forced == "explore");

@@ -18,20 +18,20 @@ using namespace std::chrono_literals;
 
 constexpr BatchTiming kQuick{.gather = 300ms, .first_poll = 2ms, .longest_poll = 5ms};
 
-struct Office {
+struct BatchService {
   FakeServer server;
   Provider provider;
-  std::shared_ptr<BatchDesk> desk;
-  Office(const Dialect& dialect, std::vector<Script> scripts, BatchTiming timing = kQuick)
+  std::shared_ptr<BatchQueue> queue;
+  BatchService(const Dialect& dialect, std::vector<Script> scripts, BatchTiming timing = kQuick)
       : server(std::move(scripts)),
         provider{.name = "test", .dialect = &dialect, .url = server.url()},
-        desk(std::make_shared<BatchDesk>(provider, "secret-key",
-                                         RetryPolicy{.max_attempts = 3, .first = 1ms, .longest = 2ms},
-                                         HttpLimits{}, timing)) {}
+        queue(std::make_shared<BatchQueue>(provider, "secret-key",
+                                           RetryPolicy{.max_attempts = 3, .first = 1ms, .longest = 2ms},
+                                           HttpLimits{}, timing)) {}
   LlmReply ask(const std::string& text, const std::atomic<bool>* cancelled = nullptr) {
     ModelEntry model{.provider = "test", .name = "m"};
     model.price = ModelPrice{.input = 1, .output = 10, .cache_read = 1, .cache_write = 1};
-    BatchLlmClient client(desk, provider, "secret-key", model);
+    BatchLlmClient client(queue, provider, "secret-key", model);
     return client.ask({.model = "m", .system = "S", .messages = {{"user", text}}, .max_output_tokens = 100},
                       cancelled);
   }
@@ -53,7 +53,7 @@ std::string anthropic_line(int index, const std::string& text) {
 
 TEST_CASE("requests that wait together become one batch, and results in any order find their askers") {
   // Each asker's text tells which request of the batch it was.
-  Office office(
+  BatchService service(
       anthropic_messages(),
       {once(R"({"id":"msgbatch_1","processing_status":"in_progress"})"),
        once(R"({"id":"msgbatch_1","processing_status":"in_progress"})"), once("{}", 503),
@@ -65,11 +65,11 @@ TEST_CASE("requests that wait together become one batch, and results in any orde
             anthropic_line(99, "nobody") + anthropic_line(0, "zero"))});
   std::vector<std::future<LlmReply>> asking;
   for (const char* text : {"a", "b", "c"})
-    asking.push_back(std::async(std::launch::async, [&office, text] { return office.ask(text); }));
+    asking.push_back(std::async(std::launch::async, [&service, text] { return service.ask(text); }));
   std::map<std::string, LlmReply> replies;
   for (std::size_t i = 0; i < asking.size(); ++i)
     replies[std::string(1, static_cast<char>('a' + i))] = asking[i].get();
-  const std::vector<std::string> sent = office.server.requests();
+  const std::vector<std::string> sent = service.server.requests();
   REQUIRE(sent.size() == 5);
   CHECK(sent[0].starts_with("POST /v1/messages/batches "));
   CHECK(sent[1].starts_with("GET /v1/messages/batches/msgbatch_1 "));
@@ -93,16 +93,16 @@ TEST_CASE("a batch of files goes up as a form, and its answers come from a file"
       R"({"custom_id":"request-0","error":null,"response":{"status_code":200,"body":)" +
       std::string(R"({"id":"r","status":"completed","error":null,"output":[{"type":"message","content":[)") +
       R"({"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":5,"output_tokens":6}}}})" + "\n";
-  Office office(
+  BatchService service(
       openai_responses(),
       {once(R"({"id":"file-1"})"), once(R"({"id":"batch_1","status":"validating"})"),
        once(R"({"id":"batch_1","status":"completed","output_file_id":"file-2","error_file_id":null})"),
        once(line)});
-  const LlmReply reply = office.ask("question");
+  const LlmReply reply = service.ask("question");
   REQUIRE(reply.ok());
   CHECK(reply.text == "hi");
   CHECK(reply.usage.total() == 11);
-  const std::vector<std::string> sent = office.server.requests();
+  const std::vector<std::string> sent = service.server.requests();
   CHECK(sent[0].starts_with("POST /files "));
   CHECK(sent[0].find("multipart/form-data; boundary=") != std::string::npos);
   CHECK(sent[0].find("\"url\":\"/v1/responses\"") != std::string::npos);
@@ -114,8 +114,9 @@ TEST_CASE("a batch of files goes up as a form, and its answers come from a file"
 
 TEST_CASE("a batch that fails, expires or forgets a request is a failure of each request") {
   const auto fault = [](const Dialect& dialect, std::vector<Script> scripts) {
-    Office office(dialect, std::move(scripts), {.gather = 1ms, .first_poll = 1ms, .longest_poll = 1ms});
-    const LlmReply reply = office.ask("question");
+    BatchService service(dialect, std::move(scripts),
+                         {.gather = 1ms, .first_poll = 1ms, .longest_poll = 1ms});
+    const LlmReply reply = service.ask("question");
     REQUIRE(reply.failure);
     return reply.failure->fault;
   };
@@ -131,19 +132,19 @@ TEST_CASE("a batch that fails, expires or forgets a request is a failure of each
 }
 
 TEST_CASE("when no one waits any more the batch is cancelled") {
-  Office office(anthropic_messages(), {once(R"({"id":"b1","processing_status":"in_progress"})")});
+  BatchService service(anthropic_messages(), {once(R"({"id":"b1","processing_status":"in_progress"})")});
   std::atomic<bool> cancelled{false};
-  auto asking = std::async(std::launch::async, [&] { return office.ask("question", &cancelled); });
-  while (office.server.requests().size() < 3) std::this_thread::sleep_for(1ms);
+  auto asking = std::async(std::launch::async, [&] { return service.ask("question", &cancelled); });
+  while (service.server.requests().size() < 3) std::this_thread::sleep_for(1ms);
   cancelled = true;
   CHECK(asking.get().failure->fault == LlmFault::cancelled);
-  CHECK(office.server.requests().back().starts_with("POST /v1/messages/batches/b1/cancel "));
+  CHECK(service.server.requests().back().starts_with("POST /v1/messages/batches/b1/cancel "));
 }
 
 TEST_CASE("batches are for the providers that have them, and halve the price") {
   ::setenv("ANTHROPIC_API_KEY", "k-123456", 1);
   LlmSettings settings;
-  settings.batches = std::make_shared<BatchDesks>();
+  settings.batches = std::make_shared<BatchQueues>();
   CHECK(open_model("anthropic:claude-opus-5-5", settings).entry.price->output == 10);
   const LlmModel local = open_model("local:http://localhost:11434/v1#qwen", settings);
   CHECK(dynamic_cast<BatchLlmClient*>(local.client.get()) == nullptr);

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 #include "tests/agent/llm/fake_server.h"
 #include "tests/agent/llm/llm_samples.h"
 
@@ -268,8 +268,8 @@ TEST_CASE(
   CHECK(client.ask(request(), nullptr).text == kSampleText);
   CHECK(fault_of(client.ask(request(), nullptr)) == LlmFault::cut_short);
   const std::string no_coding = "content-encoding: gzip\r\n";
-  FakeServer liar({once(response(200, "{\"plain\": \"text\"}", no_coding))});
-  CHECK_FALSE(client_of(liar, *sample.dialect).ask(request(), nullptr).ok());
+  FakeServer broken_server({once(response(200, "{\"plain\": \"text\"}", no_coding))});
+  CHECK_FALSE(client_of(broken_server, *sample.dialect).ask(request(), nullptr).ok());
 }
 
 TEST_CASE("a stream slower than its limit of silence is read to its end when it never falls silent") {
@@ -314,7 +314,7 @@ TEST_CASE("lengths and forms that are wrong give a failure or the answer, never 
   }
 }
 
-struct Inquiry {
+struct InfoRequest {
   const Dialect* dialect;
   std::string path, count_path, description;
   std::int64_t context, output;
@@ -322,7 +322,7 @@ struct Inquiry {
 };
 
 TEST_CASE("a provider is asked what a model takes and how many tokens a text has") {
-  const std::vector<Inquiry> inquiries{
+  const std::vector<InfoRequest> info_requests{
       {&anthropic_messages(),
        "GET /v1/models/o/m%201 ",
        "POST /v1/messages/count_tokens ",
@@ -345,22 +345,23 @@ TEST_CASE("a provider is asked what a model takes and how many tokens a text has
        32'768,
        9,
        {"max"}}};
-  for (const Inquiry& one : inquiries) {
+  for (const InfoRequest& one : info_requests) {
     CAPTURE(one.dialect->name);
     FakeServer server({once(response(200, one.description)), once(response(200, R"({"input_tokens":321})")),
                        once(response(404, "{}"))});
     const ModelEntry entry{
         .provider = "test", .name = "o/m 1", .context_tokens = 8, .max_output_tokens = 9, .efforts = {"max"}};
-    const ModelInquiry inquiry({.name = "test", .dialect = one.dialect, .url = server.url()}, kKey, entry);
-    const auto said = inquiry.description();
+    const ModelInfoClient info_client({.name = "test", .dialect = one.dialect, .url = server.url()}, kKey,
+                                      entry);
+    const auto said = info_client.description();
     REQUIRE(said);
     CHECK(said->context_tokens == one.context);
     CHECK(said->max_output_tokens == one.output);
     CHECK(said->efforts == one.efforts);
-    const auto counted = inquiry.count_tokens(request());
+    const auto counted = info_client.count_tokens(request());
     CHECK(counted.ok() == !one.count_path.empty());
     if (counted) CHECK(*counted == 321);
-    if (counted) CHECK_FALSE(inquiry.description());
+    if (counted) CHECK_FALSE(info_client.description());
     const std::vector<std::string> sent = server.requests();
     CHECK(sent[0].starts_with(one.path));
     CHECK(body_of(sent[0]).empty());
@@ -380,7 +381,7 @@ TEST_CASE("whatever a server answers about a model, the table's entry stays wher
             std::string()}) {
     FakeServer server({once(response(200, body))});
     const auto said =
-        ModelInquiry({.name = "test", .dialect = &anthropic_messages(), .url = server.url()}, "", entry)
+        ModelInfoClient({.name = "test", .dialect = &anthropic_messages(), .url = server.url()}, "", entry)
             .description();
     if (said) CHECK((said->context_tokens == 8 && said->efforts == entry.efforts));
     CHECK(said.ok() == body.starts_with(R"({"id":"m")"));
@@ -400,11 +401,11 @@ TEST_CASE("nothing listens: unreachable, after the attempts") {
 TEST_CASE("plain http goes to this machine only, and no address may hide its host") {
   for (const char* good :
        {"https://api.example.com", "http://localhost:8000/v1", "http://127.0.0.1", "http://[::1]:80/v1"})
-    CHECK(url_complaint(good) == "");
+    CHECK(url_error(good) == "");
   for (const char* bad : {"http://example.com", "http://localhost.example.com",
                           "http://127.0.0.1@example.com", "ftp://localhost", "https://", "https://a b",
                           "http://127.0.0.1.example.com", "file:///etc/passwd", "http://localhost\\@x"})
-    CHECK(url_complaint(bad) != "");
+    CHECK(url_error(bad) != "");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // llm_bodies
 #include <fmt/core.h>
 
-#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 
 using namespace ak;
 

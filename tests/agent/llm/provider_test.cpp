@@ -28,7 +28,7 @@ LlmRequest request() {
   return {.model = "m", .system = "SYSTEM", .messages = {{"user", "QUESTION"}}, .max_output_tokens = 100};
 }
 
-std::string complaint(const std::string& model, const LlmSettings& settings, ExitCode code) {
+std::string input_error(const std::string& model, const LlmSettings& settings, ExitCode code) {
   try {
     static_cast<void>(open_model(model, settings));
   } catch (const Error& error) {
@@ -46,16 +46,16 @@ TEST_CASE("a model's name says who answers, and what is wrong with it is said") 
   CHECK(open_model("anthropic:claude-opus-5-5", {}).entry.price->output == 20);
   CHECK_FALSE(open_model("anthropic:claude-unheard-of", {}).entry.price);
   CHECK(open_model("local:http://localhost:11434/v1#qwen", {}).entry.name == "qwen");
-  CHECK_THAT(complaint("antropic:x", {}, ExitCode::usage), Catch::Contains("did you mean 'anthropic'"));
-  CHECK_THAT(complaint("claude", {}, ExitCode::usage), Catch::Contains("PROVIDER:MODEL"));
-  CHECK_THAT(complaint("anthropic:", {}, ExitCode::usage), Catch::Contains("name a model"));
-  CHECK_THAT(complaint("openai:gpt-6.1-sol", {}, ExitCode::environment), Catch::Contains("OPENAI_API_KEY"));
-  CHECK_THAT(complaint("local:http://example.com/v1", {}, ExitCode::usage),
+  CHECK_THAT(input_error("antropic:x", {}, ExitCode::usage), Catch::Contains("did you mean 'anthropic'"));
+  CHECK_THAT(input_error("claude", {}, ExitCode::usage), Catch::Contains("PROVIDER:MODEL"));
+  CHECK_THAT(input_error("anthropic:", {}, ExitCode::usage), Catch::Contains("name a model"));
+  CHECK_THAT(input_error("openai:gpt-6.1-sol", {}, ExitCode::environment), Catch::Contains("OPENAI_API_KEY"));
+  CHECK_THAT(input_error("local:http://example.com/v1", {}, ExitCode::usage),
              Catch::Contains("this machine only"));
-  CHECK_THAT(complaint("command:x", {}, ExitCode::usage), Catch::Contains("llm_commands"));
-  CHECK_THAT(complaint("replay:/no/such/file", {}, ExitCode::bad_input), Catch::Contains("/no/such/file"));
+  CHECK_THAT(input_error("command:x", {}, ExitCode::usage), Catch::Contains("llm_commands"));
+  CHECK_THAT(input_error("replay:/no/such/file", {}, ExitCode::bad_input), Catch::Contains("/no/such/file"));
   ::setenv("ANTHROPIC_BASE_URL", "http://example.com", 1);
-  static_cast<void>(complaint("anthropic:claude-opus-5-5", {}, ExitCode::usage));
+  static_cast<void>(input_error("anthropic:claude-opus-5-5", {}, ExitCode::usage));
   ::unsetenv("ANTHROPIC_BASE_URL");
 }
 

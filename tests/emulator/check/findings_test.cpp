@@ -37,7 +37,7 @@ Finding race() {
   Finding finding;
   finding.kind = FaultKind::shared_race;
   finding.first = {.block = {1, 0, 0}, .thread = {40, 0, 0}, .write = true, .op = 0};
-  finding.other = Party{.block = {1, 0, 0}, .thread = {5, 0, 0}, .op = 1};
+  finding.other = Participant{.block = {1, 0, 0}, .thread = {5, 0, 0}, .op = 1};
   finding.buffer = "shared 'tile'";
   finding.byte_offset = 128;
   finding.access_bytes = 4;
@@ -76,7 +76,7 @@ TEST_CASE("a conflict with an unknown thread names its block", "[findings]") {
   Finding finding = race();
   finding.kind = FaultKind::global_conflict;
   finding.buffer = "output 'y'";
-  finding.other = Party{.block = {2, 1, 0}, .thread_known = false, .write = true, .op = 1};
+  finding.other = Participant{.block = {2, 1, 0}, .thread_known = false, .write = true, .op = 1};
   CHECK_THAT(describe(program_with_lines(), finding),
              Catch::Contains("that block (2,1,0) writes at line 52 with nothing that orders the two blocks"));
 }
@@ -130,7 +130,7 @@ TEST_CASE("findings of one kind at one line are counted, others are kept up to a
     findings.add(finding);
   }
   CHECK(findings.full());
-  CHECK(findings.all().size() == Findings::kMostDistinct);
+  CHECK(findings.all().size() == Findings::kMaxDistinct);
 }
 
 TEST_CASE("JSON holds every field of a finding", "[findings]") {

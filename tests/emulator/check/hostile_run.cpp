@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kArenaBytes = 4u << 20, kBufferBytes = 8192;
 constexpr std::uint64_t kBudget = 20'000;
 // Blocks that take more are valid, and only slow.
-constexpr std::uint64_t kMostResident = 64u << 20;
+constexpr std::uint64_t kMaxResident = 64u << 20;
 constexpr std::byte kPattern{0x3C};
 
 struct Shape {
@@ -142,7 +142,7 @@ std::optional<LaunchRequest> request_for(const Program& program, const Memory& m
                      .seed = choices.below(3),
                      .instruction_budget = kBudget};
   request.print = [](const std::string&) {};
-  if (resident_bytes(program, request) > kMostResident) return std::nullopt;
+  if (resident_bytes(program, request) > kMaxResident) return std::nullopt;
   fill_parameters(program, memory, choices, request.parameters);
   return request;
 }

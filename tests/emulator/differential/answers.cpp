@@ -22,11 +22,11 @@ bool get(std::ifstream& file, std::uint64_t& value) {
 }
 
 bool get_all(std::ifstream& file, Answers& answers) {
-  constexpr std::uint64_t kMost = 1u << 20;  // bytes of a case; more is no answers file
+  constexpr std::uint64_t kMax = 1u << 20;  // bytes of a case; more is no answers file
   std::uint64_t magic = 0, count = 0, key = 0, bytes = 0;
   if (!get(file, magic) || magic != kMagic || !get(file, count)) return false;
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (!get(file, key) || !get(file, bytes) || bytes > kMost) return false;
+    if (!get(file, key) || !get(file, bytes) || bytes > kMax) return false;
     std::vector<std::byte> answer(bytes);
     if (!file.read(reinterpret_cast<char*>(answer.data()), static_cast<std::streamsize>(bytes))) return false;
     answers[key] = std::move(answer);
@@ -69,9 +69,9 @@ void write_answers(const std::filesystem::path& path, const Answers& answers) {
 Result<Answers> read_answers(const std::filesystem::path& path) {
   constexpr const char* kAgain = "record it on a machine with a GPU: scripts/record_differential.sh";
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Complaint{fmt::format("no recorded answers {}; {}", path.string(), kAgain)};
+  if (!file) return InputError{fmt::format("no recorded answers {}; {}", path.string(), kAgain)};
   Answers answers;
-  if (!get_all(file, answers)) return Complaint{fmt::format("{} is damaged; {}", path.string(), kAgain)};
+  if (!get_all(file, answers)) return InputError{fmt::format("{} is damaged; {}", path.string(), kAgain)};
   return answers;
 }
 

@@ -24,7 +24,7 @@ using Answers = std::map<std::uint64_t, std::vector<std::byte>>;
                                                  const std::string& suite);
 /// Throws Error(environment) when the file cannot be written.
 void write_answers(const std::filesystem::path& path, const Answers& answers);
-/// The Complaint says what is wrong with the file, and how to record it again.
+/// The Error says what is wrong with the file, and how to record it again.
 [[nodiscard]] Result<Answers> read_answers(const std::filesystem::path& path);
 
 }  // namespace ak::ptx::differential

@@ -21,7 +21,7 @@ void add_atom(Sweep& sweep, const std::string& space, const std::string& operati
               Rule rule = kExact) {
   const bool swaps = operation.starts_with("cas");
   const int bits = register_bits_of(type);
-  // A wrong value before the operation spoils the result.
+  // A wrong value before the operation corrupts the result.
   sweep.add(fmt::format("{{\n.reg .b64 %cell;\n.reg .b{0} %before;\n{1}st.{2}.b{0} [%cell], %a;\n"
                         "atom.{2}.{3} %before, [%cell], %b{4};\nld.{2}.b{0} %d, [%cell];\n"
                         "setp.ne.u{0} %p, %before, %a;\n@%p not.b{0} %d, %d;\n}}",

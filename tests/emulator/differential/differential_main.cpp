@@ -122,13 +122,13 @@ int record_suite(const Options& options, const Suite& suite) {
   return error.empty() ? 0 : 1;
 }
 
-/// In a process of its own, so that a kernel that spoils the context or never ends costs one suite.
+/// In a process of its own, so that a kernel that corrupts the context or never ends costs one suite.
 bool in_child(const std::function<int()>& work) {
-  constexpr unsigned kMostSeconds = 120;
+  constexpr unsigned kMaxSeconds = 120;
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(kMostSeconds);
+    alarm(kMaxSeconds);
     const int code = guarded(work);
     std::fflush(stdout);
     _exit(code);

@@ -22,7 +22,7 @@ constexpr std::uint32_t kLanesOfWarp = 32;
 struct ElementType {
   std::string_view name;
   int bits;
-  int least_exponent, greatest_exponent;  // of Kind::wide: products and their sums stay finite
+  int min_exponent, greatest_exponent;  // of Kind::wide: products and their sums stay finite
 };
 constexpr ElementType kTypes[] = {{"f16", 16, -16, 5},  {"bf16", 16, -40, 40}, {"tf32", 32, -40, 40},
                                   {"f32", 32, -40, 40}, {"e4m3", 8, -8, 6},    {"e5m2", 8, -15, 6},
@@ -51,7 +51,7 @@ double number(const ElementType& type, Kind kind, Random& random) {
   const double sign = random.chance(50) ? -1 : 1;
   if (kind == Kind::whole) return sign * random.below(9);
   const bool wide = kind == Kind::wide;
-  const int least = wide ? type.least_exponent : -4, greatest = wide ? type.greatest_exponent : 3;
+  const int least = wide ? type.min_exponent : -4, greatest = wide ? type.greatest_exponent : 3;
   const int exponent =
       least + static_cast<int>(random.below(static_cast<std::uint32_t>(greatest - least + 1)));
   const double mantissa = 1 + static_cast<double>(random.below(1u << 30)) / (1u << 30);
@@ -61,7 +61,7 @@ double number(const ElementType& type, Kind kind, Random& random) {
   return sign * random.pick(specials);
 }
 
-bool is_float(const ElementType& type) { return type.least_exponent != 0; }
+bool is_float(const ElementType& type) { return type.min_exponent != 0; }
 
 std::uint64_t element(const ElementType& type, Kind kind, Random& random) {
   if (!is_float(type)) return type.bits == 32 ? value_of("s32", random) : random.bits();

@@ -26,7 +26,7 @@ Module parse_good(std::string_view rest) {
   return std::move(module).value();
 }
 
-Complaint parse_bad(std::string_view rest) {
+InputError parse_bad(std::string_view rest) {
   const Result<Module> module = parse(std::string(kHeader).append(rest));
   if (module) FAIL("accepted: " << rest);
   return module.error();
@@ -409,10 +409,10 @@ TEST_CASE("What is no PTX is refused with its line") {
   };
   for (const auto& [text, line] : cases) {
     INFO(text);
-    const Complaint complaint = parse_bad(text);
-    INFO(complaint.message);
-    CHECK(complaint.line == line);
-    CHECK_FALSE(complaint.message.empty());
+    const InputError input_error = parse_bad(text);
+    INFO(input_error.message);
+    CHECK(input_error.line == line);
+    CHECK_FALSE(input_error.message.empty());
   }
 }
 
@@ -441,7 +441,7 @@ TEST_CASE("Hostile sizes and depths are refused, not followed") {
   CHECK_FALSE(parse(std::string(std::size_t{17} << 20, ' ')));
 }
 
-TEST_CASE("A truncated or changed text never does worse than a complaint") {
+TEST_CASE("A truncated or changed text never does worse than an error") {
   const std::string text = std::string(kHeader).append(kKernel);
   for (std::size_t length = 0; length < text.size(); ++length) (void)parse(text.substr(0, length));
   constexpr int kRounds = 5000;

@@ -95,12 +95,12 @@ TEST_CASE("an attention is read from the shapes and the param causal") {
 
 TEST_CASE("what is no attention, or one with another causal mask, has a reason") {
   const Shapes good{{1, 4, 5, 64}, {1, 2, 7, 64}, {1, 2, 7, 64}, {1, 4, 5, 64}, {1, 4, 5}};
-  const auto complaint = [](const OpenProblem& problem, Shapes shapes) {
+  const auto input_error = [](const OpenProblem& problem, Shapes shapes) {
     const auto task = read_attention(problem, std::move(shapes));
     return task ? "" : task.error().message;
   };
-  CHECK(complaint(attention("0"), good).empty());
-  CHECK_THAT(complaint(attention("1"), good), Catch::Contains("5 queries and 7 keys"));
+  CHECK(input_error(attention("0"), good).empty());
+  CHECK_THAT(input_error(attention("1"), good), Catch::Contains("5 queries and 7 keys"));
   struct Row {
     std::size_t tensor, axis;
     std::int64_t size;
@@ -110,16 +110,16 @@ TEST_CASE("what is no attention, or one with another causal mask, has a reason")
     INFO(row.tensor << " " << row.axis);
     Shapes shapes = good;
     shapes[row.tensor][row.axis] = row.size;
-    CHECK_THAT(complaint(attention("0"), shapes), Catch::Contains("shapes of an attention"));
+    CHECK_THAT(input_error(attention("0"), shapes), Catch::Contains("shapes of an attention"));
   }
   Shapes flat = good;
   flat[0] = {4, 5, 64};
-  CHECK_THAT(complaint(attention("0"), flat), Catch::Contains("four axes"));
+  CHECK_THAT(input_error(attention("0"), flat), Catch::Contains("four axes"));
   OpenProblem problem = attention("0");
   problem.tensors[4].dtype = DType::float16;
-  CHECK_THAT(complaint(problem, good), Catch::Contains("of one type"));
+  CHECK_THAT(input_error(problem, good), Catch::Contains("of one type"));
   problem.tensors[4].name = "sums";
-  CHECK_THAT(complaint(problem, good), Catch::Contains("q, k, v, o and lse"));
+  CHECK_THAT(input_error(problem, good), Catch::Contains("q, k, v, o and lse"));
 }
 
 #if __has_include(<cudnn_graph.h>)

@@ -42,7 +42,7 @@ NvmlLibrary library() {
           .power_limit = [](void*, unsigned* mw) { return answer(700'000u, mw); },
           .throttle = [](void*, unsigned long long* bits) { return answer(answers.reasons, bits); },
           .energy = [](void*, unsigned long long* mj) { return answer(answers.millijoules, mj); }},
-      .absence = ""};
+      .unavailable_reason = ""};
 }
 
 TEST_CASE("NVML's figures come in units that people use") {
@@ -72,7 +72,7 @@ TEST_CASE("heat holds a device down, its power cap does not") {
 TEST_CASE("a figure that is not to be had says why") {
   const auto reason = [](const auto& reading) { return reading.ok() ? "" : reading.error().reason; };
   SECTION("the library is not there") {
-    const NvmlLibrary none{.functions = {}, .absence = "no library"};
+    const NvmlLibrary none{.functions = {}, .unavailable_reason = "no library"};
     const NvmlProbe probe("GPU-1", none);
     CHECK(reason(probe.energy_j()) == "no library");
     CHECK(reason(probe.throttle_reasons()) == "no library");
@@ -130,7 +130,7 @@ TEST_CASE("the energy of a call is what the counter moved by over the calls, onc
   Device device;
   const auto energy = measure_energy(NvmlProbe("GPU-1", nvml), device.round(), device.clock, std::nullopt);
   REQUIRE(energy.ok());
-  CHECK(energy->absence.empty());
+  CHECK(energy->unavailable_reason.empty());
   CHECK(energy->joule == Approx(0.4e-3).epsilon(0.02));
   CHECK(energy->power_w == Approx(400).epsilon(0.02));
   CHECK(energy->call_ns == Approx(1'000));
@@ -145,12 +145,12 @@ TEST_CASE("an energy that cannot be measured says why, and runs nothing where th
   SECTION("no counter") {
     answers.result = 3;
     const auto energy = measure_energy(probe, device.round(), device.clock, std::nullopt);
-    CHECK(energy->absence.find("Not Supported") != std::string::npos);
+    CHECK(energy->unavailable_reason.find("Not Supported") != std::string::npos);
     CHECK(device.calls == 0);
   }
   SECTION("no time") {
     const auto energy = measure_energy(probe, device.round(), device.clock, device.clock.now() + 1s);
-    CHECK(energy->absence == "there was no time left before the deadline");
+    CHECK(energy->unavailable_reason == "there was no time left before the deadline");
     CHECK(device.calls == 0);
   }
   SECTION("a counter that stands still") {
@@ -160,7 +160,7 @@ TEST_CASE("an energy that cannot be measured says why, and runs nothing where th
       return std::nullopt;
     };
     const auto energy = measure_energy(probe, round, device.clock, std::nullopt);
-    CHECK(energy->absence == "the energy counter did not move as it should");
+    CHECK(energy->unavailable_reason == "the energy counter did not move as it should");
     CHECK(energy->joule == 0);
   }
 }

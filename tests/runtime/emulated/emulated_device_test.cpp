@@ -41,7 +41,7 @@ TEST_CASE("on the emulator a correct kernel passes for every kind of element") {
 
 TEST_CASE("a fault on the emulator names the candidate's file and line") {
   EmulatorBench bench({.check_sizes = {100}});
-  const auto result = bench.run(kernel(kHonestBody + "\nif (i == 0) c[n] = 1.0f;"));
+  const auto result = bench.run(kernel(kCorrectBody + "\nif (i == 0) c[n] = 1.0f;"));
   INFO(describe(result));
   REQUIRE(result.outcome.status == Status::memory_error);
   // Three lines of launch plan come before the source, as they do in a file.
@@ -54,7 +54,7 @@ TEST_CASE("the emulator gives costs instead of times, the same in every run, and
   TinyProblem tiny;
   tiny.check_sizes = {1000, 20'000};
   EmulatorBench bench(tiny, true), again(tiny);
-  const auto plain = bench.run(kernel(kHonestBody));
+  const auto plain = bench.run(kernel(kCorrectBody));
   INFO(describe(plain));
   REQUIRE(plain.outcome.status == Status::ok);
   REQUIRE(plain.measurements.size() == 4);  // two workloads, this kernel and the baseline
@@ -62,7 +62,7 @@ TEST_CASE("the emulator gives costs instead of times, the same in every run, and
     CHECK(m.method == kEmulatedMethod);
     CHECK(m.median_ns > 0);
   }
-  const auto repeated = again.run(kernel(kHonestBody));
+  const auto repeated = again.run(kernel(kCorrectBody));
   CHECK(repeated.score_ns == plain.score_ns);
   const auto wasteful = bench.run(kernel(
       "for (int r = 0; r < 50; ++r) { if (i < n) { volatile float* out = c; out[i] = a[i] + b[i]; } }"));
@@ -75,7 +75,7 @@ TEST_CASE("the emulator runs the code of other architectures") {
   for (const char* name : {"sm_80", "sm_120a"}) {
     EmulatorBench bench({.check_sizes = {100}});
     const auto result =
-        bench.run(elementwise_plan("k"), kernel(kHonestBody), Depth::check, parse_arch(name).value());
+        bench.run(elementwise_plan("k"), kernel(kCorrectBody), Depth::check, parse_arch(name).value());
     INFO(name << ": " << describe(result));
     CHECK(result.outcome.status == Status::ok);
   }
@@ -84,7 +84,7 @@ TEST_CASE("the emulator runs the code of other architectures") {
 TEST_CASE("device printf on the emulator is shown with the outcome") {
   EmulatorBench bench({.check_sizes = {10}});
   const auto result =
-      bench.run(kernel("if (i == 3) printf(\"i is %lld and %.2f\\n\", i, 1.5); " + kHonestBody));
+      bench.run(kernel("if (i == 3) printf(\"i is %lld and %.2f\\n\", i, 1.5); " + kCorrectBody));
   INFO(describe(result));
   CHECK(result.outcome.status == Status::ok);
   REQUIRE_FALSE(result.outcome.diagnostics.empty());

@@ -182,7 +182,7 @@ TEST_CASE("an evaluation waits while another process times on the same GPU, and 
   GpuBench bench(tiny);
   std::string why;
   runtime::DeviceLock other(runtime::probe_devices(self_as_worker(), why).front().uuid);
-  REQUIRE(other.obstacle().empty());
+  REQUIRE(other.unavailable_reason().empty());
   other.take(runtime::DeviceLock::Turn::alone, [] {});
   const auto start = std::chrono::steady_clock::now();
   std::thread holder([&] {

@@ -8,7 +8,7 @@ namespace ak::test {
 namespace {
 
 constexpr std::int64_t kLarge = 16 << 20, kSmall = 4096;
-const char* const kHonest = "if (i < n) c[i] = a[i] + b[i];";
+const char* const kCorrect = "if (i < n) c[i] = a[i] + b[i];";
 
 TinyProblem timed(std::int64_t elements) {
   TinyProblem tiny;
@@ -45,7 +45,7 @@ TEST_CASE("results that a kernel kept from earlier calls are wrong when inputs c
 TEST_CASE("a kernel that kept results does not win a comparison") {
   GpuBench bench(timed(kLarge));
   EvaluationRequest pair = bench.request(replay());
-  pair.rival = std::make_shared<const Candidate>(bench.request(kernel(kHonest)).candidate);
+  pair.rival = std::make_shared<const Candidate>(bench.request(kernel(kCorrect)).candidate);
   const auto result = bench.run(std::move(pair));
   INFO(describe(result));
   CHECK(result.outcome.status == Status::incorrect);
@@ -64,7 +64,7 @@ TEST_CASE("a kernel that works in half of its timed calls is found out") {
 
 TEST_CASE("a comparison has as many samples of both, and of a kernel with itself no winner") {
   GpuBench bench(timed(kLarge));
-  EvaluationRequest request = bench.request(kernel(kHonest));
+  EvaluationRequest request = bench.request(kernel(kCorrect));
   request.rival = std::make_shared<const Candidate>(request.candidate);
   Completed completed;
   completed.request = request;
@@ -85,7 +85,7 @@ TEST_CASE("a comparison has as many samples of both, and of a kernel with itself
 
 TEST_CASE("half the work wins a comparison") {
   GpuBench bench(timed(kLarge));
-  EvaluationRequest request = bench.request(kernel(kHonest));
+  EvaluationRequest request = bench.request(kernel(kCorrect));
   request.rival = std::make_shared<const Candidate>(
       bench
           .request(kernel(
@@ -103,7 +103,7 @@ TEST_CASE("half the work wins a comparison") {
 
 TEST_CASE("short calls are timed in batches, each call on inputs of its own, long ones one by one") {
   GpuBench small(timed(kSmall));
-  const auto result = small.run(kernel(kHonest));
+  const auto result = small.run(kernel(kCorrect));
   INFO(describe(result));
   REQUIRE(result.outcome.status == Status::ok);
   REQUIRE(result.measurements.size() == 1);
@@ -114,7 +114,7 @@ TEST_CASE("short calls are timed in batches, each call on inputs of its own, lon
   CHECK(batch.median_ns < 6'000);
   CHECK(batch.samples_ns[0] > 6 * batch.median_ns);  // a sample covers the whole batch
   GpuBench large(timed(kLarge));
-  CHECK(large.run(kernel(kHonest)).measurements[0].method == "event");
+  CHECK(large.run(kernel(kCorrect)).measurements[0].method == "event");
 }
 
 TEST_CASE("a batch that is served from one call's work is incorrect") {
@@ -130,7 +130,7 @@ TEST_CASE("less time than the hardware can need is below_floor") {
   TinyProblem tiny = timed(kLarge);
   tiny.bytes_read_an_element = 1000;  // of which the kernel moves twelve
   GpuBench bench(tiny);
-  const auto result = bench.run(kernel(kHonest));
+  const auto result = bench.run(kernel(kCorrect));
   INFO(describe(result));
   CHECK(result.outcome.status == Status::below_floor);
   CHECK_FALSE(result.score_ns);
@@ -141,7 +141,7 @@ TEST_CASE("the final measurement says what a call takes of energy, on one worklo
   TinyProblem tiny = timed(kLarge);
   tiny.time_sizes = {kLarge, 2 * kLarge};
   GpuBench bench(tiny);
-  EvaluationRequest final = bench.request(kernel(kHonest));
+  EvaluationRequest final = bench.request(kernel(kCorrect));
   final.fresh_process = final.energy = true;
   const auto result = bench.run(std::move(final));
   INFO(describe(result));
@@ -151,10 +151,10 @@ TEST_CASE("the final measurement says what a call takes of energy, on one worklo
     if (!m.energy) continue;
     ++asked;
     INFO(m.workload << ": " << m.energy->joule << " J, " << m.energy->power_w << " W, " << m.energy->call_ns
-                    << " ns over " << m.energy->calls << " calls; " << m.energy->absence);
+                    << " ns over " << m.energy->calls << " calls; " << m.energy->unavailable_reason);
     CHECK((m.role == MeasurementRole::candidate && m.cold));
-    if (!m.energy->absence.empty()) {
-      WARN(m.energy->absence);
+    if (!m.energy->unavailable_reason.empty()) {
+      WARN(m.energy->unavailable_reason);
       continue;
     }
     CHECK(m.energy->power_w > 20);

@@ -116,7 +116,7 @@ TEST_CASE("who waits for the GPU says so, and gets it when the holder is killed"
     ::kill(holder, SIGKILL);
   });
   CHECK(waits == 1);
-  CHECK(lock.obstacle().empty());
+  CHECK(lock.unavailable_reason().empty());
   ::waitpid(holder, nullptr, 0);
   ::close(ends[0]);
   ::close(ends[1]);
@@ -127,30 +127,30 @@ TEST_CASE("the lock file can be locked by every user and is no link to anywhere"
   const mode_t before = ::umask(0077);
   const DeviceLock made(kUuid);
   ::umask(before);
-  CHECK(made.obstacle().empty());
+  CHECK(made.unavailable_reason().empty());
   struct stat info = {};
   REQUIRE(::stat(folder.file().c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0444);
   std::filesystem::remove(folder.file());
   const auto elsewhere = folder.file().string() + ".elsewhere";
   std::filesystem::create_symlink(elsewhere, folder.file());
-  CHECK_THAT(DeviceLock(kUuid).obstacle(), Catch::Contains(folder.file().string()));
+  CHECK_THAT(DeviceLock(kUuid).unavailable_reason(), Catch::Contains(folder.file().string()));
   CHECK_FALSE(std::filesystem::exists(elsewhere));
   std::ofstream(elsewhere) << "";
-  CHECK_FALSE(DeviceLock(kUuid).obstacle().empty());
+  CHECK_FALSE(DeviceLock(kUuid).unavailable_reason().empty());
   std::filesystem::remove(folder.file());
   REQUIRE(::mkfifo(folder.file().c_str(), 0600) == 0);
-  CHECK_THAT(DeviceLock(kUuid).obstacle(), Catch::Contains("no regular file"));
+  CHECK_THAT(DeviceLock(kUuid).unavailable_reason(), Catch::Contains("no regular file"));
 }
 
 TEST_CASE("without a lock file nothing waits, and the reason is known") {
   ::setenv("ALPHAKERNEL_LOCKS", "/nonexistent", 1);
   DeviceLock lock(kUuid);
   ::unsetenv("ALPHAKERNEL_LOCKS");
-  CHECK_THAT(lock.obstacle(), Catch::Contains("/nonexistent"));
+  CHECK_THAT(lock.unavailable_reason(), Catch::Contains("/nonexistent"));
   lock.take(Turn::alone, [] { FAIL("no one holds it"); });
   DeviceLock none("");
-  CHECK(none.obstacle().empty());
+  CHECK(none.unavailable_reason().empty());
   none.take(Turn::alone, [] { FAIL("nothing to hold"); });
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("a device answer survives JSON, NaN and infinity included") {
   measurement.counts = {{"inst/warp", 7}};
   measurement.line_counts = {{12, {{"flop/f32", 3}}}};
   measurement.energy =
-      Energy{.joule = 0.012, .power_w = 512, .call_ns = 23'437, .calls = 45'000, .absence = ""};
+      Energy{.joule = 0.012, .power_w = 512, .call_ns = 23'437, .calls = 45'000, .unavailable_reason = ""};
   answer.measurements.push_back(measurement);
   answer.lost = true;
   answer.rival_failed = true;
@@ -77,16 +77,16 @@ TEST_CASE("a device task survives JSON with its binary program") {
                             .plan = {.workspace = {}, .tensor_maps = {}, .launches = {launch}},
                             .distributions = {"normal"},
                             .time = true,
-                            .incumbent_ns = 3.5,
+                            .champion_score_ns = 3.5,
                             .separate_outputs = true});
-  task.lesion = "zeros";
+  task.mutation = "zeros";
   const DeviceTask read = device_task_from_json(parse_json(to_json(task).dump()));
   CHECK(read.image.image == task.image.image);
   CHECK(read.image.kernels == task.image.kernels);
   REQUIRE(read.workloads.size() == 1);
-  CHECK(read.workloads[0].incumbent_ns == 3.5);
+  CHECK(read.workloads[0].champion_score_ns == 3.5);
   CHECK(read.workloads[0].separate_outputs);
-  CHECK(read.lesion == "zeros");
+  CHECK(read.mutation == "zeros");
   REQUIRE(read.workloads[0].plan.launches.size() == 1);
   CHECK(read.workloads[0].plan.launches[0].grid[0] == 7);
   CHECK(read.workloads[0].plan.launches[0].arguments.size() == 2);
@@ -119,13 +119,13 @@ TEST_CASE("sampling stops when the median is known, the budget is spent, or the 
   CHECK(decide({}, budget, {}) == Sampling::go_on);
   CHECK(decide(std::span(steady).first(9), budget, {}) == Sampling::go_on);
   CHECK(decide(steady, budget, {}) == Sampling::converged);
-  CHECK(decide(std::span(steady).first(5), budget, 400.0) == Sampling::hopeless);
+  CHECK(decide(std::span(steady).first(5), budget, 400.0) == Sampling::permanent);
   CHECK(decide(std::span(steady).first(4), budget, 400.0) == Sampling::go_on);
-  CHECK(decide(std::span(steady).first(5), budget, 760.0) == Sampling::hopeless);
+  CHECK(decide(std::span(steady).first(5), budget, 760.0) == Sampling::permanent);
   CHECK(decide(std::span(steady).first(5), budget, 780.0) == Sampling::go_on);
   const std::vector<double> unsure{900, 1'500, 1'500, 1'500, 1'500};  // the least of five says how slow it is
   CHECK(decide(unsure, budget, 760.0) == Sampling::go_on);
-  CHECK(decide(unsure, budget, 690.0) == Sampling::hopeless);
+  CHECK(decide(unsure, budget, 690.0) == Sampling::permanent);
   std::vector<double> noisy;
   for (int i = 0; i < 200; ++i) noisy.push_back(i % 2 == 0 ? 1'000 : 2'000);
   CHECK(decide(std::span(noisy).first(100), budget, {}) == Sampling::go_on);

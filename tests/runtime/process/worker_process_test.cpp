@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<std::string> puppet() {
+std::vector<std::string> scripted_worker() {
   auto command = worker_command();
   command.insert(command.end(), {"--role", "puppet"});
   return command;
@@ -43,7 +43,7 @@ std::string reason_of_loss(WorkerProcess& worker) {
 }  // namespace
 
 TEST_CASE("what a worker prints is attached to its answer and cannot pass for one") {
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(in(10s)));
   Json body;
   body["text"] = "{\"v\":1,\"id\":1,\"nonce\":\"guess\",\"type\":\"echo\",\"body\":{}}\n";
@@ -56,7 +56,7 @@ TEST_CASE("what a worker prints is attached to its answer and cannot pass for on
 }
 
 TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(in(10s)));
   Json body;
   body["text"] = std::string(5 << 20, 'x') + "end\n";
@@ -70,7 +70,7 @@ TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
 }
 
 TEST_CASE("the descriptor is readable exactly while there is something to receive") {
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(in(10s)));
   pollfd event{worker.descriptor(), POLLIN, 0};
   CHECK(::poll(&event, 1, 0) == 0);
@@ -109,7 +109,7 @@ TEST_CASE("a launcher that is given time may finish after its worker") {
   const auto mark = std::filesystem::temp_directory_path() / fmt::format("ak-launcher-{}", random_seed());
   // Longer than what a worker without patience is given.
   std::vector<std::string> command{"/bin/sh", "-c", R"("$@"; sleep 0.8; touch )" + mark.string(), "sh"};
-  std::ranges::copy(puppet(), std::back_inserter(command));
+  std::ranges::copy(scripted_worker(), std::back_inserter(command));
   WorkerProcess worker(command);
   REQUIRE(worker.await_hello(in(10s)));
   worker.finish(20s);
@@ -119,7 +119,7 @@ TEST_CASE("a launcher that is given time may finish after its worker") {
 TEST_CASE("a worker ends when its parent closes the channel, however stuck it is") {
   pid_t pid = 0;
   {
-    WorkerProcess worker(puppet());
+    WorkerProcess worker(scripted_worker());
     REQUIRE(worker.await_hello(in(10s)));
     pid = worker.pid();
     worker.send(request("stick"));
@@ -133,7 +133,7 @@ TEST_CASE("a stuck worker whose parent is killed does not survive it") {
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    WorkerProcess worker(puppet());
+    WorkerProcess worker(scripted_worker());
     const bool started = worker.await_hello(in(10s)).ok();
     worker.send(request("stick"));
     const pid_t pid = started ? worker.pid() : 0;
@@ -149,7 +149,7 @@ TEST_CASE("a stuck worker whose parent is killed does not survive it") {
 }
 
 TEST_CASE("a worker whose parent falls silent ends itself after ten seconds") {
-  WorkerProcess worker(puppet(), 1h);
+  WorkerProcess worker(scripted_worker(), 1h);
   REQUIRE(worker.await_hello(in(10s)));
   worker.send(request("stick"));
   const auto reply = worker.receive(in(15s));
@@ -167,7 +167,7 @@ TEST_CASE("of the environment only what the allow-list names reaches a worker, a
     if (const char* value = ::getenv(name.c_str())) before[name] = value;
     ::setenv(name.c_str(), "sesame", 1);
   }
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(in(10s)));
   const std::string seen = read_file(fmt::format("/proc/{}/environ", worker.pid()));
   const std::string arguments = read_file(fmt::format("/proc/{}/cmdline", worker.pid()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/llm/api/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 
 #include <fmt/format.h>
 
@@ -34,10 +34,10 @@ Json body_to_count(Json body) {
   return body;
 }
 
-ModelInquiry::ModelInquiry(Provider provider, std::string key, ModelEntry entry)
+ModelInfoClient::ModelInfoClient(Provider provider, std::string key, ModelEntry entry)
     : provider_(std::move(provider)), key_(std::move(key)), entry_(std::move(entry)) {}
 
-Result<Json> ModelInquiry::ask(const std::string& path, const Json* body) const {
+Result<Json> ModelInfoClient::ask(const std::string& path, const Json* body) const {
   const PlainAnswer answer =
       send_plainly(provider_, key_,
                    {.url = path,
@@ -45,30 +45,30 @@ Result<Json> ModelInquiry::ask(const std::string& path, const Json* body) const 
                     .body = body ? body->dump(-1, ' ', false, Json::error_handler_t::replace) : "",
                     .limits = kShort,
                     .is_get = body == nullptr});
-  if (answer.failure) return Complaint{answer.failure->message};
+  if (answer.failure) return InputError{answer.failure->message};
   Json json = try_parse_json(answer.body);
-  if (!json.is_object()) return Complaint{"what came is no JSON object"};
+  if (!json.is_object()) return InputError{"what came is no JSON object"};
   return json;
 }
 
-Result<ModelEntry> ModelInquiry::description() const {
+Result<ModelEntry> ModelInfoClient::description() const {
   const Result<Json> body = ask(std::string(provider_.dialect->models_path) + escaped(entry_.name), nullptr);
   if (!body) return body.error();
-  if (text_of(*body, "id") != entry_.name) return Complaint{"the answer is about another model"};
+  if (text_of(*body, "id") != entry_.name) return InputError{"the answer is about another model"};
   ModelEntry entry = entry_;
   provider_.dialect->read_model(*body, entry);
   entry.source = "the provider, " + entry_.source;
   return entry;
 }
 
-Result<std::int64_t> ModelInquiry::count_tokens(const LlmRequest& request) const {
+Result<std::int64_t> ModelInfoClient::count_tokens(const LlmRequest& request) const {
   if (provider_.dialect->count_path.empty() || provider_.compatible)
-    return Complaint{"this provider counts no tokens"};
+    return InputError{"this provider counts no tokens"};
   const Json body = body_to_count(provider_.dialect->body(request, entry_, provider_.compatible));
   const Result<Json> counted = ask(std::string(provider_.dialect->count_path), &body);
   if (!counted) return counted.error();
   const std::int64_t tokens = count_of(*counted, "input_tokens");
-  if (tokens == 0) return Complaint{"the answer has no count"};
+  if (tokens == 0) return InputError{"the answer has no count"};
   return tokens;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/duration_witness.h"
+#include "profiler/analysis/duration_check.h"
 
 #include <catch2/catch.hpp>
 
@@ -25,30 +25,31 @@ Measurement timed(double median_ns) {
 }  // namespace
 
 TEST_CASE("durations near the event time bear it out, summed over the launches of a call") {
-  const auto witness = duration_witness(profile_of({20e3, 15e3}), timed(34.5e3));
-  REQUIRE(witness);
-  CHECK(witness->cupti_ns == 35e3);
-  CHECK(witness->agrees);
-  CHECK(witness_text("N=64", *witness) == "on N=64 CUPTI saw the call take 35.00 us, events 34.50 us");
+  const auto cross_check = check_duration(profile_of({20e3, 15e3}), timed(34.5e3));
+  REQUIRE(cross_check);
+  CHECK(cross_check->cupti_ns == 35e3);
+  CHECK(cross_check->agrees);
+  CHECK(duration_check_text("N=64", *cross_check) ==
+        "on N=64 CUPTI saw the call take 35.00 us, events 34.50 us");
 }
 
 TEST_CASE("a call timed at much less than its launches take is not believed") {
-  const auto witness = duration_witness(profile_of({20e3, 15e3}), timed(20e3));
-  REQUIRE(witness);
-  CHECK_FALSE(witness->agrees);
-  CHECK(witness_text("N=64", *witness).find("do not trust it") != std::string::npos);
+  const auto cross_check = check_duration(profile_of({20e3, 15e3}), timed(20e3));
+  REQUIRE(cross_check);
+  CHECK_FALSE(cross_check->agrees);
+  CHECK(duration_check_text("N=64", *cross_check).find("do not trust it") != std::string::npos);
 }
 
 TEST_CASE("a call timed at more than its launches take is believed: gaps between launches are time too") {
-  CHECK(duration_witness(profile_of({2e3, 1e3}), timed(9e3))->agrees);
+  CHECK(check_duration(profile_of({2e3, 1e3}), timed(9e3))->agrees);
 }
 
 TEST_CASE("without a duration of every launch there is no witness") {
   Profile profile = profile_of({20e3, 15e3});
   profile.launches.back().metrics.clear();
-  CHECK_FALSE(duration_witness(profile, timed(34e3)));
-  CHECK_FALSE(duration_witness(profile_of({}), timed(34e3)));
-  CHECK_FALSE(duration_witness(profile_of({20e3}), timed(0)));
+  CHECK_FALSE(check_duration(profile, timed(34e3)));
+  CHECK_FALSE(check_duration(profile_of({}), timed(34e3)));
+  CHECK_FALSE(check_duration(profile_of({20e3}), timed(0)));
 }
 
 TEST_CASE("time stamps are preferred to counters: they know what overlaps") {
@@ -56,5 +57,5 @@ TEST_CASE("time stamps are preferred to counters: they know what overlaps") {
   profile.launches[0].metrics["timeline/duration"] = 18e3;
   profile.launches[1].metrics["timeline/duration"] = 14e3;
   profile.launches[1].metrics["timeline/gap"] = -2e3;
-  CHECK(duration_witness(profile, timed(30e3))->cupti_ns == 30e3);
+  CHECK(check_duration(profile, timed(30e3))->cupti_ns == 30e3);
 }

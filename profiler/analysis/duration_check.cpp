@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/duration_witness.h"
+#include "profiler/analysis/duration_check.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ namespace {
 // On an H200 durations were 0.98 to 1.05 of event times (ten kernels of 15 to 205 us): a profile runs at
 // other clocks and leaves other lines in L2. Programmatic launches may also overlap. A call that is timed
 // at less than three quarters of its launches was not all timed.
-constexpr double kLeastShareOfDurations = 0.75;
+constexpr double kMinShareOfDurations = 0.75;
 
 /// Over all launches; 0 where one has none.
 double sum(const Profile& profile, const char* metric) {
@@ -33,20 +33,20 @@ double gaps(const Profile& profile) {
 
 }  // namespace
 
-std::optional<DurationWitness> duration_witness(const Profile& profile, const Measurement& timed) {
+std::optional<DurationCheck> check_duration(const Profile& profile, const Measurement& timed) {
   const double stamped_ns = sum(profile, "timeline/duration");
-  DurationWitness witness{
+  DurationCheck cross_check{
       .event_ns = timed.median_ns,
       .cupti_ns = stamped_ns > 0 ? stamped_ns + gaps(profile) : sum(profile, "time/duration")};
-  if (witness.cupti_ns <= 0 || witness.event_ns <= 0) return std::nullopt;
-  witness.agrees = witness.event_ns >= kLeastShareOfDurations * witness.cupti_ns;
-  return witness;
+  if (cross_check.cupti_ns <= 0 || cross_check.event_ns <= 0) return std::nullopt;
+  cross_check.agrees = cross_check.event_ns >= kMinShareOfDurations * cross_check.cupti_ns;
+  return cross_check;
 }
 
-std::string witness_text(const std::string& workload, const DurationWitness& witness) {
+std::string duration_check_text(const std::string& workload, const DurationCheck& cross_check) {
   const std::string times = fmt::format("on {} CUPTI saw the call take {:.2f} us, events {:.2f} us", workload,
-                                        witness.cupti_ns / 1e3, witness.event_ns / 1e3);
-  return witness.agrees ? times : times + ": the event time cannot be right, do not trust it";
+                                        cross_check.cupti_ns / 1e3, cross_check.event_ns / 1e3);
+  return cross_check.agrees ? times : times + ": the event time cannot be right, do not trust it";
 }
 
 }  // namespace ak::profiler

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "runtime/check/harness_kernels.h"
-#include "runtime/cuda/critic.h"
 #include "runtime/cuda/device_context.h"
+#include "runtime/cuda/launch_inspector.h"
 #include "runtime/process/device_messages.h"
 
 namespace ak::runtime {
@@ -15,20 +15,21 @@ namespace ak::runtime {
 /// What the worker is about to do, and how long the parent should wait for the next sign of life before it
 /// takes the worker for hung.
 struct Progress {
-  std::string doing;  ///< "reference", "candidate" or "harness": whose fault silence would be; or "waiting"
-  std::string what;   ///< workload or kernel
+  std::string
+      activity;      ///< "reference", "candidate" or "harness": whose fault silence would be; or "waiting"
+  std::string what;  ///< workload or kernel
   double limit_ms = 0;
 };
 
 /// What every step on the device needs. Owned by ProblemSession; one thread.
-struct Workbench {
+struct RunContext {
   const DeviceContext& context;
   CUstream stream;
   const HarnessKernels& kernels;
   const OpenProblem& problem;
   std::function<void(const Progress&)> report;
-  std::mt19937_64 random;    ///< of buffer addresses and the order of samples; not of inputs
-  Critic* critic = nullptr;  ///< of the CPU device; null on a GPU
+  std::mt19937_64 random;                ///< of buffer addresses and the order of samples; not of inputs
+  LaunchInspector* inspector = nullptr;  ///< of the CPU device; null on a GPU
 
   /// Multiple of kBufferAlignment below 4 KiB.
   std::size_t random_shift() {

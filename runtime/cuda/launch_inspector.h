@@ -13,7 +13,7 @@
 namespace ak::runtime {
 
 /// How launches are to be run and judged.
-struct Scrutiny {
+struct InspectionOptions {
   bool check = false;                    ///< memory, races and barriers; off for the harness's own kernels
   bool count_cost = false;               ///< memory traffic too, for take_counts()
   std::uint64_t order_seed = 0;          ///< of the order in which warps and blocks take turns; 0: in order
@@ -29,9 +29,9 @@ struct LaunchCounts {
 };
 
 /// What a device knows that sees every access of a kernel: the CPU device is one, a GPU is not. One thread.
-class Critic {
+class LaunchInspector {
  public:
-  virtual ~Critic() = default;
+  virtual ~LaunchInspector() = default;
 
   /// Makes `view` a range that kernels may touch and messages call `name`; what lies around it in the same
   /// allocation is out of bounds from then on.
@@ -40,38 +40,39 @@ class Critic {
   virtual void mark_contents(BufferView view, bool initialized) = 0;
 
   /// For the launches that follow. Forgets failures that no one asked about.
-  virtual void set_scrutiny(const Scrutiny& scrutiny) = 0;
+  virtual void set_inspection(const InspectionOptions& inspection) = 0;
   /// What the first failure since the last call amounts to: a kernel's fault, or a program that the device
   /// cannot run.
   [[nodiscard]] virtual std::optional<Outcome> take_outcome() = 0;
   /// Sums over the launches since the last call.
   [[nodiscard]] virtual std::uint64_t take_warp_instructions() = 0;
-  /// The same, of launches with Scrutiny::count_cost.
+  /// The same, of launches with InspectionOptions::count_cost.
   [[nodiscard]] virtual LaunchCounts take_counts() = 0;
 };
 
-/// What the critic, if there is one, knows of a failure, at the failure's stage; else the failure as it is.
-[[nodiscard]] inline Outcome judged(Critic* critic, Outcome failure) {
-  auto known = critic != nullptr ? critic->take_outcome() : std::nullopt;
+/// What the inspector, if there is one, knows of a failure, at the failure's stage; else the failure as it
+/// is.
+[[nodiscard]] inline Outcome judged(LaunchInspector* inspector, Outcome failure) {
+  auto known = inspector != nullptr ? inspector->take_outcome() : std::nullopt;
   if (!known) return failure;
   known->stage = failure.stage;
   return std::move(*known);
 }
 
-/// Runs launches under `scrutiny` while it lives; does nothing without a critic.
-class ScopedScrutiny {
+/// Runs launches under `inspection` while it lives; does nothing without an inspector.
+class ScopedInspection {
  public:
-  ScopedScrutiny(Critic* critic, const Scrutiny& scrutiny) : critic_(critic) {
-    if (critic_ != nullptr) critic_->set_scrutiny(scrutiny);
+  ScopedInspection(LaunchInspector* inspector, const InspectionOptions& inspection) : inspector_(inspector) {
+    if (inspector_ != nullptr) inspector_->set_inspection(inspection);
   }
-  ~ScopedScrutiny() {
-    if (critic_ != nullptr) critic_->set_scrutiny({});
+  ~ScopedInspection() {
+    if (inspector_ != nullptr) inspector_->set_inspection({});
   }
-  ScopedScrutiny(const ScopedScrutiny&) = delete;
-  ScopedScrutiny& operator=(const ScopedScrutiny&) = delete;
+  ScopedInspection(const ScopedInspection&) = delete;
+  ScopedInspection& operator=(const ScopedInspection&) = delete;
 
  private:
-  Critic* critic_;
+  LaunchInspector* inspector_;
 };
 
 }  // namespace ak::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A test program that is its own worker: `PROGRAM worker --role compile` serves the protocol, and the role
-// `puppet` does as the tests say.
+// `scripted_worker` does as the tests say.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
@@ -31,7 +31,7 @@ void evaluate(ak::runtime::WorkerChannel& channel, const ak::runtime::WorkerMess
   channel.respond(request, "evaluated", ak::runtime::to_json(answer));
 }
 
-int serve_puppet() {
+int serve_scripted_worker() {
   ak::runtime::WorkerChannel channel;
   if (!channel.await_hello()) return 1;
   channel.limit_resident_memory(std::size_t{200} << 20);
@@ -66,7 +66,8 @@ int serve_puppet() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "puppet") return serve_puppet();
+  if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "puppet")
+    return serve_scripted_worker();
   if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
   return Catch::Session().run(argc, argv);
 }

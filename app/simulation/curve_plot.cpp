@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/simulation/curve_picture.h"
+#include "app/simulation/curve_plot.h"
 
 #include <fmt/format.h>
 

@@ -8,11 +8,12 @@
 
 namespace ak::runtime {
 
-/// Makes one data set: memory once, contents and references as often as wanted. One thread. `bench`,
+/// Makes one data set: memory once, contents and references as often as wanted. One thread. `run_context`,
 /// `workload` and `distribution` must outlive it. Throws CudaError, also when memory runs out.
-class DataSetMaker {
+class DataSetBuilder {
  public:
-  DataSetMaker(Workbench& bench, const WorkloadLayout& workload, const InputDistribution& distribution);
+  DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload,
+                 const InputDistribution& distribution);
 
   /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the next
   /// make_references(). Asynchronous.
@@ -32,15 +33,15 @@ class DataSetMaker {
   void poison(BufferView buffer, DType dtype);
   [[nodiscard]] std::optional<Outcome> derive_tolerance(ReferenceData& reference);
   [[nodiscard]] const std::string& name_of(std::size_t tensor) const {
-    return bench_.problem.tensors[tensor].name;
+    return run_context_.problem.tensors[tensor].name;
   }
 
-  Workbench& bench_;
+  RunContext& run_context_;
   const InputDistribution& distribution_;
   std::shared_ptr<DataSet> set_;
 };
 
 /// Device memory that the tensors and references of a workload take.
-[[nodiscard]] std::size_t data_set_bytes(const Workbench& bench, const WorkloadLayout& workload);
+[[nodiscard]] std::size_t data_set_bytes(const RunContext& run_context, const WorkloadLayout& workload);
 
 }  // namespace ak::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/device/energy_figures.h"
+#include "core/device/energy_metrics.h"
 
 #include <fmt/format.h>
 
@@ -19,16 +19,16 @@ Work work_on(const ProblemInstance& problem, const std::string& name) {
 
 }  // namespace
 
-std::vector<EnergyFigure> energy_figures(const ProblemInstance& problem, const Measurement& measurement) {
+std::vector<EnergyMetric> energy_metrics(const ProblemInstance& problem, const Measurement& measurement) {
   if (!measurement.energy || measurement.energy->joule <= 0) return {};
   const Energy& energy = *measurement.energy;
   const Work work = work_on(problem, measurement.workload);
-  std::vector<EnergyFigure> figures{{"energy/joule", "J", energy.joule},
+  std::vector<EnergyMetric> metrics{{"energy/joule", "J", energy.joule},
                                     {"energy/power", "W", energy.power_w},
                                     {"energy/call", "ns", energy.call_ns}};
-  if (work.flops > 0) figures.push_back({"energy/flops_per_joule", "FLOP/J", work.flops / energy.joule});
-  if (work.bytes > 0) figures.push_back({"energy/bytes_per_joule", "B/J", work.bytes / energy.joule});
-  return figures;
+  if (work.flops > 0) metrics.push_back({"energy/flops_per_joule", "FLOP/J", work.flops / energy.joule});
+  if (work.bytes > 0) metrics.push_back({"energy/bytes_per_joule", "B/J", work.bytes / energy.joule});
+  return metrics;
 }
 
 std::string energy_text(const ProblemInstance& problem, const EvaluationResult& result) {
@@ -36,7 +36,7 @@ std::string energy_text(const ProblemInstance& problem, const EvaluationResult& 
       std::ranges::find_if(result.measurements, [](const Measurement& m) { return m.energy.has_value(); });
   if (measured == result.measurements.end()) return "";
   const Energy& energy = *measured->energy;
-  if (energy.joule <= 0) return "not measured: " + energy.absence;
+  if (energy.joule <= 0) return "not measured: " + energy.unavailable_reason;
   const Work work = work_on(problem, measured->workload);
   std::string text = fmt::format("{:.4g} mJ a call at {:.0f} W on {}", 1e3 * energy.joule, energy.power_w,
                                  measured->workload);

@@ -11,9 +11,9 @@ namespace ak::agent {
 
 /// Asks a provider about a model. Each function sends one request and waits for seconds at most; many servers
 /// that imitate a provider have no answer, which is no error. May be used by several threads.
-class ModelInquiry {
+class ModelInfoClient {
  public:
-  ModelInquiry(Provider provider, std::string key, ModelEntry entry);
+  ModelInfoClient(Provider provider, std::string key, ModelEntry entry);
   /// The model's entry with the limits and efforts that the provider states, and with it as the source.
   [[nodiscard]] Result<ModelEntry> description() const;
   /// Tokens of the request as the provider counts them.

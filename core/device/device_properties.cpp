@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kRate = "op/clk/SM", kTera = "TFLOP/s", kFlag = "yes/no";
 
-constexpr auto kFigures = std::to_array<FigureInfo>({
+constexpr auto kProperties = std::to_array<DevicePropertyInfo>({
     {"sm_count", "", "multiprocessors"},
     {"base_clock_mhz", "MHz", "clock that is guaranteed"},
     {"boost_clock_mhz", "MHz", "highest clock of the data sheet"},
@@ -75,6 +75,6 @@ constexpr auto kFigures = std::to_array<FigureInfo>({
 
 }  // namespace
 
-std::span<const FigureInfo> device_figures() { return kFigures; }
+std::span<const DevicePropertyInfo> device_properties() { return kProperties; }
 
 }  // namespace ak

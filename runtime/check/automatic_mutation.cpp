@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/check/automatic_lesion.h"
+#include "runtime/check/automatic_mutation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,9 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// An output with the honest twin's result in it, to be spoilt.
+/// An output with the honest twin's result in it, to be corrupted.
 struct OutputArray {
-  const Workbench& bench;
+  const RunContext& run_context;
   const DataSet& data;
   std::size_t tensor;
   DType dtype;
@@ -55,7 +55,7 @@ bool constant(OutputArray& result) {
 }
 
 bool identity(OutputArray& result) {
-  const OpenProblem& problem = result.bench.problem;
+  const OpenProblem& problem = result.run_context.problem;
   // Of the same size in all workloads: that one has as many rows as columns makes no copy of a reduction.
   const auto same_size = [&](const InputData& input) {
     return std::ranges::all_of(problem.workloads, [&](const WorkloadLayout& workload) {
@@ -98,33 +98,35 @@ bool low_precision(OutputArray& result) {
   return true;
 }
 
-struct Spoiler {
+struct Corruption {
   std::string_view name;
-  bool (*spoil)(OutputArray&);
+  bool (*corrupt)(OutputArray&);
 };
-constexpr std::array kSpoilers{Spoiler{"zeros", zeros}, Spoiler{"constant", constant},
-                               Spoiler{"identity", identity}, Spoiler{"last_elements", last_elements},
-                               Spoiler{"low_precision", low_precision}};
-static_assert(std::ranges::equal(kSpoilers, kAutomaticLesions, {}, &Spoiler::name, &AutomaticLesion::name));
+constexpr std::array kCorruptions{
+    Corruption{"zeros", zeros}, Corruption{"constant", constant}, Corruption{"identity", identity},
+    Corruption{"last_elements", last_elements}, Corruption{"low_precision", low_precision}};
+static_assert(std::ranges::equal(kCorruptions, kAutomaticMutations, {}, &Corruption::name,
+                                 &AutomaticMutation::name));
 
-/// Stands where a candidate's kernels would: writes the spoilt results into its outputs.
-class SpoiltResults final : public LibraryCall {
+/// Stands where a candidate's kernels would: writes the corrupted results into its outputs.
+class CorruptedResults final : public LibraryCall {
  public:
-  SpoiltResults(const Workbench& bench, const DataSet& data, const Spoiler& spoiler) : name_(spoiler.name) {
+  CorruptedResults(const RunContext& run_context, const DataSet& data, const Corruption& corruption)
+      : name_(corruption.name) {
     for (const ReferenceData& reference : data.references) {
-      const TensorLayout& layout = bench.problem.tensors[reference.tensor];
+      const TensorLayout& layout = run_context.problem.tensors[reference.tensor];
       const auto twin = reference.twin.map();
-      OutputArray result{.bench = bench,
+      OutputArray result{.run_context = run_context,
                          .data = data,
                          .tensor = reference.tensor,
                          .dtype = layout.dtype,
                          .bytes = read_back({twin.address(), reference.twin.bytes()})};
-      if (spoiler.spoil(result)) spoilt_.insert(layout.name);
+      if (corruption.corrupt(result)) corrupted_.insert(layout.name);
       results_[layout.name] = std::move(result.bytes);
     }
   }
   [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] const std::set<std::string>& spoilt() const { return spoilt_; }
+  [[nodiscard]] const std::set<std::string>& corrupted() const { return corrupted_; }
   [[nodiscard]] std::optional<Outcome> enqueue(const AddressTable& addresses,
                                                CUstream stream) const override {
     for (const auto& [tensor, bytes] : results_)
@@ -135,35 +137,36 @@ class SpoiltResults final : public LibraryCall {
 
  private:
   std::string name_;
-  std::set<std::string> spoilt_;
+  std::set<std::string> corrupted_;
   std::map<std::string, Bytes> results_;
 };
 
-std::optional<Outcome> check_one(Workbench& bench, std::shared_ptr<const DataSet> data,
-                                 const Spoiler& spoiler, std::vector<CheckRecord>& records) {
-  const SpoiltResults results(bench, *data, spoiler);
-  if (results.spoilt().empty()) return std::nullopt;
-  const auto run = CandidateRun::create(bench, std::move(data), results);
+std::optional<Outcome> check_one(RunContext& run_context, std::shared_ptr<const DataSet> data,
+                                 const Corruption& corruption, std::vector<CheckRecord>& records) {
+  const CorruptedResults results(run_context, *data, corruption);
+  if (results.corrupted().empty()) return std::nullopt;
+  const auto run = CandidateRun::create(run_context, std::move(data), results);
   if (!run) return run.error();
   if (auto failed = run->run(StageId::check)) return failed;
   std::vector<CheckRecord> all;
-  static_cast<void>(compare_outputs(bench, run.value(), StageId::check, "", all));
-  std::ranges::copy_if(all, std::back_inserter(records),
-                       [&](const CheckRecord& record) { return results.spoilt().contains(record.tensor); });
+  static_cast<void>(compare_outputs(run_context, run.value(), StageId::check, "", all));
+  std::ranges::copy_if(all, std::back_inserter(records), [&](const CheckRecord& record) {
+    return results.corrupted().contains(record.tensor);
+  });
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Outcome> check_automatic_lesion(Workbench& bench, DataStore& store, const DeviceTask& task,
-                                              std::vector<CheckRecord>& records) {
-  const auto spoiler = std::ranges::find(kSpoilers, task.lesion, &Spoiler::name);
-  AK_ASSERT(spoiler != kSpoilers.end(), "a device task names an automatic lesion");
+std::optional<Outcome> check_automatic_mutation(RunContext& run_context, DataStore& store,
+                                                const DeviceTask& task, std::vector<CheckRecord>& records) {
+  const auto corruption = std::ranges::find(kCorruptions, task.mutation, &Corruption::name);
+  AK_ASSERT(corruption != kCorruptions.end(), "a device task names an automatic lesion");
   for (const WorkloadTask& one : task.workloads) {
     for (const std::string& distribution : one.distributions) {
-      auto data = store.get(bench.problem.workload(one.workload), distribution, task.seed);
+      auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
       if (!data) return data.error();
-      if (auto failed = check_one(bench, data.value(), *spoiler, records)) return failed;
+      if (auto failed = check_one(run_context, data.value(), *corruption, records)) return failed;
     }
   }
   return std::nullopt;

@@ -9,7 +9,7 @@
 namespace ak::profiler {
 
 /// A cross-check of an event time: what CUPTI saw the launches of one call take.
-struct DurationWitness {
+struct DurationCheck {
   double event_ns = 0;  ///< median of the timing
   /// From the first launch's start to the last one's end; where there are no time stamps, the sum of the
   /// launches' durations by counters.
@@ -20,9 +20,8 @@ struct DurationWitness {
 };
 
 /// @param timed the same workload's timing, by events. Absent where the profile has neither.
-[[nodiscard]] std::optional<DurationWitness> duration_witness(const Profile& profile,
-                                                              const Measurement& timed);
+[[nodiscard]] std::optional<DurationCheck> check_duration(const Profile& profile, const Measurement& timed);
 /// One sentence, with the workload's name.
-[[nodiscard]] std::string witness_text(const std::string& workload, const DurationWitness& witness);
+[[nodiscard]] std::string duration_check_text(const std::string& workload, const DurationCheck& cross_check);
 
 }  // namespace ak::profiler

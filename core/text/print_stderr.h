@@ -12,7 +12,7 @@ namespace ak {
 /// Tells the person at the terminal, on standard error. Fails silently: a full disk behind a log must not end
 /// a run, and fmt::print would throw.
 template <class... Args>
-void say(fmt::format_string<Args...> format, Args&&... args) {
+void print_stderr(fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = fmt::format(format, std::forward<Args>(args)...);
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
