@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Enough for a slow machine to build references and for a few candidates (chosen); a long search may take as
-// long again.
+// Enough for a slow machine to build references and for a few candidates (chosen); a long search may take
+// as long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
 
 // Further apart is no tie: by the scores of the search such are not compared, and in pairs an interval that

@@ -79,9 +79,9 @@ struct LoopOptions {
   bool search_tunables = true;
   /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
   const Predictor* predictor = nullptr;
-  /// What to see of the leader of a GPU when it has been measured again, and before the source is told of a
-  /// kernel that passed and that it or a template's author wrote, or that took the lead; none: nothing is
-  /// profiled.
+  /// What to see of the leader of a GPU when it has been measured again, and before the source is told
+  /// of a kernel that passed and that it or a template's author wrote, or that took the lead; none:
+  /// nothing is profiled.
   std::optional<ProfileOptions> profile;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
   /// With `resumed`, and where candidates are timed, the strategies begin with what earlier sessions found;
@@ -164,11 +164,11 @@ struct LoopResult {
 };
 
 /// One session: ask the strategy, evaluate, commit, learn, until a budget ends it; then check the leader on
-/// held-out shapes, and while it fails there the next best; then measure it again in a fresh process. On
-/// a GPU a candidate takes the lead only after it was timed in pairs with the leader (docs/search.md). Keeps
+/// held-out shapes, and while it fails there the next best; then measure it again in a fresh process. On a
+/// GPU a candidate takes the lead only after it was timed in pairs with the leader (docs/search.md). Keeps
 /// `useful_in_flight` requests submitted, but no more than `max_in_flight`. Every completed evaluation is
-/// committed before the strategy is told. Throws Error when the environment failed; the session row then ends
-/// as "failed".
+/// committed before the strategy is told. Throws Error when the environment failed; the session row then
+/// ends as "failed".
 [[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
                                   const Clock& clock);
 

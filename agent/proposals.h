@@ -34,9 +34,9 @@ class Proposals {
   /// so this bounds a template at 50 MB; a night has time for fewer.
   static constexpr std::size_t kMaxPoints = 100'000;
 
-  /// Points are those that the constraints allow on `device`. `options` and `clock` must outlive this. Throws
-  /// Error(usage) when the strategy is not known, Error(no_kernel) when no template has a point, with the
-  /// reasons.
+  /// Points are those that the constraints allow on `device`. `options` and `clock` must outlive this.
+  /// Throws Error(usage) when the strategy is not known, Error(no_kernel) when no template has a point,
+  /// with the reasons.
   Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock);
 
   /// The strategies need not ask for these: they are told what is known, and the fastest kRemeasured of all

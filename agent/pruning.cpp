@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kLowQuantile = 0.05;  // of the run's errors, as in the model's own interval
 
-// Starting and first points and second attempts go first, then what cannot be predicted: both as they were
-// proposed.
+// Starting and first points and second attempts go first, then what cannot be predicted: both as
+// they were proposed.
 std::pair<int, double> urgency(const PredictedProposal& item) {
   const Proposal& proposal = item.proposal;
   if (proposal.is_start || proposal.is_retry || !proposal.origin.empty() || !item.predicted) return {0, 0};
@@ -52,9 +52,9 @@ void Pruning::learn(const PredictedScore& predicted, double measured_ns) {
   errors_.insert(std::ranges::upper_bound(errors_, error), error);
 }
 
-/// Hopeless is what would be slower than the champion even at the lower end of both intervals: the model's,
-/// and that of the errors in this run, which also holds what the model gets wrong about this problem as a
-/// whole.
+/// Hopeless is what would be slower than the champion even at the lower end of both intervals: the
+/// model's, and that of the errors in this run, which also holds what the model gets wrong about this
+/// problem as a whole.
 std::string Pruning::why_pruned(const PredictedScore& predicted, std::optional<double> best_ns) const {
   if (!best_ns || errors_.size() < kMeasuredFirst) return "";
   const auto at = static_cast<std::size_t>(kLowQuantile * static_cast<double>(errors_.size()));

@@ -23,11 +23,11 @@ struct PredictedProposal {
 /// a predictor it hands them on as they come. Used by one thread.
 class Pruning {
  public:
-  /// So many candidates are measured in a run before any is pruned (chosen: the 5 % quantile of fewer errors
-  /// says nothing).
+  /// So many candidates are measured in a run before any is pruned (chosen: the 5 % quantile of fewer
+  /// errors says nothing).
   static constexpr std::size_t kMeasuredFirst = 20;
-  /// Every so many-th candidate is taken in turn and measured whatever is predicted, so that the model stays
-  /// honest.
+  /// Every so many-th candidate is taken in turn and measured whatever is predicted, so that the
+  /// model stays honest.
   static constexpr int kMeasureAnywayEvery = 10;
   /// So many proposals are looked at to choose the next from.
   static constexpr std::size_t kWindow = 32;

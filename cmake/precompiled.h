@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most sources include from the standard library and from third parties, compiled once
-// (cmake/build_time.cmake).
+// What most sources include from the standard library and from third parties,
+// compiled once (cmake/build_time.cmake).
 #pragma once
 
 #include <algorithm>

@@ -142,9 +142,9 @@ struct EvaluatorCapabilities {
   int useful_in_flight = 2;  ///< requests to keep submitted so that neither compilers nor device wait
 };
 
-/// Evaluates candidates, several at a time. Owned and called by one thread; work happens in child processes
-/// and threads of its own. Candidate failures are Outcomes; Error is thrown when the environment failed for
-/// good.
+/// Evaluates candidates, several at a time. Owned and called by one thread; work happens in child
+/// processes and threads of its own. Candidate failures are Outcomes; Error is thrown when the environment
+/// failed for good.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;

@@ -16,8 +16,8 @@ struct LlmMessage {
   std::string text;
 };
 
-/// One question to a language model. What a model does not take (temperature, say) is left out when it is
-/// sent.
+/// One question to a language model. What a model does not take (temperature, say) is left out when
+/// it is sent.
 struct LlmRequest {
   std::string model;   ///< as the provider spells it
   std::string system;  ///< the part that stays the same from request to request: providers keep it in a cache

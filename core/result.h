@@ -15,8 +15,8 @@ struct InputError {
   int line = 0;         ///< 1-based line in that text; 0 when not known
 };
 
-/// A value, or the reason why there is none. For parsing and other ordinary failures; asking the wrong side
-/// asserts.
+/// A value, or the reason why there is none. For parsing and other ordinary failures; asking the
+/// wrong side asserts.
 template <class T, class E = InputError>
 class [[nodiscard]] Result {
  public:

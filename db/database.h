@@ -41,8 +41,8 @@ using QueryValues = std::map<std::string, Cell>;
                           std::chrono::milliseconds time_limit, const QueryValues& values = {});
 
 enum class TableFormat : std::uint8_t { table, csv, json, markdown };
-/// `table` aligns columns for a terminal; csv follows RFC 4180; json is an array of objects; BLOBs are shown
-/// as x'hex'.
+/// `table` aligns columns for a terminal; csv follows RFC 4180; json is an array of objects; BLOBs are
+/// shown as x'hex'.
 [[nodiscard]] std::string render(const Table& table, TableFormat format);
 
 }  // namespace ak::db

@@ -241,8 +241,8 @@ constexpr std::array kDerived{
     DerivedTable{"session_figures", "session_figures_defined", "session_id"},
 };
 
-/// Rows whose evaluations or session were taken away: the triggers know nothing of what they belonged to
-/// then.
+/// Rows whose evaluations or session were taken away: the triggers know nothing of what they
+/// belonged to then.
 void delete_stale(Connection& connection) {
   connection.execute(
       "DELETE FROM scores WHERE session_id NOT IN (SELECT id FROM sessions);"

@@ -61,8 +61,8 @@ bool on_network_file_system(const std::filesystem::path& file) {
 /// A new file, or one whose maker died before its first migration was committed.
 bool is_empty(Connection& connection) { return connection.pragma("schema_version") == 0; }
 
-/// Another process may be switching the same new file to WAL: SQLite answers BUSY at once there, whatever the
-/// timeout.
+/// Another process may be switching the same new file to WAL: SQLite answers BUSY at once there,
+/// whatever the timeout.
 void use_wal(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + kBusyTimeout;
   for (;;) {

@@ -20,9 +20,9 @@ inline constexpr std::int64_t kApplicationId = 0x414B4442;
 /// synchronisation and foreign keys on. Throws SqliteError.
 void set_durability(Connection& connection, bool network);
 
-/// Sets durability and brings the file to schema_version(), one transaction per migration. Throws
-/// Error(database) when the file belongs to another program or to a newer version; such a file is left
-/// untouched.
+/// Sets durability and brings the file to schema_version(), one transaction per migration.
+/// Throws Error(database) when the file belongs to another program or to a newer version; such a
+/// file is left untouched.
 void prepare_database(Connection& connection, const std::filesystem::path& file);
 
 /// Refuses a file that prepare_database() would refuse, without writing.

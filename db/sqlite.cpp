@@ -53,8 +53,8 @@ std::string_view remedy(int result, const std::string& file) {
   }
 }
 
-/// "running 'SELECT ...' in /data/ak.db: disk I/O error; the disk is full: ..."; the file only where it
-/// matters.
+/// "running 'SELECT ...' in /data/ak.db: disk I/O error; the disk is full: ..."; the file only
+/// where it matters.
 [[nodiscard]] SqliteError error_of(sqlite3* connection, int result, const std::string& activity,
                                    const std::string& words) {
   const std::string file = file_of(connection);

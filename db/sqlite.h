@@ -98,9 +98,9 @@ class Connection {
   std::map<std::string, Statement> statements_;
 };
 
-/// BEGIN IMMEDIATE now; rolled back when it goes out of scope without commit(). The beginning is tried a few
-/// times, each for the connection's busy timeout, because a run of hours should not end for a colleague's
-/// VACUUM.
+/// BEGIN IMMEDIATE now; rolled back when it goes out of scope without commit(). The beginning is
+/// tried a few times, each for the connection's busy timeout, because a run of hours should not end
+/// for a colleague's VACUUM.
 class Transaction {
  public:
   [[nodiscard]] explicit Transaction(Connection& connection);

@@ -11,9 +11,11 @@ namespace ak::tools {
 /// A picture's specification, a JSON object of the page's text, with what charts.js needs to draw it:
 ///   kind     line, scatter, roofline, bars, waterfall, heatmap or tree
 ///   title    in words
-///   data     the dataset; each of x, y, series, facet, color, label, low, high, id, parent names a column of
-///   it roofs    roofline: a dataset with the columns facet, label, peak_tflops, peak_gbps x_label, y_label,
-///   color_label   where the column's name has no unit; x_scale, y_scale  "linear" or "log"
+///   data     the dataset; each of x, y, series, facet, color, label, low, high, id, parent
+///            names a column of it
+///   roofs    roofline: a dataset with the columns facet, label, peak_tflops, peak_gbps
+///   x_label, y_label, color_label   where the column's name has no unit;
+///   x_scale, y_scale                "linear" or "log"
 /// Added are `columns` and `rows` of the dataset (only those named), and `headings` with units. JSON null
 /// where the dataset is empty. Throws Error(bad_input) for an unknown kind, dataset or column, and for an
 /// axis without a unit or a label: a chart without them is not drawn.

@@ -44,8 +44,8 @@ class Expansion {
          fmt::format(text, std::forward<T>(values)...));
   }
 
-  /// Expands from `at` to the end tag of `open`; returns the place behind it. With `show` off nothing is
-  /// written.
+  /// Expands from `at` to the end tag of `open`; returns the place behind it. With `show` off
+  /// nothing is written.
   std::size_t range(std::size_t at, const std::string& open, const db::Table* table, std::size_t row,
                     bool show) {
     const std::size_t begin = at;

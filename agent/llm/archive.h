@@ -88,8 +88,8 @@ class Archive {
   [[nodiscard]] std::vector<const Attempt*> elites() const;
   /// Of the model, oldest first.
   [[nodiscard]] const std::vector<Attempt>& recent() const { return recent_; }
-  /// Null where no point of it was profiled. Not every point is: what limits one mostly limits its
-  /// neighbours.
+  /// Null where no point of it was profiled. Not every point is: what limits one mostly
+  /// limits its neighbours.
   [[nodiscard]] const KnownLimits* limits(const std::string& source) const;
   /// Null where nothing of it was timed.
   [[nodiscard]] const Surface* surface(const std::string& source) const;

@@ -254,8 +254,8 @@ std::string LlmProposer::remembered(const Choice& choice) const {
   return bottleneck.empty() ? "" : options_.subject.remembered(bottleneck);
 }
 
-/// Cuts the answer's length to what is left of the budgets, counting the worst case of all that is in
-/// progress.
+/// Cuts the answer's length to what is left of the budgets, counting the worst case of all that
+/// is in progress.
 bool LlmProposer::afford(Job& job, LlmRequest& request) {
   std::int64_t tokens = tokens_;
   double usd = cost_usd_;

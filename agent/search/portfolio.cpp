@@ -10,9 +10,9 @@
 namespace ak::agent {
 namespace {
 
-// Shares of the turns while nothing is known of the members (chosen). The first leads almost everywhere; the
-// others help where it is stuck, so they come in as answers without an improvement go by, in full from kStuck
-// on.
+// Shares of the turns while nothing is known of the members (chosen). The first leads almost everywhere;
+// the others help where it is stuck, so they come in as answers without an improvement go by, in full
+// from kStuck on.
 constexpr std::array kFirstShares{0.7, 0.25, 0.05};
 constexpr std::array<std::string_view, kFirstShares.size()> kNames{"bayesian", "forest", "local-search"};
 constexpr double kNotStuck = 100, kStuck = 400;

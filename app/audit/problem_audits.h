@@ -26,8 +26,8 @@ struct AuditOptions {
   std::vector<std::string> workloads;  ///< names; empty: those of tier emulator
   std::uint64_t seed = 1;
 };
-/// Audits on target's device and stores the result in `database`. Blocks. Throws Error as
-/// runtime::audit_problem does.
+/// Audits on target's device and stores the result in `database`. Blocks. Throws Error
+/// as runtime::audit_problem does.
 [[nodiscard]] ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem,
                                            const Target& target, const Config& config,
                                            const std::filesystem::path& database,

@@ -205,8 +205,8 @@ class Run {
            [this, at](EvaluationResult& result) { take_template(at, result); });
   }
 
-  // A point may not be for this device or these shapes; what counts is that no gate for cheats is closed to
-  // it.
+  // A point may not be for this device or these shapes; what counts is that no gate for cheats is
+  // closed to it.
   void take_template(TemplateReport report, EvaluationResult& result) {
     report.outcome = std::move(result.outcome);
     const Status status = report.outcome.status;

@@ -44,8 +44,8 @@ KernelChoice kernel_of_prefix(const std::filesystem::path& database, const std::
   return kernel_of_variant(database, std::to_string(found.front()));
 }
 
-/// The variant that a run found, by its k.result.json; nothing where there is none, or it is of another
-/// database.
+/// The variant that a run found, by its k.result.json; nothing where there is none, or it is
+/// of another database.
 std::optional<RowId> variant_of_result(const std::filesystem::path& file,
                                        const std::filesystem::path& database) {
   if (!std::filesystem::exists(file) || !std::filesystem::exists(database)) return std::nullopt;

@@ -37,8 +37,8 @@ void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, con
 /// nothing is timed.
 [[nodiscard]] std::string final_text(const agent::LoopResult& loop);
 
-/// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md names every
-/// field.
+/// k.result.json, and what --json prints: outcome of the run in one object. docs/result_json.md
+/// names every field.
 [[nodiscard]] Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                                const codegen::RunSummary& run, const OutputPaths& paths);
 

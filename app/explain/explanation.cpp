@@ -25,8 +25,8 @@ bool passed(const EvaluationResult& result) {
   return status == Status::ok || status == Status::duplicate || status == Status::compiled_only;
 }
 
-/// Whether its plan can be resolved: of a kernel that failed, or where the problem has changed, it may not
-/// be.
+/// Whether its plan can be resolved: of a kernel that failed, or where the problem has changed, it
+/// may not be.
 bool resolves(const StoredKernel& kernel, const Workload& workload) {
   const auto& stored = kernel.stored;
   return runtime::resolve_plans(*kernel.problem, kernel.candidate, {&workload},

@@ -46,8 +46,8 @@ class Row {
   std::size_t next_ = 0;
 };
 
-/// What an answer says before its first block or edit: the system prompt asks there for what is changed and
-/// why.
+/// What an answer says before its first block or edit: the system prompt asks there for what is
+/// changed and why.
 std::string claim_of(std::string_view answer) {
   const std::size_t thought = answer.rfind("</think>");
   if (thought != std::string_view::npos) answer.remove_prefix(thought + 8);

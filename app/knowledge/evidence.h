@@ -36,12 +36,12 @@ struct ModelAttempt {
   std::optional<double> parent_score_ns;
 };
 
-/// Every scope that has evaluations with a score or answers of models. Throws Error(database), as do the
-/// others.
+/// Every scope that has evaluations with a score or answers of models. Throws Error(database), as
+/// do the others.
 [[nodiscard]] std::vector<db::InsightScope> scopes_of(const std::filesystem::path& database);
 
-/// Variants of the scope that passed every check, the latest 20,000. Those found wrong later are not among
-/// them.
+/// Variants of the scope that passed every check, the latest 20,000. Those found wrong later are
+/// not among them.
 [[nodiscard]] std::vector<TimedVariant> timed_variants(const std::filesystem::path& database,
                                                        const db::InsightScope& scope);
 

@@ -20,13 +20,13 @@ namespace ak::tools {
 [[nodiscard]] std::vector<db::Insight> learn_templates(const db::InsightScope& scope,
                                                        std::span<const TimedVariant> variants);
 
-/// What models tried and the result: each attempt, what adding or leaving out a feature did, and how
-/// attempts failed.
+/// What models tried and the result: each attempt, what adding or leaving out a feature did, and
+/// how attempts failed.
 [[nodiscard]] std::vector<db::Insight> learn_attempts(const db::InsightScope& scope,
                                                       std::span<const ModelAttempt> attempts);
 
-/// Learns all of these for a scope from the whole database, and keeps them there. Returns how many there are.
-/// Throws Error(database).
+/// Learns all of these for a scope from the whole database, and keeps them there. Returns how many there
+/// are. Throws Error(database).
 std::size_t learn(const std::filesystem::path& database, const db::InsightScope& scope);
 
 }  // namespace ak::tools

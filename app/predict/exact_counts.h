@@ -8,9 +8,9 @@
 
 namespace ak::tools {
 
-/// A copy of `problem` whose workloads are `shapes`, each counted on the CPU device after a check with one
-/// distribution; no baselines and no held-out shapes. Shapes that break the definition's constraints are left
-/// out.
+/// A copy of `problem` whose workloads are `shapes`, each counted on the CPU device after a check with
+/// one distribution; no baselines and no held-out shapes. Shapes that break the definition's constraints
+/// are left out.
 [[nodiscard]] std::shared_ptr<const ProblemInstance> with_counted_shapes(
     const ProblemInstance& problem, const std::vector<AxisValues>& shapes);
 

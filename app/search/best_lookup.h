@@ -33,8 +33,8 @@ struct BestQuestion {
 };
 
 /// The points of the question's problem that are valid there, the best choice first: by device, then by
-/// params, then by shape, then by time. Points of other params only where `any_params`. `best` must outlive
-/// the result.
+/// params, then by shape, then by time. Points of other params only where `any_params`. `best` must
+/// outlive the result.
 [[nodiscard]] std::vector<BestMatch> best_matches(const BestPoints& best, const BestQuestion& question,
                                                   bool any_params);
 

@@ -16,10 +16,10 @@ namespace ak::tools {
 /// devices, models and outputs, and the disk. Notes which models are asked. Throws Error naming the search.
 void check_campaign(db::Campaign& campaign, const std::filesystem::path& database, const ReadGenerate& read);
 
-/// Runs the searches of a session that are not done, one after another, in this process, and reports on
-/// standard output. Returns the session's exit code. A device that is lost is waited for, ten minutes at
-/// most. Throws Error(usage) when another process runs the session, else only what is wrong with its
-/// database.
+/// Runs the searches of a session that are not done, one after another, in this process, and reports
+/// on standard output. Returns the session's exit code. A device that is lost is waited for, ten
+/// minutes at most. Throws Error(usage) when another process runs the session, else only what is wrong
+/// with its database.
 [[nodiscard]] int run_campaign(const std::filesystem::path& database, RowId campaign,
                                const ReadGenerate& read);
 

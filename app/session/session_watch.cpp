@@ -106,8 +106,8 @@ void SessionWatch::watch() {
         if (!store) store.emplace(database_);
         look(*store);
       } catch (const Error&) {
-        // The figures come late. What is wrong with the database is told by the search, which cannot do
-        // without.
+        // The figures come late. What is wrong with the database is told by the search, which
+        // cannot do without.
       }
     }
     lock.lock();

@@ -10,8 +10,8 @@ namespace ak::tools {
 /// {"<this binary>", "worker"}.
 [[nodiscard]] std::vector<std::string> worker_command();
 
-/// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there is no
-/// home.
+/// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there
+/// is no home.
 [[nodiscard]] std::filesystem::path default_cache_dir();
 
 }  // namespace ak::tools

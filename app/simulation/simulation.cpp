@@ -119,8 +119,8 @@ std::vector<ProposalTime> worst_times(const std::vector<SimulationRow>& rows) {
   }
 }
 
-/// Mean over spaces, each counting the same. The expected evaluations of a strategy that fails on one space
-/// are unbounded.
+/// Mean over spaces, each counting the same. The expected evaluations of a strategy that fails on one
+/// space are unbounded.
 SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
   SimulationRow all{.space = "all", .strategy = rows.front().strategy};
   const auto count = static_cast<double>(rows.size());

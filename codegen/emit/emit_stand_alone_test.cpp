@@ -57,8 +57,8 @@ std::string c_string(std::string_view text) {
   return result + "\"";
 }
 
-/// Text without its `#include` lines, which `headers` gets, and without what only one copy of a file may
-/// have.
+/// Text without its `#include` lines, which `headers` gets, and without what only one copy of a
+/// file may have.
 std::string without_includes(const std::string& source, std::vector<std::string>& headers) {
   std::set<int> lines;
   for (const IncludeLine& include : scan_includes(source)) {

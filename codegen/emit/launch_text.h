@@ -34,8 +34,8 @@ struct LaunchText {
 /// Statements that do the launch, each line indented by two spaces.
 [[nodiscard]] std::string launch_statements(const LaunchText& launch, const LaunchStyle& style);
 
-/// A tensor map, every number as C++ text: of type cuuint64_t for dims and strides, cuuint32_t for the
-/// others.
+/// A tensor map, every number as C++ text: of type cuuint64_t for dims and strides, cuuint32_t
+/// for the others.
 struct TensorMapText {
   std::string pointer;
   DType dtype = DType::float32;

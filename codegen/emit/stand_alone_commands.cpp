@@ -39,8 +39,8 @@ std::ptrdiff_t launches_before(const std::set<std::string>& names, const Resolve
 
 }  // namespace
 
-// nvcc's `native` and `-arch=sm_90a` also compile for plain compute_90, which lacks the instructions of
-// sm_90a.
+// nvcc's `native` and `-arch=sm_90a` also compile for plain compute_90, which lacks the
+// instructions of sm_90a.
 std::string nvcc_target(const Arch& arch) {
   if (arch.feature == 0) return "-arch=native";
   return fmt::format("-gencode arch=compute_{0},code=sm_{0}", arch.sm().substr(3));

@@ -21,8 +21,8 @@ struct CppExpression {
   [[nodiscard]] bool always() const;
 };
 
-/// Writes an expression as C++ that gives the same value, or throws ak_plan::Refusal where the expression has
-/// none.
+/// Writes an expression as C++ that gives the same value, or throws ak_plan::Refusal where the
+/// expression has none.
 /// @param constants  names whose values are known: they become literals
 /// @param variables  name -> its C++ spelling, of type ak_plan::Whole
 /// Errors: a name that is neither, a string that only the program could know.

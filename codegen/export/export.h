@@ -25,8 +25,8 @@ struct ExportFacts {
 };
 
 /// A kernel as a folder that is used without AlphaKernel: NAME.cu, NAME.h and NAME_launch.cu, a benchmark, a
-/// PyTorch extension, CMakeLists.txt, README.md. NAME is the definition's. The errors say why a kernel cannot
-/// be exported.
+/// PyTorch extension, CMakeLists.txt, README.md. NAME is the definition's. The errors say why a kernel
+/// cannot be exported.
 [[nodiscard]] Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem,
                                                              const Candidate& candidate, const Arch& arch,
                                                              const ExportFacts& facts);

@@ -20,9 +20,9 @@ struct Problem {
   Json json;                                  ///< problem.json, validated
 };
 
-/// Where problem folders are looked for, first hit wins: $ALPHAKERNEL_TEMPLATES (colon-separated), then
-/// <executable>/../share/alphakernel/templates (installed tree), then the source tree the build was
-/// configured from.
+/// Where problem folders are looked for, first hit wins: $ALPHAKERNEL_TEMPLATES (colon-separated),
+/// then <executable>/../share/alphakernel/templates (installed tree), then the source tree the build
+/// was configured from.
 [[nodiscard]] std::vector<std::filesystem::path> template_search_path();
 
 /// Every folder with a problem.json on the search path, sorted by name. A broken one does not hide the

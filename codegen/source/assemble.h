@@ -12,10 +12,10 @@
 
 namespace ak::codegen {
 
-/// Static checks before anything is compiled: host code (with a sentence for a model), includes that are not
-/// on the allow-list (docs/candidate.md), names that clash with axes or tensors, a plan that refers to
-/// unknown tensors. Empty when nothing is wrong. The text check only words the message; Landlock enforces
-/// includes.
+/// Static checks before anything is compiled: host code (with a sentence for a model), includes that
+/// are not on the allow-list (docs/candidate.md), names that clash with axes or tensors, a plan that
+/// refers to unknown tensors. Empty when nothing is wrong. The text check only words the message;
+/// Landlock enforces includes.
 [[nodiscard]] std::vector<Diagnostic> pre_check(const ProblemInstance& problem, const Candidate& candidate);
 
 /// Candidate source with prelude, shims and constants inserted, ready for NVRTC.
@@ -23,9 +23,9 @@ namespace ak::codegen {
 [[nodiscard]] Result<TranslationUnit> assemble(const ProblemInstance& problem, const Candidate& candidate,
                                                const Arch& arch);
 
-/// What reference.cu is compiled as. `exact`: accumulates in fp64, floating outputs are double. `twin`: the
-/// honest low-precision version (AK_TWIN), outputs have the definition's dtype. A mutation adds its macro to
-/// `twin`.
+/// What reference.cu is compiled as. `exact`: accumulates in fp64, floating outputs are double. `twin`:
+/// the honest low-precision version (AK_TWIN), outputs have the definition's dtype. A mutation adds its
+/// macro to `twin`.
 enum class ReferenceMode : std::uint8_t { exact, twin };
 [[nodiscard]] Result<TranslationUnit> assemble_reference(const ProblemInstance& problem, const Arch& arch,
                                                          ReferenceMode mode,

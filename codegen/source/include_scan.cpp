@@ -11,8 +11,8 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-/// Copies `source`, writing blanks for what is inside comments and literals. Newlines stay, so lines keep
-/// their number.
+/// Copies `source`, writing blanks for what is inside comments and literals. Newlines stay, so lines
+/// keep their number.
 class Blanker {
  public:
   Blanker(std::string_view source, bool keep_include_names)

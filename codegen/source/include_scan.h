@@ -7,8 +7,8 @@
 
 namespace ak::codegen {
 
-/// A preprocessor line that includes something, found with comments, raw strings, spliced lines and digraphs
-/// undone.
+/// A preprocessor line that includes something, found with comments, raw strings, spliced lines
+/// and digraphs undone.
 struct IncludeLine {
   std::string name;       ///< as written between <> or ""; empty when it is a macro
   int line = 0;           ///< 1-based, of the directive's first line
@@ -19,8 +19,8 @@ struct IncludeLine {
 /// Every #include and #embed of a source text, in order.
 [[nodiscard]] std::vector<IncludeLine> scan_includes(std::string_view source);
 
-/// The text with comments and string contents replaced by blanks, lines kept: what a search for host code
-/// looks at.
+/// The text with comments and string contents replaced by blanks, lines kept: what a search for host
+/// code looks at.
 [[nodiscard]] std::string blank_comments_and_strings(std::string_view source);
 
 }  // namespace ak::codegen

@@ -25,8 +25,8 @@ struct KernelSignature {
   int line = 0;  ///< 1-based, of __global__
 };
 
-/// Reads it, past comments, attributes, launch bounds, templates and default arguments. Nothing when there is
-/// none.
+/// Reads it, past comments, attributes, launch bounds, templates and default arguments. Nothing when
+/// there is none.
 [[nodiscard]] std::optional<KernelSignature> first_kernel(std::string_view source);
 
 }  // namespace ak::codegen

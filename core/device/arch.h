@@ -30,8 +30,8 @@ struct Arch {
 /// target is not asked.
 [[nodiscard]] std::optional<Arch> parse_sm(std::string_view text);
 
-/// Lower case, without the separators that people write in different ways ("RTX 4090", "rtx-4090",
-/// "rtx4090").
+/// Lower case, without the separators that people write in different ways ("RTX
+/// 4090", "rtx-4090", "rtx4090").
 [[nodiscard]] std::string plain_name(std::string_view text);
 
 /// True when a device of compute capability `device` can load a cubin built for `target`: same major, minor

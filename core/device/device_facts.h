@@ -34,8 +34,8 @@ struct DeviceFacts {
   [[nodiscard]] double peak_bandwidth_gbps() const;
 };
 
-/// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans that run on `device` as code for
-/// `target`.
+/// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans that run on `device` as
+/// code for `target`.
 [[nodiscard]] Environment device_environment(const DeviceFacts& device, const Arch& target);
 
 [[nodiscard]] Json to_json(const DeviceFacts& facts);

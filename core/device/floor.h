@@ -14,10 +14,10 @@ struct Floor {
   std::string reason;  ///< the limit in words, with its numbers
 };
 
-/// From data-sheet peaks at the highest clock, less 2 %, with cold caches: reads and what of the writes does
-/// not stay in L2 over the bandwidth, operations over the fastest arithmetic that the inputs' types allow.
-/// Measured ceilings are no floor: an honest kernel may beat them. Of an architecture that is not known only
-/// memory counts.
+/// From data-sheet peaks at the highest clock, less 2 %, with cold caches: reads and what of the writes
+/// does not stay in L2 over the bandwidth, operations over the fastest arithmetic that the inputs' types
+/// allow. Measured ceilings are no floor: an honest kernel may beat them. Of an architecture that is not
+/// known only memory counts.
 [[nodiscard]] Floor floor_of(const ProblemInstance& problem, const Workload& workload,
                              const DeviceFacts& device);
 

@@ -48,8 +48,8 @@ Occupancy occupancy(const ArchLimits& limits, const KernelFacts& kernel, int thr
     int blocks;
     const char* name;
   };
-  // Of equal limits the first is named: a full SM is limited by its size, whatever else would just fit as
-  // well.
+  // Of equal limits the first is named: a full SM is limited by its size, whatever else would just
+  // fit as well.
   const std::array candidates{
       Limit{threads_per_block > kMaxThreadsPerBlock ? 0 : max_warps / warps, "block size"},
       Limit{limits.max_blocks_per_sm, "blocks"},

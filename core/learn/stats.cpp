@@ -68,8 +68,8 @@ double median(std::span<const double> values) {
 Interval median_interval_95(std::span<const double> values) {
   if (values.empty()) return {};
   const std::vector<double> ordered = sorted(values);
-  // The k-th smallest and k-th largest value bound the median; below 6 values not even the extremes reach 95
-  // %.
+  // The k-th smallest and k-th largest value bound the median; below 6 values not even the extremes
+  // reach 95 %.
   const std::size_t rank = std::max<std::size_t>(values_outside(ordered.size()), 1);
   return {ordered[rank - 1], ordered[ordered.size() - rank]};
 }

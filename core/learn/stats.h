@@ -33,12 +33,12 @@ struct PairedRatio {
   Interval interval;  ///< 99 % interval of it
 };
 /// Percentile bootstrap over pairs (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter
-/// 13); the same samples always give the same interval. At least one workload, and one pair of positive times
-/// in each.
+/// 13); the same samples always give the same interval. At least one workload, and one pair of positive
+/// times in each.
 [[nodiscard]] PairedRatio paired_ratio(std::span<const PairedSamples> workloads);
 
-/// exp of the weighted mean of logs. Both spans the same length, values > 0, weights >= 0 with a positive
-/// sum.
+/// exp of the weighted mean of logs. Both spans the same length, values > 0, weights >= 0 with
+/// a positive sum.
 [[nodiscard]] double weighted_geometric_mean(std::span<const double> values, std::span<const double> weights);
 
 }  // namespace ak

@@ -27,9 +27,9 @@ struct Candidate {
 /// Limits on candidate text: larger is refused before anything parses it (a model's answer is 10-50 kB).
 inline constexpr std::size_t kMaxCandidateBytes = 1u << 20;
 
-/// Reads a candidate; tunables are set to `frozen` where given, else to their defaults. Errors: empty, too
-/// large, binary (NUL bytes), no leading `/* alphakernel ... */` comment, malformed JSON (with line),
-/// malformed plan.
+/// Reads a candidate; tunables are set to `frozen` where given, else to their defaults. Errors: empty,
+/// too large, binary (NUL bytes), no leading `/* alphakernel ... */` comment, malformed JSON (with
+/// line), malformed plan.
 [[nodiscard]] Result<Candidate> parse_candidate(std::string name, std::string_view source);
 
 /// The same file with the JSON of its leading comment replaced by `plan`.

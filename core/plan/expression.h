@@ -14,8 +14,8 @@
 
 namespace ak {
 
-/// What an expression works on: a 64-bit integer (True and False are 1 and 0) or a string (only ==, != and
-/// in).
+/// What an expression works on: a 64-bit integer (True and False are 1 and 0) or a string (only ==,
+/// != and in).
 using Value = std::variant<std::int64_t, std::string>;
 
 /// Names an expression may use: axes, params, tunables, `let` names and device facts.
@@ -27,12 +27,11 @@ using Environment = std::map<std::string, Value, std::less<>>;
 ///
 /// Operators, in Python's precedence: `x if c else y`, `or`, `and`, `not`, comparisons (chained: `1 <= N <
 /// 8`), `in` / `not in` over a list or tuple literal, `+ -`, `* / // %`, unary `+ -`, `**`. `/` only where it
-/// is exact;
-/// `//` and `%` round towards minus infinity as in Python. Functions: min, max, abs, ceil_div, round_up,
-/// is_pow2, ilog2. Literals: decimal integers, True, False, 'strings', "strings", [lists] and (tuples) after
-/// `in`. `and` and `or` return the operand, as in Python. Integers are int64: overflow is an error, never a
-/// wrong value. Limits: 4,096 characters and 64 levels of nesting, so that hostile text cannot exhaust the
-/// stack. Immutable and cheap to copy; evaluation from several threads is safe.
+/// is exact; `//` and `%` round towards minus infinity as in Python. Functions: min, max, abs, ceil_div,
+/// round_up, is_pow2, ilog2. Literals: decimal integers, True, False, 'strings', "strings", [lists] and
+/// (tuples) after `in`. `and` and `or` return the operand, as in Python. Integers are int64: overflow is an
+/// error, never a wrong value. Limits: 4,096 characters and 64 levels of nesting, so that hostile text cannot
+/// exhaust the stack. Immutable and cheap to copy; evaluation from several threads is safe.
 class Expression {
  public:
   struct Node;
@@ -40,8 +39,8 @@ class Expression {
   /// Errors name the column and what was expected.
   static Result<Expression> parse(std::string_view text);
 
-  /// Errors: unknown name (lists the nearest known ones), division by zero, inexact `/`, overflow, wrong
-  /// type.
+  /// Errors: unknown name (lists the nearest known ones), division by zero, inexact `/`,
+  /// overflow, wrong type.
   [[nodiscard]] Result<Value> evaluate(const Environment& environment) const;
   /// As evaluate, and the value must be an integer.
   [[nodiscard]] Result<std::int64_t> evaluate_integer(const Environment& environment) const;

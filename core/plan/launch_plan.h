@@ -72,8 +72,8 @@ struct LaunchPlanEntry {
   std::optional<LoopPlan> loop;
 };
 
-/// The launch plan of a candidate: data, written as JSON in the leading comment of its .cu file
-/// (docs/candidate.md).
+/// The launch plan of a candidate: data, written as JSON in the leading comment of its
+/// .cu file (docs/candidate.md).
 struct LaunchPlan {
   std::vector<Tunable> tunables;
   std::vector<Expression> constraints;
@@ -93,7 +93,6 @@ struct LaunchPlan {
 [[nodiscard]] Json to_json(const LaunchPlan& plan);
 
 // ---- resolved: every expression evaluated for one workload
-// --------------------------------------------------------
 
 struct ResolvedScalar {
   ScalarType type = ScalarType::i32;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every step here has its twin in runtime/check/device/random_input.cuh; random_input_test compares the two
-// bit by bit. Compiled with -ffp-contract=off: a fused multiply-add would round once where the device rounds
-// twice.
+// Every step here has its twin in runtime/check/device/random_input.cuh; random_input_test compares the
+// two bit by bit. Compiled with -ffp-contract=off: a fused multiply-add would round once where the
+// device rounds twice.
 #include "core/plan/random_input.h"
 
 #include <cstring>

@@ -27,8 +27,8 @@ namespace ak {
 void fill_random(std::span<std::byte> bytes, DType dtype, std::int64_t count,
                  std::array<std::uint32_t, 2> key, const InputDistribution& distribution);
 
-/// Conversions with round to nearest even, as the GPU's cvt.rn does. fp8 saturates to finite as __nv_fp8
-/// types do.
+/// Conversions with round to nearest even, as the GPU's cvt.rn does. fp8 saturates to finite as
+/// __nv_fp8 types do.
 [[nodiscard]] std::uint16_t float_to_half(float value);
 [[nodiscard]] float half_to_float(std::uint16_t bits);
 [[nodiscard]] std::uint16_t float_to_bfloat16(float value);

@@ -6,8 +6,8 @@
 
 namespace ak {
 
-/// A text file compiled into the binary (cmake/targets.cmake, ak_embed). Both views live as long as the
-/// program.
+/// A text file compiled into the binary (cmake/targets.cmake, ak_embed). Both views live as long
+/// as the program.
 struct EmbeddedFile {
   std::string_view name;  ///< path relative to the folder that embeds it
   std::string_view text;

@@ -9,8 +9,8 @@ namespace ak {
 /// Objects keep the order they were written in: FlashInfer-Bench gives the order of inputs a meaning.
 using Json = nlohmann::ordered_json;
 
-// The parser is compiled once, in json.cpp: a file that calls Json::parse() itself takes three seconds
-// longer.
+// The parser is compiled once, in json.cpp: a file that calls Json::parse() itself takes
+// three seconds longer.
 
 /// Throws Json::parse_error where `text` is no JSON.
 [[nodiscard]] Json parse_json(std::string_view text);

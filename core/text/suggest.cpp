@@ -38,8 +38,8 @@ struct Utf8Form {
   unsigned int second_low,
       second_high;  // stricter than 80..BF where overlong forms and surrogates must be refused
 };
-// Unicode 15, table 3-7 "Well-Formed UTF-8 Byte Sequences"; C2 starts at A0, so that the C1 controls are
-// refused.
+// Unicode 15, table 3-7 "Well-Formed UTF-8 Byte Sequences"; C2 starts at A0, so that the C1
+// controls are refused.
 constexpr Utf8Form kUtf8Forms[] = {
     {0xC2, 0xC2, 2, 0xA0, 0xBF}, {0xC3, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF},
     {0xE1, 0xEC, 3, 0x80, 0xBF}, {0xED, 0xED, 3, 0x80, 0x9F}, {0xEE, 0xEF, 3, 0x80, 0xBF},
@@ -66,8 +66,8 @@ std::size_t printable_length(std::string_view text) {
 
 std::string did_you_mean(std::string_view given, std::span<const std::string> known) {
   const std::string* nearest = nullptr;
-  // Of equally near names the first that is not shorter: a letter is sooner wrong or left out than one too
-  // many.
+  // Of equally near names the first that is not shorter: a letter is sooner wrong or left out than
+  // one too many.
   std::pair<std::size_t, bool> least{given.size() / 3 + 1, false};
   for (const std::string& name : known) {
     const std::pair<std::size_t, bool> distance{edit_distance(given, name), name.size() < given.size()};

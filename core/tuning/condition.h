@@ -32,8 +32,8 @@ struct ValueRange {
 enum class Truth : std::uint8_t { no, yes, unknown };
 
 /// A Python condition over numbered variables, evaluated over ranges: a search may ask before all variables
-/// are bound. Integers are exact up to 2^53. `/` is Python's, on real numbers. Immutable; several threads may
-/// use it.
+/// are bound. Integers are exact up to 2^53. `/` is Python's, on real numbers. Immutable; several threads
+/// may use it.
 class Condition {
  public:
   /// `slots`: number of each variable. `text_number` gives strings their numbers, 0 to the empty one. Errors

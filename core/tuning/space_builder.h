@@ -43,8 +43,8 @@ class SpaceBuilder {
   std::vector<std::vector<ValueRange>> values_;  ///< [parameter][value]
   std::vector<ValueRange> whole_;                ///< [parameter]: all its values
 
-  // The beginning being worked on: of each parameter its value or kFree, then of each condition 1 once
-  // settled.
+  // The beginning being worked on: of each parameter its value or kFree, then of each condition
+  // 1 once settled.
   std::vector<Cell> row_;
   std::vector<ValueRange> slots_;
   std::vector<char> bound_;                ///< [parameter]

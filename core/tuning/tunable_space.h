@@ -76,8 +76,8 @@ class TunableSpace {
   std::uint64_t size_ = 0;
 };
 
-/// A smallest set of constraints that rule out every point together: each is needed. Empty where the space
-/// has points.
+/// A smallest set of constraints that rule out every point together: each is needed. Empty where the
+/// space has points.
 [[nodiscard]] std::vector<std::string> contradiction(const TunableSpace& space);
 
 }  // namespace ak

@@ -38,8 +38,8 @@ WHERE e.session_id = ? AND e.status <> 'pruned'
 
 constexpr const char* kModels = "SELECT DISTINCT model FROM llm_calls WHERE session_id = ? ORDER BY model";
 
-// The evaluation that says most of a session's best kernel; of a session without a champion the best that
-// passed.
+// The evaluation that says most of a session's best kernel; of a session without a champion the
+// best that passed.
 constexpr const char* kChampions = R"sql(
 WITH told AS (
   SELECT s.id AS session,

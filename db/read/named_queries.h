@@ -19,9 +19,9 @@ struct QueryParameter {
   Cell value;  ///< what it is where nothing is given; monostate is NULL
 };
 
-/// A query with a name: a file of db/queries/ or of the user's. Its first comment is its title, those that
-/// follow are its parameters: "-- limit: most rows (integer, 20)", "-- variant: its number (integer,
-/// required)".
+/// A query with a name: a file of db/queries/ or of the user's. Its first comment is its title,
+/// those that follow are its parameters: "-- limit: most rows (integer, 20)", "-- variant: its
+/// number (integer, required)".
 struct NamedQuery {
   std::string name, title, sql;
   std::vector<QueryParameter> parameters;

@@ -13,8 +13,8 @@
 
 namespace ak::db {
 
-/// What a search of a campaign has come to; all but the texts are written at most once a second while it
-/// runs.
+/// What a search of a campaign has come to; all but the texts are written at most once a second
+/// while it runs.
 struct CampaignStats {
   std::int64_t evaluations = 0, verified = 0, in_flight = 0;
   std::int64_t tokens = 0;

@@ -45,8 +45,8 @@ struct InsightFilter {
   std::string words;       ///< any of them, by FTS5 with word stems; best matches first
   std::size_t limit = 50;  ///< 0: all
 };
-/// Those with most comparisons first unless words are looked for. An empty list where the file is not there.
-/// Throws Error(database).
+/// Those with most comparisons first unless words are looked for. An empty list where the file is not
+/// there. Throws Error(database).
 [[nodiscard]] std::vector<Insight> find_insights(const std::filesystem::path& file,
                                                  const InsightFilter& filter);
 

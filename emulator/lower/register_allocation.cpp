@@ -28,8 +28,8 @@ struct Accesses {
   bool early_clobber = false;  ///< results may be written before all sources are read
 };
 
-// A result of several registers is written piece by piece, and these read other lanes' sources while they
-// write.
+// A result of several registers is written piece by piece, and these read other lanes' sources
+// while they write.
 bool crosses_lanes(const Instruction& instruction) {
   static constexpr std::string_view kCrossing[] = {"shfl",  "mma",   "wmma",  "ldmatrix", "movmatrix",
                                                    "wgmma", "redux", "match", "atom",     "call"};

@@ -27,9 +27,9 @@ struct OperandRoles {
 };
 [[nodiscard]] OperandRoles roles_of(const Instruction& instruction);
 
-/// Linear scan over live intervals (Poletto and Sarkar, "Linear Scan Register Allocation", 1999). NVRTC's PTX
-/// is in single-assignment form with thousands of registers: without reuse a warp's registers would not fit
-/// any cache.
+/// Linear scan over live intervals (Poletto and Sarkar, "Linear Scan Register Allocation", 1999). NVRTC's
+/// PTX is in single-assignment form with thousands of registers: without reuse a warp's registers would not
+/// fit any cache.
 [[nodiscard]] Allocation allocate_registers(const Function& function, const ControlFlow& flow);
 
 }  // namespace ak::ptx

@@ -24,9 +24,9 @@ struct KindInfo {
   std::string_view advice;
 };
 
-// A barrier that only some threads reach has the status of a deadlock: that is what it is on most devices
-// (CUDA C++ Programming Guide, "Synchronization Functions": "likely to hang or produce unintended side
-// effects").
+// A barrier that only some threads reach has the status of a deadlock: that is what it is on most
+// devices (CUDA C++ Programming Guide, "Synchronization Functions": "likely to hang or produce
+// unintended side effects").
 constexpr KindInfo kKinds[] = {
     {FaultKind::out_of_bounds, "out_of_bounds", "out-of-bounds", Shape::access, Status::memory_error,
      Gate::memory_checker, "compare the index with the tensor's extent before the access"},

@@ -103,8 +103,8 @@ bool await_members(Warp& warp, const Op& op, const std::uint32_t* masks) {
   return false;
 }
 
-// The fragment falls through; a new one takes the branch. Lanes that leave a loop one by one all wait in the
-// same group.
+// The fragment falls through; a new one takes the branch. Lanes that leave a loop one by one all wait in
+// the same group.
 void diverge(Warp& warp, Index target, Index reconvergence) {
   const std::uint32_t taken = warp.mask;
   Index group = warp.fragments[warp.fragment].group;

@@ -8,8 +8,8 @@
 
 namespace ak::ptx {
 
-// Products of small dense matrices, row-major: a is m x k, b is k x n, c is m x n. m is a multiple of 4 and n
-// of 8.
+// Products of small dense matrices, row-major: a is m x k, b is k x n, c is m x n. m is a multiple of 4 and
+// n of 8.
 //
 // How tensor cores add up is not defined: neither the order of the k products nor how much of a sum is cut
 // off before the next addition. Here products of the narrow formats are exact, their sum with c is kept in

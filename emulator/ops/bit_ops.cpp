@@ -177,8 +177,8 @@ struct LeadingZeros {
     return static_cast<std::uint32_t>(std::countl_zero(static_cast<Unsigned<T>>(a)));
   }
 };
-/// Position of the most significant bit that is not the sign; -1 if there is none. Or the shift to move it
-/// up.
+/// Position of the most significant bit that is not the sign; -1 if there is none. Or the shift to
+/// move it up.
 template <bool ShiftAmount>
 struct FindBit {
   template <class T>

@@ -78,8 +78,8 @@ struct MultiplyAddHighSaturate {
   }
 };
 
-// The result of a division by zero is not specified; the hardware gives all ones, and the dividend as
-// remainder.
+// The result of a division by zero is not specified; the hardware gives all ones, and the
+// dividend as remainder.
 struct Divide {
   template <class T>
   T operator()(T a, T b) const {

@@ -30,8 +30,8 @@ struct MatrixDescriptor {
   return address ^ (address >> 7 & (matrix.atom - 1)) << 4;
 }
 
-/// Address of chunk `chunk` (along k, two of them) of row `line` of A or column `line` of B, adjacent along
-/// k.
+/// Address of chunk `chunk` (along k, two of them) of row `line` of A or column `line` of B,
+/// adjacent along k.
 [[nodiscard]] constexpr std::uint32_t chunk_along_k(const MatrixDescriptor& matrix, std::uint32_t line,
                                                     std::uint32_t chunk) {
   const std::uint32_t step = matrix.atom == 1 ? matrix.leading : 16;

@@ -22,8 +22,8 @@ constexpr int kWarpRows = 16, kWarpsOfGroup = 4, kMaxN = 256, kMaxK = 32;
 constexpr int kBytesOfK = 32;  ///< of every instruction
 constexpr int kChunk = 16;     ///< bytes that stay together in any layout
 
-// Op::a and Op::c: descriptors of A and B. Op::d: predicate of scale-d. Op::more: slots of D, then of A if in
-// registers. Op::b:
+// Op::a and Op::c: descriptors of A and B. Op::d: predicate of scale-d. Op::more: slots of D, then of A if
+// in registers. Op::b:
 enum : std::uint32_t { kRegistersA = 1, kMinus = 2, kAcrossA = 4, kAcrossB = 8 };
 
 /// Bytes of `lines` rows of A or columns of B from line `first` on. Lines are adjacent along k, or, `across`,

@@ -43,9 +43,9 @@ struct Analysis {
   std::vector<std::string> not_judged;         ///< "barrier_bound (no stall/barrier)"
 };
 
-/// Pure: the same input gives the same answer. Named is the cause that promises most (a symptom must promise
-/// a quarter more); a limit where no cause promises a tenth; within 3 % the rule that stands first in the
-/// table.
+/// Pure: the same input gives the same answer. Named is the cause that promises most (a symptom must
+/// promise a quarter more); a limit where no cause promises a tenth; within 3 % the rule that stands first
+/// in the table.
 [[nodiscard]] Analysis analyze(const AnalysisInput& input);
 
 /// `text` with {quantity} replaced by its value, "?" where it is not known.

@@ -17,8 +17,8 @@ namespace ak::profiler {
 enum class MetricSet : std::uint8_t { quick, standard, full };
 [[nodiscard]] std::string_view to_string(MetricSet set);
 
-/// One hardware metric. The CPU device's exact counts have the same names where they mean the same
-/// (docs/timing.md).
+/// One hardware metric. The CPU device's exact counts have the same names where they mean
+/// the same (docs/timing.md).
 struct MetricInfo {
   std::string_view name;   ///< ours, a key of ak::Metrics: "dram/bytes_read"
   std::string_view cupti;  ///< what CUPTI's profiler host API is asked for on sm_90
@@ -36,8 +36,8 @@ struct MetricInfo {
 /// By our name or CUPTI's; nullptr when neither is known.
 [[nodiscard]] const MetricInfo* find_metric(std::string_view name);
 
-/// The profile with its metrics under our names, and their units. What is not in the catalogue keeps its
-/// name.
+/// The profile with its metrics under our names, and their units. What is not in the catalogue
+/// keeps its name.
 [[nodiscard]] Profile named(Profile profile);
 
 /// "quick", "standard", "full", or names (ours or CUPTI's) between commas, each once in the order given. An

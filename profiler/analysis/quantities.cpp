@@ -169,9 +169,9 @@ void Quantities::add_memory() {
   add("atomic/conflict_share", 100 * q["atomic/conflicts"] / q["atomic/operations"]);
 }
 
-// From a metric that takes one pass. L2's busiest part is used more than the lookup of sectors: measured on
-// an H200 (tests/profiler/recorded), 1.3 to 1.5 times where they are found, 2.1 to 2.5 times where they
-// stream.
+// From a metric that takes one pass. L2's busiest part is used more than the lookup of sectors:
+// measured on an H200 (tests/profiler/recorded), 1.3 to 1.5 times where they are found, 2.1 to 2.5
+// times where they stream.
 double Quantities::estimated_l2() const {
   constexpr double kFound = 1.5, kStreamed = 2.2;
   if (!has("l2/sector_rate")) return kNothing;

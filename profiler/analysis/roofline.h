@@ -10,9 +10,8 @@
 
 namespace ak::profiler {
 
-/// Weighted geometric mean over the timed workloads of what `time_ns` says for each, nanoseconds.
-/// Throws Error(usage) when the problem times nothing, Error(bad_input) naming a formula that cannot be
-/// evaluated.
+/// Weighted geometric mean over the timed workloads of what `time_ns` says for each, nanoseconds. Throws
+/// Error(usage) when the problem times nothing, Error(bad_input) naming a formula that cannot be evaluated.
 [[nodiscard]] double weighted_time_ns(const ProblemInstance& problem,
                                       const std::function<double(const Work&)>& time_ns);
 

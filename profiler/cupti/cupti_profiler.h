@@ -5,8 +5,8 @@
 
 namespace ak::profiler {
 
-/// Hardware counters and PC samples of the calling thread's context through CUPTI, which is loaded when first
-/// used.
+/// Hardware counters and PC samples of the calling thread's context through CUPTI, which is loaded
+/// when first used.
 [[nodiscard]] std::unique_ptr<runtime::LaunchProfiler> make_launch_profiler(int ordinal);
 
 }  // namespace ak::profiler

@@ -12,9 +12,9 @@
 namespace ak::profiler {
 namespace {
 
-// Of products by compute capability, for devices that report no clock or no memory: boost clock and memory
-// bandwidth of NVIDIA's data sheets; float32 lanes of an SM (CUDA C++ Programming Guide, "Arithmetic
-// Instructions").
+// Of products by compute capability, for devices that report no clock or no memory: boost clock
+// and memory bandwidth of NVIDIA's data sheets; float32 lanes of an SM (CUDA C++ Programming
+// Guide, "Arithmetic Instructions").
 struct Nominal {
   int number;
   double clock_ghz, dram_gbps, fp32_lanes;

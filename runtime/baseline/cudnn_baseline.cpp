@@ -10,8 +10,8 @@
 namespace ak::runtime {
 namespace {
 
-// The library's order is a guess; its best is rarely further down (chosen). Every plan may take it seconds to
-// compile.
+// The library's order is a guess; its best is rarely further down (chosen). Every plan may take it
+// seconds to compile.
 constexpr std::size_t kPlans = 4;
 constexpr cudnnBackendHeurMode_t kModes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
 

@@ -15,8 +15,8 @@ class LibraryCall {
  public:
   virtual ~LibraryCall() = default;
   [[nodiscard]] virtual const std::string& name() const = 0;
-  /// Enqueues the call on the problem's tensors; asynchronous. Errors: what the library refuses, at
-  /// StageId::time.
+  /// Enqueues the call on the problem's tensors; asynchronous. Errors: what the library
+  /// refuses, at StageId::time.
   [[nodiscard]] virtual std::optional<Outcome> enqueue(const AddressTable& addresses,
                                                        CUstream stream) const = 0;
 };

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Part of every entry: a change of BuildResult's JSON gets a new number, which makes old entries count as
-// absent.
+// Part of every entry: a change of BuildResult's JSON gets a new number, which makes old entries
+// count as absent.
 constexpr std::string_view kFormat = "alphakernel-build-1 ";
 constexpr std::size_t kHashLength = 64;
 constexpr std::size_t kEntryLimitBytes = std::size_t{256} << 20;

@@ -82,8 +82,8 @@ std::string list(const std::vector<Arch>& archs) {
   return text;
 }
 
-// NVRTC's front end does not always say that memory ended: it may fail while reporting, and then names no
-// error.
+// NVRTC's front end does not always say that memory ended: it may fail while reporting, and then
+// names no error.
 bool ended_for_memory(nvrtcResult status, std::string_view log, const std::vector<Diagnostic>& diagnostics) {
   if (status == NVRTC_ERROR_OUT_OF_MEMORY || log.find("out of memory") != std::string_view::npos) return true;
   return diagnostics.empty() && log.find("catastrophic error") != std::string_view::npos;
@@ -114,8 +114,8 @@ Outcome failure(nvrtcResult status, const Nvrtc& nvrtc, std::string_view log,
   return outcome;
 }
 
-// True when an error is about a file that is not the candidate, as one in a header moved to the front would
-// be.
+// True when an error is about a file that is not the candidate, as one in a header moved to the
+// front would be.
 bool blames_a_header(const Outcome& outcome) {
   return std::ranges::any_of(outcome.diagnostics, [](const Diagnostic& each) {
     return each.severity == "error" && each.line == 0 && each.message.find(" line ") != std::string::npos;

@@ -13,8 +13,8 @@ namespace ak::runtime {
 /// source that needs four times that does not describe a kernel.
 inline constexpr std::size_t kCompileWorkerBytes = std::size_t{2} << 30;
 
-/// CPU time of one build, all threads together. The parent's deadline, in wall time, comes first unless the
-/// parent hangs.
+/// CPU time of one build, all threads together. The parent's deadline, in wall time, comes first unless
+/// the parent hangs.
 inline constexpr std::chrono::seconds kBuildCpuTime{120};
 
 /// Serves compilations until the channel closes: confines the process (sandbox.h), then answers each

@@ -10,8 +10,8 @@
 namespace ak::runtime {
 namespace {
 
-// The source with spliced lines joined (a backslash, blanks, a line end), and where each kept byte's line
-// was.
+// The source with spliced lines joined (a backslash, blanks, a line end), and where each kept
+// byte's line was.
 struct Spliced {
   std::string text;
   std::vector<int> lines;

@@ -94,8 +94,8 @@ std::optional<PchPrefix> PrecompiledHeaders::prefix_for(const TranslationUnit& u
   if (folder.empty()) return std::nullopt;
   PchPrefix prefix;
   prefix.text = fmt::format("{}#pragma nv_hdrstop\n#line 1 \"{}\"\n", includes, unit.file_name);
-  // 20283: "PCH creation disabled because #line directive encountered", said of the line after the header's
-  // end.
+  // 20283: "PCH creation disabled because #line directive encountered", said of the line after
+  // the header's end.
   prefix.options = {"--pch", "--pch-dir=" + folder.string(), "--pch-messages=false", "--pch-verbose=false",
                     "-diag-suppress=20283"};
   return prefix;

@@ -25,8 +25,8 @@ struct PchPrefix {
 /// One precompiled header per include set, in a folder of its own below `folder`. NVRTC reuses one only when
 /// every preprocessing directive before it is equal, and AK_ macros differ from candidate to candidate: so
 /// the includes are repeated in front of the source, end there with `#pragma nv_hdrstop`, and are empty by
-/// their guards where the candidate names them. Used by one thread; NVRTC binds the files to the process that
-/// made them.
+/// their guards where the candidate names them. Used by one thread; NVRTC binds the files to the process
+/// that made them.
 class PrecompiledHeaders {
  public:
   PrecompiledHeaders(std::filesystem::path folder, std::vector<std::filesystem::path> include_dirs)

@@ -100,8 +100,8 @@ void CandidateRun::reset() const {
 
 double CandidateRun::limit_ms() const {
   if (run_context_->inspector != nullptr) return kEmulatedLimitMs + kEmulatedReferences * data_->reference_ms;
-  // 20 times what the plain reference takes is far beyond any kernel worth keeping; 2 s covers loading and
-  // start-up.
+  // 20 times what the plain reference takes is far beyond any kernel worth keeping; 2 s covers
+  // loading and start-up.
   return std::max(2'000.0, 20 * data_->reference_ms);
 }
 

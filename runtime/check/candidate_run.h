@@ -28,8 +28,8 @@ class CandidateRun {
       RunContext& run_context, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
       const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
 
-  /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it too. Errors:
-  /// out_of_memory.
+  /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it
+  /// too. Errors: out_of_memory.
   [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
                                                             std::shared_ptr<const DataSet> data,
                                                             const LibraryCall& call);

@@ -65,8 +65,8 @@ class OutputComparison {
               .nonfinite_mismatches = result_.nonfinite};
     if (record.worst_index >= 0) {
       record.worst_got = element_at(got, layout_.dtype, record.worst_index);
-      // Where the twin overflows on purpose (infinity in half precision), it is the twin that must be
-      // matched.
+      // Where the twin overflows on purpose (infinity in half precision), it is the twin that
+      // must be matched.
       record.worst_expected =
           result_.nonfinite > 0
               ? element_at(twin.address(), layout_.dtype, record.worst_index)
@@ -186,8 +186,8 @@ std::optional<Outcome> check_repeat(RunContext& run_context, const CandidateRun&
   return run_context.problem.tolerance.allow_nondeterministic ? std::nullopt : differs;
 }
 
-// An output that shares an input's memory is overwritten by the second call: with aliases, only the results
-// count.
+// An output that shares an input's memory is overwritten by the second call: with aliases, only
+// the results count.
 bool has_alias(const OpenProblem& problem) {
   for (const TensorLayout& tensor : problem.tensors) {
     if (!tensor.alias_of.empty()) return true;

@@ -16,9 +16,9 @@ namespace ak::runtime {
                                                      StageId stage, const std::string& when,
                                                      std::vector<CheckRecord>& records);
 
-/// Runs a candidate twice on every distribution of the task and compares results, memory and repeatability
-/// (docs/checking.md). Nothing when all is well. Throws CudaError when the device fails outside the
-/// candidate.
+/// Runs a candidate twice on every distribution of the task and compares results, memory and
+/// repeatability (docs/checking.md). Nothing when all is well. Throws CudaError when the device fails
+/// outside the candidate.
 [[nodiscard]] std::optional<Outcome> check_workload(RunContext& run_context, DataStore& store,
                                                     ProgramLoader& program, const WorkloadLayout& workload,
                                                     const WorkloadTask& task, std::uint64_t seed,

@@ -30,8 +30,8 @@ DataStore::DataStore(RunContext& run_context, const LoadedImage& exact, const Lo
     : run_context_(run_context),
       exact_(exact),
       twin_(twin),
-      // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of the built-in
-      // problems.
+      // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of
+      // the built-in problems.
       budget_bytes_(run_context.inspector != nullptr
                         ? static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 4
                         : std::max<std::size_t>(

@@ -48,8 +48,8 @@ struct DataSet {
 
 class DataSetBuilder;  // runtime/check/data_set_builder.h
 
-/// Makes and keeps data sets, least recently used ones dropped first once a budget of device memory is
-/// passed.
+/// Makes and keeps data sets, least recently used ones dropped first once a budget of device
+/// memory is passed.
 class DataStore {
  public:
   /// `exact`, `twin` and `run_context` must outlive the store.

@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A plain fp64 reference of a large problem takes seconds; beyond this it is taken for hung (chosen,
-// untested).
+// A plain fp64 reference of a large problem takes seconds; beyond this it is taken for
+// hung (chosen, untested).
 constexpr double kReferenceLimitMs = 120'000;
 
 Outcome reference_fault(std::string message) {

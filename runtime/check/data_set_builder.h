@@ -15,8 +15,8 @@ class DataSetBuilder {
   DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload,
                  const InputDistribution& distribution);
 
-  /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the next
-  /// make_references(). Asynchronous.
+  /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the
+  /// next make_references(). Asynchronous.
   void fill(std::uint64_t seed);
   /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold
   /// what fill() left. Errors: invalid_reference, unsupported.

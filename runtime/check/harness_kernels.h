@@ -69,8 +69,8 @@ class HarnessKernels {
   [[nodiscard]] std::optional<std::uint64_t> scan(BufferView bytes, std::uint8_t expected) const;
   /// Offset of the first 8-byte word in which two buffers of equal size (8-byte aligned) differ.
   [[nodiscard]] std::optional<std::uint64_t> first_difference(BufferView a, BufferView b) const;
-  /// Writes, then reads `buffer`: nothing else is left in an L2 of half its size, and no line is dirty.
-  /// Asynchronous.
+  /// Writes, then reads `buffer`: nothing else is left in an L2 of half its size, and no line
+  /// is dirty. Asynchronous.
   void flush(BufferView buffer) const;
   /// Keeps the stream busy for `duration_ns`. Asynchronous.
   void spin(std::uint64_t duration_ns) const;

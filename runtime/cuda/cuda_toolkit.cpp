@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 12.8 is the first release with sm_100 and precompiled headers; older ones of major 12 still build what they
-// know.
+// 12.8 is the first release with sm_100 and precompiled headers; older ones of major 12 still build
+// what they know.
 constexpr std::array kLibraryNames{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 constexpr std::array kLibraryFolders{"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
 

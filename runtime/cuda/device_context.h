@@ -8,8 +8,8 @@
 
 namespace ak::runtime {
 
-/// Initialises the driver and describes its devices. Throws Error(environment) when there is no driver or no
-/// device.
+/// Initialises the driver and describes its devices. Throws Error(environment) when there is no driver
+/// or no device.
 [[nodiscard]] std::vector<DeviceFacts> describe_devices();
 
 /// The primary context of one device, current on the thread that made it, with limits that keep candidates

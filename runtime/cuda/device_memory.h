@@ -35,8 +35,8 @@ class DeviceBuffer {
 
 /// Guard band on either side of a candidate's buffer. Wide enough for a whole stray tile of 64 x 256 floats.
 inline constexpr std::size_t kGuardBytes = 64u << 10;
-/// fp16, e4m3 and e5m2 read it as NaN, fp32 and bf16 as about -1.7e38: reads beyond a buffer corrupt a result
-/// too.
+/// fp16, e4m3 and e5m2 read it as NaN, fp32 and bf16 as about -1.7e38: reads beyond a buffer corrupt
+/// a result too.
 inline constexpr std::uint8_t kGuardByte = 0xFE;
 /// Data starts at a multiple of this (as cuMemAlloc's does).
 inline constexpr std::size_t kBufferAlignment = 256;

@@ -103,8 +103,8 @@ bool process_lost(CUresult result) {
   return std::find(kProcessLost.begin(), kProcessLost.end(), result) != kProcessLost.end();
 }
 
-// A failed release follows an error that was already reported (the context is lost), so it is not reported
-// again.
+// A failed release follows an error that was already reported (the context is lost), so it is
+// not reported again.
 void unload_module(CUmodule module) noexcept { static_cast<void>(driver().cuModuleUnload(module)); }
 void destroy_stream(CUstream stream) noexcept { static_cast<void>(driver().cuStreamDestroy(stream)); }
 void destroy_event(CUevent event) noexcept { static_cast<void>(driver().cuEventDestroy(event)); }

@@ -47,8 +47,8 @@ struct Driver {
 /// The installed table, or the loaded one. Throws Error(environment) with load_driver's reason.
 [[nodiscard]] const Driver& driver();
 
-/// Replaces the table while it lives: for the CPU device and tests. Not to be nested or used from several
-/// threads.
+/// Replaces the table while it lives: for the CPU device and tests. Not to be nested or used
+/// from several threads.
 class ScopedDriver {
  public:
   explicit ScopedDriver(const Driver& table);

@@ -18,8 +18,8 @@ namespace ak::runtime {
 
 using AddressTable = std::map<std::string, BufferView, std::less<>>;
 
-/// A candidate's program on the device. Loading it again gives `__device__` variables their initial values
-/// back.
+/// A candidate's program on the device. Loading it again gives `__device__` variables their
+/// initial values back.
 class LoadedImage {
  public:
   /// Throws CudaError when the driver refuses the image or a symbol.

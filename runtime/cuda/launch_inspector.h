@@ -41,8 +41,8 @@ class LaunchInspector {
 
   /// For the launches that follow. Forgets failures that no one asked about.
   virtual void set_inspection(const InspectionOptions& inspection) = 0;
-  /// What the first failure since the last call amounts to: a kernel's fault, or a program that the device
-  /// cannot run.
+  /// What the first failure since the last call amounts to: a kernel's fault, or a program that the
+  /// device cannot run.
   [[nodiscard]] virtual std::optional<Outcome> take_outcome() = 0;
   /// Sums over the launches since the last call.
   [[nodiscard]] virtual std::uint64_t take_warp_instructions() = 0;
@@ -50,8 +50,8 @@ class LaunchInspector {
   [[nodiscard]] virtual LaunchCounts take_counts() = 0;
 };
 
-/// What the inspector, if there is one, knows of a failure, at the failure's stage; else the failure as it
-/// is.
+/// What the inspector, if there is one, knows of a failure, at the failure's stage; else the failure
+/// as it is.
 [[nodiscard]] inline Outcome judged(LaunchInspector* inspector, Outcome failure) {
   auto known = inspector != nullptr ? inspector->take_outcome() : std::nullopt;
   if (!known) return failure;

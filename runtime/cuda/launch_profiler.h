@@ -20,8 +20,8 @@ struct ProfiledCall {
   std::function<void()> run;
 };
 
-/// Watches launches with hardware counters. profiler implements it; runtime, which owns the device, does not
-/// know how.
+/// Watches launches with hardware counters. profiler implements it; runtime, which owns the device, does
+/// not know how.
 class LaunchProfiler {
  public:
   virtual ~LaunchProfiler() = default;

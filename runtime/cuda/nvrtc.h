@@ -31,8 +31,7 @@ struct Nvrtc {
   /// Precompiled headers came with CUDA 12.8.
   [[nodiscard]] bool has_pch() const { return major > 12 || (major == 12 && minor >= 8); }
   /// Every real architecture it builds for, with the architecture-specific ('a', from 9.0) and
-  /// family-specific
-  /// ('f', from 10.0, NVRTC 12.9 and later) variants.
+  /// family-specific ('f', from 10.0, NVRTC 12.9 and later) variants.
   [[nodiscard]] std::vector<Arch> archs() const;
 };
 

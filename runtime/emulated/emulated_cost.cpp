@@ -8,8 +8,8 @@
 namespace ak::runtime {
 namespace {
 
-/// Of the product that stands for the target; the tensor rate as FLOPs of one multiprocessor in one cycle, of
-/// 16-bit types.
+/// Of the product that stands for the target; the tensor rate as FLOPs of one multiprocessor in one cycle,
+/// of 16-bit types.
 struct Rates {
   double sm_count, clock_ghz, memory_gbps, tensor_flops;
 };

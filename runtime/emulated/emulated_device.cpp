@@ -25,7 +25,6 @@ EmulatedDevice::EmulatedDevice(const Arch& target)
 }
 
 // ---- memory
-// -------------------------------------------------------------------------------------------------------
 
 CUresult EmulatedDevice::allocate(CUdeviceptr& address, std::size_t bytes) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -128,7 +127,6 @@ CUresult EmulatedDevice::free_addresses(CUdeviceptr address) {
 }
 
 // ---- programs
-// -------------------------------------------------------------------------------------------------------
 
 CUresult EmulatedDevice::load(CUmodule& module, const char* text) {
   auto loaded = EmulatedModule::load(arena_, text);
@@ -212,7 +210,6 @@ const std::string& EmulatedDevice::message_for(CUresult result) const {
 }
 
 // ---- what an inspector knows
-// -------------------------------------------------------------------------------------------------------
 
 void EmulatedDevice::name_region(BufferView view, const std::string& name, bool read_only) {
   if (view.bytes > 0) arena_.set_region(view.address, view.bytes, name, read_only);

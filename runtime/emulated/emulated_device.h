@@ -15,9 +15,9 @@
 
 namespace ak::runtime {
 
-/// The CPU as a CUDA device: memory, modules and launches behind the driver calls of the same names. A launch
-/// has ended when its call returns. A kernel's fault is the call's result; the device continues after it. One
-/// thread.
+/// The CPU as a CUDA device: memory, modules and launches behind the driver calls of the same names. A
+/// launch has ended when its call returns. A kernel's fault is the call's result; the device continues after
+/// it. One thread.
 class EmulatedDevice final : public LaunchInspector {
  public:
   explicit EmulatedDevice(const Arch& target);

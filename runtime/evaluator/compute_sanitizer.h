@@ -24,9 +24,9 @@ struct SanitizerLog {
 /// Nothing when the log has neither a finding nor a summary: the tool did not get so far.
 [[nodiscard]] std::optional<SanitizerLog> read_sanitizer_log(std::string_view text);
 
-/// Runs every request under memcheck, racecheck and synccheck in turn, each with a device worker of its own;
-/// the first finding ends it as `memory_error` or `race`. What the tools cannot do ends as `unsupported`, in
-/// their words.
+/// Runs every request under memcheck, racecheck and synccheck in turn, each with a device worker of its
+/// own; the first finding ends it as `memory_error` or `race`. What the tools cannot do ends as
+/// `unsupported`, in their words.
 /// @param options of the session's evaluator on a GPU
 /// @param program as find_compute_sanitizer() gives it
 [[nodiscard]] std::unique_ptr<Evaluator> make_compute_sanitizer(EvaluatorOptions options,

@@ -322,7 +322,6 @@ void LocalEvaluator::cancel_builds(Ticket ticket) {
 }
 
 // ---- builds
-// -------------------------------------------------------------------------------------------------------
 
 void LocalEvaluator::on_built(std::uint64_t build, BuildResult result) {
   for (const auto& problem : problems_) {
@@ -400,7 +399,6 @@ std::optional<Outcome> LocalEvaluator::inspect_rival(Job& job) const {
 }
 
 // ---- devices
-// ---------------------------------------------------------------------------------------------------
 
 Job* LocalEvaluator::next_for_device() {
   Job* best = nullptr;
@@ -499,8 +497,8 @@ void LocalEvaluator::start_baseline(DeviceLine& line, Job& job) {
   line.client.start(task, steady_clock::now() + time_limit(job));
 }
 
-// Timed shapes are large: one distribution each, in rotation over variants; the others, and a champion, get
-// all.
+// Timed shapes are large: one distribution each, in rotation over variants; the others, and a
+// champion, get all.
 DeviceTask LocalEvaluator::device_task(const Job& job) {
   const auto& request = job.request;
   DeviceTask task{.image = kernel_image(*job.result.build, options_.device),
@@ -611,8 +609,8 @@ void LocalEvaluator::on_device_finished(DeviceLine& line, DeviceFinish finished)
 }
 
 void LocalEvaluator::take_baseline(DeviceLine& line, DeviceAnswer answer) {
-  // A reference too slow or too large to time leaves no baseline; the candidates' checks will say what is
-  // wrong.
+  // A reference too slow or too large to time leaves no baseline; the candidates' checks will say
+  // what is wrong.
   ProblemHistory& history = *std::exchange(line.baseline_of, nullptr);
   history.baselines = std::move(answer.measurements);
   if (answer.outcome.status == Status::ok) history.notes = std::move(answer.outcome.diagnostics);
@@ -668,8 +666,8 @@ void LocalEvaluator::note_score(const ProblemInstance& problem, const Evaluation
 }
 
 std::string LocalEvaluator::program_key(const Job& job) const {
-  // A cubin also holds the values of tunables that the code does not read; PTX and options decide the rest of
-  // it.
+  // A cubin also holds the values of tunables that the code does not read; PTX and options decide the
+  // rest of it.
   std::string text = job.request.problem->definition.hash() + code_hash(job.result.build->ptx) +
                      (job.request.depth == Depth::time ? "time" : "check");
   for (const std::string& option : job.request.candidate.plan.options) text += option;
@@ -720,7 +718,6 @@ bool LocalEvaluator::reuse(Job& job) {
 }
 
 // ---- events
-// -------------------------------------------------------------------------------------------------------
 
 void LocalEvaluator::pump() {
   while (auto built = pool_.poll()) on_built(built->ticket, std::move(built->result));

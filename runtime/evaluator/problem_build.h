@@ -14,8 +14,8 @@
 
 namespace ak::runtime {
 
-/// Builds what a device worker needs to open a problem: both references and the harness's kernels. One
-/// thread.
+/// Builds what a device worker needs to open a problem: both references and the harness's
+/// kernels. One thread.
 class ProblemBuild {
  public:
   using Submit = std::function<std::uint64_t(const TranslationUnit&)>;

@@ -33,8 +33,8 @@ struct Confinement {
 /// process with kExitOutOfMemory instead of an abort.
 void limit_resources(std::size_t address_space_bytes, std::size_t file_bytes);
 
-/// The process, all threads together, is ended by SIGXCPU after this much more CPU time. Each call starts
-/// again.
+/// The process, all threads together, is ended by SIGXCPU after this much more CPU time. Each
+/// call starts again.
 void limit_cpu_time(std::chrono::seconds more);
 
 void forbid_core_dumps();

@@ -135,8 +135,8 @@ std::vector<std::string> child_environment(bool launcher) {
     const bool allowed = is_one_of(kForWorkers, name) || (launcher && is_one_of(kForLaunchers, name));
     if (allowed && !may_hold_secret(name)) result.emplace_back(text);
   }
-  // The driver's cache of compiled PTX is a folder in the user's home that one candidate could fill for
-  // another.
+  // The driver's cache of compiled PTX is a folder in the user's home that one candidate could
+  // fill for another.
   result.emplace_back("CUDA_CACHE_DISABLE=1");
   return result;
 }

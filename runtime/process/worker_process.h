@@ -44,8 +44,8 @@ class WorkerProcess {
 
   /// Queues a message; never blocks. To a lost worker it does nothing: receive() tells.
   void send(const WorkerMessage& message);
-  /// Next message, or what became of the worker. A malformed line or a wrong nonce kills it. Once lost,
-  /// always lost.
+  /// Next message, or what became of the worker. A malformed line or a wrong nonce kills it. Once
+  /// lost, always lost.
   [[nodiscard]] WorkerReply receive(std::chrono::steady_clock::time_point deadline);
   /// The facts of the worker's answer to hello. To be called once, before other receives.
   [[nodiscard]] Result<Json> await_hello(std::chrono::steady_clock::time_point deadline);

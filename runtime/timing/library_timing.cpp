@@ -8,8 +8,8 @@
 namespace ak::runtime {
 namespace {
 
-// Loading a library of some hundred megabytes from a cold disk, or its compiling kernels for a workload
-// (chosen).
+// Loading a library of some hundred megabytes from a cold disk, or its compiling kernels for
+// a workload (chosen).
 constexpr double kLoadingMs = 60'000;
 
 /// Times every proposal of one workload and keeps the fastest.

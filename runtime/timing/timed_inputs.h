@@ -16,8 +16,8 @@ namespace ak::runtime {
 
 /// What is to be timed, on one workload.
 struct TimingTarget {
-  /// Binds it to a data set; called for every set. `outputs_of` is null, or a run on this set whose outputs
-  /// to share.
+  /// Binds it to a data set; called for every set. `outputs_of` is null, or a run on this set whose
+  /// outputs to share.
   std::function<Result<CandidateRun, Outcome>(std::shared_ptr<const DataSet>, const CandidateRun* outputs_of)>
       bind;
   const WorkloadLayout& workload;
@@ -34,8 +34,7 @@ enum class Contents : std::uint8_t {
   changing   ///< drawn again for every sample: a result kept from any earlier call is wrong
 };
 
-/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own.
-/// One thread.
+/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own. One thread.
 class TimedInputs {
  public:
   /// @param targets one or more, of the same workload

@@ -32,8 +32,8 @@ constexpr std::size_t kSamplesPerProbe = 10;
 constexpr std::size_t kMaxPairs = 64, kFewestPairs = 12;
 constexpr double kPairsNs = 600e6;
 constexpr double kSlowerInPairs = 1.02;
-// Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run back to
-// back.
+// Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run
+// back to back.
 constexpr std::uint64_t kHostNsPerLaunch = 5'000;
 constexpr std::uint64_t kHostNsWithoutFlush = 30'000;  // events, poisoning; the flush takes longer than that
 constexpr std::chrono::milliseconds kReportInterval{250};

@@ -37,17 +37,17 @@ class Timer {
  public:
   Timer(RunContext& run_context, DataStore& store);
 
-  /// Errors: whatever a run can end in, at StageId::time; wrong results or memory of a timed call, at
-  /// StageId::recheck.
+  /// Errors: whatever a run can end in, at StageId::time; wrong results or memory of a timed
+  /// call, at StageId::recheck.
   /// @param seed of the first set of inputs that are kept; the others count up from it.
   [[nodiscard]] Result<Measurement, Outcome> measure(const TimingTarget& target, const TimingMode& mode,
                                                      std::uint64_t seed, const TimingBudget& budget);
 
-  /// Times `challenger` and `champion` in turns, in random order within each pair, on the same inputs, which
-  /// change from pair to pair; both are of one workload. The measurements have as many samples each, and
-  /// those of a pair the same index. How many is fixed before the first, so that looking at them decides
-  /// nothing; only a challenger that is clearly slower ends early. Errors as above, of whichever went wrong
-  /// first.
+  /// Times `challenger` and `champion` in turns, in random order within each pair, on the same inputs,
+  /// which change from pair to pair; both are of one workload. The measurements have as many samples each,
+  /// and those of a pair the same index. How many is fixed before the first, so that looking at them
+  /// decides nothing; only a challenger that is clearly slower ends early. Errors as above, of whichever
+  /// went wrong first.
   [[nodiscard]] Result<std::array<Measurement, 2>, PairFault> measure_in_pairs(const TimingTarget& challenger,
                                                                                const TimingTarget& champion,
                                                                                bool batch);

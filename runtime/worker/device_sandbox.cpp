@@ -29,9 +29,9 @@ constexpr const char* kReadable[] = {
     "/proc/version", "/proc/stat",  "/proc/sys/vm",  "/proc/sys/kernel", "/sys/devices",     "/sys/bus/pci",
     "/sys/class",    "/sys/module", "/dev/urandom",  "/etc/nvidia",      "/usr/share/nvidia"};
 
-// Libraries are loaded when first needed: the driver's PTX compiler, cuBLASLt's and cuDNN's engines. Loading
-// all of them before the confinement would cost every worker gigabytes and seconds; reading them gives
-// nothing away.
+// Libraries are loaded when first needed: the driver's PTX compiler, cuBLASLt's and cuDNN's engines.
+// Loading all of them before the confinement would cost every worker gigabytes and seconds; reading them
+// gives nothing away.
 constexpr const char* kLibraryPlaces[] = {
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/cuda", "/etc/ld.so.cache"};
 

@@ -260,8 +260,8 @@ void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer
   }
 }
 
-// After a failure memory may hold anything, and the context may be gone. The CPU device refuses the accesses
-// it reports.
+// After a failure memory may hold anything, and the context may be gone. The CPU device refuses the
+// accesses it reports.
 void ProblemSession::settle(DeviceAnswer& answer) {
   const CUresult state = driver().cuCtxSynchronize();
   answer.lost = state != CUDA_SUCCESS;

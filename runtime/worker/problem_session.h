@@ -12,8 +12,8 @@
 
 namespace ak::runtime {
 
-/// One problem opened on a device: its references, data sets, and the candidates run against them. One
-/// thread.
+/// One problem opened on a device: its references, data sets, and the candidates run against
+/// them. One thread.
 class ProblemSession {
  public:
   /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment).

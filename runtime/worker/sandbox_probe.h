@@ -5,9 +5,9 @@
 
 namespace ak::runtime {
 
-/// The role `sandbox`: confines itself as tightly as any worker, tries what is then forbidden, and says in
-/// its hello what held: `protections`, a list of {part, in_force, detail, cost, remedy}. Returns the exit
-/// code.
+/// The role `sandbox`: confines itself as tightly as any worker, tries what is then forbidden, and
+/// says in its hello what held: `protections`, a list of {part, in_force, detail, cost, remedy}.
+/// Returns the exit code.
 int serve_sandbox_probe(WorkerChannel& channel);
 
 }  // namespace ak::runtime

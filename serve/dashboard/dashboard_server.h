@@ -39,8 +39,8 @@ using Assets = std::map<std::string, Asset, std::less<>>;
 /// Compares in a time that says nothing of where two texts of one length differ.
 [[nodiscard]] bool equal_in_constant_time(std::string_view left, std::string_view right);
 
-/// What the browser may load for a page. `style_sources`: "'sha256-...' ..." of inline styles that scripts of
-/// ours add.
+/// What the browser may load for a page. `style_sources`: "'sha256-...' ..." of inline styles that scripts
+/// of ours add.
 [[nodiscard]] std::string content_security_policy(std::string_view style_sources);
 
 /// Who may ask, and for what: the pages of a database, to the one who has the token.

@@ -129,8 +129,8 @@ class HttpServer::Engine {
       response.set_content(from.body, from.type);
   }
 
-  /// Sends `first_event`, then every event and in between a comment at each heartbeat, until either side
-  /// ends.
+  /// Sends `first_event`, then every event and in between a comment at each heartbeat, until
+  /// either side ends.
   httplib::ContentProviderWithoutLength stream(std::string first_event) {
     const std::lock_guard lock(mutex_);
     return [this, text = std::move(first_event), seen = sequence_, sent = std::chrono::steady_clock::now()](

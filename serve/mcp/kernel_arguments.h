@@ -11,8 +11,8 @@
 
 namespace ak::mcp {
 
-/// The problem that `problem` names, by name or by folder; else `fallback`. Throws Error(usage) when neither
-/// does.
+/// The problem that `problem` names, by name or by folder; else `fallback`. Throws Error(usage)
+/// when neither does.
 [[nodiscard]] codegen::Problem problem_of(const Json& arguments, const std::string& fallback);
 
 /// It under `params` and `shape`, above `defaults`. Throws Error as the catalogue does.

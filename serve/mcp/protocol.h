@@ -52,8 +52,8 @@ class Protocol {
   std::string negotiated_;  ///< revision of the handshake; empty before it
 };
 
-/// The answer to a call. @param answer shown as structured content and, for clients that know no such thing,
-/// as text
+/// The answer to a call. @param answer shown as structured content and, for clients that know no such
+/// thing, as text
 [[nodiscard]] Json call_result(ProtocolMode mode, const ToolAnswer& answer);
 /// The answer to a call that could not be done, in words for the model.
 [[nodiscard]] Json call_failure(ProtocolMode mode, const std::string& words);

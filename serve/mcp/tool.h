@@ -54,8 +54,8 @@ struct Tool {
   Lane lane = Lane::quick;
   bool read_only = true;    ///< changes no file of the user's and no row of the database
   bool overwrites = false;  ///< may replace a file where it is asked to
-  /// In a process of its own. Throws Error for what the caller or the environment did wrong. Null for
-  /// Lane::server.
+  /// In a process of its own. Throws Error for what the caller or the environment did wrong.
+  /// Null for Lane::server.
   ToolAnswer (*run)(const Json& arguments, const ToolContext& context) = nullptr;
 };
 

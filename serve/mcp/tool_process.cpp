@@ -26,8 +26,8 @@ constexpr std::size_t kMaxNoteBytes = 4u << 10;
   fail(ExitCode::environment, "cannot start a process for the tool: {}", std::strerror(errno));
 }
 
-/// A file without a name that holds `text`, to be read from its beginning: unlike a pipe it takes all at
-/// once.
+/// A file without a name that holds `text`, to be read from its beginning: unlike a pipe it takes
+/// all at once.
 FileDescriptor memory_file(std::string_view text) {
   FileDescriptor file(::memfd_create("arguments", MFD_CLOEXEC));
   if (!file) fail_start();

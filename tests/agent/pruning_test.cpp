@@ -12,8 +12,8 @@ using test::surface_ns;
 using test::timed;
 using test::World;
 
-/// Predicts the surface times `bias`, with intervals of `spread` either way; nothing for points with X = 9
-/// where `blind`.
+/// Predicts the surface times `bias`, with intervals of `spread` either way; nothing for points with X =
+/// 9 where `blind`.
 struct Oracle final : Predictor {
   double bias = 1, spread = 1.05;
   bool blind = false, reversed = false;

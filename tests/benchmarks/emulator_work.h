@@ -68,8 +68,8 @@ struct WorkFactory {
   std::function<Work()> make;
 };
 
-/// Points of the spaces of the shipped templates. @param quick tiny shapes. @param compiler must outlive
-/// them.
+/// Points of the spaces of the shipped templates. @param quick tiny shapes. @param compiler
+/// must outlive them.
 [[nodiscard]] std::vector<WorkFactory> template_works(runtime::Compiler& compiler, bool quick);
 /// Kernels that do little but multiply matrices.
 [[nodiscard]] std::vector<WorkFactory> tensor_works(runtime::Compiler& compiler, bool quick);

@@ -25,8 +25,8 @@ std::pair<std::string, ExitCode> error_of(Action action) {
   return {"no error", ExitCode::ok};
 }
 
-/// Params with this choice: defaults where they go with it, else with the first choice of another param that
-/// does.
+/// Params with this choice: defaults where they go with it, else with the first choice of another
+/// param that does.
 Params params_with(const Problem& problem, const ParamSpec& param, const Value& choice) {
   for (const ParamSpec& other : problem.params) {
     for (const Value& also : other.choices) {

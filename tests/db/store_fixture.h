@@ -23,8 +23,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// c = a + b in float32, workloads "small" (checked, N = 1,000) and "large" (checked and timed, N =
-/// 1,000,000).
+/// c = a + b in float32, workloads "small" (checked, N = 1,000) and "large" (checked and timed,
+/// N = 1,000,000).
 [[nodiscard]] ProblemInstance vector_add();
 [[nodiscard]] DeviceFacts device();
 

@@ -212,8 +212,8 @@ class Writer {
         text_of(s.begin), 1, random_.chance(0.1), s.definition->workloads_hash);
   }
 
-  /// A template that has been searched for a while is edited: another source, whose points are other
-  /// variants.
+  /// A template that has been searched for a while is edited: another source, whose points
+  /// are other variants.
   SyntheticSource* source_of(SyntheticDefinition& definition) {
     SyntheticSource*& source = random_.pick(definition.current);
     if (3 * source->variants.size() < source->points()) return source;

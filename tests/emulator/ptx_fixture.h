@@ -13,8 +13,8 @@
 
 namespace ak::ptx::test {
 
-/// A kernel written in PTX, and the emulated memory it runs on. Failing to parse or lower fails the test with
-/// the reason.
+/// A kernel written in PTX, and the emulated memory it runs on. Failing to parse or lower fails the test
+/// with the reason.
 class PtxKernel {
  public:
   /// A whole module; its first .entry is the kernel.

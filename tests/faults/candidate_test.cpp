@@ -120,8 +120,8 @@ Fault good(std::size_t number) {
           ""};
 }
 
-/// Every fault once, a good candidate after each; with other seeds than 1 without those that take as long as
-/// they may.
+/// Every fault once, a good candidate after each; with other seeds than 1 without those that take as long
+/// as they may.
 std::vector<Fault> shuffled(unsigned seed) {
   std::vector<Fault> bad = faults(), all;
   if (seed != 1) std::erase_if(bad, [](const Fault& fault) { return fault.name.starts_with("compile"); });
@@ -159,8 +159,8 @@ TEST_CASE(
 TEST_CASE(
     "a candidate that exhausts its device worker's own memory is out_of_memory, and the next one passes") {
   const auto problem = make_problem({});
-  // The emulated memory takes 16 GiB of addresses; what is left is too little for the checker's notes on all
-  // of it.
+  // The emulated memory takes 16 GiB of addresses; what is left is too little for the checker's notes on
+  // all of it.
   const auto evaluator = make_evaluator({"prlimit", "--as=17500000000"});
   const Fault memory_hog{
       "hoarder",

@@ -193,8 +193,8 @@ const std::vector<std::string> kHostile{
     "\xC2\x85\xE2\x80\xA8",
 };
 
-/// Nothing of the data became markup: with all text between tags removed, the same skeleton is left as for a
-/// harmless name.
+/// Nothing of the data became markup: with all text between tags removed, the same skeleton is left as for
+/// a harmless name.
 std::string skeleton(const std::string& html) {
   std::string out;
   bool inside = false;

@@ -49,8 +49,8 @@ struct SanitizerBench : DeviceBench {
   explicit SanitizerBench(const TinyProblem& tiny);
 };
 
-/// `extern "C" __global__ void k(const T* a, const T* b, T* c, long long n)` with `i` defined and `body`
-/// inside.
+/// `extern "C" __global__ void k(const T* a, const T* b, T* c, long long n)` with `i` defined
+/// and `body` inside.
 [[nodiscard]] std::string kernel(const std::string& body, const std::string& type = "float",
                                  const std::string& before = "");
 

@@ -6,8 +6,8 @@
 
 namespace ak::test {
 
-/// Rounds of a random test: AK_FUZZ_ITERATIONS raises them for a soak; else `usual`, sized for under a
-/// second.
+/// Rounds of a random test: AK_FUZZ_ITERATIONS raises them for a soak; else `usual`, sized for
+/// under a second.
 inline int fuzz_iterations(int usual) {
   const char* text = std::getenv("AK_FUZZ_ITERATIONS");
   return text == nullptr ? usual : std::stoi(text);

@@ -29,8 +29,8 @@ int export_best(const Arguments& arguments) {
   return 0;
 }
 
-/// The device that a flag names: a product of the catalogue, or an architecture with its nominal product's
-/// facts.
+/// The device that a flag names: a product of the catalogue, or an architecture with its
+/// nominal product's facts.
 DeviceFacts device_of(const std::string& product, const Arch& arch) {
   DeviceFacts device = runtime::nominal_device(arch);
   const DeviceEntry* entry = DeviceCatalog::shipped().find(product);

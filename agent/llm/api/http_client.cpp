@@ -13,8 +13,8 @@
 namespace ak::agent {
 namespace {
 
-// A server that reports fewer input tokens than this share of our estimate has probably cut the prompt;
-// chosen.
+// A server that reports fewer input tokens than this share of our estimate has probably cut
+// the prompt; chosen.
 constexpr double kMinShareRead = 0.5;
 constexpr std::int64_t kLongPrompt = 2000;  // shorter ones fit into every context
 

@@ -101,9 +101,9 @@ std::string ask(Gpu& gpu, const Suite& suite, Answers& answers, Json& refused) {
 }
 
 int record_suite(const Options& options, const Suite& suite) {
-  // About one random program in 200 gives another result under the optimising compiler of driver 580 than
-  // under the same compiler without, and the latter agrees: what is compared here is hardware, not a
-  // compiler.
+  // About one random program in 200 gives another result under the optimising compiler of driver 580
+  // than under the same compiler without, and the latter agrees: what is compared here is hardware,
+  // not a compiler.
   const bool programs = suite.name == random_programs(1, 1).name;
   Gpu gpu(programs ? 0 : kOptimized);
   Answers answers;

@@ -70,8 +70,8 @@ struct Inputs {
   Codes a, b, c;
 };
 
-/// Every code as a, with any b and c of which many are near enough to a for ties and cancellation; and all
-/// special triples.
+/// Every code as a, with any b and c of which many are near enough to a for ties and cancellation; and
+/// all special triples.
 Inputs make_inputs(const Kind& kind, std::uint32_t seed) {
   Random random{std::mt19937(seed)};
   Inputs inputs;

@@ -14,8 +14,8 @@ enum class Direction { nearest, zero, down, up, away };
 /// A floating-point format as the list of its numbers: what conversions are judged by.
 class SlowFormat {
  public:
-  /// `largest`: code of the largest number; after it comes infinity if there is one. `nan`: code given for
-  /// NaN.
+  /// `largest`: code of the largest number; after it comes infinity if there is one. `nan`: code
+  /// given for NaN.
   SlowFormat(int exponent_bits, int mantissa_bits, int bias, std::uint32_t largest, std::uint32_t nan,
              bool has_infinity)
       : sign_bit_(exponent_bits + mantissa_bits), largest_(largest), nan_(nan), has_infinity_(has_infinity) {

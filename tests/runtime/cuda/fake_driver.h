@@ -5,8 +5,8 @@
 
 namespace ak::test {
 
-/// A driver that counts live handles and fails the n-th call that may fail. Only what buffers and modules
-/// use.
+/// A driver that counts live handles and fails the n-th call that may fail. Only what buffers
+/// and modules use.
 struct FakeDriver {
   int calls_before_failure = -1;  ///< 0: the next call fails; below 0: none does
   int live = 0;                   ///< allocations, modules, streams, events, mappings, reservations

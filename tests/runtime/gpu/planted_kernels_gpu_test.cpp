@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that are wrong on purpose: each names the outcome it must earn, and an honest kernel must pass
-// right after.
+// Kernels that are wrong on purpose: each names the outcome it must earn, and an honest kernel must
+// pass right after.
 #include <catch2/catch.hpp>
 
 #include "tests/support/device_bench.h"
