@@ -7,7 +7,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { kLooks, launch, openTab, visit } from "./page_visit.mjs";
+import { kLooks, kPatience, launch, openContext, openTab, visit } from "./page_visit.mjs";
 
 let failures = 0;
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -22,7 +22,7 @@ const ask = (db, sql) => execFileSync("sqlite3", [db, sql], { encoding: "utf8" }
 
 /** Starts `alphakernel dashboard`; its address holds the token. */
 async function startDashboard(program, db) {
-  const child = spawn(program, ["dashboard", "--json", "--db", db], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, ["dashboard", "--json", "--db", db, "--timeout", "600"], { stdio: ["ignore", "pipe", "inherit"] });
   const line = await new Promise((done, failed) => {
     let text = "";
     child.stdout.on("data", (bytes) => (text += bytes).includes("\n") && done(text));
@@ -53,7 +53,7 @@ const localOnly = (port) => (url) => url.startsWith(`http://127.0.0.1:${port}/`)
 async function checkDashboard(browser, program, db, looks) {
   const server = await startDashboard(program, db);
   for (const look of kLooks.filter(({ name }) => looks.length === 0 || looks.includes(name))) {
-    const context = await browser.newContext({ colorScheme: look.colorScheme, viewport: look.viewport });
+    const context = await openContext(browser, { colorScheme: look.colorScheme, viewport: look.viewport });
     const first = await context.newPage();
     await first.goto(server.url);
     check(new URL(first.url()).search === "", "the token stays in the address");
@@ -74,19 +74,19 @@ async function checkDashboard(browser, program, db, looks) {
 
 const updates = (tab) => tab.evaluate(() => Number(document.documentElement.dataset.updates ?? 0));
 
-async function until(what, holds, seconds = 20) {
-  for (let i = 0; i < seconds * 20; ++i) {
+async function until(what, holds) {
+  for (const end = Date.now() + kPatience; Date.now() < end; ) {
     if (await holds()) return true;
     await new Promise((done) => setTimeout(done, 50));
   }
-  check(false, `${what}: not within ${seconds} s`);
+  check(false, `${what}: never`);
   return false;
 }
 
 /** A page follows a writer, keeps what its reader did, and says when the server is gone. */
 async function checkLive(browser, program, db) {
   const server = await startDashboard(program, db);
-  const context = await browser.newContext({ viewport: { width: 1280, height: 500 } });
+  const context = await openContext(browser, { viewport: { width: 1280, height: 500 } });
   const { tab, faults } = await openTab(context, localOnly(server.port));
   await tab.goto(server.url);
   const sessions = () => tab.evaluate(() => document.querySelectorAll("main td a[href^='session?']").length);
@@ -99,8 +99,12 @@ async function checkLive(browser, program, db) {
   await form.fill("input[name=q]", "half written");
   await form.evaluate(() => document.querySelector("input[name=q]").setSelectionRange(4, 4));
   await form.mouse.wheel(0, 300);
-  await form.waitForTimeout(300);
-  const scrolled = await form.evaluate(() => scrollY);
+  let scrolled = 0;
+  await until("the second page has scrolled", async () => {
+    const before = scrolled;
+    scrolled = await form.evaluate(() => scrollY);
+    return scrolled > 0 && scrolled === before;
+  });
   const rows = () => form.evaluate(() => document.querySelector("main td a[href^='variant?']")?.textContent);
   const newest = await rows();
 
@@ -135,7 +139,7 @@ async function checkLive(browser, program, db) {
 
 async function checkReport(browser, file) {
   for (const look of kLooks) {
-    const context = await browser.newContext({ colorScheme: look.colorScheme, viewport: look.viewport });
+    const context = await openContext(browser, { colorScheme: look.colorScheme, viewport: look.viewport });
     const url = pathToFileURL(resolve(file)).href;
     const screenshot = process.env.SCREENSHOTS && `${process.env.SCREENSHOTS}/${basename(file, ".html")}_${look.name}.png`;
     const { times, faults } = await visit(context, url, (asked) => asked === url || asked.startsWith("data:"), { screenshot });

@@ -8,6 +8,9 @@ const require = createRequire(import.meta.url);
 const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const kMostTabs = 60; // stops of the keyboard that are tried on a page; long tables have hundreds of links
 
+/** How long what has to come is waited for, in ms: far longer than the slowest machine takes. */
+export const kPatience = 600_000;
+
 export const kLooks = [
   { name: "light", colorScheme: "light", viewport: { width: 1280, height: 800 } },
   { name: "dark", colorScheme: "dark", viewport: { width: 1280, height: 800 } },
@@ -21,6 +24,13 @@ export function launch() {
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-sync"],
   });
+}
+
+/** What Playwright waits for in it has all the time that it takes. */
+export async function openContext(browser, options) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(kPatience);
+  return context;
 }
 
 /** A tab whose faults are collected in `faults`. `allowed(url)` says which requests may be made. */
@@ -100,7 +110,9 @@ export async function visit(context, url, allowed, options = {}) {
   const response = await tab.goto(url, { waitUntil: "load" });
   if (response && response.status() !== 200 && response.status() !== 0)
     faults.push(`status ${response.status()}: ${(await response.text()).slice(0, 300)}`);
-  await tab.waitForTimeout(150); // charts are drawn, handlers of hostile elements would have run
+  const drawn = () => tab.evaluate(() => [...document.querySelectorAll("figure.chart")].every((figure) => figure.querySelector("svg")));
+  for (const end = Date.now() + kPatience; Date.now() < end && !(await drawn()); ) await tab.waitForTimeout(50);
+  await tab.waitForTimeout(150); // handlers of hostile elements would have run
   const times = await tab.evaluate(() => ({
     response: performance.getEntriesByType("navigation")[0].responseEnd,
     load: performance.getEntriesByType("navigation")[0].loadEventEnd,
