@@ -266,7 +266,7 @@ TEST_CASE("where a model's outage may pass, the search continues and the model i
   CHECK(run.world.store.replies.size() == 12 + 2);
 
   Run away(replies);
-  away.outage = LlmOutageRule{};
+  away.outage = LlmOutageRule{.first = 24h, .longest = 24h};  // from the first failure to after the run
   away.world.options.templates = {test::grid_template("grid", 10, 10)};
   away.world.options.search_tunables = true;
   away.world.options.budgets.max_evaluations = 20;

@@ -11,6 +11,7 @@
 
 #include "core/text/file.h"
 #include "tests/db/store_fixture.h"
+#include "tests/support/patience.h"
 
 namespace ak::db::test {
 namespace {
@@ -61,7 +62,7 @@ std::set<RowId> read_acknowledged(int pipe) {
 
 std::set<RowId> stored_evaluations(const std::filesystem::path& file) {
   std::set<RowId> stored;
-  for (const auto& row : query(file, "SELECT id FROM evaluations", 0, std::chrono::seconds(60)).rows)
+  for (const auto& row : query(file, "SELECT id FROM evaluations", 0, testing::kPatience).rows)
     stored.insert(std::get<std::int64_t>(row[0]));
   return stored;
 }

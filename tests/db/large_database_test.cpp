@@ -13,6 +13,7 @@
 #include "db/schema.h"
 #include "tests/db/store_fixture.h"
 #include "tests/db/synthetic_database.h"
+#include "tests/support/patience.h"
 
 namespace ak::db::test {
 namespace {
@@ -33,7 +34,7 @@ std::vector<std::string> rows_of(const fs::path& file, const std::string& sql,
     return std::string("NULL");
   };
   std::vector<std::string> rows;
-  for (const auto& row : query(file, sql, 0, std::chrono::seconds(60), values).rows) {
+  for (const auto& row : query(file, sql, 0, testing::kPatience, values).rows) {
     std::string& line = rows.emplace_back();
     for (const Cell& cell : row) line += text(cell) + " | ";
   }

@@ -7,12 +7,13 @@
 #include "core/error.h"
 #include "db/sqlite.h"
 #include "tests/db/store_fixture.h"
+#include "tests/support/patience.h"
 
 namespace ak::db::test {
 namespace {
 
 std::int64_t count(const std::filesystem::path& file, const std::string& what) {
-  const Table table = query(file, "SELECT count(*) FROM " + what, 0, std::chrono::seconds(10));
+  const Table table = query(file, "SELECT count(*) FROM " + what, 0, testing::kPatience);
   return std::get<std::int64_t>(table.rows[0][0]);
 }
 

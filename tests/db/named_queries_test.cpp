@@ -9,13 +9,14 @@
 
 #include "core/text/file.h"
 #include "tests/db/store_fixture.h"
+#include "tests/support/patience.h"
 
 namespace ak::db::test {
 namespace {
 
 Table run(const std::filesystem::path& file, const NamedQuery& named,
           const std::vector<std::string>& given = {}) {
-  return query(file, named.sql, 0, std::chrono::seconds(10), query_values(named, given));
+  return query(file, named.sql, 0, testing::kPatience, query_values(named, given));
 }
 
 TEST_CASE("every shipped query runs on an empty database and on one with a session") {

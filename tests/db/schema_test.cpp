@@ -6,6 +6,7 @@
 
 #include "core/text/file.h"
 #include "tests/db/store_fixture.h"
+#include "tests/support/patience.h"
 
 namespace ak::db::test {
 namespace {
@@ -21,7 +22,7 @@ Columns real_schema() {
       query(folder.file(),
             "SELECT s.name, c.name FROM sqlite_schema s, pragma_table_info(s.name) c "
             "WHERE s.type IN ('table', 'view') AND s.name NOT LIKE 'insights_text_%' ORDER BY s.name, c.cid",
-            0, std::chrono::seconds(10));
+            0, testing::kPatience);
   for (const auto& row : table.rows)
     columns[std::get<std::string>(row[0])].push_back(std::get<std::string>(row[1]));
   return columns;
@@ -74,7 +75,7 @@ TEST_CASE("the example queries of docs/schema.md run") {
     at += 7;
     const std::string sql = page.substr(at, page.find("```", at) - at);
     INFO(sql);
-    CHECK_NOTHROW(query(folder.file(), sql, 0, std::chrono::seconds(10)));
+    CHECK_NOTHROW(query(folder.file(), sql, 0, testing::kPatience));
     ++examples;
   }
   CHECK(examples >= 5);
@@ -88,7 +89,7 @@ TEST_CASE("every table but those owned by one row of another has a 16-byte uid")
   const Table tables =
       query(folder.file(),
             "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'insights_text%'", 0,
-            std::chrono::seconds(10));
+            testing::kPatience);
   CHECK(tables.rows.size() >= 18);
   for (const auto& row : tables.rows) {
     const std::string name = std::get<std::string>(row[0]), sql = std::get<std::string>(row[1]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/db/store_fixture.h"
+#include "tests/support/patience.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -184,7 +185,7 @@ StoredEvaluation Run::commit(const EvaluationRequest& request, const EvaluationR
 }
 
 Cell cell(const std::filesystem::path& file, const std::string& sql) {
-  const Table table = query(file, sql, 2, std::chrono::seconds(60));
+  const Table table = query(file, sql, 2, testing::kPatience);
   if (table.rows.size() != 1 || table.columns.size() != 1)
     throw std::runtime_error(fmt::format("{} rows of '{}'", table.rows.size(), sql));
   return table.rows[0][0];
@@ -204,7 +205,7 @@ bool is_null(const std::filesystem::path& file, const std::string& sql) {
 
 bool intact(const std::filesystem::path& file) {
   return text(file, "PRAGMA integrity_check") == "ok" &&
-         query(file, "PRAGMA foreign_key_check", 1, std::chrono::seconds(60)).rows.empty();
+         query(file, "PRAGMA foreign_key_check", 1, testing::kPatience).rows.empty();
 }
 
 }  // namespace ak::db::test

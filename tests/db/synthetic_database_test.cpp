@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/db/synthetic_database.h"
+#include "tests/support/patience.h"
 
 #include <catch2/catch.hpp>
 
@@ -44,7 +45,7 @@ TEST_CASE("a synthetic database is the same for the same seed") {
     return query(folder.path() / name,
                  "SELECT e.uid, e.score_ns, v.variant_hash, e.ended_at FROM evaluations e JOIN variants v "
                  "ON v.id = e.variant_id ORDER BY e.id",
-                 0, std::chrono::seconds(10))
+                 0, testing::kPatience)
         .rows;
   };
   const auto rows = content("a.db", 1);

@@ -19,7 +19,7 @@ fill() { head -c 64m /dev/zero >"$small/ballast" 2>/dev/null; }
 free() { rm -f "$small/ballast"; }
 run() { # NAME [EVALUATIONS] of vector_add
   local name=$1
-  timeout 60 "$program" generate --algorithm vector_add --shape N=1000 --device emulator --arch sm_80 --seed 1 \
+  timeout 600 "$program" generate --algorithm vector_add --shape N=1000 --device emulator --arch sm_80 --seed 1 \
     --max-evaluations "${2:-5}" --dtype bf16 --output "$out/k.cu" >"$folder/$name.out" 2>"$folder/$name.err"
   echo "$name $?" >>"$folder/codes"
 }

@@ -54,19 +54,34 @@ TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 an
     CHECK(result.exit_code == code(ExitCode::environment));
     CHECK_THAT(result.err, Contains(lost.words));
     CHECK(gpu.box.query("SELECT status FROM sessions") == "failed\r\n");
-    CHECK(Subreaper::all_ended_within(std::chrono::seconds(5)));
+    CHECK(Adopter::all_end());
   }
 }
 
+struct LostNight {
+  /// @param minutes that its session waits for the GPU
+  explicit LostNight(double minutes) {
+    const std::string manifest =
+        gpu.box.write("night.json", fmt::format(R"({{"budgets": {{"wait_for_device_minutes": {}}}, "runs": [
+          {{"algorithm": "vector_add", "shape": {{"N": 1000}}, "device": "auto", "arch": "sm_80", "max_evaluations": 8}},
+          {{"name": "next", "algorithm": "vector_add", "device": "emulator", "arch": "sm_80"}}]}})",
+                                                minutes));
+    const std::string folder = gpu.box.folder.path().string();
+    lost = gpu.box.run({"session", "start", manifest, "--foreground", "-o", folder});
+  }
+  [[nodiscard]] bool tried_again() const { return lost.err.find("trying again in") != std::string::npos; }
+
+  FakeGpu gpu{"cuStreamSynchronize 214\ncuCtxSynchronize 214\n"};
+  ProgramResult lost;
+};
+
 TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does not come back, and resumes") {
-  const Subreaper subreaper;
-  FakeGpu gpu("cuStreamSynchronize 214\ncuCtxSynchronize 214\n");
-  const std::string manifest =
-      gpu.box.write("night.json", R"({"budgets": {"wait_for_device_minutes": 0.05}, "runs": [
-        {"algorithm": "vector_add", "shape": {"N": 1000}, "device": "auto", "arch": "sm_80", "max_evaluations": 8},
-        {"name": "next", "algorithm": "vector_add", "device": "emulator", "arch": "sm_80"}]})");
-  const std::string folder = gpu.box.folder.path().string();
-  const ProgramResult lost = gpu.box.run({"session", "start", manifest, "--foreground", "-o", folder});
+  const Adopter adopter;
+  // Where the machine takes longer for the first try than the session waits, it has to wait longer.
+  auto night = std::make_unique<LostNight>(0.05);
+  for (double minutes = 0.5; !night->tried_again() && minutes < 10; minutes *= 4)
+    night = std::make_unique<LostNight>(minutes);
+  auto& [gpu, lost] = *night;
   INFO(lost.out << lost.err);
   CHECK(lost.exit_code == code(ExitCode::environment));
   CHECK_THAT(lost.err, Contains("trying again in") && Contains("CUDA_ERROR_MADE_UP"));
@@ -77,7 +92,7 @@ TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does n
   INFO(again.out << again.err);
   CHECK(again.exit_code == code(ExitCode::environment));  // and not on the CPU instead
   CHECK(gpu.box.query("SELECT count(*), min(status) FROM sessions") == "1,failed\r\n");
-  CHECK(Subreaper::all_ended_within(std::chrono::seconds(5)));
+  CHECK(Adopter::all_end());
 }
 
 }  // namespace

@@ -12,20 +12,22 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/patience.h"
+
 namespace ak::testing {
 
 Subreaper::Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 Subreaper::~Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-bool Subreaper::all_ended_within(std::chrono::milliseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  bool in_time = true;
+bool Adopter::all_end() {
+  const auto deadline = out_of_patience();
+  bool by_themselves = true;
   for (;;) {
     const pid_t reaped = waitpid(-1, nullptr, WNOHANG);
-    if (reaped < 0 && errno == ECHILD) return in_time;
+    if (reaped < 0 && errno == ECHILD) return by_themselves;
     if (reaped != 0) continue;
-    if (in_time && std::chrono::steady_clock::now() > deadline) {
-      in_time = false;
+    if (by_themselves && std::chrono::steady_clock::now() > deadline) {
+      by_themselves = false;
       for (const pid_t left : children_of(getpid())) kill(left, SIGKILL);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <vector>
 
 namespace ak::testing {
@@ -17,8 +16,8 @@ class Subreaper {
   Subreaper(const Subreaper&) = delete;
   Subreaper& operator=(const Subreaper&) = delete;
 
-  /// Reaps children until none is left; false when some still run after `limit`. Those are then killed.
-  [[nodiscard]] static bool all_ended_within(std::chrono::milliseconds limit);
+  /// Reaps children until none is left; false when some do not end by themselves. Those are then killed.
+  [[nodiscard]] static bool all_end();
 };
 
 /// Direct children of a process, at this moment.

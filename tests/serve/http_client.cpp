@@ -16,8 +16,6 @@ namespace ak::testing {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kPatience{20'000};
-
 HttpClient::HttpClient(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -80,8 +78,8 @@ std::string HttpClient::read_until(const std::string& text, milliseconds limit) 
   return std::exchange(buffer_, "");
 }
 
-bool HttpClient::closed_within(milliseconds limit) {
-  const auto deadline = steady_clock::now() + limit;
+bool HttpClient::is_closed() {
+  const auto deadline = out_of_patience();
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
     pollfd waiting{.fd = socket_.get(), .events = POLLIN, .revents = 0};

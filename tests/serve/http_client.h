@@ -6,7 +6,8 @@
 #include <map>
 #include <string>
 
-#include "core/text/file.h"
+#include "core/file.h"
+#include "tests/support/patience.h"
 
 namespace ak::testing {
 
@@ -25,9 +26,9 @@ class HttpClient {
   /// One answer: head and, unless `head_only`, the body of the length that it says.
   HttpReply receive(bool head_only = false);
   /// What comes until `text` was in it, the server closes, or the time is over.
-  std::string read_until(const std::string& text, std::chrono::milliseconds limit);
-  /// True where the server has closed, or does within `limit`.
-  bool closed_within(std::chrono::milliseconds limit);
+  std::string read_until(const std::string& text, std::chrono::milliseconds limit = kPatience);
+  /// Waits until the server closes; false where it does not.
+  bool is_closed();
 
   [[nodiscard]] int fd() const { return socket_.get(); }
 

@@ -2,14 +2,14 @@
 // The MCP server as an agent meets it: the real program over pipes, kernels on the CPU device.
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <thread>
+#include <cstdlib>
 
-#include "core/text/file.h"
-#include "tests/serve/mcp_session.h"
+#include "core/file.h"
+#include "tests/support/patience.h"
+#include "tests/tools/mcp_session.h"
 
 using namespace ak;
 using namespace ak::testing;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -51,23 +51,27 @@ std::vector<std::string> names_of(const Json& tools) {
   return names;
 }
 
-/// All of `processes` have ended within some seconds.
-bool all_end(const std::vector<pid_t>& processes) {
-  for (int tries = 0; tries < 500; ++tries) {
-    if (std::ranges::none_of(processes, is_alive)) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
+/// The same of a shape so large that it is at work for long.
+Json long_work() {
+  Json order = on_cpu(kRight);
+  order["shape"] = {{"N", 10'000'000}};
+  return order;
 }
 
-/// An evaluation is at work: the server, its tool and the tool's workers run.
+/// Waits until an evaluation is at work: the server, its tool and the tool's workers run.
 std::vector<pid_t> processes_at_work(const McpSession& session) {
   std::vector<pid_t> below;
-  for (int tries = 0; tries < 1000 && below.size() < 2; ++tries) {
+  REQUIRE(in_the_end([&] {
     below = descendants(session.pid());
-    std::this_thread::sleep_for(5ms);
-  }
+    return below.size() >= 2;
+  }));
   return below;
+}
+
+/// All of `processes` end, and none because its work was done: there are no more evaluations than before.
+bool all_are_stopped(const std::vector<pid_t>& processes, Sandbox& box, int evaluations_before) {
+  return in_the_end([&] { return std::ranges::none_of(processes, is_alive); }) &&
+         std::atoi(box.query("SELECT count(*) FROM evaluations").c_str()) == evaluations_before;
 }
 
 }  // namespace
@@ -266,11 +270,12 @@ TEST_CASE("work that takes long becomes a job that can be asked for, waited for 
   CHECK(content(session.call("job_status", {{"job", "job-1"}}))["state"] == "done");
   CHECK(content(session.call("job_result", {{"job", "job-1"}}))["status"] == "ok");
 
+  order = long_work();
+  order["wait_s"] = 0;
   const Json second = content(session.call("evaluate", order));
   const auto below = processes_at_work(session);
-  CHECK(below.size() >= 2);
   CHECK(content(session.call("job_cancel", {{"job", second["job"]}}))["state"] == "cancelled");
-  CHECK(all_end(below));
+  CHECK(all_are_stopped(below, box, 1));
   CHECK(session.call("job_result", {{"job", second["job"]}})["isError"] == true);
   CHECK(session.call("job_cancel", {{"job", "job-99"}})["isError"] == true);
 }
@@ -280,13 +285,13 @@ TEST_CASE("a cancelled request is stopped and gets no answer; one with a token r
   box.generate({});
   McpSession session(box);
   session.shake_hands();
-  const Json order{{"name", "evaluate"}, {"arguments", on_cpu(kRight)}};
+  const Json order{{"name", "evaluate"}, {"arguments", long_work()}};
   session.send({{"jsonrpc", "2.0"}, {"id", "mine"}, {"method", "tools/call"}, {"params", order}});
   const auto below = processes_at_work(session);
   session.send({{"jsonrpc", "2.0"},
                 {"method", "notifications/cancelled"},
                 {"params", {{"requestId", "mine"}, {"reason", "test"}}}});
-  CHECK(all_end(below));
+  CHECK(all_are_stopped(below, box, 3));
   CHECK(session.request("ping")["result"] == Json::object());
   CHECK(session.notifications.empty());
 
@@ -353,15 +358,13 @@ TEST_CASE("when the client is gone, or kills the server, no process is left behi
     Sandbox box;
     McpSession session(box);
     session.shake_hands();
-    Json order = on_cpu(kRight);
+    Json order = long_work();
     order["wait_s"] = 0;
-    order["shape"] = {{"N", 10'000'000}};  // would be at work for longer than this test waits
     static_cast<void>(session.call("evaluate", order));
     const auto below = processes_at_work(session);
-    CHECK(below.size() >= 2);
     if (killed) kill(session.pid(), SIGKILL);
     CHECK(session.finish() == (killed ? 128 + SIGKILL : 0));
-    CHECK(all_end(below));
+    CHECK(all_are_stopped(below, box, 0));
   }
 }
 

@@ -9,12 +9,12 @@
 #include <csignal>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+#include <utility>
+
+#include "tests/support/patience.h"
 
 namespace ak::testing {
 namespace {
-
-using namespace std::chrono_literals;
 
 std::pair<FileDescriptor, FileDescriptor> make_pipe() {
   int ends[2];
@@ -75,7 +75,9 @@ Json McpSession::receive() {
     }
     pollfd ready{.fd = out_.get(), .events = POLLIN, .revents = 0};
     char chunk[4096];
-    const ssize_t count = poll(&ready, 1, 600'000) > 0 ? read(out_.get(), chunk, sizeof chunk) : 0;
+    const ssize_t count = poll(&ready, 1, std::chrono::milliseconds(kPatience).count()) > 0
+                              ? read(out_.get(), chunk, sizeof chunk)
+                              : 0;
     if (count <= 0) throw std::runtime_error("no answer");
     buffer_.append(chunk, static_cast<std::size_t>(count));
   }
@@ -108,17 +110,11 @@ int McpSession::finish() {
   if (pid_ == 0) return -1;
   in_.reset();
   int status = 0;
-  for (int tries = 0; tries < 1000; ++tries) {
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = 0;
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    std::this_thread::sleep_for(10ms);
-  }
-  kill(pid_, SIGKILL);
-  waitpid(pid_, &status, 0);
-  pid_ = 0;
-  return -1;
+  const bool ended = in_the_end([&] { return has_ended(pid_); });
+  if (!ended) kill(pid_, SIGKILL);
+  waitpid(std::exchange(pid_, 0), &status, 0);
+  if (!ended) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 Json stateless(Json params) {

@@ -15,12 +15,12 @@ class McpSession {
  public:
   /// Starts it in the folder of `box`.
   explicit McpSession(const Sandbox& box);
-  /// Closes its input, and kills it if it does not end within some seconds.
+  /// Closes its input, and kills it if it does not end.
   ~McpSession();
 
   void send_line(const std::string& line);
   void send(const Json& message) { send_line(message.dump()); }
-  /// The next message. Throws where none comes within ten minutes, or where a line is no JSON object.
+  /// The next message. Throws where none comes, or where a line is no JSON object.
   Json receive();
   /// Sends a request with the next id, and returns the message that answers it.
   Json request(const std::string& method, Json params = Json::object());

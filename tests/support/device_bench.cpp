@@ -3,7 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/evaluator/compute_sanitizer.h"
+#include "runtime/compute_sanitizer.h"
+#include "tests/support/patience.h"
 
 namespace ak::test {
 
@@ -23,6 +24,7 @@ runtime::EvaluatorOptions bench_options(DeviceKind device) {
   options.target = device == DeviceKind::cuda ? gpu().arch : Arch{.major = 9, .minor = 0, .feature = 'a'};
   options.compile_workers = 2;
   options.worker_command = self_as_worker();
+  options.compile_deadline = testing::kPatience;
   options.time_baseline = false;
   return options;
 }
@@ -55,7 +57,7 @@ EvaluationRequest DeviceBench::request(const std::string& plan, const std::strin
 
 EvaluationResult DeviceBench::run(EvaluationRequest request) {
   static_cast<void>(evaluator_->submit(std::move(request)));
-  auto completed = evaluator_->wait_any(std::chrono::steady_clock::now() + std::chrono::seconds(120));
+  auto completed = evaluator_->wait_any(testing::out_of_patience());
   REQUIRE(completed);
   return std::move(completed->result);
 }

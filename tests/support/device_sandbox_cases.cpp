@@ -3,16 +3,15 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/build/candidate_plan.h"
-#include "runtime/build/compile_pool.h"
-#include "runtime/evaluator/local_evaluator.h"
-#include "runtime/evaluator/problem_build.h"
-#include "tests/support/tiny_problem.h"
+#include "runtime/candidate_plan.h"
+#include "runtime/compile_pool.h"
+#include "runtime/local_evaluator.h"
+#include "runtime/problem_build.h"
+#include "tests/runtime/tiny_problem.h"
+#include "tests/support/patience.h"
 
 namespace ak::test {
 namespace {
-
-using std::chrono::seconds;
 
 std::vector<std::string> device_worker() {
   auto command = self_as_worker();
@@ -28,12 +27,12 @@ DeviceFacts facts_of(DeviceKind device) {
 
 Json build(DeviceKind device) {
   runtime::CompilePool pool(
-      {.worker_command = self_as_worker(), .workers = 1, .deadline = seconds(60), .cache_dir = {}});
+      {.worker_command = self_as_worker(), .workers = 1, .deadline = testing::kPatience, .cache_dir = {}});
   const DeviceFacts facts = facts_of(device);
   runtime::ProblemBuild problem(make_problem({}), facts.arch, plain_assembler(),
                                 [&](const TranslationUnit& unit) { return pool.submit(unit); });
   while (!problem.ready()) {
-    const auto built = pool.wait(std::chrono::steady_clock::now() + seconds(60));
+    const auto built = pool.wait(testing::out_of_patience());
     REQUIRE((built && problem.take(built->ticket, built->result)));
   }
   return to_json(*problem.open_problem(device_environment(facts, facts.arch), 0, device));
@@ -42,7 +41,7 @@ Json build(DeviceKind device) {
 }  // namespace
 
 OpenDeviceWorker::OpenDeviceWorker(DeviceKind device) : process_(device_worker()), problem_(build(device)) {
-  REQUIRE(process_.await_hello(std::chrono::steady_clock::now() + seconds(20)));
+  REQUIRE(process_.await_hello(testing::out_of_patience()));
   open();
 }
 
@@ -50,7 +49,7 @@ void OpenDeviceWorker::open() { opened_ = ask("open", problem_); }
 
 Json OpenDeviceWorker::ask(const std::string& type, const Json& body) {
   process_.send({.id = 1, .type = type, .body = body, .prints = {}});
-  const auto reply = process_.receive(std::chrono::steady_clock::now() + seconds(60));
+  const auto reply = process_.receive(testing::out_of_patience());
   const auto* message = std::get_if<runtime::WorkerMessage>(&reply);
   REQUIRE(message != nullptr);
   INFO(message->body.dump());

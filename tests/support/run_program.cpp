@@ -9,7 +9,8 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+
+#include "tests/support/patience.h"
 
 namespace ak::testing {
 namespace {
@@ -37,13 +38,6 @@ std::string slurp(const std::filesystem::path& path) {
   _exit(127);
 }
 
-// A minute is far more than what any test waits for takes.
-void wait_for_file(const std::filesystem::path& file) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!file.empty() && !std::filesystem::exists(file) && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-}
-
 }  // namespace
 
 pid_t start_program(const std::vector<std::string>& argv,
@@ -60,14 +54,21 @@ ProgramResult run_program(const std::vector<std::string>& argv,
   const TemporaryFolder folder;
   const pid_t child = start_program(argv, environment, folder.path());
   if (signal.number != 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(signal.after_ms));
-    wait_for_file(signal.after_file);
+    const auto& file = signal.after_file;
+    static_cast<void>(
+        in_the_end([&] { return file.empty() || std::filesystem::exists(file) || has_ended(child); }));
     kill(child, signal.number);
   }
   int status = 0;
   waitpid(child, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return {code, slurp(folder / "out"), slurp(folder / "err")};
+}
+
+bool has_ended(pid_t child) {
+  siginfo_t info = {};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == child;
 }
 
 TemporaryFolder::TemporaryFolder() {

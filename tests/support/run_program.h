@@ -18,8 +18,7 @@ struct ProgramResult {
 /// A signal to send to a program.
 struct Signal {
   int number = 0;                         ///< 0: none
-  int after_ms = 0;                       ///< after its start
-  std::filesystem::path after_file = {};  ///< and not before this file is there; empty: no file
+  std::filesystem::path after_file = {};  ///< sent when this file is there; empty: at once
 };
 
 /// Runs a program to its end with these arguments and the parent's environment changed by `environment`
@@ -33,6 +32,9 @@ ProgramResult run_program(const std::vector<std::string>& argv,
 pid_t start_program(const std::vector<std::string>& argv,
                     const std::map<std::string, std::string>& environment,
                     const std::filesystem::path& folder);
+
+/// A child of this process has ended and waits to be reaped.
+[[nodiscard]] bool has_ended(pid_t child);
 
 /// A fresh folder, removed with everything in it.
 class TemporaryFolder {

@@ -4,22 +4,19 @@
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <csignal>
-#include <thread>
+#include <cstdlib>
 
-#include "core/text/file.h"
-#include "core/text/json.h"
-#include "tests/support/sandbox.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "tests/support/patience.h"
+#include "tests/tools/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;
 using Catch::Contains;
-using std::chrono::steady_clock;
 
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(60);  // of a busy machine
 
 struct Night {
   ProgramResult session(std::vector<std::string> arguments) {
@@ -28,15 +25,8 @@ struct Night {
   }
   Json status() { return parse_json(session({"status", "--json"}).out); }
   std::string manifest(const std::string& text) const { return box.write("night.json", text); }
-  bool wait_until(const std::string& state) {
-    const auto deadline = steady_clock::now() + kPatience;
-    while (status()["state"] != state) {
-      if (steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return true;
-  }
-  std::int64_t evaluated() { return std::stoll(box.query("SELECT count(*) FROM evaluations")); }
+  /// None where there is no database yet.
+  std::int64_t evaluated() { return std::atoll(box.query("SELECT count(*) FROM evaluations").c_str()); }
 
   Sandbox box;
 };
@@ -133,10 +123,7 @@ TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and conti
   REQUIRE(::stat((night.box.folder / "ak.db-session-1.log").c_str(), &log) == 0);
   CHECK((log.st_mode & 0777) == 0600);
   CHECK(night.session({"resume", "1"}).exit_code == code(ExitCode::usage));  // it runs
-  const auto deadline = steady_clock::now() + kPatience;
-  while (night.evaluated() < 5 && steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-
+  REQUIRE(in_the_end([&] { return night.evaluated() >= 5; }));
   const ProgramResult stop = night.session({"stop", "1"});
   INFO(stop.out << stop.err << read_file(night.box.folder / "ak.db-session-1.log"));
   REQUIRE(stop.exit_code == 0);
@@ -152,7 +139,7 @@ TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and conti
   const ProgramResult followed = night.session({"log", "1", "--follow"});
   INFO(followed.out);
   CHECK_THAT(followed.out, Contains("session 1: stopped") && Contains("session 1: finished"));
-  REQUIRE(night.wait_until("finished"));
+  REQUIRE(in_the_end([&] { return night.status()["state"] == "finished"; }));
   status = night.status();
   CHECK(status["exit_code"] == 0);
   CHECK(status["searches"][0]["evaluations"] == 60);
@@ -185,12 +172,7 @@ TEST_CASE("a session whose process was killed is called so, and resumes") {
                                            (night.box.folder / "k.cu").string(),
                                            "--foreground"};
   const pid_t run = start_program(arguments, night.box.environment, night.box.folder.path());
-  const auto deadline = steady_clock::now() + kPatience;
-  while (steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const std::string count = night.box.query("SELECT count(*) FROM evaluations");
-    if (!count.empty() && count >= "3" && count.size() > 2) break;
-  }
+  REQUIRE(in_the_end([&] { return night.evaluated() >= 3 || has_ended(run); }));
   kill(run, SIGKILL);
   int status = 0;
   REQUIRE(waitpid(run, &status, 0) == run);

@@ -88,7 +88,8 @@ TEST_CASE("a brute force that was stopped continues where it was, and measures a
   CHECK(evaluated(box, "4") == 7);
 }
 
-TEST_CASE("a space without points, a constraint about nothing and a kernel that never works are distinguished") {
+TEST_CASE(
+    "a space without points, a constraint about nothing and a kernel that never works are distinguished") {
   Sandbox box;
   const auto words = [&](const std::string& source) {
     const ProgramResult result = tune(box, box.write("bad.cu", source));

@@ -10,7 +10,8 @@
 #include "agent/llm/api/recording.h"
 #include "agent/llm/api/redact.h"
 #include "core/error.h"
-#include "core/text/file.h"
+#include "core/file.h"
+#include "tests/support/patience.h"
 
 namespace ak::agent {
 namespace {
@@ -104,7 +105,8 @@ TEST_CASE("what is in the cache costs what the cache costs") {
   CHECK(*entry.cost_usd(usage) == Approx(4 + 0.2 + 5 + 20));
 }
 
-LlmReply ask_command(const std::vector<std::string>& argv, std::chrono::milliseconds timeout = 10s) {
+LlmReply ask_command(const std::vector<std::string>& argv,
+                     std::chrono::milliseconds timeout = testing::kPatience) {
   LlmSettings settings;
   settings.commands["c"] = {.argv = argv, .environment = {"AK_SEEN", "PATH"}, .timeout = timeout};
   return open_model("command:c", settings).client->ask(request(), nullptr);
@@ -127,7 +129,7 @@ TEST_CASE("a command that fails, says nothing, hangs or is not there is a failur
   CHECK(reply.failure->message.find("no such model") != std::string::npos);
   CHECK(ask_command({"true"}).failure->fault == LlmFault::malformed);
   CHECK(ask_command({"/no/such/program"}).failure->fault == LlmFault::no_model);
-  CHECK(ask_command({"sh", "-c", "sleep 100 & sleep 100"}, 50ms).failure->fault == LlmFault::timeout);
+  CHECK(ask_command({"sh", "-c", "sleep 3600 & sleep 3600"}, 50ms).failure->fault == LlmFault::timeout);
   CHECK(ask_command({"sh", "-c", "cat /dev/zero"}).failure->fault == LlmFault::cut_short);
 }
 
@@ -135,7 +137,7 @@ TEST_CASE("a command that is cancelled ends with all it started") {
   Folder folder;
   const fs::path file = folder.path / "started";
   LlmSettings settings;
-  settings.commands["c"] = {.argv = {"sh", "-c", "touch " + file.string() + "; sleep 100"},
+  settings.commands["c"] = {.argv = {"sh", "-c", "touch " + file.string() + "; sleep 3600"},
                             .environment = {"PATH"}};
   std::atomic<bool> cancelled{false};
   const LlmModel model = open_model("command:c", settings);

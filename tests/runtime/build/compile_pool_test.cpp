@@ -7,6 +7,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include "core/text/hash.h"
@@ -28,18 +30,47 @@ constexpr const char* kEndless =
     "extern \"C\" __global__ void k(long* x) { x[0] = T<26, 1>::v; }\n";
 
 CompilePool make_pool(int workers = 1, fs::path cache = {}) {
-  return CompilePool({worker_command(), workers, 30s, std::move(cache)});
+  return CompilePool({worker_command(), workers, kPatience, std::move(cache)});
 }
 
-BuildResult build(CompilePool& pool, TranslationUnit unit, std::chrono::milliseconds limit = 30s) {
+BuildResult build(CompilePool& pool, TranslationUnit unit, std::chrono::milliseconds limit = kPatience) {
   pool.submit(std::move(unit), limit);
-  auto finished = pool.wait(in(90s));
+  auto finished = pool.wait(out_of_patience());
   REQUIRE(finished);
   return finished->result;
 }
 
-BuildResult build(CompilePool& pool, std::string source, std::chrono::milliseconds limit = 30s) {
+BuildResult build(CompilePool& pool, std::string source, std::chrono::milliseconds limit = kPatience) {
   return build(pool, unit_of(std::move(source)), limit);
+}
+
+bool has_cpu_limit(pid_t pid) {
+  std::ifstream limits(fmt::format("/proc/{}/limits", pid));
+  for (std::string line; std::getline(limits, line);)
+    if (line.starts_with("Max cpu time")) return line.find_first_of("0123456789") < line.find("unlimited");
+  return false;
+}
+
+/// Waits for a worker that is at work on its first build, which is when it gets a limit of CPU time.
+/// @param not_this one
+pid_t worker_at_work(pid_t not_this = 0) {
+  pid_t found = 0;
+  REQUIRE(in_the_end([&] {
+    for (const pid_t worker : children())
+      if (worker != not_this && has_cpu_limit(worker)) found = worker;
+    return found != 0;
+  }));
+  CHECK(children() == std::vector<pid_t>{found});
+  return found;
+}
+
+/// Files of precompiled headers of the only worker, and when they were written.
+std::map<std::string, fs::file_time_type> precompiled_headers() {
+  REQUIRE(children().size() == 1);
+  std::map<std::string, fs::file_time_type> files;
+  for (const auto& entry : fs::recursive_directory_iterator(pch_folder(children()[0])))
+    if (entry.is_regular_file()) files[entry.path()] = entry.last_write_time();
+  return files;
 }
 
 }  // namespace
@@ -53,7 +84,7 @@ TEST_CASE("the pool says what it builds with and builds it, several at a time") 
     open.insert(pool.submit(unit_of(std::string(kGood) + "// " + std::to_string(i))));
   while (!open.empty()) {
     pollfd event{pool.descriptor(), POLLIN, 0};
-    REQUIRE(::poll(&event, 1, 20'000) == 1);
+    REQUIRE(::poll(&event, 1, std::chrono::milliseconds(kPatience).count()) == 1);
     const auto finished = pool.poll();
     REQUIRE(finished);
     CHECK(finished->result.outcome.status == Status::ok);
@@ -68,19 +99,15 @@ TEST_CASE(
   {
     auto pool = make_pool();
     pool.submit(unit_of(kEndless));
-    std::this_thread::sleep_for(300ms);
-    const auto workers = children();
-    REQUIRE(workers.size() == 1);
-    ::kill(workers[0], SIGKILL);
-    CHECK_FALSE(pool.wait(in(1s)));
-    const auto successors = children();
-    REQUIRE(successors.size() == 1);
-    REQUIRE(successors[0] != workers[0]);
-    ::kill(successors[0], SIGKILL);
-    const auto lost = pool.wait(in(10s));
+    const pid_t worker = worker_at_work();
+    ::kill(worker, SIGKILL);
+    const pid_t successor = worker_at_work(worker);
+    CHECK_FALSE(pool.poll());
+    ::kill(successor, SIGKILL);
+    const auto lost = pool.wait(out_of_patience());
     REQUIRE(lost);
     CHECK(lost->result.outcome.status == Status::out_of_memory);
-    CHECK_FALSE(fs::exists(pch_folder(workers[0])));
+    CHECK_FALSE(fs::exists(pch_folder(worker)));
     CHECK(build(pool, kGood).outcome.status == Status::ok);
   }
   CHECK(children().empty());
@@ -89,11 +116,8 @@ TEST_CASE(
 TEST_CASE("a build that uses too much CPU time ends as timeout, and the pool goes on") {
   auto pool = make_pool();
   pool.submit(unit_of(kEndless));
-  std::this_thread::sleep_for(300ms);
-  const auto workers = children();
-  REQUIRE(workers.size() == 1);
-  ::kill(workers[0], SIGXCPU);
-  const auto ended = pool.wait(in(10s));
+  ::kill(worker_at_work(), SIGXCPU);
+  const auto ended = pool.wait(out_of_patience());
   REQUIRE(ended);
   CHECK(ended->result.outcome.status == Status::timeout);
   CHECK(ended->result.outcome.message.find("CPU time") != std::string::npos);
@@ -112,14 +136,14 @@ TEST_CASE("cancelled builds finish as interrupted, whether they wait or run") {
   auto pool = make_pool();
   const auto running = pool.submit(unit_of(kEndless));
   const auto waiting = pool.submit(unit_of(kGood));
-  std::this_thread::sleep_for(300ms);
+  worker_at_work();
   pool.cancel(waiting);
-  auto finished = pool.wait(in(5s));
+  auto finished = pool.wait(out_of_patience());
   REQUIRE(finished);
   CHECK(finished->ticket == waiting);
   CHECK(finished->result.outcome.status == Status::interrupted);
   pool.cancel(running);
-  finished = pool.wait(in(5s));
+  finished = pool.wait(out_of_patience());
   REQUIRE(finished);
   CHECK(finished->ticket == running);
   CHECK(finished->result.outcome.status == Status::interrupted);
@@ -170,11 +194,12 @@ TEST_CASE("headers that take long to parse are parsed once per include set, what
     return result;
   };
   const auto first = build(pool, unit(1));
-  const auto second = build(pool, unit(2));
   REQUIRE(first.outcome.status == Status::ok);
+  const auto parsed = precompiled_headers();
+  CHECK(parsed.size() == 1);
+  const auto second = build(pool, unit(2));
   REQUIRE(second.outcome.status == Status::ok);
-  INFO(first.compile_ms << " ms, then " << second.compile_ms << " ms");
-  CHECK(second.compile_ms < first.compile_ms / 2);
+  CHECK(precompiled_headers() == parsed);  // had it not been of use, there would be another
   CHECK(second.log.empty());
   CHECK(first.ptx != second.ptx);
   const auto wrong = build(pool, source(3) + "__global__ void j() { oops(); }\n");
@@ -248,9 +273,7 @@ TEST_CASE("compile bombs end as outcomes, and the pool goes on") {
   };
   for (const auto& bomb : bombs) {
     INFO(bomb.name);
-    const auto start = std::chrono::steady_clock::now();
     const auto result = build(pool, bomb.source, 2s);
-    CHECK(std::chrono::steady_clock::now() - start < 4s);
     const auto status = result.outcome.status;
     CHECK((status == Status::timeout || status == Status::out_of_memory || status == Status::compile_error));
     CHECK_FALSE(result.outcome.message.empty());
@@ -261,14 +284,13 @@ TEST_CASE("compile bombs end as outcomes, and the pool goes on") {
 TEST_CASE(
     "a source that needs more memory than a worker may have ends as out of memory, and the pool goes on") {
   auto pool = make_pool();
-  const auto result = build(
-      pool,
-      "__device__ char big[300 << 20] = {1};\nextern \"C\" __global__ void k(char* x) { x[0] = big[5]; }\n");
+  const std::string source =
+      "__device__ char big[300 << 20] = {1};\nextern \"C\" __global__ void k(char* x) { x[0] = big[5]; }\n";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // A sanitizer needs more address space than a worker may have, so there the deadline is what ends it.
-  CHECK(result.outcome.status != Status::ok);
+  CHECK(build(pool, source, 30s).outcome.status != Status::ok);
 #else
-  CHECK(result.outcome.status == Status::out_of_memory);
+  CHECK(build(pool, source).outcome.status == Status::out_of_memory);
 #endif
   CHECK(build(pool, kGood).outcome.status == Status::ok);
 }

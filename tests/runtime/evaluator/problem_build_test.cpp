@@ -4,26 +4,27 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "runtime/build/candidate_plan.h"
-#include "runtime/build/compile_pool.h"
-#include "tests/support/tiny_problem.h"
+#include "runtime/candidate_plan.h"
+#include "runtime/compile_pool.h"
+#include "tests/runtime/tiny_problem.h"
+#include "tests/support/patience.h"
 
 namespace ak::runtime {
 namespace {
 
-using std::chrono::seconds;
-
 const Arch kHopper{.major = 9, .minor = 0, .feature = 'a'};
 
 struct Builder {
-  CompilePool pool{
-      {.worker_command = test::self_as_worker(), .workers = 1, .deadline = seconds(60), .cache_dir = {}}};
+  CompilePool pool{{.worker_command = test::self_as_worker(),
+                    .workers = 1,
+                    .deadline = testing::kPatience,
+                    .cache_dir = {}}};
 
   std::unique_ptr<ProblemBuild> build(std::shared_ptr<const ProblemInstance> problem) {
     const auto submit = [this](const TranslationUnit& unit) { return pool.submit(unit); };
     auto build = std::make_unique<ProblemBuild>(std::move(problem), kHopper, test::plain_assembler(), submit);
     while (!build->ready()) {
-      const auto built = pool.wait(std::chrono::steady_clock::now() + seconds(60));
+      const auto built = pool.wait(testing::out_of_patience());
       if (!built) throw std::runtime_error("a build did not end");
       if (!build->take(built->ticket, built->result)) throw std::runtime_error("not one of its builds");
     }

@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "app/setup/assembler.h"
-#include "codegen/problem/problem_catalog.h"
-#include "tests/support/device_bench.h"
+#include "codegen/problem_catalog.h"
+#include "tests/runtime/device_bench.h"
+#include "tests/support/patience.h"
+#include "tools/assembler.h"
 
 namespace ak::test {
 namespace {
@@ -86,7 +87,7 @@ EvaluationResult evaluate(const std::string& algorithm, std::string_view source,
   request.candidate = std::move(candidate).value();
   request.arch = evaluator->capabilities().device.arch;
   static_cast<void>(evaluator->submit(std::move(request)));
-  auto completed = evaluator->wait_any(std::chrono::steady_clock::now() + std::chrono::seconds(120));
+  auto completed = evaluator->wait_any(testing::out_of_patience());
   REQUIRE(completed);
   return std::move(completed->result);
 }

@@ -3,11 +3,12 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "core/plan/random_input.h"
-#include "runtime/build/compile_pool.h"
-#include "runtime/check/harness_kernels.h"
-#include "runtime/cuda/device_context.h"
-#include "tests/support/tiny_problem.h"
+#include "core/random_input.h"
+#include "runtime/compile_pool.h"
+#include "runtime/device_context.h"
+#include "runtime/harness_kernels.h"
+#include "tests/runtime/tiny_problem.h"
+#include "tests/support/patience.h"
 
 namespace ak::test {
 namespace {
@@ -20,12 +21,10 @@ std::string harness_cubin(const Arch& arch) {
   unit.headers = harness.headers;
   unit.kernels = harness.kernels;
   unit.options.insert(unit.options.end(), harness.options.begin(), harness.options.end());
-  runtime::CompilePool pool({.worker_command = self_as_worker(),
-                             .workers = 1,
-                             .deadline = std::chrono::seconds(60),
-                             .cache_dir = {}});
+  runtime::CompilePool pool(
+      {.worker_command = self_as_worker(), .workers = 1, .deadline = testing::kPatience, .cache_dir = {}});
   static_cast<void>(pool.submit(unit));
-  const auto built = pool.wait(std::chrono::steady_clock::now() + std::chrono::seconds(60));
+  const auto built = pool.wait(testing::out_of_patience());
   REQUIRE(built);
   INFO(built->result.log);
   REQUIRE(built->result.outcome.status == Status::ok);

@@ -75,7 +75,8 @@ TEST_CASE("two processes that time on one GPU take turns and never overlap, whil
   new (shared) Shared;
   const auto work = [&] {
     DeviceLock lock(kUuid);
-    for (int i = 0; i < 60; ++i) {
+    const auto deadline = out_of_patience();
+    for (int i = 0; i < 60 || (shared->meetings == 0 && std::chrono::steady_clock::now() < deadline); ++i) {
       lock.take(Turn::shared, nothing);
       if (++shared->checking > 1) ++shared->meetings;
       std::this_thread::sleep_for(1ms);
@@ -159,11 +160,22 @@ TEST_CASE("waiting for another process's turn is no time of the task, working is
   command.insert(command.end(), {"--role", "puppet"});
   DeviceClient client(command);
   client.open(std::make_shared<OpenProblem>());
-  DeviceTask task;
-  task.seed = 1;  // the puppet waits for two seconds
-  CHECK(client.run(task, in(1s)).answer.outcome.status == Status::ok);
-  task.seed = 2;  // it works for two seconds
-  CHECK(client.run(task, in(1s)).answer.outcome.status == Status::timeout);
+  // What the puppet does, by seed: it answers at once, waits for `limit_ms` first, or works for an hour.
+  constexpr std::uint64_t kAnswer = 0, kWait = 1, kWork = 2;
+  const auto end_of = [&](std::uint64_t seed, std::chrono::milliseconds limit) {
+    DeviceTask task;
+    task.seed = seed;
+    task.limit_ms = 2.0 * static_cast<double>(limit.count());
+    return client.run(task, in(limit)).answer.outcome.status;
+  };
+  // A slow machine takes longer to say that it waits, and then the task needs more time for that.
+  Status waited = Status::timeout;
+  for (auto limit = 500ms; waited == Status::timeout && limit < kPatience; limit *= 4) {
+    REQUIRE(end_of(kAnswer, kPatience) == Status::ok);  // it has started
+    waited = end_of(kWait, limit);
+  }
+  CHECK(waited == Status::ok);
+  CHECK(end_of(kWork, 500ms) == Status::timeout);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ std::vector<std::string> as_role(const std::string& role) {
 
 Json ask(WorkerProcess& worker, const std::string& type, const Json& body = Json::object()) {
   worker.send({1, type, body, {}});
-  const auto reply = worker.receive(in(20s));
+  const auto reply = worker.receive(out_of_patience());
   const auto* message = std::get_if<WorkerMessage>(&reply);
   REQUIRE(message != nullptr);
   return message->body;
@@ -61,7 +61,7 @@ int try_passwd() {
 
 TEST_CASE("what the tests of the sandbox try is possible without it") {
   WorkerProcess worker(as_role("puppet"));
-  REQUIRE(worker.await_hello(in(10s)));
+  REQUIRE(worker.await_hello(out_of_patience()));
   const Json answer = ask(worker, "attempt");
   for (const test::Attempt& attempt : test::attempts()) {
     if (!attempt.open_to_all) continue;
@@ -72,7 +72,7 @@ TEST_CASE("what the tests of the sandbox try is possible without it") {
 
 TEST_CASE("a compile worker is refused files, network and other processes, and builds anyway") {
   WorkerProcess worker(as_role("compile"));
-  const auto hello = worker.await_hello(in(60s));
+  const auto hello = worker.await_hello(out_of_patience());
   REQUIRE(hello);
   INFO(hello->dump());
   CHECK_THAT(test::not_refused(*hello, ask(worker, "attempt")), Catch::Equals(std::vector<std::string>{}));
@@ -155,9 +155,9 @@ TEST_CASE("CPU time beyond the limit ends the process, and a new limit starts ag
 
 TEST_CASE("a worker whose resident memory passes its limit ends as out of memory") {
   WorkerProcess worker(as_role("puppet"));
-  REQUIRE(worker.await_hello(in(10s)));
+  REQUIRE(worker.await_hello(out_of_patience()));
   worker.send({1, "grow", {{"mebibytes", 300}}, {}});
-  const auto reply = worker.receive(in(5s));
+  const auto reply = worker.receive(out_of_patience());
   const auto* lost = std::get_if<WorkerLost>(&reply);
   REQUIRE(lost != nullptr);
   CHECK(lost->exit_code == kExitOutOfMemory);
@@ -165,7 +165,7 @@ TEST_CASE("a worker whose resident memory passes its limit ends as out of memory
 
 TEST_CASE("the probe of the sandbox names each protection and finds in force what the kernel offers") {
   WorkerProcess worker(as_role("sandbox"));
-  const auto hello = worker.await_hello(in(10s));
+  const auto hello = worker.await_hello(out_of_patience());
   REQUIRE(hello);
   for (const Json& one : hello->at("protections")) {
     INFO(one.dump());

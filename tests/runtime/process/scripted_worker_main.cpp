@@ -16,15 +16,17 @@
 
 namespace {
 
-/// A device worker that takes two seconds over every task. With seed 1 it says that it waits meanwhile, else
-/// that it works.
+/// A device worker. With seed 1 it says that it waits until `limit_ms` of the task have passed, with seed 2
+/// that it works, for an hour.
 void evaluate(ak::runtime::WorkerChannel& channel, const ak::runtime::WorkerMessage& request) {
-  for (int i = 0; i < 4; ++i) {
-    channel.respond(request, "progress",
-                    {{"doing", request.body["seed"] == 1 ? "waiting" : "harness"},
-                     {"what", "for the test"},
-                     {"limit_ms", 10'000}});
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  constexpr double kHour_ms = 3'600'000;
+  const bool waits = request.body["seed"] == 1;
+  const double takes_ms = waits ? request.body["limit_ms"].get<double>() : kHour_ms;
+  for (int i = 0; i < 4 && request.body["seed"] != 0; ++i) {
+    channel.respond(
+        request, "progress",
+        {{"doing", waits ? "waiting" : "harness"}, {"what", "for the test"}, {"limit_ms", kHour_ms}});
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(takes_ms / 4));
   }
   ak::runtime::DeviceAnswer answer;
   answer.outcome.status = ak::Status::ok;

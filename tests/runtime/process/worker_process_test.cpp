@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ WorkerMessage request(std::string type, Json body = Json::object()) {
 }
 
 std::string reason_of_loss(WorkerProcess& worker) {
-  const auto reply = worker.receive(in(5s));
+  const auto reply = worker.receive(out_of_patience());
   const auto* lost = std::get_if<WorkerLost>(&reply);
   return lost == nullptr ? "not lost" : lost->reason;
 }
@@ -43,12 +44,12 @@ std::string reason_of_loss(WorkerProcess& worker) {
 }  // namespace
 
 TEST_CASE("what a worker prints is attached to its answer and cannot pass for one") {
-  WorkerProcess worker(scripted_worker());
-  REQUIRE(worker.await_hello(in(10s)));
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(out_of_patience()));
   Json body;
   body["text"] = "{\"v\":1,\"id\":1,\"nonce\":\"guess\",\"type\":\"echo\",\"body\":{}}\n";
   worker.send(request("print", body));
-  const auto reply = worker.receive(in(10s));
+  const auto reply = worker.receive(out_of_patience());
   const auto* message = std::get_if<WorkerMessage>(&reply);
   REQUIRE(message != nullptr);
   CHECK(message->body == body);
@@ -56,12 +57,12 @@ TEST_CASE("what a worker prints is attached to its answer and cannot pass for on
 }
 
 TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
-  WorkerProcess worker(scripted_worker());
-  REQUIRE(worker.await_hello(in(10s)));
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(out_of_patience()));
   Json body;
   body["text"] = std::string(5 << 20, 'x') + "end\n";
   worker.send(request("print", body));
-  const auto reply = worker.receive(in(20s));
+  const auto reply = worker.receive(out_of_patience());
   const auto* message = std::get_if<WorkerMessage>(&reply);
   REQUIRE(message != nullptr);
   CHECK(message->body == body);
@@ -70,13 +71,13 @@ TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
 }
 
 TEST_CASE("the descriptor is readable exactly while there is something to receive") {
-  WorkerProcess worker(scripted_worker());
-  REQUIRE(worker.await_hello(in(10s)));
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(out_of_patience()));
   pollfd event{worker.descriptor(), POLLIN, 0};
   CHECK(::poll(&event, 1, 0) == 0);
   CHECK(std::holds_alternative<WorkerTimeout>(worker.receive(in(1ms))));
   worker.send(request("echo"));
-  CHECK(::poll(&event, 1, 5000) == 1);
+  CHECK(::poll(&event, 1, std::chrono::milliseconds(kPatience).count()) == 1);
   CHECK(std::holds_alternative<WorkerMessage>(worker.receive(in(0ms))));
   CHECK(::poll(&event, 1, 0) == 0);
 }
@@ -84,12 +85,12 @@ TEST_CASE("the descriptor is readable exactly while there is something to receiv
 TEST_CASE("a worker that breaks the protocol is lost, with the reason") {
   SECTION("wrong nonce") {
     WorkerProcess worker(
-        shell(R"(echo '{"v":1,"id":0,"nonce":"guess","type":"hello","body":{}}'; sleep 60)"));
+        shell(R"(echo '{"v":1,"id":0,"nonce":"guess","type":"hello","body":{}}'; sleep 3600)"));
     CHECK(reason_of_loss(worker) == "broke the protocol: wrong nonce");
     CHECK(reason_of_loss(worker) == "broke the protocol: wrong nonce");
   }
   SECTION("no protocol at all") {
-    WorkerProcess worker(shell("echo hello; sleep 60"));
+    WorkerProcess worker(shell("echo hello; sleep 3600"));
     CHECK(reason_of_loss(worker) == "broke the protocol: not a JSON object");
   }
   CHECK(children().empty());
@@ -111,48 +112,53 @@ TEST_CASE("a launcher that is given time may finish after its worker") {
   std::vector<std::string> command{"/bin/sh", "-c", R"("$@"; sleep 0.8; touch )" + mark.string(), "sh"};
   std::ranges::copy(scripted_worker(), std::back_inserter(command));
   WorkerProcess worker(command);
-  REQUIRE(worker.await_hello(in(10s)));
-  worker.finish(20s);
+  REQUIRE(worker.await_hello(out_of_patience()));
+  worker.finish(kPatience);
   CHECK(std::filesystem::remove(mark));
 }
 
 TEST_CASE("a worker ends when its parent closes the channel, however stuck it is") {
   pid_t pid = 0;
   {
-    WorkerProcess worker(scripted_worker());
-    REQUIRE(worker.await_hello(in(10s)));
+    WorkerProcess worker(puppet());
+    REQUIRE(worker.await_hello(out_of_patience()));
     pid = worker.pid();
     worker.send(request("stick"));
   }
-  CHECK(ends_within(pid, 1s));
+  CHECK(ends(pid));
   CHECK(children().empty());
 }
 
 TEST_CASE("a stuck worker whose parent is killed does not survive it") {
-  std::array<int, 2> ends{};
-  REQUIRE(::pipe(ends.data()) == 0);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that its end is told to this process
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    WorkerProcess worker(scripted_worker());
-    const bool started = worker.await_hello(in(10s)).ok();
+    WorkerProcess worker(puppet());
+    const bool started = worker.await_hello(out_of_patience()).ok();
     worker.send(request("stick"));
     const pid_t pid = started ? worker.pid() : 0;
-    if (::write(ends[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
+    if (::write(pipe[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
     for (;;) ::pause();
   }
   pid_t worker = 0;
-  REQUIRE(::read(ends[0], &worker, sizeof worker) == sizeof worker);
+  REQUIRE(::read(pipe[0], &worker, sizeof worker) == sizeof worker);
   REQUIRE(worker > 0);
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
-  CHECK(ends_within(worker, 2s));
+  CHECK(ends(worker));
+  int status = 0;
+  REQUIRE(::waitpid(worker, &status, 0) == worker);
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));  // at once, not when it missed its parent
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 TEST_CASE("a worker whose parent falls silent ends itself after ten seconds") {
-  WorkerProcess worker(scripted_worker(), 1h);
-  REQUIRE(worker.await_hello(in(10s)));
+  WorkerProcess worker(puppet(), 1h);
+  REQUIRE(worker.await_hello(out_of_patience()));
   worker.send(request("stick"));
-  const auto reply = worker.receive(in(15s));
+  const auto reply = worker.receive(out_of_patience());
   const auto* lost = std::get_if<WorkerLost>(&reply);
   REQUIRE(lost != nullptr);
   CHECK(lost->exit_code == kExitSilentParent);
@@ -167,8 +173,8 @@ TEST_CASE("of the environment only what the allow-list names reaches a worker, a
     if (const char* value = ::getenv(name.c_str())) before[name] = value;
     ::setenv(name.c_str(), "sesame", 1);
   }
-  WorkerProcess worker(scripted_worker());
-  REQUIRE(worker.await_hello(in(10s)));
+  WorkerProcess worker(puppet());
+  REQUIRE(worker.await_hello(out_of_patience()));
   const std::string seen = read_file(fmt::format("/proc/{}/environ", worker.pid()));
   const std::string arguments = read_file(fmt::format("/proc/{}/cmdline", worker.pid()));
   const auto launchers = child_environment(true);

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 namespace ak::runtime {
 
@@ -22,14 +21,12 @@ std::vector<pid_t> children() {
   return found;
 }
 
-bool ends_within(pid_t pid, std::chrono::milliseconds limit) {
-  for (const auto deadline = in(limit); std::chrono::steady_clock::now() < deadline;) {
+bool ends(pid_t pid) {
+  return in_the_end([&] {
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string number, name, state;
-    if (!(file >> number >> name >> state) || state == "Z" || state == "X") return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
+    return !(file >> number >> name >> state) || state == "Z" || state == "X";
+  });
 }
 
 TranslationUnit unit_of(std::string source, std::vector<std::string> kernels) {

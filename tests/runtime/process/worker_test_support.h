@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "core/build.h"
+#include "tests/support/patience.h"
 
 namespace ak::runtime {
+
+using testing::in_the_end;
+using testing::kPatience;
+using testing::out_of_patience;
 
 inline std::chrono::steady_clock::time_point in(std::chrono::milliseconds span) {
   return std::chrono::steady_clock::now() + span;
@@ -19,8 +24,9 @@ inline std::chrono::steady_clock::time_point in(std::chrono::milliseconds span) 
 [[nodiscard]] std::vector<std::string> worker_command();
 /// Processes started by this one that still exist, zombies included.
 [[nodiscard]] std::vector<pid_t> children();
-/// True once `pid` has ended (it may still be a zombie of a parent that does not reap).
-[[nodiscard]] bool ends_within(pid_t pid, std::chrono::milliseconds limit);
+/// Waits until `pid` has ended (it may still be a zombie of a parent that does not reap); false where it does
+/// not.
+[[nodiscard]] bool ends(pid_t pid);
 
 /// A translation unit for sm_90a as assembled for a candidate k.cu.
 [[nodiscard]] TranslationUnit unit_of(std::string source, std::vector<std::string> kernels = {"k"});

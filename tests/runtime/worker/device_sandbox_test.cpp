@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "tests/support/device_bench.h"
-#include "tests/support/device_sandbox_cases.h"
-#include "tests/support/sandbox_attempts.h"
+#include "tests/runtime/device_bench.h"
+#include "tests/runtime/device_sandbox_cases.h"
+#include "tests/runtime/sandbox_attempts.h"
+#include "tests/support/patience.h"
 
 namespace ak::test {
 namespace {
@@ -25,6 +26,7 @@ TEST_CASE("a candidate whose evaluation takes too much host memory ends as out_o
   options.target = Arch{.major = 9, .minor = 0, .feature = 'a'};
   options.compile_workers = 1;
   options.worker_command = {"/proc/self/exe", "small_worker"};
+  options.compile_deadline = testing::kPatience;
   const auto evaluator = runtime::make_local_evaluator(std::move(options), plain_assembler());
   EvaluationRequest request;
   TinyProblem tiny;
@@ -33,7 +35,7 @@ TEST_CASE("a candidate whose evaluation takes too much host memory ends as out_o
   request.candidate = make_candidate("k.cu", elementwise_plan("k"), kernel("if (i < n) c[i] = a[i] + b[i];"));
   request.arch = evaluator->capabilities().device.arch;
   static_cast<void>(evaluator->submit(std::move(request)));
-  auto completed = evaluator->wait_any(std::chrono::steady_clock::now() + std::chrono::seconds(120));
+  auto completed = evaluator->wait_any(testing::out_of_patience());
   REQUIRE(completed);
   INFO(describe(completed->result));
   CHECK(completed->result.outcome.status == Status::out_of_memory);
