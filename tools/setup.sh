@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Installs every Debian package AlphaKernel needs to build and test, and checks for the CUDA toolkit.
+# Installs the Debian packages that AlphaKernel is built with, and checks for the CUDA toolkit.
+#   tools/setup.sh             all: programs and tests
+#   tools/setup.sh programs    what the programs need
 # Uses sudo when not root. Safe to run again: does nothing when all is there.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build pkg-config make git
-  libfmt-dev nlohmann-json3-dev libcli11-dev catch2 libsqlite3-dev libsodium-dev
+packages=(g++ cmake ninja-build pkg-config git
+  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libsodium-dev
   zlib1g-dev liblzma-dev libcurl4-openssl-dev libcmark-gfm-dev libcmark-gfm-extensions-dev
-  libcpp-httplib-dev
-  clang-format python3 sqlite3)
+  libcpp-httplib-dev)
+case "${1:-all}" in
+  programs) ;;
+  all) packages+=(catch2 clang-format make python3 sqlite3) ;;
+  *) echo "setup: unknown set of packages '$1': say 'programs' or nothing" >&2; exit 2 ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do

@@ -4,6 +4,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bash tools/setup.sh
 bash tools/check_format.sh
-cmake --preset release >/dev/null
+werror=OFF
+[ -n "${CI:-}" ] && werror=ON
+cmake --preset release -DBUILD_TESTING=ON -DAK_WERROR=$werror >/dev/null
 cmake --build --preset release
+python3 scripts/build_times.py build/release --budget
 ctest --preset release --parallel "$(nproc)" "$@"

@@ -32,7 +32,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-Json parse_json(const std::string& text, const std::string& where) {
+Json parse_file(const std::string& text, const std::string& where) {
   try {
     return parse_json(text);
   } catch (const Json::parse_error& error) {
@@ -131,7 +131,7 @@ void read_shapes(const fs::path& file, ProblemInstance& instance) {
     ++line;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string where = fmt::format("{}:{}", file.string(), line);
-    const Json json = parse_json(text, where);
+    const Json json = parse_file(text, where);
     const auto add = [&](auto row, auto& list) {
       if (!row) return;
       if (!names.insert(row->name).second)
@@ -220,7 +220,7 @@ fs::path find_problem(std::string_view name) {
 
 Problem load_problem(const fs::path& folder) {
   const fs::path file = folder / kProblemFile;
-  const Json json = parse_json(read_file(file), file.string());
+  const Json json = parse_file(read_file(file), file.string());
   return reading(file.string(), [&] { return read_problem(json, folder); });
 }
 

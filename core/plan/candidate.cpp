@@ -58,7 +58,7 @@ std::string not_json(const Json::exception& error) {
   return fmt::format("the launch plan is not JSON: {}", sanitize(reason));
 }
 
-Result<Json> parse_json(std::string_view source, const PlanSpan& span) {
+Result<Json> parse_plan_json(std::string_view source, const PlanSpan& span) {
   const std::string_view text = source.substr(span.begin, span.end - span.begin);
   if (text.size() > kMaxPlanBytes) {
     return InputError{
@@ -71,7 +71,7 @@ Result<Json> parse_json(std::string_view source, const PlanSpan& span) {
     return !too_deep;
   };
   try {
-    Json json = parse_json(text, keep);
+    Json json = Json::parse(text, keep);
     if (!too_deep) return json;
     return InputError{fmt::format("the launch plan is nested more than {} levels deep", kMaxPlanDepth),
                       span.first_line};
@@ -172,7 +172,7 @@ Result<Candidate> parse_candidate(std::string name, std::string_view source) {
   }
   const Result<PlanSpan> span = find_plan(source);
   if (!span) return span.error();
-  const Result<Json> json = parse_json(source, *span);
+  const Result<Json> json = parse_plan_json(source, *span);
   if (!json) return json.error();
   Result<LaunchPlan> plan = launch_plan_from_json(*json);
   if (!plan) return InputError{fmt::format("launch plan: {}", plan.error().message), span->first_line};
