@@ -63,7 +63,7 @@ bool reached_goal(const ExploitReport& report) {
 }
 
 SelfcheckVerdict verdict_of(const ExploitReport& report) {
-  const Expectation& expected = report.exploit.expected;
+  const ExpectedEnd& expected = report.exploit.expected;
   if (reached_goal(report)) return SelfcheckVerdict::missed;
   const auto& gate = report.outcome.gate;
   if (gate) {

@@ -10,7 +10,7 @@ namespace ak::ptx {
 
 /// Reads a PTX module as NVRTC writes it for compute_75 to compute_121, inline assembly included. Any
 /// instruction of the general form is accepted: whether it can be run is decided later. Errors: what is not
-/// PTX, an undeclared register, label or symbol, or text beyond the limits below; the Complaint's line is a
+/// PTX, an undeclared register, label or symbol, or text beyond the limits below; the InputError's line is a
 /// line of `text`. Never throws, whatever the text.
 [[nodiscard]] Result<Module> parse(std::string_view text);
 

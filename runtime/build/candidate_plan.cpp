@@ -223,7 +223,7 @@ std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const Bu
   return std::nullopt;
 }
 
-std::int64_t most_shared_bytes(const ResolvedPlan& plan, const BuildResult& build) {
+std::int64_t max_shared_bytes(const ResolvedPlan& plan, const BuildResult& build) {
   std::int64_t most = 0;
   for (const ResolvedLaunch& launch : plan.launches) {
     const KernelFacts* kernel = find_kernel(build, launch.kernel);

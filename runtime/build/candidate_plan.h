@@ -53,7 +53,7 @@ void choose_for_costs(std::vector<WorkloadPlan>& plans);
                                                             const ArchLimits& limits);
 
 /// Most shared memory a block of any launch uses, static and dynamic, bytes.
-[[nodiscard]] std::int64_t most_shared_bytes(const ResolvedPlan& plan, const BuildResult& build);
+[[nodiscard]] std::int64_t max_shared_bytes(const ResolvedPlan& plan, const BuildResult& build);
 
 /// Occupancy of the first launch of a plan.
 [[nodiscard]] std::optional<Occupancy> first_launch_occupancy(const ResolvedPlan& plan,

@@ -55,7 +55,7 @@ std::pair<Status, std::string> verdict(const WorkerLost& lost) {
 }
 
 Result<CompilerFacts> read_facts(const Json& hello) {
-  if (hello.contains("unavailable")) return Complaint{hello["unavailable"].get<std::string>()};
+  if (hello.contains("unavailable")) return InputError{hello["unavailable"].get<std::string>()};
   CompilerFacts facts;
   facts.nvrtc_version = hello.value("nvrtc_version", "");
   facts.archs = hello.value("archs", std::vector<std::string>{});

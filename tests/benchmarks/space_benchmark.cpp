@@ -95,6 +95,7 @@ void run(const ak::SpaceDefinition& definition) {
 
 int main(int count, char** arguments) {
   for (const Case& test : kCases) run(definition_of(test));
-  for (int i = 1; i < count; ++i) run(ak::parse_definition(parse_json(ak::read_file(arguments[i]))).value());
+  for (int i = 1; i < count; ++i)
+    run(ak::parse_definition(ak::parse_json(ak::read_file(arguments[i]))).value());
   return 0;
 }

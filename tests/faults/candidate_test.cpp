@@ -9,9 +9,9 @@
 
 #include "core/text/file.h"
 #include "tests/faults/processes.h"
-#include "tests/runtime/device_bench.h"
+#include "tests/support/device_bench.h"
 #include "tests/support/patience.h"
-#include "tests/tools/run_program.h"
+#include "tests/support/run_program.h"
 
 using namespace ak;
 using namespace ak::test;
@@ -153,7 +153,7 @@ TEST_CASE(
       CHECK_THAT(done.result.outcome.message, Catch::Contains(fault.words));
     }
     evaluator.reset();
-    CHECK(Adopter::all_end());
+    CHECK(Subreaper::all_end());
   }
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 an
     CHECK(result.exit_code == code(ExitCode::environment));
     CHECK_THAT(result.err, Contains(lost.words));
     CHECK(gpu.box.query("SELECT status FROM sessions") == "failed\r\n");
-    CHECK(Adopter::all_end());
+    CHECK(Subreaper::all_end());
   }
 }
 
@@ -76,7 +76,7 @@ struct LostNight {
 };
 
 TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does not come back, and resumes") {
-  const Adopter adopter;
+  const Subreaper subreaper;
   // Where the machine takes longer for the first try than the session waits, it has to wait longer.
   auto night = std::make_unique<LostNight>(0.05);
   for (double minutes = 0.5; !night->tried_again() && minutes < 10; minutes *= 4)
@@ -92,7 +92,7 @@ TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does n
   INFO(again.out << again.err);
   CHECK(again.exit_code == code(ExitCode::environment));  // and not on the CPU instead
   CHECK(gpu.box.query("SELECT count(*), min(status) FROM sessions") == "1,failed\r\n");
-  CHECK(Adopter::all_end());
+  CHECK(Subreaper::all_end());
 }
 
 }  // namespace

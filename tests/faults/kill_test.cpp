@@ -15,7 +15,7 @@
 #include "tests/db/store_fixture.h"
 #include "tests/faults/processes.h"
 #include "tests/support/patience.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;
@@ -110,7 +110,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
     const bool in_time = WIFSIGNALED(status);  // else it had tried every point
     REQUIRE((in_time || WEXITSTATUS(status) == 0));
     ++(in_time ? killed : finished);
-    CHECK(Adopter::all_end());
+    CHECK(Subreaper::all_end());
     check_invariants(search);
     // What a person could have seen is stored: the kernel on disk is a verified evaluation of this session.
     const std::string last = "evaluations WHERE session_id = (SELECT max(id) FROM sessions)";
@@ -176,7 +176,7 @@ TEST_CASE("a run whose workers are killed with -9 at random continues and ends w
     INFO("run " << runs << " after " << killed << " kills: " << read_file(search.box.folder / "err"));
     REQUIRE(WIFEXITED(status));
     REQUIRE(WEXITSTATUS(status) == 0);
-    CHECK(Adopter::all_end());
+    CHECK(Subreaper::all_end());
     check_invariants(search);
   }
   CHECK(count(search, "sessions WHERE status = 'finished'") == runs + 1);

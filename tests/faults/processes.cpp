@@ -19,7 +19,7 @@ namespace ak::testing {
 Subreaper::Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 Subreaper::~Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-bool Adopter::all_end() {
+bool Subreaper::all_end() {
   const auto deadline = out_of_patience();
   bool by_themselves = true;
   for (;;) {

@@ -17,7 +17,7 @@
 #include "tests/db/store_fixture.h"
 #include "tests/faults/processes.h"
 #include "tests/support/patience.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;
@@ -155,7 +155,7 @@ TEST_CASE("a session killed with -9 at any instants ends with the rows of one th
       // As many kills as the sample asks for, and then to the end.
       const bool disturbed = killed < kills(5);
       if (disturbed) {
-        // From the start, and by turns from when its queue is there, however long that takes now.
+        // From the start, and in rotation from when its queue is there, however long that takes now.
         const bool from_start = tries++ % 2 == 0;
         const auto most = static_cast<int>(whole.count()) / (from_start ? 1 : 2);
         REQUIRE(in_the_end([&] { return from_start || night.seems_begun() || has_ended(run); }));
@@ -164,7 +164,7 @@ TEST_CASE("a session killed with -9 at any instants ends with the rows of one th
       }
       int status = 0;
       REQUIRE(waitpid(run, &status, 0) == run);
-      CHECK(Adopter::all_end());
+      CHECK(Subreaper::all_end());
       killed += WIFSIGNALED(status);
       INFO("kill " << killed << "; " << read_file(night.box.folder / "err"));
       if (std::filesystem::exists(night.database())) REQUIRE(intact(night.database()));

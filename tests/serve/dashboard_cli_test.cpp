@@ -10,9 +10,9 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "db/sqlite.h"
+#include "tests/serve/http_client.h"
 #include "tests/support/patience.h"
-#include "tests/tools/http_client.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 namespace ak::testing {
 namespace {
@@ -31,7 +31,7 @@ class Dashboard {
       return std::filesystem::exists(box.folder / "out") ? read_file(box.folder / "out") : "";
     };
     REQUIRE(in_the_end([&] { return line().find('\n') != std::string::npos || has_ended(pid_); }));
-    const Json said = Json::parse(line());
+    const Json said = parse_json(line());
     port_ = said.at("port");
     url_ = said.at("url");
     const HttpReply reply = ak::testing::get(port_, url_.substr(url_.find("/?")));

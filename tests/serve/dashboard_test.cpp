@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "core/error.h"
+#include "serve/dashboard/dashboard_server.h"
+#include "tests/serve/http_client.h"
 #include "tests/support/patience.h"
-#include "tests/tools/http_client.h"
-#include "tools/dashboard/dashboard_server.h"
 
 namespace ak::tools::dashboard {
 namespace {
@@ -279,7 +279,7 @@ TEST_CASE("streams hear of every change at once, no more than the limit are open
   CHECK(in_the_end([&] { return running.server().streams() == 0; }));
 }
 
-TEST_CASE("a stop closes open streams and pages under way, and leaves no thread") {
+TEST_CASE("a stop closes open streams and pages in progress, and leaves no thread") {
   // None of the limits is waited for.
   RunningServer running({.read_time = 24h, .write_time = 24h, .heartbeat = 24h});
   HttpClient stream(running.port()), slow(running.port());

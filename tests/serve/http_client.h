@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/support/patience.h"
 
 namespace ak::testing {

@@ -4,9 +4,9 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "core/file.h"
+#include "core/text/file.h"
+#include "tests/serve/mcp_session.h"
 #include "tests/support/patience.h"
-#include "tests/tools/mcp_session.h"
 
 using namespace ak;
 using namespace ak::testing;

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/compute_sanitizer.h"
+#include "runtime/evaluator/compute_sanitizer.h"
 #include "tests/support/patience.h"
 
 namespace ak::test {

@@ -3,12 +3,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/candidate_plan.h"
-#include "runtime/compile_pool.h"
-#include "runtime/local_evaluator.h"
-#include "runtime/problem_build.h"
-#include "tests/runtime/tiny_problem.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/build/compile_pool.h"
+#include "runtime/evaluator/local_evaluator.h"
+#include "runtime/evaluator/problem_build.h"
 #include "tests/support/patience.h"
+#include "tests/support/tiny_problem.h"
 
 namespace ak::test {
 namespace {

@@ -7,10 +7,10 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "core/file.h"
-#include "core/json.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
 #include "tests/support/patience.h"
-#include "tests/tools/sandbox.h"
+#include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;

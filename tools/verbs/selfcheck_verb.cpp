@@ -29,7 +29,7 @@ std::string gate_text(const Outcome& outcome) {
 }
 
 std::string comment(const ExploitReport& report) {
-  const Expectation& expected = report.exploit.expected;
+  const ExpectedEnd& expected = report.exploit.expected;
   switch (report.verdict) {
     case SelfcheckVerdict::not_applicable:
       return expected.not_applicable;
@@ -80,7 +80,7 @@ void print_text(const SelfcheckReport& report) {
 Json gate_json(const std::optional<Gate>& gate) { return gate ? Json(to_string(*gate)) : Json(); }
 
 Json exploit_json(const ExploitReport& each) {
-  const Expectation& expected = each.exploit.expected;
+  const ExpectedEnd& expected = each.exploit.expected;
   Json behind = Json::array();
   for (const Gate gate : expected.behind) behind.push_back(to_string(gate));
   return {{"exploit", each.exploit.name},

@@ -52,16 +52,16 @@ std::string anthropic_line(int index, const std::string& text) {
          "\n";
 }
 
-/// Three askers at an office that gathers for so long: what they were told, and what was sent.
+/// Three askers at an service that gathers for so long: what they were told, and what was sent.
 struct Round {
   explicit Round(std::chrono::milliseconds gather);
-  [[nodiscard]] Json requests() const { return Json::parse(body_of(sent.at(0)))["requests"]; }
+  [[nodiscard]] Json requests() const { return parse_json(body_of(sent.at(0)))["requests"]; }
   std::map<std::string, LlmReply> replies;  ///< by what was asked
   std::vector<std::string> sent;
 };
 
 Round::Round(std::chrono::milliseconds gather) {
-  Office office(
+  BatchService service(
       anthropic_messages(),
       {once(R"({"id":"msgbatch_1","processing_status":"in_progress"})"),
        once(R"({"id":"msgbatch_1","processing_status":"in_progress"})"), once("{}", 503),
@@ -74,10 +74,10 @@ Round::Round(std::chrono::milliseconds gather) {
       {.gather = gather, .first_poll = 2ms, .longest_poll = 5ms});
   std::vector<std::future<LlmReply>> asking;
   for (const char* text : {"a", "b", "c"})
-    asking.push_back(std::async(std::launch::async, [&office, text] { return office.ask(text); }));
+    asking.push_back(std::async(std::launch::async, [&service, text] { return service.ask(text); }));
   for (std::size_t i = 0; i < asking.size(); ++i)
     replies[std::string(1, static_cast<char>('a' + i))] = asking[i].get();
-  sent = office.server.requests();
+  sent = service.server.requests();
 }
 
 TEST_CASE("requests that wait together become one batch, and results in any order find their askers") {

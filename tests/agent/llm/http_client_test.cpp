@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "agent/llm/model_inquiry.h"
+#include "agent/llm/api/model_info_client.h"
 #include "fake_server.h"
 #include "llm_samples.h"
 #include "tests/support/patience.h"

@@ -10,7 +10,7 @@
 #include "agent/llm/api/recording.h"
 #include "agent/llm/api/redact.h"
 #include "core/error.h"
-#include "core/file.h"
+#include "core/text/file.h"
 #include "tests/support/patience.h"
 
 namespace ak::agent {

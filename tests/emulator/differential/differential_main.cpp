@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/text/file.h"
 #include "tests/emulator/differential/agreement.h"
 #include "tests/emulator/differential/generator.h"
 #include "tests/emulator/differential/gpu_answers.h"
@@ -73,7 +74,7 @@ void note_run(const std::filesystem::path& folder, const DeviceFacts& facts, con
               const Json& entry) {
   const auto path = folder / "run.json";
   Json run = Json::object();
-  if (std::ifstream file(path); file) run = try_parse_json(file);
+  if (std::filesystem::exists(path)) run = try_parse_json(read_file(path));
   if (!run.is_object()) run = Json::object();
   run["suites"][suite.name] = entry;
   run["suites"][suite.name]["device"] = facts.name;

@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/compile_pool.h"
-#include "runtime/harness_kernels.h"
-#include "tests/runtime/tiny_problem.h"
+#include "runtime/build/compile_pool.h"
+#include "runtime/check/harness_kernels.h"
 #include "tests/support/patience.h"
+#include "tests/support/tiny_problem.h"
 
 namespace ak::runtime {
 namespace {

@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "runtime/candidate_plan.h"
-#include "runtime/compile_pool.h"
-#include "tests/runtime/tiny_problem.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/build/compile_pool.h"
 #include "tests/support/patience.h"
+#include "tests/support/tiny_problem.h"
 
 namespace ak::runtime {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "codegen/problem_catalog.h"
-#include "tests/runtime/device_bench.h"
+#include "app/setup/assembler.h"
+#include "codegen/problem/problem_catalog.h"
+#include "tests/support/device_bench.h"
 #include "tests/support/patience.h"
-#include "tools/assembler.h"
 
 namespace ak::test {
 namespace {

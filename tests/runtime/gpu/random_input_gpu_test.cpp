@@ -3,12 +3,12 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "core/random_input.h"
-#include "runtime/compile_pool.h"
-#include "runtime/device_context.h"
-#include "runtime/harness_kernels.h"
-#include "tests/runtime/tiny_problem.h"
+#include "core/plan/random_input.h"
+#include "runtime/build/compile_pool.h"
+#include "runtime/check/harness_kernels.h"
+#include "runtime/cuda/device_context.h"
 #include "tests/support/patience.h"
+#include "tests/support/tiny_problem.h"
 
 namespace ak::test {
 namespace {

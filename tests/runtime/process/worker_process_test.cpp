@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 std::vector<std::string> scripted_worker() {
   auto command = worker_command();
-  command.insert(command.end(), {"--role", "puppet"});
+  command.insert(command.end(), {"--role", "scripted_worker"});
   return command;
 }
 
@@ -44,7 +44,7 @@ std::string reason_of_loss(WorkerProcess& worker) {
 }  // namespace
 
 TEST_CASE("what a worker prints is attached to its answer and cannot pass for one") {
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(out_of_patience()));
   Json body;
   body["text"] = "{\"v\":1,\"id\":1,\"nonce\":\"guess\",\"type\":\"echo\",\"body\":{}}\n";
@@ -57,7 +57,7 @@ TEST_CASE("what a worker prints is attached to its answer and cannot pass for on
 }
 
 TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(out_of_patience()));
   Json body;
   body["text"] = std::string(5 << 20, 'x') + "end\n";
@@ -71,7 +71,7 @@ TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
 }
 
 TEST_CASE("the descriptor is readable exactly while there is something to receive") {
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(out_of_patience()));
   pollfd event{worker.descriptor(), POLLIN, 0};
   CHECK(::poll(&event, 1, 0) == 0);
@@ -120,7 +120,7 @@ TEST_CASE("a launcher that is given time may finish after its worker") {
 TEST_CASE("a worker ends when its parent closes the channel, however stuck it is") {
   pid_t pid = 0;
   {
-    WorkerProcess worker(puppet());
+    WorkerProcess worker(scripted_worker());
     REQUIRE(worker.await_hello(out_of_patience()));
     pid = worker.pid();
     worker.send(request("stick"));
@@ -135,7 +135,7 @@ TEST_CASE("a stuck worker whose parent is killed does not survive it") {
   REQUIRE(::pipe(pipe.data()) == 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    WorkerProcess worker(puppet());
+    WorkerProcess worker(scripted_worker());
     const bool started = worker.await_hello(out_of_patience()).ok();
     worker.send(request("stick"));
     const pid_t pid = started ? worker.pid() : 0;
@@ -155,7 +155,7 @@ TEST_CASE("a stuck worker whose parent is killed does not survive it") {
 }
 
 TEST_CASE("a worker whose parent falls silent ends itself after ten seconds") {
-  WorkerProcess worker(puppet(), 1h);
+  WorkerProcess worker(scripted_worker(), 1h);
   REQUIRE(worker.await_hello(out_of_patience()));
   worker.send(request("stick"));
   const auto reply = worker.receive(out_of_patience());
@@ -173,7 +173,7 @@ TEST_CASE("of the environment only what the allow-list names reaches a worker, a
     if (const char* value = ::getenv(name.c_str())) before[name] = value;
     ::setenv(name.c_str(), "sesame", 1);
   }
-  WorkerProcess worker(puppet());
+  WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(out_of_patience()));
   const std::string seen = read_file(fmt::format("/proc/{}/environ", worker.pid()));
   const std::string arguments = read_file(fmt::format("/proc/{}/cmdline", worker.pid()));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "tests/runtime/device_bench.h"
-#include "tests/runtime/device_sandbox_cases.h"
-#include "tests/runtime/sandbox_attempts.h"
+#include "tests/support/device_bench.h"
+#include "tests/support/device_sandbox_cases.h"
 #include "tests/support/patience.h"
+#include "tests/support/sandbox_attempts.h"
 
 namespace ak::test {
 namespace {
