@@ -26,6 +26,7 @@ class Dashboard {
   explicit Dashboard(const Sandbox& box, const std::vector<std::string>& extra = {}) {
     std::vector<std::string> command{AK_PROGRAM, "dashboard", "--json"};
     command.insert(command.end(), extra.begin(), extra.end());
+    std::filesystem::remove(box.folder / "out");  // of a dashboard before
     pid_ = start_program(command, box.environment, box.folder.path());
     const auto line = [&] {
       return std::filesystem::exists(box.folder / "out") ? read_file(box.folder / "out") : "";
