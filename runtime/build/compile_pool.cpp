@@ -21,6 +21,8 @@ constexpr std::size_t kRecycleBytes = std::size_t{512} << 20;
 // A worker that starts no more will not start the fourth time either.
 constexpr int kMaxFailedStarts = 3;
 constexpr int kMaxWorkers = 16;
+// So many times its limit a build may take where the machine is busy (chosen).
+constexpr int kBusyMachine = 10;
 
 std::size_t bytes_of(const TranslationUnit& unit) {
   std::size_t bytes = unit.source.size();
@@ -235,7 +237,7 @@ void CompilePool::serve(Slot& slot) {
     return slot.started ? take_answer(slot, *message) : take_hello(slot, *message);
   if (Clock::now() < slot.deadline) return;
   if (!slot.started) return lose(slot, {"did not start in time", -1, 0});
-  if (slot.job && gate_enabled(Gate::compile_limits)) expire(slot);
+  if (slot.job && gate_enabled(Gate::compile_limits) && !prolong(slot)) expire(slot);
 }
 
 void CompilePool::take_hello(Slot& slot, const WorkerMessage& message) {
@@ -244,7 +246,7 @@ void CompilePool::take_hello(Slot& slot, const WorkerMessage& message) {
   slot.started = true;
   slot.pch_folder = pch_folder(slot.process->pid());
   failed_starts_ = 0;
-  if (slot.job) slot.deadline = Clock::now() + slot.job->limit;  // it has been waiting in the worker's input
+  if (slot.job) start_clock(slot);  // it has been waiting in the worker's input
 }
 
 void CompilePool::take_answer(Slot& slot, const WorkerMessage& message) {
@@ -287,6 +289,22 @@ void CompilePool::give_up(const WorkerLost& lost) {
   failed_starts_ = 0;
 }
 
+void CompilePool::start_clock(Slot& slot) {
+  const auto now = Clock::now();
+  slot.deadline = now + slot.job->limit;
+  slot.latest = now + kBusyMachine * slot.job->limit;
+  slot.computed_before = slot.process->cpu_time();
+}
+
+// Whether a candidate compiles is not to depend on what else the machine does.
+bool CompilePool::prolong(Slot& slot) {
+  const auto now = Clock::now();
+  const auto left = slot.job->limit - (slot.process->cpu_time() - slot.computed_before);
+  if (left <= left.zero() || now >= slot.latest) return false;
+  slot.deadline = std::min(now + std::chrono::ceil<std::chrono::milliseconds>(left), slot.latest);
+  return true;
+}
+
 void CompilePool::expire(Slot& slot) {
   const auto job = stop(slot);
   finish(*job, Status::timeout,
@@ -301,8 +319,8 @@ void CompilePool::assign() {
     Job job = std::move(waiting_.front());
     waiting_.pop_front();
     slot->process->send({job.ticket, "compile", to_json(job.unit), {}});
-    if (slot->started) slot->deadline = Clock::now() + job.limit;
     slot->job = std::move(job);
+    if (slot->started) start_clock(*slot);
   }
 }
 

@@ -57,7 +57,8 @@ class CompilePool {
   CompilePool& operator=(const CompilePool&) = delete;
 
   /// Never blocks. Builds start in order of submission.
-  /// @param deadline from the moment a worker takes it; the pool's own when absent.
+  /// @param deadline from the moment a worker takes it; the pool's own when absent. Time that a busy machine
+  /// does not give the worker is not counted, up to nine times as much.
   BuildTicket submit(TranslationUnit unit, std::optional<std::chrono::milliseconds> deadline = std::nullopt);
   /// Next finished build, if there is one.
   [[nodiscard]] std::optional<FinishedBuild> poll();
@@ -86,6 +87,8 @@ class CompilePool {
     bool started = false;  ///< answered hello
     std::optional<Job> job;
     Clock::time_point deadline;
+    Clock::time_point latest;                    ///< for the job, however little its worker could do
+    std::chrono::nanoseconds computed_before{};  ///< by the process, for other jobs
   };
 
   void start(Slot& slot);
@@ -106,6 +109,8 @@ class CompilePool {
   void take_answer(Slot& slot, const WorkerMessage& message);
   void lose(Slot& slot, const WorkerLost& lost);
   void give_up(const WorkerLost& lost);
+  static void start_clock(Slot& slot);
+  static bool prolong(Slot& slot);
   void expire(Slot& slot);
   void assign();
   Slot* free_slot();

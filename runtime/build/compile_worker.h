@@ -13,7 +13,7 @@ namespace ak::runtime {
 /// source that needs four times that does not describe a kernel.
 inline constexpr std::size_t kCompileWorkerBytes = std::size_t{2} << 30;
 
-/// CPU time of one build, all threads together. The parent's deadline, in wall time, comes first unless
+/// CPU time of one build, all threads together. The parent's deadline comes first unless
 /// the parent hangs.
 inline constexpr std::chrono::seconds kBuildCpuTime{120};
 

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -211,6 +212,14 @@ std::size_t WorkerProcess::resident_bytes() const {
   std::size_t total = 0, resident = 0;
   statm >> total >> resident;
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::chrono::nanoseconds WorkerProcess::cpu_time() const {
+  const pid_t pid = pid_.load();
+  clockid_t clock = 0;
+  timespec used{};
+  if (pid == 0 || ::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return {};
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 void WorkerProcess::run() {

@@ -61,6 +61,8 @@ class WorkerProcess {
   [[nodiscard]] pid_t pid() const { return pid_.load(); }
   /// Resident memory of the process; 0 when it is gone.
   [[nodiscard]] std::size_t resident_bytes() const;
+  /// CPU time that the process has used; 0 when it is gone.
+  [[nodiscard]] std::chrono::nanoseconds cpu_time() const;
 
  private:
   void run();

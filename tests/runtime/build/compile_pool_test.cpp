@@ -132,6 +132,24 @@ TEST_CASE("a build ends at its deadline, and the next one runs") {
   CHECK(build(pool, kGood).outcome.status == Status::ok);
 }
 
+TEST_CASE("time that a busy machine does not give to a build's worker is no time of the build") {
+  bool waited = false;
+  // The worker has to be stopped before the build has used up its time.
+  for (auto limit = 500ms; !waited && limit < kPatience; limit *= 4) {
+    auto pool = make_pool();
+    pool.submit(unit_of(kEndless), limit);
+    const pid_t worker = worker_at_work();
+    ::kill(worker, SIGSTOP);
+    waited = !pool.wait(in(2 * limit));
+    ::kill(worker, SIGCONT);
+    if (!waited) continue;
+    const auto ended = pool.wait(out_of_patience());
+    REQUIRE(ended);
+    CHECK(ended->result.outcome.status == Status::timeout);
+  }
+  CHECK(waited);
+}
+
 TEST_CASE("cancelled builds finish as interrupted, whether they wait or run") {
   auto pool = make_pool();
   const auto running = pool.submit(unit_of(kEndless));

@@ -157,10 +157,10 @@ TEST_CASE("without a lock file nothing waits, and the reason is known") {
 
 TEST_CASE("waiting for another process's turn is no time of the task, working is") {
   auto command = worker_command();
-  command.insert(command.end(), {"--role", "puppet"});
+  command.insert(command.end(), {"--role", "scripted_worker"});
   DeviceClient client(command);
   client.open(std::make_shared<OpenProblem>());
-  // What the puppet does, by seed: it answers at once, waits for `limit_ms` first, or works for an hour.
+  // What the scripted worker does, by seed: it answers at once, waits for `limit_ms` first, or works for an hour.
   constexpr std::uint64_t kAnswer = 0, kWait = 1, kWork = 2;
   const auto end_of = [&](std::uint64_t seed, std::chrono::milliseconds limit) {
     DeviceTask task;

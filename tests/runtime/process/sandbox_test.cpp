@@ -60,7 +60,7 @@ int try_passwd() {
 }  // namespace
 
 TEST_CASE("what the tests of the sandbox try is possible without it") {
-  WorkerProcess worker(as_role("puppet"));
+  WorkerProcess worker(as_role("scripted_worker"));
   REQUIRE(worker.await_hello(out_of_patience()));
   const Json answer = ask(worker, "attempt");
   for (const test::Attempt& attempt : test::attempts()) {
@@ -154,7 +154,7 @@ TEST_CASE("CPU time beyond the limit ends the process, and a new limit starts ag
 }
 
 TEST_CASE("a worker whose resident memory passes its limit ends as out of memory") {
-  WorkerProcess worker(as_role("puppet"));
+  WorkerProcess worker(as_role("scripted_worker"));
   REQUIRE(worker.await_hello(out_of_patience()));
   worker.send({1, "grow", {{"mebibytes", 300}}, {}});
   const auto reply = worker.receive(out_of_patience());

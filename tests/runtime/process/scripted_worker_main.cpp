@@ -68,7 +68,7 @@ int serve_scripted_worker() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "puppet")
+  if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "scripted_worker")
     return serve_scripted_worker();
   if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
   return Catch::Session().run(argc, argv);

@@ -139,7 +139,7 @@ TEST_CASE("a stuck worker whose parent is killed does not survive it") {
     const bool started = worker.await_hello(out_of_patience()).ok();
     worker.send(request("stick"));
     const pid_t pid = started ? worker.pid() : 0;
-    if (::write(pipe[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
+    if (::write(pipe[1], &pid, sizeof pid) != sizeof pid || !started) ::_exit(1);
     for (;;) ::pause();
   }
   pid_t worker = 0;
