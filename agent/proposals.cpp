@@ -34,7 +34,7 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
       strategy_(find_strategy(options.strategy)),
       seed_(options.seed),
       environment_(options.problem->environment({})) {
-  if (strategy_ == nullptr) fail(ExitCode::usage, "unknown strategy '{}'", options.strategy);
+  if (strategy_ == nullptr) fail(ExitCode::usage, "{}", unknown_strategy(options.strategy));
   environment_.merge(device_environment(device, options.arch));
   std::vector<std::string> reasons;
   for (const Candidate& candidate : options.templates) {

@@ -79,7 +79,7 @@ class Proposals {
   void open(std::size_t index);
 
   const Clock& clock_;
-  const StrategyEntry* strategy_;
+  const Strategy* strategy_;
   std::uint64_t seed_;
   Environment environment_;
   bool search_allowed_ = true;

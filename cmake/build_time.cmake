@@ -40,7 +40,7 @@ function(ak_unite_folders target)
     endif()
   endforeach()
 endfunction()
-set(AK_SEPARATE_FOLDERS ops)
+set(AK_SEPARATE_FOLDERS ops llm/api/dialects)
 
 # Nothing but the emulator is bound by the host's arithmetic: -O2 builds faster than -O3 and runs no slower there.
 function(ak_optimise target kind)

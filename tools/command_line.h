@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/setup/arguments.h"
 #include "codegen/problem/problem_catalog.h"
-#include "tools/verb.h"
 
 namespace ak::tools {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/search/search_command.h"
-#include "tools/verb.h"
+#include "app/setup/arguments.h"
 
 namespace ak::tools {
 

@@ -8,7 +8,7 @@
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/guarded_main.h"
-#include "tools/verb.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -17,8 +17,8 @@ void print_help() {
   fmt::print(
       "AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
       "Usage: alphakernel SUBCOMMAND [OPTIONS]      alphakernel SUBCOMMAND --help\n\nSubcommands:\n");
-  for (const Verb& verb : verbs()) {
-    if (!verb.summary.empty()) fmt::print("  {:<12}{}\n", verb.name, verb.summary);
+  for (const Verb* verb : kVerbTable) {
+    if (!verb->summary.empty()) fmt::print("  {:<12}{}\n", verb->name, verb->summary);
   }
   fmt::print(
       "\nFirst steps:\n"
@@ -29,16 +29,14 @@ void print_help() {
 }
 
 int run_verb(const std::string& name, const Arguments& arguments) {
-  const auto known = verbs();
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const Verb& verb) { return verb.name == name; });
-  if (found == known.end()) {
+  const auto found = std::ranges::find(kVerbTable, name, &Verb::name);
+  if (found == kVerbTable.end()) {
     std::vector<std::string> names;
-    for (const Verb& verb : known) names.emplace_back(verb.name);
+    for (const Verb* verb : kVerbTable) names.emplace_back(verb->name);
     fail(ExitCode::usage, "unknown subcommand '{}'{} (alphakernel --help lists them)", name,
          did_you_mean(name, names));
   }
-  return found->run(arguments);
+  return (*found)->run(arguments);
 }
 
 int dispatch(const std::string& program, Arguments arguments) {

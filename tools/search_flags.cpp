@@ -11,7 +11,8 @@ namespace {
 
 std::string strategy_help() {
   std::string help = "how to choose the next point:";
-  for (const auto& entry : agent::strategies()) help += fmt::format(" {} ({});", entry.name, entry.summary);
+  for (const agent::Strategy* strategy : agent::strategies())
+    help += fmt::format(" {} ({});", strategy->name, strategy->summary);
   help.pop_back();
   return help;
 }

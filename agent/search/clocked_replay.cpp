@@ -18,7 +18,7 @@ std::size_t useful_builds(const ReplaySpace::Spent& spent, std::size_t workers) 
 
 }  // namespace
 
-ClockTime clocked_replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_t seed,
+ClockTime clocked_replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed,
                          std::size_t budget, double target, std::size_t compile_workers) {
   const auto strategy = entry.make(space.search_space(), seed);
   std::vector<double> worker_free_s(compile_workers, 0.0);

@@ -16,8 +16,7 @@ struct ClockTime {
 /// more in flight than builds, so the strategy proposes before it has all answers; after the first answer no
 /// more builds than twice those that keep the GPU busy. The GPU takes builds in
 /// the order in which they end. The strategy's own time is left out.
-[[nodiscard]] ClockTime clocked_replay(const ReplaySpace& space, const StrategyEntry& strategy,
-                                       std::uint64_t seed, std::size_t budget, double target,
-                                       std::size_t compile_workers);
+[[nodiscard]] ClockTime clocked_replay(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,
+                                       std::size_t budget, double target, std::size_t compile_workers);
 
 }  // namespace ak::agent

@@ -24,4 +24,10 @@ class Member {
 [[nodiscard]] std::unique_ptr<SearchStrategy> stand_alone(const SearchSpace& space, std::uint64_t seed,
                                                           std::unique_ptr<Member> member);
 
+/// Strategy::make of a strategy of one member that has no settings.
+template <typename OneMember>
+[[nodiscard]] std::unique_ptr<SearchStrategy> alone(SearchSpace space, std::uint64_t seed) {
+  return stand_alone(space, seed, std::make_unique<OneMember>());
+}
+
 }  // namespace ak::agent

@@ -7,14 +7,9 @@
 
 namespace ak::agent {
 
-// The members there are; each is a file of its name.
+// The members that several strategies are made of; each is in the file of its name.
 /// @param from_best whether it starts again beside the best point; otherwise anywhere
 [[nodiscard]] std::unique_ptr<Member> local_search(bool from_best);
-[[nodiscard]] std::unique_ptr<Member> annealing();
-[[nodiscard]] std::unique_ptr<Member> genetic();
-[[nodiscard]] std::unique_ptr<Member> differential_evolution();
-[[nodiscard]] std::unique_ptr<Member> particle_swarm();
-[[nodiscard]] std::unique_ptr<Member> tabu();
 [[nodiscard]] std::unique_ptr<Member> bayesian();
 [[nodiscard]] std::unique_ptr<Member> tree_search();
 

@@ -63,7 +63,7 @@ ReplaySpace::Spent ReplaySpace::spent(const TunableValues& point) const {
   return found == records_.end() ? Spent{} : found->second.spent;
 }
 
-Replay replay(const ReplaySpace& space, const StrategyEntry& entry, std::uint64_t seed, std::size_t budget,
+Replay replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed, std::size_t budget,
               double target) {
   Replay run;
   const auto strategy = entry.make(space.search_space(), seed);

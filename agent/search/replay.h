@@ -49,7 +49,7 @@ struct Replay {
 
 /// Searches with recorded times: every new point costs one evaluation, also one that fails; one that was
 /// proposed before costs nothing and is answered again.
-[[nodiscard]] Replay replay(const ReplaySpace& space, const StrategyEntry& strategy, std::uint64_t seed,
+[[nodiscard]] Replay replay(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,
                             std::size_t budget, double target);
 
 }  // namespace ak::agent

@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "agent/search/builtin.h"
+#include <algorithm>
+
 #include "agent/search/strategy.h"
+#include "core/text/suggest.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
-namespace {
 
-constexpr std::array kStrategies{
-    StrategyEntry{"random", "every point once, in a random order", make_random},
-    StrategyEntry{"exhaustive", "every point once, in the order of the template", make_exhaustive},
-    StrategyEntry{"local-search", "first better neighbour, again from beside the best", make_local_search},
-    StrategyEntry{"multi-start", "first better neighbour, again from anywhere", make_multi_start},
-    StrategyEntry{"annealing", "simulated annealing", make_annealing},
-    StrategyEntry{"genetic", "genetic algorithm", make_genetic},
-    StrategyEntry{"differential-evolution", "differential evolution", make_differential_evolution},
-    StrategyEntry{"particle-swarm", "particle swarm", make_particle_swarm},
-    StrategyEntry{"tabu", "tabu search", make_tabu},
-    StrategyEntry{"bayesian", "Bayesian optimisation with a Gaussian process", make_bayesian},
-    StrategyEntry{"forest", "expected improvement under randomised trees", make_tree_search},
-    StrategyEntry{"portfolio", "bayesian, forest and local-search, by their success", make_portfolio},
-};
+std::span<const Strategy* const> strategies() { return kStrategyTable; }
 
-}  // namespace
+const Strategy* find_strategy(std::string_view name) {
+  const auto found = std::ranges::find(kStrategyTable, name, &Strategy::name);
+  return found == kStrategyTable.end() ? nullptr : *found;
+}
 
-std::span<const StrategyEntry> strategies() { return kStrategies; }
-
-const StrategyEntry* find_strategy(std::string_view name) {
-  const auto found = std::ranges::find(kStrategies, name, &StrategyEntry::name);
-  return found == kStrategies.end() ? nullptr : &*found;
+std::string unknown_strategy(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Strategy* strategy : kStrategyTable) names.emplace_back(strategy->name);
+  return fmt::format("unknown strategy '{}'{}; known: {}", sanitize(name), did_you_mean(name, names),
+                     fmt::join(names, ", "));
 }
 
 }  // namespace ak::agent

@@ -32,12 +32,18 @@ class SearchStrategy {
   [[nodiscard]] virtual std::string_view member_name() const { return {}; }
 };
 
-struct StrategyEntry {
+/// A search method by its name. The table of strategies is in agent/CMakeLists.txt; each row is a file in
+/// agent/search/strategies/ that defines one of these.
+struct Strategy {
   std::string_view name;     ///< stored in the database; never renamed
   std::string_view summary;  ///< one line for --help
   std::unique_ptr<SearchStrategy> (*make)(SearchSpace space, std::uint64_t seed);
 };
-[[nodiscard]] std::span<const StrategyEntry> strategies();
-[[nodiscard]] const StrategyEntry* find_strategy(std::string_view name);
+/// All of them, in the order of the table.
+[[nodiscard]] std::span<const Strategy* const> strategies();
+/// nullptr: there is none of this name.
+[[nodiscard]] const Strategy* find_strategy(std::string_view name);
+/// What to say of a name that is none: the nearest, and all there are.
+[[nodiscard]] std::string unknown_strategy(std::string_view name);
 
 }  // namespace ak::agent

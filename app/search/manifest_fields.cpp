@@ -73,12 +73,8 @@ std::string read_shape(const JsonReader& at) {
 }
 
 std::string read_strategy(const JsonReader& at) {
-  std::vector<std::string> names;
-  for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
   const std::string name = at.text();
-  if (!agent::find_strategy(name))
-    at.reject(fmt::format("unknown strategy '{}'{}; known: {}", sanitize(name), did_you_mean(name, names),
-                          fmt::join(names, ", ")));
+  if (agent::find_strategy(name) == nullptr) at.reject(agent::unknown_strategy(name));
   return name;
 }
 

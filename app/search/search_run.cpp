@@ -225,11 +225,7 @@ void parse_fixed(const std::string& text, FixedTunables& fixed) {
 }
 
 void check_strategy(const std::string& name) {
-  if (agent::find_strategy(name)) return;
-  std::vector<std::string> names;
-  for (const auto& entry : agent::strategies()) names.emplace_back(entry.name);
-  fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", name, did_you_mean(name, names),
-       fmt::join(names, ", "));
+  if (agent::find_strategy(name) == nullptr) fail(ExitCode::usage, "{}", agent::unknown_strategy(name));
 }
 
 std::optional<profiler::DurationCheck> duration_check_of(const Profile& profile,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/setup/config.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -63,15 +66,18 @@ void set_commands(Config& config, const Json& value) {
   }
 }
 
+std::string one_of_the_dialects() {
+  std::vector<std::string_view> names;
+  for (const agent::Dialect* dialect : agent::dialects()) names.push_back(dialect->name);
+  return fmt::format("one of {}", fmt::join(names, ", "));
+}
+
 void set_providers(Config& config, const Json& value) {
   for (const auto& [name, at] : JsonReader(value, "llm_providers").members()) {
     at.only({"api", "url", "key_variable", "key_header"});
     agent::Provider provider{.name = name, .url = at.member("url").text(), .compatible = true};
-    for (const agent::Dialect* dialect : agent::dialects()) {
-      if (dialect->name == at.member("api").text()) provider.dialect = dialect;
-    }
-    if (provider.dialect == nullptr)
-      at.member("api").fail("anthropic-messages, openai-chat or openai-responses");
+    provider.dialect = agent::find_dialect(at.member("api").text());
+    if (provider.dialect == nullptr) at.member("api").fail(one_of_the_dialects());
     if (const auto variable = at.find("key_variable")) provider.key_variable = variable->text();
     provider.key_needed = !provider.key_variable.empty();
     if (const auto header = at.find("key_header")) provider.key_header = header->text();

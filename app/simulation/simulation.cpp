@@ -48,7 +48,7 @@ struct Run : agent::Replay {
   agent::ClockTime clock{};
 };
 
-Run run_both(const NamedSpace& space, const agent::StrategyEntry& strategy, std::uint64_t seed,
+Run run_both(const NamedSpace& space, const agent::Strategy& strategy, std::uint64_t seed,
              const SimulationPlan& plan) {
   Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction)};
   if (plan.compile_workers > 0 && run.spent_s > 0)
@@ -153,7 +153,7 @@ std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const
   });
   std::vector<SimulationRow> rows;
   auto next = runs.begin();
-  for (const agent::StrategyEntry* strategy : plan.strategies) {
+  for (const agent::Strategy* strategy : plan.strategies) {
     std::vector<SimulationRow> of_strategy;
     for (const NamedSpace& space : spaces) {
       const auto end = next + static_cast<std::ptrdiff_t>(plan.repeats);

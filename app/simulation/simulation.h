@@ -14,7 +14,7 @@ namespace ak::tools {
 inline constexpr double kTargetFraction = 0.95;
 
 struct SimulationPlan {
-  std::vector<const agent::StrategyEntry*> strategies;
+  std::vector<const agent::Strategy*> strategies;
   std::size_t repeats = 100, budget = 220;
   std::uint64_t seed = 1;
   std::size_t compile_workers = 0;  ///< of the machine that is replayed by the clock as well; 0: none

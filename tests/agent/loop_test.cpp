@@ -37,11 +37,11 @@ std::vector<TunableValues> points(const World& world) {
 }
 
 TEST_CASE("the best point of the space is found, and every point is committed once") {
-  for (const StrategyEntry& entry : strategies()) {
-    CAPTURE(entry.name);
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
     World world(on_surface);
     world.device.duration = uneven;
-    world.options.strategy = entry.name;
+    world.options.strategy = entry->name;
     const LoopResult result = world.run();
     REQUIRE(result.best);
     CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
@@ -225,10 +225,10 @@ TEST_CASE("first points come right after the template's own; those that it does 
 
 TEST_CASE(
     "a resumed search tells every strategy what is known and evaluates the rest and the fastest again") {
-  for (const StrategyEntry& entry : strategies()) {
-    CAPTURE(entry.name);
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
     World world(on_surface);
-    world.options.strategy = entry.name;
+    world.options.strategy = entry->name;
     world.options.session.resumed = true;
     std::set<TunableValues> known;
     for (std::int64_t x = 0; x < 10; ++x) {
@@ -421,9 +421,9 @@ TEST_CASE("requests carry the champion's score, so that slower ones can stop ear
 }
 
 TEST_CASE("candidates that fail have no time, and a space of failures ends without a champion") {
-  for (const StrategyEntry& entry : strategies()) {
+  for (const Strategy* entry : strategies()) {
     World world([](const EvaluationRequest&) { return failed(Status::compile_error); });
-    world.options.strategy = entry.name;
+    world.options.strategy = entry->name;
     const LoopResult result = world.run();
     CHECK_FALSE(result.best);
     CHECK_FALSE(result.progress.first_verified_s);

@@ -47,7 +47,7 @@ TEST_CASE(
 
 TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are in flight than fit") {
   const ReplaySpace space(formula_space());
-  const StrategyEntry& exhaustive = *find_strategy("exhaustive");  // its tenth point is the best
+  const Strategy& exhaustive = *find_strategy("exhaustive");  // its tenth point is the best
   CHECK(replay(space, exhaustive, 1, 20, 0.95).spent_s == Approx(10));
   const auto seconds = [&](std::size_t workers, std::size_t budget) {
     const ClockTime clock = clocked_replay(space, exhaustive, 1, budget, 0.95, workers);
@@ -78,7 +78,7 @@ class Counting final : public SearchStrategy {
 };
 
 TEST_CASE("by the clock, no more is in flight than keeps the GPU busy") {
-  const StrategyEntry counting{
+  const Strategy counting{
       .name = "counting", .summary = "", .make = [](SearchSpace space, std::uint64_t) {
         return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(std::move(space)));
       }};
@@ -92,12 +92,12 @@ TEST_CASE("by the clock, no more is in flight than keeps the GPU busy") {
 
 TEST_CASE("a replay follows from its seed and stops at its budget") {
   const ReplaySpace space(formula_space());
-  for (const StrategyEntry& entry : strategies()) {
-    CAPTURE(entry.name);
-    const Replay run = replay(space, entry, 7, 6, 0.95);
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
+    const Replay run = replay(space, *entry, 7, 6, 0.95);
     CHECK(run.fractions.size() == 6);
     CHECK(run.proposal_ns.size() <= 6);
-    CHECK(run.fractions == replay(space, entry, 7, 6, 0.95).fractions);
+    CHECK(run.fractions == replay(space, *entry, 7, 6, 0.95).fractions);
   }
 }
 
@@ -113,10 +113,10 @@ class Stubborn final : public SearchStrategy {
 };
 
 TEST_CASE("a point proposed again costs no evaluation, and a strategy with nothing new is ended") {
-  const StrategyEntry stubborn{"stubborn", "",
-                               [](SearchSpace space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
-                                 return std::make_unique<Stubborn>(std::move(space));
-                               }};
+  const Strategy stubborn{"stubborn", "",
+                          [](SearchSpace space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
+                            return std::make_unique<Stubborn>(std::move(space));
+                          }};
   const Replay run = replay(ReplaySpace(formula_space()), stubborn, 1, 5, 0.95);
   CHECK(run.fractions == std::vector<double>(5, 0.25));
   CHECK_FALSE(run.reached);

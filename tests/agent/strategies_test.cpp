@@ -19,8 +19,7 @@ SearchSpace grid_space(std::int64_t x, std::int64_t y) {
 }
 
 /// Asks until nothing comes; every answer is told at once.
-std::vector<TunableValues> proposals(const StrategyEntry& entry, std::uint64_t seed,
-                                     bool always_fails = false) {
+std::vector<TunableValues> proposals(const Strategy& entry, std::uint64_t seed, bool always_fails = false) {
   const auto strategy = entry.make(grid_space(6, 7), seed);
   std::vector<TunableValues> order;
   while (auto point = strategy->ask()) {
@@ -34,32 +33,32 @@ std::vector<TunableValues> proposals(const StrategyEntry& entry, std::uint64_t s
 
 TEST_CASE("every strategy proposes the same points for the same seed, none twice, and ends") {
   REQUIRE_FALSE(strategies().empty());
-  for (const StrategyEntry& entry : strategies()) {
-    CAPTURE(entry.name);
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
     for (const bool always_fails : {false, true}) {
-      const auto order = proposals(entry, 5, always_fails);
-      CHECK(order == proposals(entry, 5, always_fails));
+      const auto order = proposals(*entry, 5, always_fails);
+      CHECK(order == proposals(*entry, 5, always_fails));
       CHECK(std::set(order.begin(), order.end()).size() == 42);
     }
   }
 }
 
 TEST_CASE("every strategy may be asked for the whole space before any answer, and copes with an empty one") {
-  for (const StrategyEntry& entry : strategies()) {
-    CAPTURE(entry.name);
-    const auto strategy = entry.make(grid_space(3, 3), 1);
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
+    const auto strategy = entry->make(grid_space(3, 3), 1);
     std::set<TunableValues> seen;
     while (auto point = strategy->ask()) CHECK(seen.insert(*point).second);
     for (const auto& point : seen) strategy->tell(point, std::nullopt);
-    CHECK_FALSE(entry.make({}, 1)->ask());
+    CHECK_FALSE(entry->make({}, 1)->ask());
   }
 }
 
 TEST_CASE("every strategy takes answers late and in another order, and answers to what it did not ask") {
-  for (const StrategyEntry& entry : strategies()) {
-    if (entry.name == "random" || entry.name == "exhaustive") continue;  // they do not listen
-    CAPTURE(entry.name);
-    const auto strategy = entry.make(grid_space(6, 7), 3);
+  for (const Strategy* entry : strategies()) {
+    if (entry->name == "random" || entry->name == "exhaustive") continue;  // they do not listen
+    CAPTURE(entry->name);
+    const auto strategy = entry->make(grid_space(6, 7), 3);
     const TunableValues unasked{{"X", 2}, {"Y", 2}};
     strategy->tell(unasked, 5.0);
     std::set<TunableValues> seen{unasked};
@@ -78,7 +77,7 @@ TEST_CASE("every strategy takes answers late and in another order, and answers t
 }
 
 /// Lowest of `evaluations` times on a smooth valley in 30 x 30 points.
-double lowest(const StrategyEntry& entry, std::uint64_t seed, int evaluations) {
+double lowest(const Strategy& entry, std::uint64_t seed, int evaluations) {
   const auto strategy = entry.make(grid_space(30, 30), seed);
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < evaluations; ++i) {
@@ -93,13 +92,13 @@ double lowest(const StrategyEntry& entry, std::uint64_t seed, int evaluations) {
 
 TEST_CASE("every strategy that listens is better than random on a smooth surface") {
   constexpr int kSeeds = 20, kEvaluations = 90;
-  for (const StrategyEntry& entry : strategies()) {
-    if (entry.name == "random" || entry.name == "exhaustive") continue;
-    CAPTURE(entry.name);
+  for (const Strategy* entry : strategies()) {
+    if (entry->name == "random" || entry->name == "exhaustive") continue;
+    CAPTURE(entry->name);
     int better = 0;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       const double random = lowest(*find_strategy("random"), seed + 1000, kEvaluations);
-      better += lowest(entry, seed, kEvaluations) <= random ? 1 : 0;
+      better += lowest(*entry, seed, kEvaluations) <= random ? 1 : 0;
     }
     CHECK(better >= kSeeds * 9 / 10);
   }
@@ -141,10 +140,10 @@ TEST_CASE("points know their neighbours, and a move over a gap lands on the next
 
 TEST_CASE("strategies are found by name, names are unique and have a summary") {
   std::set<std::string_view> names;
-  for (const StrategyEntry& entry : strategies()) {
-    CHECK(names.insert(entry.name).second);
-    CHECK_FALSE(entry.summary.empty());
-    CHECK(find_strategy(entry.name) == &entry);
+  for (const Strategy* entry : strategies()) {
+    CHECK(names.insert(entry->name).second);
+    CHECK_FALSE(entry->summary.empty());
+    CHECK(find_strategy(entry->name) == entry);
   }
   CHECK(find_strategy("ranodm") == nullptr);
 }

@@ -3,7 +3,9 @@
 
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
+#include "tools/algorithms_audit.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -57,8 +59,6 @@ void print_problem(const codegen::Problem& problem) {
     fmt::print("  {}\n", (instance->folder / file.name).string());
 }
 
-}  // namespace
-
 int run_algorithms(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "audit")
     return run_audit({arguments.begin() + 1, arguments.end()});
@@ -80,5 +80,10 @@ int run_algorithms(const Arguments& arguments) {
   json ? fmt::print("{}\n", problem.json.dump(2)) : print_problem(problem);
   return 0;
 }
+
+}  // namespace
+
+const Verb kAlgorithmsVerb{"algorithms", "list the algorithms, or one's parameters and shapes",
+                           run_algorithms};
 
 }  // namespace ak::tools

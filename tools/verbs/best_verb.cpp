@@ -8,6 +8,7 @@
 #include "core/text/file.h"
 #include "runtime/build/candidate_plan.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -101,8 +102,6 @@ int look_up(const Arguments& arguments) {
   return static_cast<int>(matches.empty() ? ExitCode::no_kernel : ExitCode::ok);
 }
 
-}  // namespace
-
 int run_best(const Arguments& arguments) {
   const std::string word = arguments.empty() ? "" : arguments.front();
   const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
@@ -117,5 +116,9 @@ int run_best(const Arguments& arguments) {
   }
   fail(ExitCode::usage, "expected 'best export' or 'best lookup', got '{}'", word);
 }
+
+}  // namespace
+
+const Verb kBestVerb{"best", "write the best known points to a file, or look one up", run_best};
 
 }  // namespace ak::tools

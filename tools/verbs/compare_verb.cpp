@@ -10,6 +10,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -104,8 +105,6 @@ std::pair<StoredKernel, StoredKernel> on_one_device(StoredKernel a, StoredKernel
   return {std::move(a), std::move(b)};
 }
 
-}  // namespace
-
 int run_compare(const Arguments& arguments) {
   CLI::App app{
       "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, "
@@ -171,5 +170,9 @@ int run_compare(const Arguments& arguments) {
   fmt::print("{}", kernels_text(form, comparison, a, b));
   return 0;
 }
+
+}  // namespace
+
+const Verb kCompareVerb{"compare", "say what two kernels differ in and why one is faster", run_compare};
 
 }  // namespace ak::tools

@@ -6,9 +6,10 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "tools/verb.h"
+#include "verb_table.h"
 
 namespace ak::tools {
+namespace {
 
 /// Becomes alphakernel-dashboard, the program beside this one; does not return where it is there.
 int run_dashboard(const Arguments& arguments) {
@@ -23,5 +24,9 @@ int run_dashboard(const Arguments& arguments) {
   fail(ExitCode::environment, "cannot start {}: {}; it is installed beside alphakernel", name,
        std::strerror(errno));
 }
+
+}  // namespace
+
+const Verb kDashboardVerb{"dashboard", "show the database in your browser, live", run_dashboard};
 
 }  // namespace ak::tools

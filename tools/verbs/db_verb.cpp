@@ -6,6 +6,7 @@
 #include "core/text/json.h"
 #include "db/merge.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -37,8 +38,6 @@ int run_verify(const std::filesystem::path& file, bool json) {
   }
   return wrong.empty() ? 0 : static_cast<int>(ExitCode::database);
 }
-
-}  // namespace
 
 int run_db(const Arguments& arguments) {
   CLI::App app{"Merge, export and verify performance databases.", "alphakernel db"};
@@ -78,5 +77,9 @@ int run_db(const Arguments& arguments) {
     fmt::print("{}: {} sessions\n", to, sessions);
   return 0;
 }
+
+}  // namespace
+
+const Verb kDbVerb{"db", "merge, export and verify performance databases", run_db};
 
 }  // namespace ak::tools

@@ -9,6 +9,7 @@
 #include "core/text/suggest.h"
 #include "runtime/evaluator/local_evaluator.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -83,8 +84,6 @@ void show(const std::string& name, bool json) {
   }
 }
 
-}  // namespace
-
 int run_devices(const Arguments& arguments) {
   CLI::App app{
       "List the GPUs that candidates can run on, and the names --arch accepts; or what is known of "
@@ -111,5 +110,9 @@ int run_devices(const Arguments& arguments) {
     list_devices(json);
   return 0;
 }
+
+}  // namespace
+
+const Verb kDevicesVerb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices};
 
 }  // namespace ak::tools

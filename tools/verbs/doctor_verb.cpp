@@ -16,6 +16,7 @@
 #include "runtime/evaluator/local_evaluator.h"
 #include "runtime/process/worker_process.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -264,8 +265,6 @@ Json to_json(const Finding& finding) {
           {"remedy", finding.present ? "" : finding.remedy}};
 }
 
-}  // namespace
-
 int run_doctor(const Arguments& arguments) {
   CLI::App app{"Say what is present, what is missing, what that costs and how to get it.",
                "alphakernel doctor"};
@@ -292,5 +291,10 @@ int run_doctor(const Arguments& arguments) {
   if (json) fmt::print("{}\n", list.dump(2));
   return static_cast<int>(usable ? ExitCode::ok : ExitCode::environment);
 }
+
+}  // namespace
+
+const Verb kDoctorVerb{"doctor", "say what is present, what is missing, what that costs and how to get it",
+                       run_doctor};
 
 }  // namespace ak::tools

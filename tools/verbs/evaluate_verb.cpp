@@ -9,8 +9,11 @@
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
+namespace {
+
 int run_evaluate(const Arguments& arguments) {
   CLI::App app{
       "Build, check and time one kernel file. A file that generate_kernel wrote says what it was made for; "
@@ -60,5 +63,9 @@ int run_evaluate(const Arguments& arguments) {
   }
   return static_cast<int>(done.passed() ? ExitCode::ok : ExitCode::no_kernel);
 }
+
+}  // namespace
+
+const Verb kEvaluateVerb{"evaluate", "build, check and time one kernel file", run_evaluate};
 
 }  // namespace ak::tools

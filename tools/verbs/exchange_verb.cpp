@@ -5,6 +5,7 @@
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -53,8 +54,6 @@ int check(const fs::path& folder, bool json) {
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }
 
-}  // namespace
-
 int run_exchange(const Arguments& arguments) {
   CLI::App app{
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
@@ -92,5 +91,9 @@ int run_exchange(const Arguments& arguments) {
   print_report(report, folder, json);
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }
+
+}  // namespace
+
+const Verb kExchangeVerb{"exchange", "write and read data sets in FlashInfer-Bench's layout", run_exchange};
 
 }  // namespace ak::tools

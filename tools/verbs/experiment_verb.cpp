@@ -15,6 +15,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -241,8 +242,6 @@ int list_experiments(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace
-
 int run_experiment(const Arguments& arguments) {
   const std::string word = arguments.empty() ? "" : arguments.front();
   const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
@@ -260,5 +259,9 @@ int run_experiment(const Arguments& arguments) {
   }
   fail(ExitCode::usage, "expected 'experiment run' or 'experiment list', got '{}'", word);
 }
+
+}  // namespace
+
+const Verb kExperimentVerb{"experiment", "run an experiment from its manifest, or list them", run_experiment};
 
 }  // namespace ak::tools

@@ -7,6 +7,7 @@
 #include "app/explain/explanation.h"
 #include "codegen/emit/markdown.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -18,8 +19,6 @@ constexpr const char* kExplainExamples =
     "  alphakernel explain 3f9c2a --markdown > k.md  # by the first digits of its key\n"
     "  alphakernel query \"SELECT place, variant, score_us FROM leaderboard LIMIT 10\"   # which variants "
     "there are\n";
-
-}  // namespace
 
 int run_explain(const Arguments& arguments) {
   CLI::App app{
@@ -76,5 +75,10 @@ int run_explain(const Arguments& arguments) {
   fmt::print("{}", markdown ? page : codegen::without_markdown(page));
   return 0;
 }
+
+}  // namespace
+
+const Verb kExplainVerb{
+    "explain", "say what a kernel does, what each optimisation is worth, and what limits it", run_explain};
 
 }  // namespace ak::tools

@@ -7,6 +7,7 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -58,8 +59,6 @@ Arch target_of(const ExportChoice& choice, const std::string& flag) {
     fail(ExitCode::usage, "this kernel was never evaluated here: name its target with --arch");
   return choice.stored->arch;
 }
-
-}  // namespace
 
 int run_export(const Arguments& arguments) {
   CLI::App app{
@@ -119,5 +118,9 @@ int run_export(const Arguments& arguments) {
              target.sm(), files->size());
   return 0;
 }
+
+}  // namespace
+
+const Verb kExportVerb{"export", "write a kernel as a folder for C++, CMake and PyTorch", run_export};
 
 }  // namespace ak::tools

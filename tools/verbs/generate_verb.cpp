@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/generate_command.h"
+#include "verb_table.h"
 
 namespace ak::tools {
+namespace {
 
 int run_generate(const Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
@@ -9,5 +11,10 @@ int run_generate(const Arguments& arguments) {
   if (!generate) return 0;
   return run_to_end(std::move(generate->setup), generate->flags, command_start);
 }
+
+}  // namespace
+
+const Verb kGenerateVerb{"generate", "find a fast, verified kernel for an algorithm (also: generate_kernel)",
+                         run_generate};
 
 }  // namespace ak::tools

@@ -9,8 +9,10 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
+namespace {
 
 int run_knowledge(const Arguments& arguments) {
   CLI::App app{"What earlier sessions learned: patterns, guides for architectures, decision trees.",
@@ -62,5 +64,9 @@ int run_knowledge(const Arguments& arguments) {
     write_file_atomically(output, text);
   return 0;
 }
+
+}  // namespace
+
+const Verb kKnowledgeVerb{"knowledge", "what earlier sessions learned, as a page or by words", run_knowledge};
 
 }  // namespace ak::tools

@@ -8,6 +8,7 @@
 #include "serve/mcp/mcp_server.h"
 #include "serve/mcp/tool_main.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -19,8 +20,6 @@ std::vector<std::string> tool_command(const std::string& database) {
   command.emplace_back("--tool");
   return command;
 }
-
-}  // namespace
 
 int run_mcp(const Arguments& arguments) {
   CLI::App app{
@@ -41,5 +40,9 @@ int run_mcp(const Arguments& arguments) {
   mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database), AK_VERSION).run();
   return 0;
 }
+
+}  // namespace
+
+const Verb kMcpVerb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp};
 
 }  // namespace ak::tools

@@ -9,6 +9,7 @@
 #include "core/text/print_stderr.h"
 #include "profiler/prediction/model_file.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -155,8 +156,6 @@ int count_model(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace
-
 int run_model(const Arguments& arguments) {
   const std::string word = arguments.empty() ? "" : arguments.front();
   const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
@@ -172,5 +171,10 @@ int run_model(const Arguments& arguments) {
   }
   fail(ExitCode::usage, "expected 'model fit', 'model evaluate' or 'model count', got '{}'", word);
 }
+
+}  // namespace
+
+const Verb kModelVerb{"model", "fit the model that predicts times to measurements, or say how good it is",
+                      run_model};
 
 }  // namespace ak::tools

@@ -6,6 +6,7 @@
 #include "app/predict/kernel_prediction.h"
 #include "core/error.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -52,8 +53,6 @@ std::string basis_text(const PredictedKernel& predicted, const Arch& arch) {
                                    : "none is of this plan, so the interval is that of algorithms left out");
 }
 
-}  // namespace
-
 int run_predict(const Arguments& arguments) {
   CLI::App app{"Predict how long a kernel takes on a GPU that is not here, before running it.",
                "alphakernel predict"};
@@ -95,5 +94,9 @@ int run_predict(const Arguments& arguments) {
   if (!predicted.note.empty()) fmt::print("{}\n", predicted.note);
   return 0;
 }
+
+}  // namespace
+
+const Verb kPredictVerb{"predict", "predict how long a kernel takes on a GPU that is not here", run_predict};
 
 }  // namespace ak::tools

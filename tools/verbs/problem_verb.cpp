@@ -16,6 +16,7 @@
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/reference_dump.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -163,8 +164,6 @@ int dump_problem(const Arguments& arguments) {
   return static_cast<int>(ExitCode::ok);
 }
 
-}  // namespace
-
 int run_problem(const Arguments& arguments) {
   const std::string word = arguments.empty() ? "" : arguments.front();
   const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
@@ -181,5 +180,9 @@ int run_problem(const Arguments& arguments) {
   }
   fail(ExitCode::usage, "expected 'problem new', 'problem check' or 'problem dump', got '{}'", word);
 }
+
+}  // namespace
+
+const Verb kProblemVerb{"problem", "make and check a problem folder for your own kernel", run_problem};
 
 }  // namespace ak::tools

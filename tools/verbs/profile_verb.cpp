@@ -10,6 +10,7 @@
 #include "db/database.h"
 #include "profiler/analysis/profile_page.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -38,8 +39,6 @@ void print(const ProfiledKernel& kernel, const KernelChoice& choice, const Probl
   }
   fmt::print("\n{}", profiler::render_profile(kernel.profile, kernel.launches, choice.candidate.source));
 }
-
-}  // namespace
 
 int run_profile(const Arguments& arguments) {
   CLI::App app{
@@ -111,5 +110,10 @@ int run_profile(const Arguments& arguments) {
   const bool good = !profiled.launches.empty() && (!before || !before->launches.empty());
   return static_cast<int>(good ? ExitCode::ok : ExitCode::no_kernel);
 }
+
+}  // namespace
+
+const Verb kProfileVerb{"profile", "say what limits a kernel, with hardware counters and hot lines",
+                        run_profile};
 
 }  // namespace ak::tools

@@ -12,6 +12,7 @@
 #include "db/database.h"
 #include "db/read/named_queries.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -76,8 +77,6 @@ db::NamedQuery chosen_query(const std::string& text, const std::vector<std::stri
   return query;
 }
 
-}  // namespace
-
 int run_query(const Arguments& arguments) {
   CLI::App app{"Run a named query, or one SELECT, on the performance database (read-only).",
                "alphakernel query"};
@@ -125,5 +124,9 @@ int run_query(const Arguments& arguments) {
   if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
   return 0;
 }
+
+}  // namespace
+
+const Verb kQueryVerb{"query", "run a SELECT on the performance database", run_query};
 
 }  // namespace ak::tools

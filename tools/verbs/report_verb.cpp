@@ -12,6 +12,7 @@
 #include "db/read/reader.h"
 #include "pages/report/report.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -67,8 +68,6 @@ void write_text(const std::string& text, const std::string& output) {
     write_file_atomically(output, text);
 }
 
-}  // namespace
-
 int run_report(const Arguments& arguments) {
   CLI::App app{
       "A report of a week, of any period or of chosen sessions: results, learning, plans, spend, trust.",
@@ -115,5 +114,10 @@ int run_report(const Arguments& arguments) {
   if (!output.empty()) print_stderr("wrote {}\n", output);
   return 0;
 }
+
+}  // namespace
+
+const Verb kReportVerb{"report", "a report of a week or any period, as HTML, Markdown, JSON or CSV",
+                       run_report};
 
 }  // namespace ak::tools

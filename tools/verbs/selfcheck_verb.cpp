@@ -10,6 +10,7 @@
 #include "core/text/json.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -133,8 +134,6 @@ std::optional<Gate> gate_named(const std::string& name) {
   fail(ExitCode::usage, "there is no gate '{}'{}", name, did_you_mean(name, names));
 }
 
-}  // namespace
-
 int run_selfcheck(const Arguments& arguments) {
   CLI::App app{
       "Try known cheats and the shipped templates on this machine: every cheat must be stopped by its "
@@ -171,5 +170,10 @@ int run_selfcheck(const Arguments& arguments) {
   json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
   return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);
 }
+
+}  // namespace
+
+const Verb kSelfcheckVerb{"selfcheck", "try known cheats and the shipped templates on this machine",
+                          run_selfcheck};
 
 }  // namespace ak::tools

@@ -15,6 +15,7 @@
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -207,8 +208,6 @@ int work(const Arguments& arguments) {
   return run_campaign(common.file(), *common.id, generate_command);
 }
 
-}  // namespace
-
 int run_session(const Arguments& arguments) {
   const std::vector<std::string> shown{"start", "status", "stop", "resume", "log"};
   const std::map<std::string, int (*)(const Arguments&)> subcommands{
@@ -224,5 +223,10 @@ int run_session(const Arguments& arguments) {
   }
   return found->second({arguments.begin() + 1, arguments.end()});
 }
+
+}  // namespace
+
+const Verb kSessionVerb{"session", "run a queue of searches overnight: start, status, stop, resume, log",
+                        run_session};
 
 }  // namespace ak::tools

@@ -12,6 +12,7 @@
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -28,15 +29,11 @@ std::vector<std::size_t> checkpoints(std::size_t budget) {
   return {shown.begin(), shown.end()};
 }
 
-std::vector<const agent::StrategyEntry*> strategies_named(const std::vector<std::string>& names) {
-  std::vector<std::string> known;
-  for (const agent::StrategyEntry& entry : agent::strategies()) known.emplace_back(entry.name);
-  std::vector<const agent::StrategyEntry*> chosen;
+std::vector<const agent::Strategy*> strategies_named(const std::vector<std::string>& names) {
+  std::vector<const agent::Strategy*> chosen;
   for (const std::string& name : names) {
-    const agent::StrategyEntry* entry = agent::find_strategy(name);
-    if (entry == nullptr)
-      fail(ExitCode::usage, "unknown strategy '{}'{}; known: {}", name, did_you_mean(name, known),
-           fmt::join(known, ", "));
+    const agent::Strategy* entry = agent::find_strategy(name);
+    if (entry == nullptr) fail(ExitCode::usage, "{}", agent::unknown_strategy(name));
     chosen.push_back(entry);
   }
   return chosen;
@@ -155,8 +152,6 @@ void write_simulation(const std::vector<SimulationRow>& rows, std::size_t spaces
   outputs.json ? fmt::print("{}\n", as_json(rows, plan).dump(2)) : print_table(rows, plan);
 }
 
-}  // namespace
-
 int run_simulate(const Arguments& arguments) {
   CLI::App app{"Compare search strategies over spaces in which every point was measured before.",
                "alphakernel simulate"};
@@ -187,5 +182,9 @@ int run_simulate(const Arguments& arguments) {
   write_simulation(simulate(spaces, plan), spaces.size(), plan, outputs);
   return 0;
 }
+
+}  // namespace
+
+const Verb kSimulateVerb{"simulate", "compare search strategies over spaces measured before", run_simulate};
 
 }  // namespace ak::tools

@@ -8,6 +8,7 @@
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -37,8 +38,6 @@ Json exported(const MeasuredSpace& space, const std::string& format) {
   if (format == "kernel-tuner") return to_kernel_tuner_cache(space);
   fail(ExitCode::usage, "unknown format '{}'; expected t4 or kernel-tuner", format);
 }
-
-}  // namespace
 
 int run_space(const Arguments& arguments) {
   CLI::App app{"Show a space of tunables: its definition, or what was measured in it; or export the latter.",
@@ -73,5 +72,10 @@ int run_space(const Arguments& arguments) {
   if (!output.empty()) write_file_atomically(output, exported(space, format).dump(1) + "\n");
   return 0;
 }
+
+}  // namespace
+
+const Verb kSpaceVerb{"space", "show a space of tunables and what was measured in it, or export that",
+                      run_space};
 
 }  // namespace ak::tools

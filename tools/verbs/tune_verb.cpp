@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "tools/command_line.h"
 #include "tools/search_flags.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -21,8 +22,6 @@ constexpr const char* kTuneExamples =
 std::string default_output(const std::string& file) {
   return std::filesystem::path(file).replace_extension(".tuned.cu").string();
 }
-
-}  // namespace
 
 int run_tune(const Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
@@ -53,5 +52,9 @@ int run_tune(const Arguments& arguments) {
   setup.show_leaders = true;
   return run_to_end(std::move(setup), flags, command_start);
 }
+
+}  // namespace
+
+const Verb kTuneVerb{"tune", "find the fastest point of one kernel file's tunables", run_tune};
 
 }  // namespace ak::tools

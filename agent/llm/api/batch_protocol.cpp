@@ -9,11 +9,12 @@
 #include <sstream>
 
 #include "core/text/hash.h"
+#include "dialect_table.h"
 
 namespace ak::agent {
 namespace {
 
-bool is_anthropic(const Provider& provider) { return provider.dialect == &anthropic_messages(); }
+bool is_anthropic(const Provider& provider) { return provider.dialect == &kAnthropicMessages; }
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 

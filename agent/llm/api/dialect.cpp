@@ -7,6 +7,7 @@
 #include <array>
 
 #include "agent/llm/api/redact.h"
+#include "dialect_table.h"
 
 namespace ak::agent {
 namespace {
@@ -108,9 +109,11 @@ std::int64_t count_of(const Json& json, std::string_view key) {
   return value.is_number_integer() ? std::max<std::int64_t>(0, value.get<std::int64_t>()) : 0;
 }
 
-std::span<const Dialect* const> dialects() {
-  static const std::array table{&anthropic_messages(), &openai_chat(), &openai_responses()};
-  return table;
+std::span<const Dialect* const> dialects() { return kDialectTable; }
+
+const Dialect* find_dialect(std::string_view name) {
+  const auto found = std::ranges::find(kDialectTable, name, &Dialect::name);
+  return found == kDialectTable.end() ? nullptr : *found;
 }
 
 std::span<const std::string_view> optional_fields() { return kOptionalFields; }

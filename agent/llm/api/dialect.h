@@ -24,7 +24,7 @@ struct AnswerReading {
 /// How a provider wants to be asked, and how it answers. All functions are pure, and readers take whatever
 /// JSON comes: what they do not know they pass over.
 struct Dialect {
-  std::string_view name;
+  std::string_view name;  ///< in the configuration file
   std::string_view path;  ///< after the base address
   std::vector<std::pair<std::string, std::string>> headers;
   /// @param compatible the server imitates this dialect: only what they all take is sent
@@ -35,10 +35,10 @@ struct Dialect {
   void (*read_model)(const Json& body, ModelEntry& entry);
   std::string_view count_path = {};  ///< counts the tokens of a request; empty: nothing does
 };
-[[nodiscard]] const Dialect& anthropic_messages();
-[[nodiscard]] const Dialect& openai_chat();
-[[nodiscard]] const Dialect& openai_responses();
+/// All of them, in the order of the table in agent/CMakeLists.txt; each row is a file in agent/llm/api/dialects/.
 [[nodiscard]] std::span<const Dialect* const> dialects();
+/// nullptr: there is none of this name.
+[[nodiscard]] const Dialect* find_dialect(std::string_view name);
 
 /// OpenAI itself says nothing of a model's limits; vLLM and gateways do.
 void read_openai_model(const Json& body, ModelEntry& entry);

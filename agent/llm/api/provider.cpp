@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/suggest.h"
+#include "dialect_table.h"
 
 namespace ak::agent {
 namespace {
@@ -135,23 +136,23 @@ void make_client(LlmModel& model, const std::string& provider_name, std::string 
 std::span<const Provider> builtin_providers() {
   static const std::array table{
       Provider{.name = "anthropic",
-               .dialect = &anthropic_messages(),
+               .dialect = &kAnthropicMessages,
                .url = "https://api.anthropic.com",
                .url_variable = "ANTHROPIC_BASE_URL",
                .key_variable = "ANTHROPIC_API_KEY",
                .key_header = "x-api-key"},
       Provider{.name = "openai",
-               .dialect = &openai_responses(),
+               .dialect = &kOpenaiResponses,
                .url = "https://api.openai.com/v1",
                .url_variable = "OPENAI_BASE_URL",
                .key_variable = "OPENAI_API_KEY"},
       Provider{.name = "openai-chat",
-               .dialect = &openai_chat(),
+               .dialect = &kOpenaiChat,
                .url = "https://api.openai.com/v1",
                .url_variable = "OPENAI_BASE_URL",
                .key_variable = "OPENAI_API_KEY"},
       Provider{.name = "local",
-               .dialect = &openai_chat(),
+               .dialect = &kOpenaiChat,
                .url = "",
                .url_variable = "",
                .key_variable = "ALPHAKERNEL_LOCAL_KEY",

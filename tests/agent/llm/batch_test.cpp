@@ -62,7 +62,7 @@ struct Round {
 
 Round::Round(std::chrono::milliseconds gather) {
   BatchService service(
-      anthropic_messages(),
+      *find_dialect("anthropic-messages"),
       {once(R"({"id":"msgbatch_1","processing_status":"in_progress"})"),
        once(R"({"id":"msgbatch_1","processing_status":"in_progress"})"), once("{}", 503),
        once(R"({"id":"msgbatch_1","processing_status":"ended"})"),
@@ -111,7 +111,7 @@ TEST_CASE("a batch of files goes up as a form, and its answers come from a file"
       std::string(R"({"id":"r","status":"completed","error":null,"output":[{"type":"message","content":[)") +
       R"({"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":5,"output_tokens":6}}}})" + "\n";
   BatchService service(
-      openai_responses(),
+      *find_dialect("openai-responses"),
       {once(R"({"id":"file-1"})"), once(R"({"id":"batch_1","status":"validating"})"),
        once(R"({"id":"batch_1","status":"completed","output_file_id":"file-2","error_file_id":null})"),
        once(line)});
@@ -139,17 +139,21 @@ TEST_CASE("a batch that fails, expires or forgets a request is a failure of each
   };
   const std::string ended = R"({"id":"b1","processing_status":"ended"})";
   const std::string expired = R"({"custom_id":"request-0","result":{"type":"expired"}})";
-  CHECK(fault(anthropic_messages(), {once(ended), once(ended), once(expired)}) == LlmFault::timeout);
-  CHECK(fault(anthropic_messages(), {once(ended), once(ended), once("")}) == LlmFault::malformed);
-  CHECK(fault(anthropic_messages(), {once("{}", 401)}) == LlmFault::auth);
-  CHECK(fault(anthropic_messages(), {once(R"({"id":"../../x"})")}) == LlmFault::malformed);
-  CHECK(fault(anthropic_messages(), {once("<html>")}) == LlmFault::malformed);
-  CHECK(fault(openai_chat(), {once(R"({"id":"f"})"), once(R"({"id":"b1"})"),
-                              once(R"({"id":"b1","status":"failed"})")}) == LlmFault::rejected);
+  CHECK(fault(*find_dialect("anthropic-messages"), {once(ended), once(ended), once(expired)}) ==
+        LlmFault::timeout);
+  CHECK(fault(*find_dialect("anthropic-messages"), {once(ended), once(ended), once("")}) ==
+        LlmFault::malformed);
+  CHECK(fault(*find_dialect("anthropic-messages"), {once("{}", 401)}) == LlmFault::auth);
+  CHECK(fault(*find_dialect("anthropic-messages"), {once(R"({"id":"../../x"})")}) == LlmFault::malformed);
+  CHECK(fault(*find_dialect("anthropic-messages"), {once("<html>")}) == LlmFault::malformed);
+  CHECK(fault(*find_dialect("openai-chat"),
+              {once(R"({"id":"f"})"), once(R"({"id":"b1"})"), once(R"({"id":"b1","status":"failed"})")}) ==
+        LlmFault::rejected);
 }
 
 TEST_CASE("when no one waits any more the batch is cancelled") {
-  BatchService service(anthropic_messages(), {once(R"({"id":"b1","processing_status":"in_progress"})")});
+  BatchService service(*find_dialect("anthropic-messages"),
+                       {once(R"({"id":"b1","processing_status":"in_progress"})")});
   std::atomic<bool> cancelled{false};
   auto asking = std::async(std::launch::async, [&] { return service.ask("question", &cancelled); });
   while (service.server.requests().size() < 3) std::this_thread::sleep_for(1ms);

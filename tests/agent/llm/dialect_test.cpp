@@ -105,28 +105,28 @@ TEST_CASE("a request has what the model takes and nothing else") {
   able.temperature = able.stop = true;
   able.efforts = {"high"};
 
-  Json body = anthropic_messages().body(request, plain, false);
+  Json body = find_dialect("anthropic-messages")->body(request, plain, false);
   CHECK(body["max_tokens"] == 10);
   CHECK(body["system"][0]["cache_control"]["type"] == "ephemeral");
   CHECK(body["system"][0]["text"] == "S");
   CHECK(body["stream"] == true);
   CHECK_FALSE(body.contains("temperature"));
   CHECK_FALSE(body.contains("output_config"));
-  body = anthropic_messages().body(request, able, false);
+  body = find_dialect("anthropic-messages")->body(request, able, false);
   CHECK(body["temperature"] == 0.5);
   CHECK(body["output_config"]["effort"] == "high");
 
-  body = openai_chat().body(request, plain, false);
+  body = find_dialect("openai-chat")->body(request, plain, false);
   CHECK(body["max_completion_tokens"] == 10);
   CHECK_FALSE(body.contains("max_tokens"));
   CHECK_FALSE(body.contains("temperature"));
   CHECK(body["messages"][0]["role"] == "system");
-  body = openai_chat().body(request, plain, true);
+  body = find_dialect("openai-chat")->body(request, plain, true);
   CHECK(body["max_tokens"] == 10);
   CHECK_FALSE(body.contains("max_completion_tokens"));
   CHECK(body["temperature"] == 0.5);
 
-  body = openai_responses().body(request, able, false);
+  body = find_dialect("openai-responses")->body(request, able, false);
   CHECK(body["max_output_tokens"] == 16);
   CHECK(body["store"] == false);
   CHECK(body["instructions"] == "S");
@@ -182,33 +182,34 @@ TEST_CASE("a refusal, a filter and an error inside a good answer are failures") 
   };
   CHECK(
       fault(
-          anthropic_messages(), false,
+          *find_dialect("anthropic-messages"), false,
           R"({"type":"message","content":[],"stop_reason":"refusal","stop_details":{"explanation":"no"}})") ==
       LlmFault::refused);
-  CHECK(fault(anthropic_messages(), true,
+  CHECK(fault(*find_dialect("anthropic-messages"), true,
               "event: error\ndata: "
               "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"o\"}}\n\n") ==
         LlmFault::overloaded);
-  CHECK(fault(openai_chat(), false,
+  CHECK(fault(*find_dialect("openai-chat"), false,
               R"({"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]})") ==
         LlmFault::refused);
-  CHECK(
-      fault(openai_chat(), true, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n") ==
-      LlmFault::overloaded);
-  CHECK(fault(openai_responses(), false,
+  CHECK(fault(*find_dialect("openai-chat"), true,
+              "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n") ==
+        LlmFault::overloaded);
+  CHECK(fault(*find_dialect("openai-responses"), false,
               R"({"status":"failed","error":{"code":"server_error","message":"x"},"output":[]})") ==
         LlmFault::overloaded);
-  CHECK(fault(openai_responses(), false, "<html>") == LlmFault::malformed);
-  CHECK(fault(openai_chat(), false, "{}") == LlmFault::malformed);
+  CHECK(fault(*find_dialect("openai-responses"), false, "<html>") == LlmFault::malformed);
+  CHECK(fault(*find_dialect("openai-chat"), false, "{}") == LlmFault::malformed);
 }
 
 TEST_CASE("an answer that hit the token limit says so") {
-  CHECK(read(anthropic_messages(), false,
+  CHECK(read(*find_dialect("anthropic-messages"), false,
              {R"({"content":[{"type":"text","text":"a"}],"stop_reason":"max_tokens"})"})
             .stop == LlmStop::length);
-  CHECK(read(openai_chat(), false, {R"({"choices":[{"message":{"content":null},"finish_reason":"length"}]})"})
+  CHECK(read(*find_dialect("openai-chat"), false,
+             {R"({"choices":[{"message":{"content":null},"finish_reason":"length"}]})"})
             .stop == LlmStop::length);
-  CHECK(read(openai_responses(), false,
+  CHECK(read(*find_dialect("openai-responses"), false,
              {R"({"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]})"})
             .stop == LlmStop::length);
 }

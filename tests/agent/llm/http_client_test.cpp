@@ -30,7 +30,7 @@ RetryPolicy quick(int attempts) {
 HttpLlmClient client_of(const FakeServer& server, const Dialect& dialect, int attempts = 1,
                         HttpLimits limits = {}) {
   Provider provider{.name = "test", .dialect = &dialect, .url = server.url()};
-  if (&dialect == &anthropic_messages()) provider.key_header = "x-api-key";
+  if (&dialect == find_dialect("anthropic-messages")) provider.key_header = "x-api-key";
   ModelEntry model{.provider = "test", .name = "m"};
   model.price = ModelPrice{.input = 1, .output = 10, .cache_read = 0.1, .cache_write = 2};
   return {provider, kKey, model, quick(attempts), limits};
@@ -112,7 +112,7 @@ TEST_CASE("what will not pass is not tried again") {
   for (const Case& one : cases) {
     CAPTURE(one.bytes);
     FakeServer server({once(one.bytes)});
-    const LlmReply reply = client_of(server, anthropic_messages(), 8).ask(request(), nullptr);
+    const LlmReply reply = client_of(server, *find_dialect("anthropic-messages"), 8).ask(request(), nullptr);
     CHECK(info(fault_of(reply)).name == info(one.fault).name);
     CHECK(reply.attempts == 1);
     CHECK(server.requests().size() == 1);
@@ -150,17 +150,20 @@ TEST_CASE("an endless answer and endless headers end") {
   limits.max_bytes = 100'000;
   const std::string chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"xxxxxxxxxxxxxxxx\"}}]}\n\n";
   FakeServer server({{.pieces = {{stream_head()}, {chunk}}, .endless = true}});
-  CHECK(fault_of(client_of(server, openai_chat(), 8, limits).ask(request(), nullptr)) == LlmFault::cut_short);
+  CHECK(fault_of(client_of(server, *find_dialect("openai-chat"), 8, limits).ask(request(), nullptr)) ==
+        LlmFault::cut_short);
   FakeServer headers({{.pieces = {{"HTTP/1.1 200 OK\r\n"}, {"x-filler: " + std::string(1000, 'y') + "\r\n"}},
                        .endless = true}});
-  static_cast<void>(fault_of(client_of(headers, openai_chat(), 1, limits).ask(request(), nullptr)));
+  static_cast<void>(
+      fault_of(client_of(headers, *find_dialect("openai-chat"), 1, limits).ask(request(), nullptr)));
   FakeServer error({{.pieces = {{"HTTP/1.1 500 No\r\n\r\n"}, {std::string(10'000, 'z')}}, .endless = true}});
-  CHECK(fault_of(client_of(error, openai_chat(), 1, limits).ask(request(), nullptr)) == LlmFault::overloaded);
+  CHECK(fault_of(client_of(error, *find_dialect("openai-chat"), 1, limits).ask(request(), nullptr)) ==
+        LlmFault::overloaded);
 }
 
 TEST_CASE("a silent server is given up, before its answer as a timeout and within it as cut short") {
   const auto fault = [](const FakeServer& server, const HttpLimits& limits) {
-    return fault_of(client_of(server, openai_chat(), 1, limits).ask(request(), nullptr));
+    return fault_of(client_of(server, *find_dialect("openai-chat"), 1, limits).ask(request(), nullptr));
   };
   FakeServer silent({once("", Script::End::hold)});
   CHECK(fault(silent, {.idle = 50ms}) == LlmFault::timeout);
@@ -176,7 +179,7 @@ TEST_CASE("a silent server is given up, before its answer as a timeout and withi
 TEST_CASE("a request and the wait for the next attempt are cancelled") {
   FakeServer silent({once("", Script::End::hold)});
   std::atomic<bool> cancelled{false};
-  HttpLlmClient client = client_of(silent, openai_chat(), 8);
+  HttpLlmClient client = client_of(silent, *find_dialect("openai-chat"), 8);
   auto asking = std::async(std::launch::async, [&] { return client.ask(request(), &cancelled); });
   while (silent.requests().empty()) std::this_thread::sleep_for(1ms);
   cancelled = true;
@@ -184,7 +187,7 @@ TEST_CASE("a request and the wait for the next attempt are cancelled") {
 
   FakeServer busy({once(response(429, "{}", "retry-after: 600\r\n"))});
   cancelled = false;
-  HttpLlmClient patient = client_of(busy, openai_chat(), 8);
+  HttpLlmClient patient = client_of(busy, *find_dialect("openai-chat"), 8);
   auto waiting = std::async(std::launch::async, [&] { return patient.ask(request(), &cancelled); });
   while (busy.requests().empty()) std::this_thread::sleep_for(1ms);
   cancelled = true;
@@ -212,7 +215,7 @@ TEST_CASE("a key that the provider echoes is seen nowhere") {
         response(200, R"({"choices":[{"message":{"content":"your key is )" + kKey +
                           R"("},"finish_reason":"stop"}]})")}) {
     FakeServer server({once(body)});
-    const LlmReply reply = client_of(server, openai_chat()).ask(request(), nullptr);
+    const LlmReply reply = client_of(server, *find_dialect("openai-chat")).ask(request(), nullptr);
     const std::string all = reply.text + reply.raw + (reply.failure ? reply.failure->message : "");
     CHECK(all.find(kKey) == std::string::npos);
     CHECK(all.find("[redacted]") != std::string::npos);
@@ -225,7 +228,7 @@ TEST_CASE("a server that reads less than the prompt is found out") {
       R"({"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":2048,"completion_tokens":1}})"))});
   LlmRequest large = request();
   large.messages.front().text = std::string(40'000, 'a');
-  const LlmReply reply = client_of(server, openai_chat()).ask(large, nullptr);
+  const LlmReply reply = client_of(server, *find_dialect("openai-chat")).ask(large, nullptr);
   REQUIRE(reply.ok());
   CHECK(reply.note.find("2048 tokens") != std::string::npos);
 }
@@ -233,7 +236,7 @@ TEST_CASE("a server that reads less than the prompt is found out") {
 TEST_CASE("a count of zeros is no count, and one from before a stream broke off is too low") {
   const auto ask = [](const std::string& stream) {
     FakeServer server({once(stream_head() + stream)});
-    return client_of(server, anthropic_messages()).ask(request(), nullptr).usage;
+    return client_of(server, *find_dialect("anthropic-messages")).ask(request(), nullptr).usage;
   };
   const auto start = [](int input) {
     return R"(data: {"type":"message_start","message":{"usage":{"output_tokens":0,"input_tokens":)" +
@@ -332,7 +335,7 @@ struct InfoRequest {
 
 TEST_CASE("a provider is asked what a model takes and how many tokens a text has") {
   const std::vector<InfoRequest> info_requests{
-      {&anthropic_messages(),
+      {find_dialect("anthropic-messages"),
        "GET /v1/models/o/m%201 ",
        "POST /v1/messages/count_tokens ",
        R"({"id":"o/m 1","max_input_tokens":200000,"max_tokens":64000,"capabilities":{"effort":{"supported":true,
@@ -340,14 +343,14 @@ TEST_CASE("a provider is asked what a model takes and how many tokens a text has
        200'000,
        64'000,
        {"low", "high"}},
-      {&openai_responses(),
+      {find_dialect("openai-responses"),
        "GET /models/o/m%201 ",
        "POST /responses/input_tokens ",
        R"({"id":"o/m 1"})",
        8,
        9,
        {"max"}},
-      {&openai_chat(),
+      {find_dialect("openai-chat"),
        "GET /models/o/m%201 ",
        "",
        R"({"id":"o/m 1","max_model_len":32768})",
@@ -390,7 +393,8 @@ TEST_CASE("whatever a server answers about a model, the table's entry stays wher
             std::string()}) {
     FakeServer server({once(response(200, body))});
     const auto said =
-        ModelInfoClient({.name = "test", .dialect = &anthropic_messages(), .url = server.url()}, "", entry)
+        ModelInfoClient({.name = "test", .dialect = find_dialect("anthropic-messages"), .url = server.url()},
+                        "", entry)
             .description();
     if (said) CHECK((said->context_tokens == 8 && said->efforts == entry.efforts));
     CHECK(said.ok() == body.starts_with(R"({"id":"m")"));
@@ -400,7 +404,7 @@ TEST_CASE("whatever a server answers about a model, the table's entry stays wher
 TEST_CASE("nothing listens: unreachable, after the attempts") {
   std::string url;
   { url = FakeServer({once("")}).url(); }
-  HttpLlmClient client({.name = "gone", .dialect = &openai_chat(), .url = url}, "",
+  HttpLlmClient client({.name = "gone", .dialect = find_dialect("openai-chat"), .url = url}, "",
                        {.provider = "p", .name = "m"}, quick(3), {});
   const LlmReply reply = client.ask(request(), nullptr);
   CHECK(fault_of(reply) == LlmFault::unreachable);

@@ -33,7 +33,7 @@ Sample anthropic() {
       "event: message_stop\ndata: {\"type\":\"message_stop\"}";
   const std::size_t end = stream.size() - 1;
   return {
-      &anthropic_messages(),
+      find_dialect("anthropic-messages"),
       R"({"id":"msg_1","type":"message","content":[{"type":"thinking","thinking":"hm"},)"
       R"({"type":"text","text":"Héllo "},{"type":"text","text":"\ud83d\ude00\n\"done\""}],"stop_reason":"end_turn",)" +
           usage + "42}}",
@@ -51,7 +51,7 @@ Sample chat() {
       "data: {\"id\":\"c1\",\"choices\":[{\"delta\":{\"content\":\"\\ud83d\\ude00\\n\\\"done\\\"\"}}]}\n\n"
       "data: {\"id\":\"c1\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
   return {
-      &openai_chat(),
+      find_dialect("openai-chat"),
       R"({"id":"c1","choices":[{"message":{"role":"assistant","reasoning":"hm","content":"Héllo \ud83d\ude00\n\"done\""},"finish_reason":"stop"}],)" +
           usage + "}",
       text + "\n\ndata: {\"id\":\"c1\",\"choices\":[]," + usage + "}\n\ndata: [DONE]\n\n", text.size() - 1};
@@ -71,7 +71,7 @@ Sample responses() {
       "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":" +
       whole + "}";
   const std::size_t end = stream.size() - 1;
-  return {&openai_responses(), whole, stream + "\n\n", end};
+  return {find_dialect("openai-responses"), whole, stream + "\n\n", end};
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "agent/search/builtin.h"
-#include "agent/search/members.h"
+#include "agent/search/member.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -47,10 +47,6 @@ class Genetic final : public Member {
 
 }  // namespace
 
-std::unique_ptr<Member> genetic() { return std::make_unique<Genetic>(); }
-
-std::unique_ptr<SearchStrategy> make_genetic(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, genetic());
-}
+const Strategy kGenetic{"genetic", "genetic algorithm", alone<Genetic>};
 
 }  // namespace ak::agent

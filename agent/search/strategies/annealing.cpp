@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "agent/search/builtin.h"
-#include "agent/search/members.h"
+#include "agent/search/member.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -38,10 +38,6 @@ class Annealing final : public Member {
 
 }  // namespace
 
-std::unique_ptr<Member> annealing() { return std::make_unique<Annealing>(); }
-
-std::unique_ptr<SearchStrategy> make_annealing(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, annealing());
-}
+const Strategy kAnnealing{"annealing", "simulated annealing", alone<Annealing>};
 
 }  // namespace ak::agent

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "agent/search/builtin.h"
-#include "agent/search/members.h"
+#include "agent/search/member.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -67,10 +67,6 @@ class ParticleSwarm final : public Member {
 
 }  // namespace
 
-std::unique_ptr<Member> particle_swarm() { return std::make_unique<ParticleSwarm>(); }
-
-std::unique_ptr<SearchStrategy> make_particle_swarm(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, particle_swarm());
-}
+const Strategy kParticleSwarm{"particle-swarm", "particle swarm", alone<ParticleSwarm>};
 
 }  // namespace ak::agent

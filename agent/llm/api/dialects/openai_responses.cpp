@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/llm/api/dialect.h"
+#include "dialect_table.h"
 
 namespace ak::agent {
 namespace {
@@ -78,8 +79,7 @@ void read_event(std::string_view event, const Json& data, AnswerReading& reading
 
 }  // namespace
 
-const Dialect& openai_responses() {
-  static const Dialect dialect{.name = "openai-responses",
+const Dialect kOpenaiResponses{.name = "openai-responses",
                                .path = "/responses",
                                .headers = {},
                                .body = body,
@@ -88,7 +88,5 @@ const Dialect& openai_responses() {
                                .models_path = "/models/",
                                .read_model = read_openai_model,
                                .count_path = "/responses/input_tokens"};
-  return dialect;
-}
 
 }  // namespace ak::agent

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "agent/search/builtin.h"
 #include "agent/search/first_points.h"
 #include "agent/search/gaussian_process.h"
 #include "agent/search/improvement.h"
 #include "agent/search/members.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -184,8 +184,6 @@ class Bayesian final : public Member {
 
 std::unique_ptr<Member> bayesian() { return std::make_unique<Bayesian>(); }
 
-std::unique_ptr<SearchStrategy> make_bayesian(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, bayesian());
-}
+const Strategy kBayesian{"bayesian", "Bayesian optimisation with a Gaussian process", alone<Bayesian>};
 
 }  // namespace ak::agent

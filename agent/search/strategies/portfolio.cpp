@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "agent/search/builtin.h"
 #include "agent/search/members.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -87,8 +87,9 @@ class Portfolio final : public Member {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> make_portfolio(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, std::make_unique<Portfolio>(seed));
-}
+const Strategy kPortfolio{"portfolio", "bayesian, forest and local-search, by their success",
+                          [](SearchSpace space, std::uint64_t seed) {
+                            return stand_alone(space, seed, std::make_unique<Portfolio>(seed));
+                          }};
 
 }  // namespace ak::agent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "agent/search/builtin.h"
 #include "agent/search/draw.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -28,8 +28,9 @@ class RandomSearch final : public SearchStrategy {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> make_random(SearchSpace space, std::uint64_t seed) {
-  return std::make_unique<RandomSearch>(std::move(space), seed);
-}
+const Strategy kRandomSearch{"random", "every point once, in a random order",
+                             [](SearchSpace space, std::uint64_t seed) -> std::unique_ptr<SearchStrategy> {
+                               return std::make_unique<RandomSearch>(std::move(space), seed);
+                             }};
 
 }  // namespace ak::agent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "agent/search/builtin.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -24,8 +24,9 @@ class Exhaustive final : public SearchStrategy {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> make_exhaustive(SearchSpace space, std::uint64_t) {
-  return std::make_unique<Exhaustive>(std::move(space));
-}
+const Strategy kExhaustive{"exhaustive", "every point once, in the order of the template",
+                           [](SearchSpace space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
+                             return std::make_unique<Exhaustive>(std::move(space));
+                           }};
 
 }  // namespace ak::agent

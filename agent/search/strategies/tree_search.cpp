@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "agent/search/builtin.h"
 #include "agent/search/first_points.h"
 #include "agent/search/forest.h"
 #include "agent/search/improvement.h"
 #include "agent/search/members.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -71,8 +71,6 @@ class TreeSearch final : public Member {
 
 std::unique_ptr<Member> tree_search() { return std::make_unique<TreeSearch>(); }
 
-std::unique_ptr<SearchStrategy> make_tree_search(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, tree_search());
-}
+const Strategy kTreeSearch{"forest", "expected improvement under randomised trees", alone<TreeSearch>};
 
 }  // namespace ak::agent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "agent/search/builtin.h"
 #include "agent/search/members.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -56,12 +56,8 @@ class LocalSearch final : public Member {
 
 std::unique_ptr<Member> local_search(bool from_best) { return std::make_unique<LocalSearch>(from_best); }
 
-std::unique_ptr<SearchStrategy> make_local_search(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, local_search(true));
-}
-
-std::unique_ptr<SearchStrategy> make_multi_start(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, local_search(false));
-}
+const Strategy kLocalSearch{
+    "local-search", "first better neighbour, again from beside the best",
+    [](SearchSpace space, std::uint64_t seed) { return stand_alone(space, seed, local_search(true)); }};
 
 }  // namespace ak::agent

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/algorithms_audit.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

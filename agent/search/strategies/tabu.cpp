@@ -3,8 +3,8 @@
 #include <deque>
 #include <utility>
 
-#include "agent/search/builtin.h"
-#include "agent/search/members.h"
+#include "agent/search/member.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -70,10 +70,6 @@ class Tabu final : public Member {
 
 }  // namespace
 
-std::unique_ptr<Member> tabu() { return std::make_unique<Tabu>(); }
-
-std::unique_ptr<SearchStrategy> make_tabu(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, tabu());
-}
+const Strategy kTabu{"tabu", "tabu search", alone<Tabu>};
 
 }  // namespace ak::agent

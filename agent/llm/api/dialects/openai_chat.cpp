@@ -4,6 +4,7 @@
 #include <array>
 
 #include "agent/llm/api/dialect.h"
+#include "dialect_table.h"
 
 namespace ak::agent {
 namespace {
@@ -88,16 +89,13 @@ void read_openai_model(const Json& body, ModelEntry& entry) {
   }
 }
 
-const Dialect& openai_chat() {
-  static const Dialect dialect{.name = "openai-chat",
-                               .path = "/chat/completions",
-                               .headers = {},
-                               .body = body,
-                               .read_event = read_event,
-                               .read_whole = read_whole,
-                               .models_path = "/models/",
-                               .read_model = read_openai_model};
-  return dialect;
-}
+const Dialect kOpenaiChat{.name = "openai-chat",
+                          .path = "/chat/completions",
+                          .headers = {},
+                          .body = body,
+                          .read_event = read_event,
+                          .read_whole = read_whole,
+                          .models_path = "/models/",
+                          .read_model = read_openai_model};
 
 }  // namespace ak::agent

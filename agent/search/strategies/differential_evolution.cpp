@@ -4,8 +4,8 @@
 #include <limits>
 #include <map>
 
-#include "agent/search/builtin.h"
-#include "agent/search/members.h"
+#include "agent/search/member.h"
+#include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
@@ -67,10 +67,7 @@ class DifferentialEvolution final : public Member {
 
 }  // namespace
 
-std::unique_ptr<Member> differential_evolution() { return std::make_unique<DifferentialEvolution>(); }
-
-std::unique_ptr<SearchStrategy> make_differential_evolution(SearchSpace space, std::uint64_t seed) {
-  return stand_alone(space, seed, differential_evolution());
-}
+const Strategy kDifferentialEvolution{"differential-evolution", "differential evolution",
+                                      alone<DifferentialEvolution>};
 
 }  // namespace ak::agent

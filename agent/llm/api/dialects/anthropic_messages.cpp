@@ -5,6 +5,7 @@
 #include <array>
 
 #include "agent/llm/api/dialect.h"
+#include "dialect_table.h"
 
 namespace ak::agent {
 namespace {
@@ -113,17 +114,14 @@ void read_model(const Json& body, ModelEntry& entry) {
 
 }  // namespace
 
-const Dialect& anthropic_messages() {
-  static const Dialect dialect{.name = "anthropic-messages",
-                               .path = "/v1/messages",
-                               .headers = {{"anthropic-version", "2023-06-01"}},
-                               .body = body,
-                               .read_event = read_event,
-                               .read_whole = read_whole,
-                               .models_path = "/v1/models/",
-                               .read_model = read_model,
-                               .count_path = "/v1/messages/count_tokens"};
-  return dialect;
-}
+const Dialect kAnthropicMessages{.name = "anthropic-messages",
+                                 .path = "/v1/messages",
+                                 .headers = {{"anthropic-version", "2023-06-01"}},
+                                 .body = body,
+                                 .read_event = read_event,
+                                 .read_whole = read_whole,
+                                 .models_path = "/v1/models/",
+                                 .read_model = read_model,
+                                 .count_path = "/v1/messages/count_tokens"};
 
 }  // namespace ak::agent

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/search/members.h"
+#include "strategy_table.h"
+
+namespace ak::agent {
+
+const Strategy kMultiStart{
+    "multi-start", "first better neighbour, again from anywhere",
+    [](SearchSpace space, std::uint64_t seed) { return stand_alone(space, seed, local_search(false)); }};
+
+}  // namespace ak::agent

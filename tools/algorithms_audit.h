@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/setup/arguments.h"
+
+namespace ak::tools {
+
+/// `alphakernel algorithms audit ...`. Returns the exit code.
+int run_audit(const Arguments& arguments);
+
+}  // namespace ak::tools
