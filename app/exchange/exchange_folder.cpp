@@ -8,12 +8,15 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
+#include "core/text/json_reader.h"
 
 namespace ak::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Format kNotesFormat{.name = kExchangeNotes};
 constexpr std::size_t kLongestName = 200;
 constexpr int kDeepest = 64;  // levels of nesting that a file may have: nlohmann's destructor is recursive
 
@@ -74,11 +77,17 @@ class Reader {
   }
 
   void read_notes(const std::string& text) {
-    const auto json = parsed(text);
-    if (json && json->is_object())
-      set_.notes = *json;
-    else
+    auto json = parsed(text);
+    if (!json || !json->is_object()) {
       faults_.push_back({kExchangeNotes, "expected a JSON object"});
+      return;
+    }
+    try {
+      set_.notes = up_to_date(kNotesFormat, std::move(*json));
+      set_.notes.erase(std::string(kNotesFormat.key));
+    } catch (const JsonInputError& error) {
+      faults_.push_back({kExchangeNotes, error.what()});
+    }
   }
 
   [[nodiscard]] std::optional<Json> checked(const std::string& place, const std::string& text,
@@ -166,8 +175,11 @@ void write_exchange(const fs::path& folder, const ExchangeSet& set) {
   write_lines(folder, set.workloads);
   write_lines(folder, set.traces);
   for (const auto& [path, text] : set.others) write_text(folder, path, text);
-  if (!set.notes.empty())
-    write_text(folder, kExchangeNotes, set.notes.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (!set.notes.empty()) {
+    Json notes = set.notes;
+    set_version(kNotesFormat, notes);
+    write_text(folder, kExchangeNotes, notes.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
 }
 
 void merge_exchange(ExchangeSet& set, const ExchangeSet& added) {

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/text/data_files.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 
@@ -20,6 +21,8 @@ namespace ak::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr Format kManifestFormat{.name = "the manifest of an experiment"};
 
 void read_budgets(const JsonReader& at, agent::Budgets& budgets) {
   if (const auto given = at.find("max_evaluations")) budgets.max_evaluations = read_count(*given);
@@ -98,7 +101,7 @@ std::string fill(const JsonReader& at, std::string sql, const std::map<std::stri
 }
 
 Manifest read(const JsonReader& at, const fs::path& file) {
-  at.only({"name", "question", "arch", "device", "runs", "expectations"});
+  at.only({"format", "name", "question", "arch", "device", "runs", "expectations"});
   Manifest manifest;
   manifest.name = read_name(at.member("name"));
   if (manifest.name != file.stem().string())
@@ -129,7 +132,7 @@ Manifest read(const JsonReader& at, const fs::path& file) {
 Manifest read_manifest(const fs::path& file) {
   const std::string text = read_file(file);
   try {
-    const Json json = parse_json(text);
+    const Json json = up_to_date(kManifestFormat, parse_json(text));
     Manifest manifest = read(JsonReader(json), file);
     manifest.file = file;
     manifest.text = text;

@@ -5,13 +5,15 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
+#include "core/text/json_reader.h"
 #include "db/database.h"
 
 namespace ak::tools {
 namespace {
 
 constexpr std::string_view kFormat = "alphakernel best points";
-constexpr int kVersion = 1;
+constexpr Format kVersions{.name = "a file of best points", .key = "version"};
 constexpr auto kQueryTime = std::chrono::seconds(60);
 
 // A time of a search that was not measured again may be low by luck: to be preferred it has to be 2 % lower
@@ -124,8 +126,10 @@ BestPoints best_points_of(const std::filesystem::path& database, const std::stri
 }
 
 Json to_json(const BestPoints& best) {
-  Json json{
-      {"format", kFormat}, {"version", kVersion}, {"sources", Json::object()}, {"points", Json::array()}};
+  Json json{{"format", kFormat},
+            {"version", kVersions.current()},
+            {"sources", Json::object()},
+            {"points", Json::array()}};
   for (const auto& [hash, source] : best.sources)
     json["sources"][hash] = {{"name", source.name}, {"plan", to_json(source.plan)}};
   for (const BestPoint& point : best.points) json["points"].push_back(point_json(point));
@@ -134,13 +138,12 @@ Json to_json(const BestPoints& best) {
 
 BestPoints read_best_points(const std::filesystem::path& file) {
   try {
-    const Json json = parse_json(read_file(file));
+    Json json = parse_json(read_file(file));
     if (!json.is_object() || json.value("format", "") != kFormat)
       fail(ExitCode::bad_input, "expected an object with \"format\": \"{}\"", kFormat);
-    if (json.at("version").get<int>() > kVersion)
-      fail(ExitCode::bad_input, "version {} is newer than this program, which knows {}",
-           json.at("version").dump(), kVersion);
-    return points_of(json);
+    return points_of(up_to_date(kVersions, std::move(json)));
+  } catch (const JsonInputError& error) {
+    fail(ExitCode::bad_input, "{}: {}", file.string(), error.what());
   } catch (const Json::exception& error) {
     fail(ExitCode::bad_input, "{}: not a file of best points: {}", file.string(), error.what());
   } catch (const Error& error) {

@@ -11,6 +11,7 @@
 #include "app/search/manifest_fields.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/hash.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
@@ -69,6 +70,8 @@ void read_on(const JsonReader& at, std::string_view flag, Reading& run) {
 void read_off(const JsonReader& at, std::string_view flag, Reading& run) {
   if (!at.boolean()) run.arguments.push_back(fmt::format("--no-{}", flag));
 }
+
+constexpr Format kManifestFormat{.name = "the manifest of a session"};
 
 /// A key of a run, and the flag of `generate` that it stands for. In this order flags are given.
 struct Key {
@@ -155,7 +158,7 @@ db::CampaignRun read_run(const Json& defaults, const JsonReader& at, const fs::p
 }
 
 db::Campaign read(const JsonReader& at, const fs::path& file, const fs::path& outputs) {
-  at.only({"name", "budgets", "defaults", "runs"});
+  at.only({"format", "name", "budgets", "defaults", "runs"});
   const fs::path folder = file.parent_path();
   db::Campaign campaign;
   const auto name = at.find("name");
@@ -228,7 +231,7 @@ SessionBudgets session_budgets_from(const JsonReader& at) {
 db::Campaign read_session_manifest(const fs::path& file, const fs::path& outputs) {
   const std::string text = read_file(file);
   try {
-    const Json json = parse_json(text);
+    const Json json = up_to_date(kManifestFormat, parse_json(text));
     return read(JsonReader(json), file, outputs);
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());

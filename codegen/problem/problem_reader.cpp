@@ -9,6 +9,7 @@
 
 #include "codegen/problem/held_out.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/hash.h"
 
 namespace ak::codegen {
@@ -19,6 +20,8 @@ struct Spelling {
   std::string_view name;
   Enum value;
 };
+constexpr Format kProblemFormat{.name = "problem.json"};
+
 constexpr std::array kParamTypes{Spelling<ParamType>{"choice", ParamType::choice},
                                  Spelling<ParamType>{"integer", ParamType::integer},
                                  Spelling<ParamType>{"boolean", ParamType::boolean}};
@@ -267,10 +270,11 @@ bool is_allowed(const ParamSpec& param, const Value& value) {
   return number && *number >= param.minimum.value_or(1) && *number <= param.maximum.value_or(INT64_MAX);
 }
 
-Problem read_problem(const Json& json, const std::filesystem::path& folder) {
+Problem read_problem(const Json& given_json, const std::filesystem::path& folder) {
+  const Json json = up_to_date(kProblemFormat, given_json);
   const JsonReader at(json);
-  at.only({"name", "summary", "op_type", "params", "param_constraints", "definition", "aliases", "flops",
-           "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
+  at.only({"format", "name", "summary", "op_type", "params", "param_constraints", "definition", "aliases",
+           "flops", "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
            "reference", "sources", "baselines"});
   Problem problem{.name = at.member("name").text(),
                   .summary = at.member("summary").text(),

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 
@@ -36,6 +37,7 @@ bool is_identifier(const std::string& name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
+constexpr Format kLaunchPlanFormat{.name = "a launch plan"};
 constexpr std::size_t kShownBytes = 200;  // of a wrong expression: enough to recognise it
 
 /// An integer, or an expression as a string.
@@ -230,8 +232,8 @@ void check_names(const JsonReader& at, const LaunchPlan& plan) {
 }
 
 LaunchPlan read_plan(const JsonReader& at) {
-  at.only({"tunables", "constraints", "let", "workspace", "tensor_maps", "launches", "options", "problem",
-           "params", "frozen"});
+  at.only({"format", "tunables", "constraints", "let", "workspace", "tensor_maps", "launches", "options",
+           "problem", "params", "frozen"});
   LaunchPlan plan;
   if (const auto given = at.find("tunables")) {
     for (const auto& [name, value] : given->members()) plan.tunables.push_back(read_tunable(name, value));
@@ -321,7 +323,8 @@ std::string_view to_string(ScalarType type) {
 
 Result<LaunchPlan> launch_plan_from_json(const Json& json) {
   try {
-    return read_plan(JsonReader(json));
+    const Json plan = up_to_date(kLaunchPlanFormat, json);
+    return read_plan(JsonReader(plan));
   } catch (const JsonInputError& input_error) {
     return InputError{input_error.what()};
   }
@@ -329,6 +332,8 @@ Result<LaunchPlan> launch_plan_from_json(const Json& json) {
 
 Json to_json(const LaunchPlan& plan) {
   Json json = Json::object();
+  // The first version is not written: the text of a candidate is its identity.
+  if (kLaunchPlanFormat.current() > 1) set_version(kLaunchPlanFormat, json);
   if (!plan.problem.empty()) json["problem"] = plan.problem;
   if (plan.params.is_object()) json["params"] = plan.params;
   if (!plan.frozen.empty()) json["frozen"] = plan.frozen;

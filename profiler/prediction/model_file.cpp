@@ -6,12 +6,17 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
+#include "core/text/json_reader.h"
 
 namespace ak::profiler {
 namespace {
 
 constexpr std::string_view kFormat = "alphakernel time model";
-constexpr int kVersion = 3;
+constexpr Format kVersions{.name = "a model of times",
+                           .key = "version",
+                           .oldest = 3,
+                           .renewal = "fit it again with `alphakernel model fit`"};
 constexpr std::size_t kFewCalls = 200;  // a handful of spaces (chosen)
 
 Json training_json(const std::vector<MeasuredCall>& calls) {
@@ -100,7 +105,7 @@ void write_models(const std::filesystem::path& file, const FittedModels& models)
     entry["accuracy"] = models.accuracy.at(knowledge);
     list.push_back(std::move(entry));
   }
-  const Json json{{"format", kFormat},           {"version", kVersion},
+  const Json json{{"format", kFormat},           {"version", kVersions.current()},
                   {"arch", models.arch},         {"device", to_json(models.device)},
                   {"training", models.training}, {"models", std::move(list)}};
   std::error_code ignored;  // what is wrong with the folder shows when the file is written
@@ -112,12 +117,10 @@ FittedModels read_models(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   FittedModels read;
   try {
-    const Json json = parse_json(text);
+    Json json = parse_json(text);
     if (!json.is_object() || json.value("format", "") != kFormat)
       fail(ExitCode::bad_input, "expected a model that `alphakernel model fit` wrote");
-    if (json.at("version").get<int>() != kVersion)
-      fail(ExitCode::bad_input, "version {}; expected {}: fit it again with `alphakernel model fit`",
-           json.at("version").dump(), kVersion);
+    json = up_to_date(kVersions, std::move(json));
     read.arch = json.at("arch").get<std::string>();
     read.device = device_facts_from_json(json.at("device"));
     read.training = json.at("training");
@@ -129,6 +132,8 @@ FittedModels read_models(const std::filesystem::path& file) {
     if (!read.models.contains(Knowledge::plan))
       fail(ExitCode::bad_input, "expected a model of knowledge plan");
   } catch (const Json::exception& error) {
+    fail(ExitCode::bad_input, "{}: {}", file.string(), error.what());
+  } catch (const JsonInputError& error) {
     fail(ExitCode::bad_input, "{}: {}", file.string(), error.what());
   } catch (const Error& error) {
     fail(ExitCode::bad_input, "{}: {}", file.string(), error.what());

@@ -149,7 +149,7 @@ WorkerProcess::WorkerProcess(std::vector<std::string> argv, std::chrono::millise
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ready_ || !wake_) fail(ExitCode::environment, "making an event descriptor: {}", std::strerror(errno));
   WorkerMessage hello{0, "hello", Json::object(), {}};
-  hello.body["protocol"] = kProtocolVersion;
+  hello.body["protocol"] = kProtocolFormat.current();
   hello.body["heartbeat_ms"] = heartbeat_.count();
   outbox_.push_back(encode(hello, nonce_));
   ::eventfd_write(wake_.get(), 1);

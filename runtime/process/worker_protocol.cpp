@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "core/gate.h"
+#include "core/text/json_reader.h"
 #include "runtime/process/sandbox.h"
 
 namespace ak::runtime {
@@ -49,7 +50,7 @@ bool is_heartbeat(const std::string& line, std::string_view nonce) {
 
 std::string encode(const WorkerMessage& message, std::string_view nonce) {
   Json json;
-  json["v"] = kProtocolVersion;
+  set_version(kProtocolFormat, json);
   json["id"] = message.id;
   json["nonce"] = nonce;
   json["type"] = message.type;
@@ -63,8 +64,12 @@ Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
   if (!json.is_object()) return InputError{"not a JSON object"};
   const auto is = [&](const char* key, auto predicate) { return json.contains(key) && predicate(json[key]); };
   const auto string = [](const Json& value) { return value.is_string(); };
-  if (!is("v", [](const Json& value) { return value == kProtocolVersion; }))
-    return InputError{fmt::format("protocol version is not {}", kProtocolVersion)};
+  if (json.contains("v") == false) return InputError{"no protocol version"};
+  try {
+    json = up_to_date(kProtocolFormat, std::move(json));
+  } catch (const JsonInputError& error) {
+    return InputError{error.what()};
+  }
   if (!is("nonce", string)) return InputError{"no nonce"};
   if (!nonce.empty() && gate_enabled(Gate::private_protocol) &&
       json["nonce"].get_ref<const std::string&>() != nonce)
@@ -138,7 +143,7 @@ Result<Json> WorkerChannel::await_hello() {
 }
 
 void WorkerChannel::answer_hello(Json facts) {
-  facts["protocol"] = kProtocolVersion;
+  facts["protocol"] = kProtocolFormat.current();
   facts["pid"] = ::getpid();
   send_line(encode({0, "hello", std::move(facts), {}}, nonce_));
 }

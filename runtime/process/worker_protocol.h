@@ -15,11 +15,12 @@
 
 #include "core/result.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/json.h"
 
 namespace ak::runtime {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr Format kProtocolFormat{.name = "a message between AlphaKernel and its worker", .key = "v"};
 /// Above any translation unit, cubin or plan; a peer that sends more is broken or hostile.
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{256} << 20;
 /// Silence of the parent after which a worker ends itself (docs/worker_protocol.md).

@@ -278,6 +278,8 @@ TEST_CASE("what is no model is refused with the reason") {
   CHECK_THAT(input_error("no json"), Catch::Contains("parse"));
   CHECK_THAT(input_error("[1]"), Catch::Contains("alphakernel model fit"));
   CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 99})"),
+             Catch::Contains("has format 99; this AlphaKernel reads up to 3: update AlphaKernel"));
+  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 2})"),
              Catch::Contains("fit it again"));
   CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 3})"), Catch::Contains("arch"));
 }

@@ -29,7 +29,10 @@ TEST_CASE("a line with a wrong nonce, version or shape is refused with the reaso
   CHECK(decode(good, "wrong").error().message == "wrong nonce");
   CHECK(
       decode("{\"v\":2,\"id\":1,\"nonce\":\"right\",\"type\":\"t\",\"body\":{}}", "right").error().message ==
-      "protocol version is not 1");
+      "a message between AlphaKernel and its worker has format 2; this AlphaKernel reads up to 1: update "
+      "AlphaKernel");
+  CHECK(decode("{\"id\":1,\"nonce\":\"right\",\"type\":\"t\",\"body\":{}}", "right").error().message ==
+        "no protocol version");
   CHECK_FALSE(decode("{\"v\":1,\"id\":-1,\"nonce\":\"right\",\"type\":\"t\",\"body\":{}}", "right"));
   CHECK_FALSE(decode("{\"v\":1,\"id\":1,\"nonce\":\"right\",\"type\":\"t\",\"body\":[]}", "right"));
   CHECK_FALSE(decode("Segmentation fault", "right"));

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a version that this program does not know: refused by name, before anything else in them is looked at.
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "app/exchange/exchange_folder.h"
+#include "app/experiment/manifest.h"
+#include "app/search/best_points.h"
+#include "app/session/session_manifest.h"
+#include "codegen/problem/problem_catalog.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "tests/support/run_program.h"
+
+namespace ak {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A reader of files, and the smallest file of version 1 as far as the version goes.
+struct FileFormat {
+  std::string name;  ///< of the file
+  std::string text;  ///< {} stands for the version and the comma after it
+  std::string key;
+  std::string in_messages;
+  void (*read)(const fs::path& file);
+};
+
+const std::array kFormats{
+    FileFormat{"problem.json", R"({{}"name": "p"})", "format", "problem.json",
+               [](const fs::path& file) { static_cast<void>(codegen::load_problem(file.parent_path())); }},
+    FileFormat{"sums.json", R"({{}"name": "sums"})", "format", "the manifest of an experiment",
+               [](const fs::path& file) { static_cast<void>(tools::read_manifest(file)); }},
+    FileFormat{"night.json", R"({{}"name": "night"})", "format", "the manifest of a session",
+               [](const fs::path& file) { static_cast<void>(tools::read_session_manifest(file, ".")); }},
+    FileFormat{"best.json", R"({{}"format": "alphakernel best points"})", "version", "a file of best points",
+               [](const fs::path& file) { static_cast<void>(tools::read_best_points(file)); }},
+};
+
+std::string with_version(const FileFormat& format, const std::string& version) {
+  std::string text = format.text;
+  return text.replace(text.find("{}"), 2, version.empty() ? "" : "\"" + format.key + "\": " + version + ", ");
+}
+
+std::string failure(const FileFormat& format, const std::string& version) {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder / format.name, with_version(format, version));
+  try {
+    format.read(folder / format.name);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    CHECK_THAT(error.what(), Catch::StartsWith((folder / format.name).string()));
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a file of a newer version is refused by name; without a version it is of the first") {
+  for (const FileFormat& format : kFormats) {
+    INFO(format.name);
+    const std::string refusal =
+        format.in_messages + " has format 2; this AlphaKernel reads up to 1: update AlphaKernel";
+    CHECK_THAT(failure(format, "2"), Catch::EndsWith(refusal));
+    CHECK_THAT(failure(format, "\"1\""), Catch::Contains(format.key + ": expected an integer"));
+    for (const char* version : {"", "1"})
+      CHECK_THAT(failure(format, version), !Catch::Contains("update AlphaKernel"));
+  }
+}
+
+TEST_CASE("the notes of a data set have a version, and those of a newer one are a fault") {
+  const testing::TemporaryFolder folder;
+  tools::ExchangeSet set;
+  set.notes["definitions"]["a"] = {{"problem", "p"}};
+  tools::write_exchange(folder.path(), set);
+  CHECK(parse_json(read_file(folder / tools::kExchangeNotes)).at("format") == 1);
+  std::vector<tools::FileFault> faults;
+  CHECK(tools::read_exchange(folder.path(), faults).notes == set.notes);
+  CHECK(faults.empty());
+  write_file_atomically(folder / tools::kExchangeNotes, R"({"format": 2, "definitions": {}})");
+  CHECK(tools::read_exchange(folder.path(), faults).notes.empty());
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].message ==
+        "alphakernel.json has format 2; this AlphaKernel reads up to 1: update AlphaKernel");
+}
+
+}  // namespace ak
