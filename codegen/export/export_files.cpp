@@ -9,6 +9,7 @@
 #include "codegen/emit/emit.h"
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
+#include "codegen/export/export_text.h"
 
 namespace ak::codegen {
 namespace {
@@ -54,33 +55,13 @@ std::string refusal_reason(const ExportSubject& subject) {
 std::string cmake_file(const ExportSubject& subject) {
   std::vector<std::string> options;
   for (const std::string& option : subject.candidate.plan.options) options.push_back(nvcc_flag(option));
-  return fmt::format(
-      R"(# {0} as a library, and its benchmark:
-#   cmake -S . -B build && cmake --build build && build/{0}_benchmark
-cmake_minimum_required(VERSION 3.18)
-project({0} LANGUAGES CXX CUDA)
-
-if(NOT DEFINED CMAKE_BUILD_TYPE OR CMAKE_BUILD_TYPE STREQUAL "")
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-
-add_library({0} STATIC {0}_launch.cu)
-target_include_directories({0} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
-target_compile_features({0} PUBLIC cuda_std_17)
-set_target_properties({0} PROPERTIES CUDA_ARCHITECTURES OFF CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
-  POSITION_INDEPENDENT_CODE ON)
-# -gencode by itself: CUDA_ARCHITECTURES would compile for a plain target, too.
-target_compile_options({0} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:{1}>)
-
-add_executable({0}_benchmark {0}_benchmark.cu)
-set_target_properties({0}_benchmark PROPERTIES CUDA_ARCHITECTURES OFF CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
-target_compile_options({0}_benchmark PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:{2}>)
-target_link_libraries({0}_benchmark PRIVATE {0})
-)",
-      subject.name,
-      fmt::format("SHELL:-gencode arch=compute_{0},code=sm_{0}{1}{2}", subject.arch.sm().substr(3),
-                  options.empty() ? "" : " ", fmt::join(options, " ")),
-      fmt::format("SHELL:-gencode arch=compute_{0},code=sm_{0}", subject.arch.sm().substr(3)));
+  const std::string target =
+      fmt::format("SHELL:-gencode arch=compute_{0},code=sm_{0}", subject.arch.sm().substr(3));
+  return export_text(
+      "CMakeLists.txt",
+      {{"name", subject.name},
+       {"kernel_options", fmt::format("{}{}{}", target, options.empty() ? "" : " ", fmt::join(options, " "))},
+       {"benchmark_options", target}});
 }
 
 std::string tensor_rows(const ExportSubject& subject) {
@@ -122,67 +103,21 @@ std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
   for (const Axis* axis : subject.axes) sizes.push_back(axis->name);
   for (const ExportedTensor& tensor : subject.tensors)
     if (tensor.input) inputs.push_back(tensor.name);
-  return fmt::format(
-      R"(# {0}
-
-{1}
-
-{2}
-{3}
-Tensors are contiguous, the last axis the fastest. Compiled for `{4}`; it runs on no other target.
-
-## Limits
-
-{5}
-`{6}_refusal(shape)` says why a shape is not taken. Sizes that are not among those measured below were not timed.
-
-## Measured
-
-{7}
-## Use it from C++
-
-```cpp
-#include "{6}.h"
-
-const {6}_shape shape{{{8}}};
-void* workspace = nullptr;  // {6}_workspace_bytes(shape) bytes of device memory
-{6}_launch(shape, {9}, workspace, {6}_workspace_bytes(shape), stream);
-```
-
-`CMakeLists.txt` builds the library `{6}` and `{6}_benchmark`, which checks the function against the problem's reference
-and times it: `cmake -S . -B build && cmake --build build && build/{6}_benchmark`.
-
-## Use it from PyTorch
-
-```sh
-cd torch && pip install --no-build-isolation .    # or: python3 check.py
-```
-```python
-from {6} import {6}
-result = {6}({10})
-```
-
-`{6}_out(...)` writes into tensors that it is given. There is no derivative. `python3 torch/check.py` builds the
-operators and compares them with `torch/reference.py` on the problem's shapes.
-
-## Files
-
-| file | is |
-|---|---|
-| `{6}.cu` | the kernel with its tunables fixed; `alphakernel evaluate {6}.cu` measures it again |
-| `{6}.h`, `{6}_launch.cu` | the launch function |
-| `{6}_benchmark.cu`, `CMakeLists.txt` | check and benchmark |
-| `torch/` | the PyTorch operators |
-
-## Licence
-
-The host code was written by AlphaKernel {11} and may be used under Apache-2.0. {12}
-)",
-      definition.name,
-      definition.description.empty() ? "A kernel for " + definition.name + "." : definition.description,
-      tensor_rows(subject), axis_rows(subject), subject.arch.sm(), limits_text(subject), subject.name,
-      facts.measured, fmt::join(sizes, ", "), arguments_text(subject), fmt::join(inputs, ", "), facts.version,
-      facts.origin);
+  const std::string kernel_for = "A kernel for " + definition.name + ".";
+  return export_text("README.md",
+                     {{"definition", definition.name},
+                      {"description", definition.description.empty() ? kernel_for : definition.description},
+                      {"tensors", tensor_rows(subject)},
+                      {"axes", axis_rows(subject)},
+                      {"target", subject.arch.sm()},
+                      {"limits", limits_text(subject)},
+                      {"name", subject.name},
+                      {"measured", facts.measured},
+                      {"sizes", fmt::format("{}", fmt::join(sizes, ", "))},
+                      {"arguments", arguments_text(subject)},
+                      {"inputs", fmt::format("{}", fmt::join(inputs, ", "))},
+                      {"version", facts.version},
+                      {"origin", facts.origin}});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "codegen/emit/launch_text.h"
 #include "codegen/export/cpp_expression.h"
 #include "codegen/export/export_parts.h"
+#include "codegen/export/export_text.h"
 #include "codegen/source/include_scan.h"
 
 namespace ak::codegen {
@@ -35,6 +36,9 @@ constexpr std::array kDeviceFacts{
                "ak_plan::device_attribute(cudaDevAttrComputeCapabilityMinor))"},
 };
 
+/// Vectors of 16 bytes are what kernels load at most before Blackwell, 32 since.
+int alignment_bytes(const Arch& arch) { return arch.number() >= 100 ? 32 : 16; }
+
 /// Why there is no export; never leaves this file.
 struct NoExport {
   std::string why;
@@ -54,7 +58,7 @@ class LauncherWriter {
   [[nodiscard]] std::string write() {
     const std::string body = plan_function();  // says which device facts are used
     return heading() + headers() + fmt::format("namespace {}_kernel {{\n\n", name()) +
-           std::string(host_source("host_numbers.cuh")) + checks() +
+           std::string(host_source("host_numbers.cuh")) + "\n" + export_text("cuda_checks.cuh", {}) +
            host_text("host_launch.cuh", kStyle.space) +
            (plan_.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kStyle.space)) + "\n" +
            kernel() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) + interface_functions();
@@ -91,30 +95,6 @@ class LauncherWriter {
     std::string text = fmt::format("#include \"{}.h\"\n\n", name());
     for (const std::string& header : names) text += fmt::format("#include <{}>\n", header);
     return text + "\n";
-  }
-
-  [[nodiscard]] static std::string checks() {
-    return R"(
-namespace ak_plan {
-
-struct Fault {  // what CUDA said
-  cudaError_t status;
-};
-inline void check(cudaError_t status) {
-  if (status != cudaSuccess) throw Fault{status};
-}
-#define AK_CHECK(...) ak_plan::check((__VA_ARGS__))
-
-[[maybe_unused]] inline std::int64_t device_attribute(cudaDeviceAttr attribute) {
-  int device = 0, value = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&value, attribute, device));
-  return value;
-}
-
-}  // namespace ak_plan
-
-)";
   }
 
   [[nodiscard]] std::string kernel() const {
@@ -379,20 +359,15 @@ inline void check(cudaError_t status) {
 
   /// Checks everything, and launches where there is a call. Returns the bytes of the workspace.
   [[nodiscard]] std::string plan_function() {
-    const std::string defined = definitions();
-    return fmt::format(
-               "struct Call {{\n"
-               "  std::vector<ak_launch::Pointer> tensors;\n"
-               "  void* workspace;\n"
-               "  std::size_t workspace_bytes;\n"
-               "  cudaStream_t stream;\n"
-               "}};\n\n"
-               "// Goes through the launch plan; launches where there is a call. Returns the bytes of "
-               "workspace.\n"
-               "std::int64_t go([[maybe_unused]] const {}_shape& shape, const Call* call) {{\n",
-               name()) +
-           defined + constraints() + workspace() + call_begin() + launches() +
-           "  return ak_offset.value;\n}\n";
+    // In this order: each adds to the names that those after it may use.
+    const std::string defined = definitions(), required = constraints(), space = workspace();
+    const std::string begun = call_begin(), launched = launches();
+    return export_text("plan_function.cu", {{"name", name()},
+                                            {"definitions", defined},
+                                            {"constraints", required},
+                                            {"workspace", space},
+                                            {"call_begin", begun},
+                                            {"launches", launched}});
   }
 
   [[nodiscard]] std::string signature() const {
@@ -412,8 +387,7 @@ inline void check(cudaError_t status) {
 
   [[nodiscard]] std::string interface_functions() const {
     std::string pointers, checks;
-    // Vectors of 16 bytes are what kernels load at most before Blackwell, 32 since.
-    const int alignment = subject_.arch.number() >= 100 ? 32 : 16;
+    const int alignment = alignment_bytes(subject_.arch);
     for (const ExportedTensor* tensor : subject_.parameters()) {
       pointers += fmt::format("{}{{const_cast<void*>(static_cast<const void*>({}))}}",
                               pointers.empty() ? "" : ", ", tensor->name);
@@ -422,41 +396,10 @@ inline void check(cudaError_t status) {
           "    if (reinterpret_cast<std::uintptr_t>({0}) % {1} != 0) return cudaErrorMisalignedAddress;\n",
           tensor->name, alignment);
     }
-    return fmt::format(R"(
-const char* {0}_refusal(const {0}_shape& shape) {{
-  try {{
-    {0}_kernel::go(shape, nullptr);
-    return nullptr;
-  }} catch (const {0}_kernel::ak_plan::Refusal& refusal) {{
-    return refusal.why;
-  }} catch (const {0}_kernel::ak_plan::Fault& fault) {{
-    return cudaGetErrorString(fault.status);
-  }}
-}}
-
-std::size_t {0}_workspace_bytes(const {0}_shape& shape) {{
-  try {{
-    return static_cast<std::size_t>({0}_kernel::go(shape, nullptr));
-  }} catch (const {0}_kernel::ak_plan::Refusal&) {{
-    return 0;
-  }} catch (const {0}_kernel::ak_plan::Fault&) {{
-    return 0;
-  }}
-}}
-
-{1} {{
-  try {{
-{2}    const {0}_kernel::Call call{{{{{3}}}, workspace, workspace_bytes, stream}};
-    {0}_kernel::go(shape, &call);
-    return cudaSuccess;
-  }} catch (const {0}_kernel::ak_plan::Refusal&) {{
-    return cudaErrorInvalidValue;
-  }} catch (const {0}_kernel::ak_plan::Fault& fault) {{
-    return fault.status;
-  }}
-}}
-)",
-                       name(), signature(), checks, pointers);
+    return "\n" +
+           export_text(
+               "launch_functions.cu",
+               {{"name", name()}, {"signature", signature()}, {"checks", checks}, {"tensors", pointers}});
   }
 
   const ExportSubject& subject_;
@@ -483,42 +426,27 @@ std::vector<const ExportedTensor*> ExportSubject::parameters() const {
 
 std::string export_header(const ExportSubject& subject) {
   const Definition& definition = subject.problem.definition;
-  std::string text = fmt::format(
-      "// {}\n#pragma once\n\n#include <cuda_runtime_api.h>\n\n#include <cstddef>\n#include <cstdint>\n\n"
-      "/// Sizes of a call.\nstruct {}_shape {{\n",
-      definition.name, subject.name);
+  std::string axes, tensors;
   for (const Axis* axis : subject.axes)
-    text += fmt::format("  std::int64_t {} = 0;{}{}\n", axis->name,
+    axes += fmt::format("  std::int64_t {} = 0;{}{}\n", axis->name,
                         axis->description.empty() ? "" : "  ///< ", axis->description);
-  text += fmt::format(
-      "}};\n\n"
-      "/// Why {0}_launch() does not take this shape on the current device; nullptr where it does.\n"
-      "const char* {0}_refusal(const {0}_shape& shape);\n\n"
-      "/// Bytes of device memory that a call needs beside its tensors; 0 also where the shape is refused.\n"
-      "std::size_t {0}_workspace_bytes(const {0}_shape& shape);\n\n"
-      "/// {1}\n///\n"
-      "/// Enqueues the launches on `stream` of the current device and returns; it neither allocates nor "
-      "waits.\n"
-      "/// Tensors are device memory, contiguous, the last axis the fastest; their beginnings are multiples "
-      "of {2}\n"
-      "/// bytes. `workspace` may hold anything, begins at a multiple of 256 and is free again when the "
-      "stream has\n"
-      "/// passed the call.\n"
-      "/// Returns cudaErrorInvalidValue for a shape that is refused, a null pointer or too small a "
-      "workspace,\n"
-      "/// cudaErrorMisalignedAddress, or what CUDA says.\n",
-      subject.name,
-      definition.description.empty() ? "Computes " + definition.name + "." : definition.description,
-      subject.arch.number() >= 100 ? 32 : 16);
   for (const ExportedTensor& tensor : subject.tensors) {
     const std::string words = shape_text(*tensor.spec);
     if (!tensor.alias.empty())
-      text += fmt::format("/// Output {}, {}, takes the place of {}.\n", tensor.name, words, tensor.alias);
+      tensors += fmt::format("/// Output {}, {}, takes the place of {}.\n", tensor.name, words, tensor.alias);
     else
-      text += fmt::format("/// @param {}  {}, {}{}{}\n", tensor.name, tensor.input ? "input" : "output",
-                          words, tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
+      tensors += fmt::format("/// @param {}  {}, {}{}{}\n", tensor.name, tensor.input ? "input" : "output",
+                             words, tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
   }
-  return text + LauncherWriter(subject).declaration();
+  const std::string computes = "Computes " + definition.name + ".";
+  return export_text("launch.h",
+                     {{"definition", definition.name},
+                      {"name", subject.name},
+                      {"axes", axes},
+                      {"description", definition.description.empty() ? computes : definition.description},
+                      {"alignment", std::to_string(alignment_bytes(subject.arch))},
+                      {"tensors", tensors},
+                      {"declaration", LauncherWriter(subject).declaration()}});
 }
 
 Result<std::string> export_launcher(const ExportSubject& subject) {

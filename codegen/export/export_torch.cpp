@@ -8,6 +8,7 @@
 
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
+#include "codegen/export/export_text.h"
 #include "core/text/json.h"
 
 namespace ak::codegen {
@@ -56,43 +57,15 @@ class TorchWriter {
   }
 
   [[nodiscard]] std::string source() const {
-    return fmt::format(
-        R"TEXT(// PyTorch operators of {0}: README.md says how they are built and called.
-#include <ATen/ATen.h>
-#include <ATen/cuda/CUDAContext.h>
-#include <Python.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <torch/library.h>
-
-#include "../{0}.h"
-
-namespace {{
-
-{1}
-{2}
-{3}
-{4}
-{5}
-}}  // namespace
-
-TORCH_LIBRARY_FRAGMENT(alphakernel, m) {{
-  m.def("{0}({6}) -> {7}");
-  m.def("{0}_out({8}) -> ()");
-}}
-TORCH_LIBRARY_IMPL(alphakernel, CUDA, m) {{
-  m.impl("{0}", &compute);
-  m.impl("{0}_out", &compute_out);
-}}
-TORCH_LIBRARY_IMPL(alphakernel, Meta, m) {{ m.impl("{0}", &compute_shapes); }}
-
-// Importing the module registers the operators; it holds nothing else.
-PyMODINIT_FUNC PyInit__C() {{
-  static PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr}};
-  return PyModule_Create(&definition);
-}}
-)TEXT",
-        subject_.name, shape_function(), allocation_function(), launch_function(), compute_function(),
-        meta_function(), schema(false), schema_result(), schema(true));
+    return export_text("operators.cpp", {{"name", subject_.name},
+                                         {"shape_function", shape_function()},
+                                         {"allocation_function", allocation_function()},
+                                         {"launch_function", launch_function()},
+                                         {"compute_function", compute_function()},
+                                         {"meta_function", meta_function()},
+                                         {"schema", schema(false)},
+                                         {"schema_result", schema_result()},
+                                         {"schema_out", schema(true)}});
   }
 
  private:
@@ -212,20 +185,13 @@ PyMODINIT_FUNC PyInit__C() {{
           tensor->name, inputs_.front()->name);
       if (!tensor->input) outputs += tensor_check(*tensor);
     }
-    return fmt::format(R"(void compute_out({0}) {{
-  const {1}_shape shape = shape_of({2});
-{3}{4}  const c10::cuda::CUDAGuard guard({5}.device());
-  const char* why = {1}_refusal(shape);
-  TORCH_CHECK(why == nullptr, "{1} does not take this shape: ", why != nullptr ? why : "");
-  const auto bytes = static_cast<int64_t>({1}_workspace_bytes(shape));
-  const at::Tensor workspace = at::empty(std::vector<int64_t>{{bytes}}, {5}.options().dtype(at::kByte));
-  const cudaError_t status = {1}_launch(shape, {6}, bytes > 0 ? workspace.data_ptr() : nullptr,
-                                        static_cast<std::size_t>(bytes), at::cuda::getCurrentCUDAStream());
-  TORCH_CHECK(status == cudaSuccess, "{1}: ", cudaGetErrorString(status));
-}}
-)",
-                       parameters(true, true), subject_.name, parameters(false, false), checks, outputs,
-                       inputs_.front()->name, fmt::join(pointers, ", "));
+    return export_text("operator_launch.cpp", {{"parameters", parameters(true, true)},
+                                               {"name", subject_.name},
+                                               {"arguments", parameters(false, false)},
+                                               {"checks", checks},
+                                               {"output_checks", outputs},
+                                               {"first_input", inputs_.front()->name},
+                                               {"pointers", fmt::format("{}", fmt::join(pointers, ", "))}});
   }
 
   /// Inputs that the kernel overwrites are copied first; views are made contiguous.
@@ -251,7 +217,8 @@ PyMODINIT_FUNC PyInit__C() {{
       results.push_back("out_" + tensor->name);
     }
     for (const std::string& axis : given_axes()) arguments.push_back(axis);
-    return std::string(kReadable) + std::string(any_written() ? kCopied : "") + text +
+    return export_text("operator_readable.cpp", {}) +
+           (any_written() ? export_text("operator_copied.cpp", {}) : "") + text +
            fmt::format(
                "  compute_out({});\n  return {};\n}}\n", fmt::join(arguments, ", "),
                results.size() == 1 ? results.front() : fmt::format("{{{}}}", fmt::join(results, ", ")));
@@ -272,15 +239,6 @@ PyMODINIT_FUNC PyInit__C() {{
         results.size() == 1 ? results.front() : fmt::format("{{{}}}", fmt::join(results, ", ")));
   }
 
-  static constexpr std::string_view kReadable =
-      "// Views may be strided, or begin anywhere.\n"
-      "at::Tensor readable(const at::Tensor& tensor) {\n"
-      "  const at::Tensor dense = tensor.contiguous();\n"
-      "  const bool aligned = reinterpret_cast<std::uintptr_t>(dense.data_ptr()) % 32 == 0;\n"
-      "  return aligned ? dense : dense.clone();\n}\n";
-  static constexpr std::string_view kCopied =
-      "at::Tensor copied(const at::Tensor& tensor) { return tensor.clone(at::MemoryFormat::Contiguous); }\n";
-
   const ExportSubject& subject_;
   std::map<std::string, AxisSource> sources_;
   std::vector<const ExportedTensor*> inputs_, outputs_;
@@ -299,47 +257,21 @@ std::string target_flags(const ExportSubject& subject) {
   return fmt::format("[{}]", fmt::join(flags, ", "));
 }
 
+/// As TORCH_CUDA_ARCH_LIST names it: "9.0a".
+std::string torch_arch(const Arch& arch) {
+  return fmt::format("{}.{}{}", arch.major, arch.minor,
+                     arch.feature == 0 ? "" : std::string(1, arch.feature));
+}
+
 std::string setup_file(const ExportSubject& subject) {
-  return fmt::format(R"(# Builds the operators torch.ops.alphakernel.{0} and {0}_out.
-import os
-
-from setuptools import setup
-from torch.utils.cpp_extension import BuildExtension, CUDAExtension
-
-os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{1}.{2}{3}")
-
-setup(
-    name="{0}",
-    version="1.0",
-    packages=["{0}"],
-    ext_modules=[
-        CUDAExtension(
-            "{0}._C",
-            ["{0}_torch.cpp", "{0}_cuda.cu"],
-            extra_compile_args={{"cxx": ["-O2", "-std=c++20"], "nvcc": {4}}},
-        )
-    ],
-    cmdclass={{"build_ext": BuildExtension}},
-)
-)",
-                     subject.name, subject.arch.major, subject.arch.minor,
-                     subject.arch.feature == 0 ? "" : std::string(1, subject.arch.feature),
-                     target_flags(subject));
+  return export_text("setup.py", {{"name", subject.name},
+                                  {"arch_list", torch_arch(subject.arch)},
+                                  {"nvcc_options", target_flags(subject)}});
 }
 
 std::string package_file(const ExportSubject& subject) {
-  return fmt::format(R"(import torch
-
-from . import _C  # registers the operators
-
-{0} = torch.ops.alphakernel.{0}
-{0}_out = torch.ops.alphakernel.{0}_out
-)",
-                     subject.name);
+  return export_text("package.py", {{"name", subject.name}});
 }
-
-constexpr const char* kProject =
-    "[build-system]\nrequires = [\"setuptools\", \"torch\"]\nbuild-backend = \"setuptools.build_meta\"\n";
 
 /// A text as a Python literal.
 std::string python_text(const std::string& text) { return Json(text).dump(-1, ' ', true); }
@@ -352,6 +284,18 @@ std::string python_params(const Params& params) {
                                    ? python_text(std::get<std::string>(value))
                                    : to_string(value)));
   return fmt::format("{{{}}}", fmt::join(list, ", "));
+}
+
+/// Axes that no input has, as a Python list.
+std::string given_axes_list(const ExportSubject& subject) {
+  std::vector<std::string> given;
+  for (const Axis* axis : subject.axes) {
+    const bool found = std::ranges::any_of(subject.tensors, [&](const ExportedTensor& tensor) {
+      return tensor.input && std::ranges::find(*tensor.spec->shape, axis->name) != tensor.spec->shape->end();
+    });
+    if (!found) given.push_back(python_text(axis->name));
+  }
+  return fmt::format("[{}]", fmt::join(given, ", "));
 }
 
 std::string check_file(const ExportSubject& subject) {
@@ -373,147 +317,16 @@ std::string check_file(const ExportSubject& subject) {
   // Twice the harness's bound: PyTorch's reference may sum in the element type itself.
   const double bound =
       2 * subject.problem.tolerance.factor * std::max(subject.problem.tolerance.floor_ulps, 2.0);
-  return fmt::format(
-      R"TEXT("""Builds the operators and compares them with the definition's reference on the problem's shapes.
-
-    python3 check.py            # prints a line a shape; exit code 0: all agree
-
-Nothing is downloaded. What is built lies in ./build.
-"""
-import inspect
-import os
-import sys
-
-import torch
-from torch.utils import cpp_extension
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-NAME = "{0}"
-PARAMS = {1}
-CONSTANTS = {{{2}}}
-INPUTS = [
-{3}]
-OUTPUTS = [
-{4}]
-WORKLOADS = [
-{5}]
-GIVEN_AXES = {6}
-BOUND = {7:.9g}  # roundoffs of the output's type, relative to |expected| + rms(expected)
-MOST_BYTES = 1 << 30  # larger shapes take minutes with the reference
-
-
-def build():
-    os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{8}.{9}{10}")
-    folder = os.path.join(HERE, "build")
-    os.makedirs(folder, exist_ok=True)
-    cpp_extension.load(
-        name="_C", sources=[os.path.join(HERE, NAME + "_torch.cpp"), os.path.join(HERE, NAME + "_cuda.cu")],
-        build_directory=folder, extra_cflags=["-O2", "-std=c++20"], extra_cuda_cflags={11}, is_python_module=False)
-
-
-def draw(shape, dtype, generator):
-    kind = getattr(torch, dtype)
-    if kind.is_floating_point and any(not s for _, s, _ in OUTPUTS):  # a sum of signs cancels, and errors do not
-        return torch.rand(shape, device="cuda", generator=generator).to(kind)
-    if kind.is_floating_point:
-        return torch.randn(shape, device="cuda", generator=generator).to(kind)
-    if dtype == "bool":
-        return torch.randint(0, 2, shape, device="cuda", generator=generator).to(kind)
-    return torch.randint(-8, 9, shape, device="cuda", generator=generator).to(kind)
-
-
-def reference():
-    space = {{}}
-    with open(os.path.join(HERE, "reference.py"), encoding="utf-8") as file:
-        exec(compile(file.read(), "reference.py", "exec"), space)
-    return space["run"]
-
-
-def expected_of(run, inputs):
-    accepted = inspect.signature(run).parameters
-    # Where the default is None the name is that of a tensor, which is there or not.
-    params = {{k: v for k, v in PARAMS.items() if k in accepted and k not in inputs and accepted[k].default is not None}}
-    result = run(**inputs, **params)
-    return list(result.values()) if isinstance(result, dict) else list(result) if isinstance(result, (list, tuple)) else [result]
-
-
-def error_of(got, want):
-    """Largest error, relative to |want| + rms(want), in roundoffs of the output's type."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return float("inf")
-    if not got.dtype.is_floating_point:
-        return 0.0 if torch.equal(got, want) else float("inf")
-    unit = torch.finfo(got.dtype).eps / 2
-    got, want = got.double(), want.double()
-    finite = torch.isfinite(want)
-    if not torch.equal(torch.isfinite(got), finite):
-        return float("inf")
-    got, want = got[finite], want[finite]
-    if want.numel() == 0:
-        return 0.0
-    rms = want.square().mean().sqrt()
-    return ((got - want).abs() / (want.abs() + rms + 1e-300)).max().item() / unit
-
-
-def sizes_of(shape, axes):
-    return [CONSTANTS.get(name, axes.get(name)) for name in shape]
-
-
-def bytes_of(tensors, axes):
-    total = 0
-    for _, shape, dtype in tensors:
-        count = 1
-        for size in sizes_of(shape, axes):
-            count *= size
-        total += 8 * count
-    return total
-
-
-def check(name, axes, run, operator):
-    generator = torch.Generator(device="cuda").manual_seed(1)
-    inputs = {{n: draw(sizes_of(s, axes), d, generator) for n, s, d in INPUTS}}
-    kept = {{n: t.clone() for n, t in inputs.items()}}
-    got = operator(*inputs.values(), *[axes[a] for a in GIVEN_AXES])
-    got = list(got) if isinstance(got, (list, tuple)) else [got]
-    unchanged = all(torch.equal(inputs[n].view(torch.uint8), kept[n].view(torch.uint8)) for n in inputs)
-    want = expected_of(run, kept)
-    worst = max(error_of(g, w.to(g.dtype)) for g, w in zip(got, want))
-    good = unchanged and len(got) == len(want) and worst <= BOUND
-    print(f"{{name:<28}} {{'ok' if good else 'MISMATCH'}} error={{worst:.2f}} roundoffs, bound {{BOUND:g}}"
-          + ("" if unchanged else "; an input was changed"))
-    return good
-
-
-def main():
-    build()
-    operator = getattr(torch.ops.alphakernel, NAME)
-    run = reference()
-    good = True
-    for name, axes in WORKLOADS:
-        if bytes_of(INPUTS + OUTPUTS, axes) > MOST_BYTES:
-            print(f"{{name:<28}} skipped: large")
-            continue
-        good = check(name, axes, run, operator) and good
-    return 0 if good else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-)TEXT",
-      subject.name, python_params(subject.problem.params), axes, inputs, outputs, workloads,
-      [&] {
-        std::vector<std::string> given;
-        for (const Axis* axis : subject.axes) {
-          const bool found = std::ranges::any_of(subject.tensors, [&](const ExportedTensor& tensor) {
-            return tensor.input &&
-                   std::ranges::find(*tensor.spec->shape, axis->name) != tensor.spec->shape->end();
-          });
-          if (!found) given.push_back(python_text(axis->name));
-        }
-        return fmt::format("[{}]", fmt::join(given, ", "));
-      }(),
-      bound, subject.arch.major, subject.arch.minor,
-      subject.arch.feature == 0 ? "" : std::string(1, subject.arch.feature), target_flags(subject));
+  return export_text("check.py", {{"name", subject.name},
+                                  {"params", python_params(subject.problem.params)},
+                                  {"constants", axes},
+                                  {"inputs", inputs},
+                                  {"outputs", outputs},
+                                  {"workloads", workloads},
+                                  {"given_axes", given_axes_list(subject)},
+                                  {"bound", fmt::format("{:.9g}", bound)},
+                                  {"arch_list", torch_arch(subject.arch)},
+                                  {"nvcc_options", target_flags(subject)}});
 }
 
 }  // namespace
@@ -521,10 +334,9 @@ if __name__ == "__main__":
 std::vector<ExportedFile> export_torch(const ExportSubject& subject) {
   return {{fmt::format("torch/{}_torch.cpp", subject.name), TorchWriter(subject).source()},
           {fmt::format("torch/{}_cuda.cu", subject.name),
-           fmt::format("// The launch function, compiled with the operators.\n#include \"../{}_launch.cu\"\n",
-                       subject.name)},
+           export_text("launcher_unit.cu", {{"name", subject.name}})},
           {"torch/setup.py", setup_file(subject)},
-          {"torch/pyproject.toml", kProject},
+          {"torch/pyproject.toml", export_text("pyproject.toml", {})},
           {fmt::format("torch/{}/__init__.py", subject.name), package_file(subject)},
           {"torch/reference.py", subject.problem.definition.reference},
           {"torch/check.py", check_file(subject)}};
