@@ -1,8 +1,13 @@
 cmake_minimum_required(VERSION 3.25)
 # Rules over the source text: SPDX header first, one name for one file, #pragma once in headers. Rules over the rooms: each
-# says in a README.md what lives there, and no folder holds more than 40 sources.
+# says in a README.md what lives there, and no folder holds more than 40 sources. Only serve and tools write to standard
+# output: other rooms return values or call back, and notes go to standard error (core/text/print_stderr.h).
 include(${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
 set(most_in_a_folder 40)
+set(may_print serve tools)
+set(prints "fmt::print\\(|std::(cout|puts|printf|putchar)|, stdout\\)|\\(stdout,")
+# Device printf on the CPU device: it goes where a GPU's driver writes.
+set(print_exceptions runtime/emulated/emulated_device.cpp)
 math(EXPR one_too_many "${most_in_a_folder} + 1")
 set(files)
 set(violations "")
@@ -13,6 +18,15 @@ foreach(room IN LISTS rooms)
     message(FATAL_ERROR "no source files found in ${room}: the check would pass without looking")
   endif()
   list(APPEND files ${in_room})
+  if(NOT room IN_LIST may_print)
+    foreach(file IN LISTS in_room)
+      file(RELATIVE_PATH name ${ROOT} ${file})
+      file(STRINGS ${file} lines REGEX "${prints}")
+      if(lines AND NOT name IN_LIST print_exceptions)
+        string(APPEND violations "  ${name}: writes to standard output: ${lines}\n")
+      endif()
+    endforeach()
+  endif()
   if(NOT EXISTS ${ROOT}/${room}/README.md)
     string(APPEND violations "  ${room}: a room has a README.md\n")
   endif()

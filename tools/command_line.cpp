@@ -54,6 +54,15 @@ std::string peek(const Arguments& arguments, const std::string& name) {
   return value;
 }
 
+std::string kernel_argument(const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool output = i > 0 && (arguments[i - 1] == "--output" || arguments[i - 1] == "-o");
+    if (argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-' && !output) return argument;
+  }
+  return "";
+}
+
 void set_style(CLI::App& app, const std::string& examples) {
   app.get_formatter()->column_width(34);
   app.footer(examples + "\nExit codes: docs/exit_codes.md");

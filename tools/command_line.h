@@ -19,6 +19,10 @@ namespace ak::tools {
 /// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins. Empty without.
 [[nodiscard]] std::string peek(const Arguments& arguments, const std::string& name);
 
+/// The kernel file among the arguments: the first one ending in .cu that is not the value of --output; empty
+/// when there is none.
+[[nodiscard]] std::string kernel_argument(const Arguments& arguments);
+
 /// A CLI::App with the house style: help formatter, exit codes in the footer.
 void set_style(CLI::App& app, const std::string& examples);
 

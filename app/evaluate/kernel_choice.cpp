@@ -140,13 +140,4 @@ bool is_variant(const std::string& word) {
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string kernel_argument(const Arguments& arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const bool output = i > 0 && (arguments[i - 1] == "--output" || arguments[i - 1] == "-o");
-    if (argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-' && !output) return argument;
-  }
-  return "";
-}
-
 }  // namespace ak::tools

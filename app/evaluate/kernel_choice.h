@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "app/setup/arguments.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
 #include "core/store.h"
@@ -46,9 +45,5 @@ struct KernelChoice {
 
 /// A number, as variants are named.
 [[nodiscard]] bool is_variant(const std::string& word);
-
-/// The kernel file among the arguments: the first one ending in .cu that is not the value of --output; empty
-/// when there is none.
-[[nodiscard]] std::string kernel_argument(const Arguments& arguments);
 
 }  // namespace ak::tools

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "core/text/print_stderr.h"
@@ -40,7 +39,7 @@ ProgressLine::ProgressLine(bool quiet, bool emulated)
 ProgressLine::~ProgressLine() { finish(); }
 
 void ProgressLine::finish() {
-  if (std::exchange(open_line_, false)) std::fputc('\n', stderr);
+  if (std::exchange(open_line_, false)) print_stderr("\n");
 }
 
 void ProgressLine::show(const agent::Progress& progress) {
@@ -53,7 +52,6 @@ void ProgressLine::show(const agent::Progress& progress) {
   last_best_ns_ = progress.best_ns.value_or(0);
   const std::string line = describe(progress, emulated_);
   terminal_ ? print_stderr("\r\x1b[K{}", line) : print_stderr("{}\n", line);
-  std::fflush(stderr);
   open_line_ = terminal_;
 }
 

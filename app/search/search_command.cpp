@@ -8,7 +8,6 @@
 
 #include "agent/search/strategy.h"
 #include "app/audit/problem_audits.h"
-#include "app/evaluate/progress_line.h"
 #include "app/llm/model_choice.h"
 #include "app/search/best_lookup.h"
 #include "app/setup/interrupt.h"
@@ -16,7 +15,6 @@
 #include "core/text/file.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
-#include "core/text/suggest.h"
 #include "db/database.h"
 
 namespace ak::tools {
@@ -31,88 +29,6 @@ agent::Budgets budgets(const SearchFlags& flags, agent::Budgets defaults) {
   if (flags.max_minutes)
     defaults.max_wall = std::chrono::milliseconds(std::llround(*flags.max_minutes * 60'000));
   return defaults;
-}
-
-/// " BM=128 BN=64".
-std::string point_text(const TunableValues& point) {
-  std::string text;
-  for (const auto& [name, value] : point) text += fmt::format(" {}={}", name, value);
-  return text;
-}
-
-/// The commonest failures of a session that found nothing.
-void print_failures(RowId session, const std::filesystem::path& database) {
-  const db::Table table = db::query(
-      database,
-      fmt::format("SELECT count(*) || ' ended as ' || status || ': ' || min(message) FROM failures WHERE "
-                  "session = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
-                  session),
-      0, std::chrono::seconds(10));
-  for (const auto& row : table.rows) fmt::print("  {}\n", sanitize(std::get<std::string>(row[0])));
-}
-
-void print_leaders(const agent::LoopResult& loop, bool emulated) {
-  constexpr std::size_t kShown = 5;
-  fmt::print("best points{}:\n", emulated ? " (by emulated cost)" : "");
-  for (std::size_t i = 0; i < std::min(kShown, loop.leaders.size()); ++i) {
-    const agent::Leader& leader = loop.leaders[i];
-    fmt::print("  {}. {:>10} {}\n", i + 1, leader.score_ns ? format_ns(*leader.score_ns) : "built",
-               point_text(leader.candidate.tunables));
-  }
-}
-
-void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
-                   const codegen::RunSummary& run, const OutputPaths& paths,
-                   const std::filesystem::path& database) {
-  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
-             loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
-             loop.progress.elapsed_s, loop.stop_reason);
-  if (loop.progress.tokens > 0)
-    fmt::print("model: {} tokens, {:.4g} US dollars, {} answers that were no candidate\n",
-               loop.progress.tokens, loop.progress.cost_usd, loop.progress.refused);
-  if (!loop.best) {
-    fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
-               run.executed ? "verified" : "working", database.string());
-    print_failures(loop.session, database);
-    if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
-    return;
-  }
-  if (loop.progress.duplicates > 0)
-    fmt::print("{} of them were the same program as another, and share its times\n",
-               loop.progress.duplicates);
-  if (loop.progress.reused > 0)
-    fmt::print("{} points were measured by earlier sessions, and not again\n", loop.progress.reused);
-  if (loop.progress.pruned > 0)
-    fmt::print("{} points were not measured: a model predicted that they are too slow\n",
-               loop.progress.pruned);
-  fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
-             point_text(loop.best->request.candidate.tunables));
-  for (const agent::Tie& tie : loop.ties) {
-    fmt::print("  tied with {}{}, which takes {:.2f} % {}\n",
-               std::filesystem::path(tie.with.candidate.name).filename().string(),
-               point_text(tie.with.candidate.tunables), std::abs(100 * (tie.ratio.ratio - 1)),
-               tie.ratio.ratio < 1 ? "less" : "more");
-  }
-  fmt::print("{}", evaluation_text(problem, loop.best->result));
-  if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
-  if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
-  if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
-  if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
-  for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
-  for (const std::string& cross_check : run.duration_checks) fmt::print("  cross-check: {}\n", cross_check);
-  if (run.baseline_ns && loop.best->result.score_ns) {
-    fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
-               run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
-  }
-  if (!run.parts.ported.empty()) fmt::print("  ported {}\n", run.parts.ported);
-  for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
-  if (run.emulated)
-    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
-  if (!run.executed)
-    fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
-  fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),
-             paths.explanation.filename().string(), paths.test.filename().string(),
-             paths.result.filename().string(), database.string());
 }
 
 /// What the run cost in addition to time: for benchmarks, and for people with small machines.
@@ -175,6 +91,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.one_by_one = flags.deterministic;
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
+  setup.json = flags.json;
   if (!flags.target.empty())
     search.budgets.target_ns = parse_target_performance(flags.target, *search.problem, search.target.device);
   return setup;
@@ -198,18 +115,18 @@ void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
 }
 
 int run_to_end(SearchSetup setup, const SearchFlags& flags,
-               std::chrono::steady_clock::time_point command_start) {
+               std::chrono::steady_clock::time_point command_start, const ShowSearch& show) {
   SearchRun& search = setup.run;
   search.audited = require_audit(*search.problem, flags.unaudited, setup.config, setup.database);
   const auto store = db::open_store(setup.database);
   add_first_points(setup, flags);
   const InterruptGuard interrupt;
   const SearchOutcome outcome = run_search(search, setup.config, *store, interrupt.requested());
-  return report_search(setup, flags, outcome, command_start);
+  return report_search(setup, outcome, command_start, show);
 }
 
-int report_search(const SearchSetup& setup, const SearchFlags& flags, const SearchOutcome& outcome,
-                  std::chrono::steady_clock::time_point command_start) {
+int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
+                  std::chrono::steady_clock::time_point command_start, const ShowSearch& show) {
   const SearchRun& search = setup.run;
   const agent::LoopResult& loop = outcome.loop;
   const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
@@ -222,12 +139,7 @@ int report_search(const SearchSetup& setup, const SearchFlags& flags, const Sear
                    {"refused", loop.progress.refused}};
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(search.paths.result, json.dump(2) + "\n");
-  if (flags.json) {
-    fmt::print("{}\n", json.dump());
-  } else {
-    if (setup.show_leaders && loop.leaders.size() > 1) print_leaders(loop, outcome.summary.emulated);
-    print_summary(*search.problem, loop, outcome.summary, search.paths, setup.database);
-  }
+  show(setup, outcome, json);
   return exit_code(loop);
 }
 

@@ -38,6 +38,7 @@ struct SearchSetup {
   std::filesystem::path database;
   SearchRun run;
   bool show_leaders = false;  ///< report the best few points, too
+  bool json = false;          ///< report JSON
 };
 /// Throws Error as choose_target(), output_paths() and load_config() do.
 [[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
@@ -47,14 +48,17 @@ struct SearchSetup {
 /// database has. A database that cannot be read now is no reason not to search.
 void add_first_points(SearchSetup& setup, const SearchFlags& flags);
 
-/// Writes k.result.json and the report of a search that has ended; returns its exit code.
-[[nodiscard]] int report_search(const SearchSetup& setup, const SearchFlags& flags,
-                                const SearchOutcome& outcome,
-                                std::chrono::steady_clock::time_point command_start);
+/// Shows the user what a search that has ended found. `result` is what k.result.json holds.
+using ShowSearch =
+    std::function<void(const SearchSetup& setup, const SearchOutcome& outcome, const Json& result)>;
 
-/// Audits the problem if need be, searches, writes the files and the report. Returns the exit code.
+/// Writes k.result.json of a search that has ended, and shows it; returns its exit code.
+[[nodiscard]] int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
+                                std::chrono::steady_clock::time_point command_start, const ShowSearch& show);
+
+/// Audits the problem if need be, searches, writes the files and shows the report. Returns the exit code.
 [[nodiscard]] int run_to_end(SearchSetup setup, const SearchFlags& flags,
-                             std::chrono::steady_clock::time_point command_start);
+                             std::chrono::steady_clock::time_point command_start, const ShowSearch& show);
 
 /// What the arguments of `generate` ask for, ready to search.
 struct GenerateCommand {

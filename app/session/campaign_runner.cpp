@@ -39,12 +39,13 @@ int value(ExitCode code) { return static_cast<int>(code); }
 class CampaignRunner {
  public:
   CampaignRunner(fs::path database, RowId id, SessionWatch& watch, const SessionBudgets& budgets,
-                 const ReadGenerate& read)
+                 const ReadGenerate& read, const SessionReport& report)
       : database_(std::move(database)),
         id_(id),
         watch_(watch),
         budgets_(budgets),
         read_(read),
+        report_(report),
         store_(database_) {}
 
   End run();
@@ -61,6 +62,7 @@ class CampaignRunner {
   SessionWatch& watch_;
   SessionBudgets budgets_;
   const ReadGenerate& read_;
+  const SessionReport& report_;
   db::CampaignStore store_;
   End end_{.state = "finished", .reason = "", .code = 0};
 };
@@ -105,8 +107,7 @@ End CampaignRunner::search(const db::Campaign& campaign, db::CampaignRun& run) {
   const auto kept = journal.around(*store);
   const SearchOutcome outcome = run_search(generate->setup.run, generate->setup.config, *kept, watch_.stop());
   watch_.note(outcome.loop.progress, outcome.summary);
-  const int code = report_search(generate->setup, generate->flags, outcome, start);
-  std::fflush(stdout);
+  const int code = report_search(generate->setup, outcome, start, report_.show);
   if (outcome.loop.interrupted) return {"stopped", watch_.reason(), value(ExitCode::interrupted)};
   return {"finished", outcome.loop.stop_reason, code};
 }
@@ -140,8 +141,8 @@ bool CampaignRunner::run_one(std::size_t index) {
   db::CampaignRun run = campaign.runs.at(index);
   End end{"skipped", "the session had no time left", 0};
   if (!no_time_left(campaign, budgets_)) {
-    fmt::print("[{}/{}] {}: {}\n", index + 1, campaign.runs.size(), run.name, generate_line(run.arguments));
-    std::fflush(stdout);
+    report_.line(fmt::format("[{}/{}] {}: {}", index + 1, campaign.runs.size(), run.name,
+                             generate_line(run.arguments)));
     end = search_patiently(index);
   }
   run.state = end.state;
@@ -221,7 +222,7 @@ void check_campaign(db::Campaign& campaign, const fs::path& database, const Read
   }
 }
 
-int run_campaign(const fs::path& database, RowId id, const ReadGenerate& read) {
+int run_campaign(const fs::path& database, RowId id, const ReadGenerate& read, const SessionReport& report) {
   db::CampaignLock lock(database);
   if (!lock.take(id)) fail(ExitCode::usage, "session {} is running already", id);
   SessionBudgets budgets;
@@ -236,8 +237,8 @@ int run_campaign(const fs::path& database, RowId id, const ReadGenerate& read) {
   }
   const InterruptGuard interrupt;
   SessionWatch watch(database, id, budgets.least_free_mb << 20, interrupt.requested());
-  const End end = CampaignRunner(database, id, watch, budgets, read).run();
-  fmt::print("session {}: {}{}{}\n", id, end.state, end.reason.empty() ? "" : ": ", end.reason);
+  const End end = CampaignRunner(database, id, watch, budgets, read, report).run();
+  report.line(fmt::format("session {}: {}{}{}", id, end.state, end.reason.empty() ? "" : ": ", end.reason));
   return end.code;
 }
 

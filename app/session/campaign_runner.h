@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "app/search/search_command.h"
 #include "app/setup/arguments.h"
@@ -16,11 +18,16 @@ namespace ak::tools {
 /// devices, models and outputs, and the disk. Notes which models are asked. Throws Error naming the search.
 void check_campaign(db::Campaign& campaign, const std::filesystem::path& database, const ReadGenerate& read);
 
-/// Runs the searches of a session that are not done, one after another, in this process, and reports
-/// on standard output. Returns the session's exit code. A device that is lost is waited for, ten
+/// To whom a session speaks; called by the thread that runs it.
+struct SessionReport {
+  ShowSearch show;                                    ///< a search that has ended
+  std::function<void(const std::string& line)> line;  ///< what begins, and how the session ended
+};
+
+/// Runs the searches of a session that are not done, one after another, in this process. Returns the session's exit code. A device that is lost is waited for, ten
 /// minutes at most. Throws Error(usage) when another process runs the session, else only what is wrong
 /// with its database.
 [[nodiscard]] int run_campaign(const std::filesystem::path& database, RowId campaign,
-                               const ReadGenerate& read);
+                               const ReadGenerate& read, const SessionReport& report);
 
 }  // namespace ak::tools

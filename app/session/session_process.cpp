@@ -93,7 +93,8 @@ void start_detached(const fs::path& database, RowId campaign) {
   }
 }
 
-void print_log(const fs::path& database, RowId campaign, bool follow, const std::atomic<bool>& stop) {
+void read_log(const fs::path& database, RowId campaign, bool follow, const std::atomic<bool>& stop,
+              const std::function<void(std::string_view bytes)>& show) {
   const fs::path file = session_log(database, campaign);
   std::ifstream log(file, std::ios::binary);
   if (!log)
@@ -102,8 +103,7 @@ void print_log(const fs::path& database, RowId campaign, bool follow, const std:
   for (bool last = !follow;; last = last || stop || !lock.is_taken(campaign)) {
     std::vector<char> bytes(64 << 10);
     while (log.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) || log.gcount() > 0)
-      std::fwrite(bytes.data(), 1, static_cast<std::size_t>(log.gcount()), stdout);
-    std::fflush(stdout);
+      show({bytes.data(), static_cast<std::size_t>(log.gcount())});
     if (last) return;
     log.clear();
     std::this_thread::sleep_for(kFollowPoll);

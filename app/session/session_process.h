@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 
 #include "core/store.h"
 
@@ -16,9 +18,9 @@ namespace ak::tools {
 /// last words of the log when it does not begin.
 void start_detached(const std::filesystem::path& database, RowId campaign);
 
-/// Prints the log; with `follow` also what is added, until the session's process has ended or `stop` is set.
-/// Throws Error(bad_input) when there is none.
-void print_log(const std::filesystem::path& database, RowId campaign, bool follow,
-               const std::atomic<bool>& stop);
+/// Shows the log in pieces; with `follow` also what is added, until the session's process has ended or `stop` is
+/// set. Throws Error(bad_input) when there is none.
+void read_log(const std::filesystem::path& database, RowId campaign, bool follow,
+              const std::atomic<bool>& stop, const std::function<void(std::string_view bytes)>& show);
 
 }  // namespace ak::tools

@@ -2,8 +2,6 @@
 #include "app/session/session_status.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,8 +14,6 @@
 namespace ak::tools {
 namespace {
 
-constexpr auto kTerminalInterval = std::chrono::seconds(1);
-constexpr auto kPlainInterval = std::chrono::seconds(10);  // a log of a night stays readable
 constexpr auto kPoll = std::chrono::milliseconds(100);
 
 /// "1 h 12 min", "3 min", "40 s".
@@ -114,19 +110,6 @@ std::string run_text(const db::CampaignRun& run, bool alive) {
   return fmt::format("  {:<24} {:<9} {}\n", run.name, state, fmt::join(parts, ", "));
 }
 
-/// Lines that wrap could not be taken back.
-std::string cut_to_terminal(const std::string& text) {
-  winsize size = {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return text;
-  std::string cut;
-  std::size_t column = 0;
-  for (const char c : text) {
-    if (c == '\n') column = 0;
-    if (c == '\n' || ++column < size.ws_col) cut += c;
-  }
-  return cut;
-}
-
 struct Totals {
   double spent_s = 0, cost_usd = 0;
   std::int64_t tokens = 0, done = 0;
@@ -184,21 +167,13 @@ std::string status_text(const db::Campaign& campaign, bool alive) {
   return text;
 }
 
-void watch_status(const std::filesystem::path& database, RowId id, const std::atomic<bool>& stop) {
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  const auto interval = terminal ? std::chrono::milliseconds(kTerminalInterval) : kPlainInterval;
+void watch_status(const std::filesystem::path& database, RowId id, std::chrono::milliseconds interval,
+                  const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show) {
   db::CampaignStore store(database, db::OpenMode::read_only);
   const db::CampaignLock lock(database);
-  std::string shown;
   for (;;) {
     const bool alive = lock.is_taken(id);
-    const std::string all = status_text(store.read(id), alive);
-    const std::string text = terminal ? cut_to_terminal(all) : all;
-    if (terminal && !shown.empty())
-      fmt::print("\x1b[{}A\x1b[J", std::ranges::count(shown, '\n'));  // back to its first line
-    if (terminal || text != shown) fmt::print("{}", text);
-    std::fflush(stdout);
-    shown = text;
+    show(status_text(store.read(id), alive));
     if (!alive || stop) return;
     const auto until = std::chrono::steady_clock::now() + interval;
     while (!stop && lock.is_taken(id) && std::chrono::steady_clock::now() < until)

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "core/text/json.h"
@@ -20,8 +22,8 @@ namespace ak::tools {
 /// The same for people: a line for the session and one for each search.
 [[nodiscard]] std::string status_text(const db::Campaign& campaign, bool alive);
 
-/// Prints how it stands until its process has ended or `stop` is set: on a terminal in place every second,
-/// else as plain lines when something has changed.
-void watch_status(const std::filesystem::path& database, RowId campaign, const std::atomic<bool>& stop);
+/// Shows status_text() every `interval`, until the session's process has ended or `stop` is set.
+void watch_status(const std::filesystem::path& database, RowId campaign, std::chrono::milliseconds interval,
+                  const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show);
 
 }  // namespace ak::tools

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include "app/audit/problem_audits.h"
-#include "app/evaluate/counts_table.h"
 #include "app/evaluate/kernel_choice.h"
 #include "app/evaluate/run_files.h"
 #include "app/evaluate/single_evaluation.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
+#include "tools/counts_table.h"
 #include "verb_table.h"
 
 namespace ak::tools {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/generate_command.h"
+#include "tools/search_report.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -9,7 +10,7 @@ int run_generate(const Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
   auto generate = generate_command(arguments, generate_line(arguments));
   if (!generate) return 0;
-  return run_to_end(std::move(generate->setup), generate->flags, command_start);
+  return run_to_end(std::move(generate->setup), generate->flags, command_start, print_search);
 }
 
 }  // namespace

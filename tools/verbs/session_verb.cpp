@@ -15,6 +15,8 @@
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
+#include "tools/live_text.h"
+#include "tools/search_report.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -62,8 +64,14 @@ RowId chosen(const Common& common, db::CampaignStore& store) {
   return all.back();
 }
 
+int run_here(const fs::path& database, RowId id) {
+  return run_campaign(
+      database, id, generate_command,
+      {.show = print_search, .line = [](const std::string& line) { print_now(line + "\n"); }});
+}
+
 int launch(const fs::path& database, RowId id, bool foreground) {
-  if (foreground) return run_campaign(database, id, generate_command);
+  if (foreground) return run_here(database, id);
   start_detached(database, id);
   fmt::print(
       "session {} runs; its log: {}\n"
@@ -133,7 +141,9 @@ int status(const Arguments& arguments) {
   const RowId id = chosen(common, store);
   if (watch) {
     const InterruptGuard interrupt;
-    watch_status(database, id, interrupt.requested());
+    LiveText text;
+    watch_status(database, id, text.interval(), interrupt.requested(),
+                 [&](const std::string& status) { text.show(status); });
     return 0;
   }
   for (const RowId one : all ? store.all() : std::vector<RowId>{id}) {
@@ -196,7 +206,7 @@ int log(const Arguments& arguments) {
   const fs::path database = common.file();
   db::CampaignStore store(database);
   const InterruptGuard interrupt;
-  print_log(database, chosen(common, store), follow, interrupt.requested());
+  read_log(database, chosen(common, store), follow, interrupt.requested(), print_now);
   return 0;
 }
 
@@ -205,7 +215,7 @@ int work(const Arguments& arguments) {
   CLI::App app{"", "alphakernel session work"};
   Common common;
   if (!parse_numbered(app, arguments, common, true)) return 0;
-  return run_campaign(common.file(), *common.id, generate_command);
+  return run_here(common.file(), *common.id);
 }
 
 int run_session(const Arguments& arguments) {

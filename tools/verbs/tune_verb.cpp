@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "tools/command_line.h"
 #include "tools/search_flags.h"
+#include "tools/search_report.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -50,7 +51,7 @@ int run_tune(const Arguments& arguments) {
   setup.run.own_kernel = true;
   setup.run.resume = !fresh;
   setup.show_leaders = true;
-  return run_to_end(std::move(setup), flags, command_start);
+  return run_to_end(std::move(setup), flags, command_start, print_search);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/evaluate/counts_table.h"
+#include "tools/counts_table.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/live_text.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ak::tools {
+namespace {
+
+constexpr auto kTerminalInterval = std::chrono::seconds(1);
+constexpr auto kPlainInterval = std::chrono::seconds(10);  // a log of a night stays readable
+
+/// Lines that wrap could not be taken back.
+std::string cut_to_terminal(const std::string& text) {
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return text;
+  std::string cut;
+  std::size_t column = 0;
+  for (const char c : text) {
+    if (c == '\n') column = 0;
+    if (c == '\n' || ++column < size.ws_col) cut += c;
+  }
+  return cut;
+}
+
+}  // namespace
+
+void print_now(std::string_view bytes) {
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  std::fflush(stdout);
+}
+
+LiveText::LiveText() : terminal_(::isatty(STDOUT_FILENO) == 1) {}
+
+void LiveText::show(const std::string& text) {
+  const std::string fitting = terminal_ ? cut_to_terminal(text) : text;
+  std::string output;
+  if (terminal_ && !shown_.empty())
+    output = fmt::format("\x1b[{}A\x1b[J", std::ranges::count(shown_, '\n'));  // back to its first line
+  if (terminal_ || fitting != shown_) print_now(output + fitting);
+  shown_ = fitting;
+}
+
+std::chrono::milliseconds LiveText::interval() const {
+  return terminal_ ? kTerminalInterval : kPlainInterval;
+}
+
+}  // namespace ak::tools

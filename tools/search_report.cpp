@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/search_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "app/evaluate/progress_line.h"
+#include "core/text/suggest.h"
+#include "db/database.h"
+
+namespace ak::tools {
+namespace {
+
+/// " BM=128 BN=64".
+std::string point_text(const TunableValues& point) {
+  std::string text;
+  for (const auto& [name, value] : point) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
+/// The commonest failures of a session that found nothing.
+void print_failures(RowId session, const std::filesystem::path& database) {
+  const db::Table table = db::query(
+      database,
+      fmt::format("SELECT count(*) || ' ended as ' || status || ': ' || min(message) FROM failures WHERE "
+                  "session = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
+                  session),
+      0, std::chrono::seconds(10));
+  for (const auto& row : table.rows) fmt::print("  {}\n", sanitize(std::get<std::string>(row[0])));
+}
+
+void print_leaders(const agent::LoopResult& loop, bool emulated) {
+  constexpr std::size_t kShown = 5;
+  fmt::print("best points{}:\n", emulated ? " (by emulated cost)" : "");
+  for (std::size_t i = 0; i < std::min(kShown, loop.leaders.size()); ++i) {
+    const agent::Leader& leader = loop.leaders[i];
+    fmt::print("  {}. {:>10} {}\n", i + 1, leader.score_ns ? format_ns(*leader.score_ns) : "built",
+               point_text(leader.candidate.tunables));
+  }
+}
+
+void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
+                   const codegen::RunSummary& run, const OutputPaths& paths,
+                   const std::filesystem::path& database) {
+  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
+             loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
+             loop.progress.elapsed_s, loop.stop_reason);
+  if (loop.progress.tokens > 0)
+    fmt::print("model: {} tokens, {:.4g} US dollars, {} answers that were no candidate\n",
+               loop.progress.tokens, loop.progress.cost_usd, loop.progress.refused);
+  if (!loop.best) {
+    fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
+               run.executed ? "verified" : "working", database.string());
+    print_failures(loop.session, database);
+    if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
+    return;
+  }
+  if (loop.progress.duplicates > 0)
+    fmt::print("{} of them were the same program as another, and share its times\n",
+               loop.progress.duplicates);
+  if (loop.progress.reused > 0)
+    fmt::print("{} points were measured by earlier sessions, and not again\n", loop.progress.reused);
+  if (loop.progress.pruned > 0)
+    fmt::print("{} points were not measured: a model predicted that they are too slow\n",
+               loop.progress.pruned);
+  fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
+             point_text(loop.best->request.candidate.tunables));
+  for (const agent::Tie& tie : loop.ties) {
+    fmt::print("  tied with {}{}, which takes {:.2f} % {}\n",
+               std::filesystem::path(tie.with.candidate.name).filename().string(),
+               point_text(tie.with.candidate.tunables), std::abs(100 * (tie.ratio.ratio - 1)),
+               tie.ratio.ratio < 1 ? "less" : "more");
+  }
+  fmt::print("{}", evaluation_text(problem, loop.best->result));
+  if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
+  if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
+  if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
+  if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
+  for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
+  for (const std::string& cross_check : run.duration_checks) fmt::print("  cross-check: {}\n", cross_check);
+  if (run.baseline_ns && loop.best->result.score_ns) {
+    fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
+               run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
+  }
+  if (!run.parts.ported.empty()) fmt::print("  ported {}\n", run.parts.ported);
+  for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
+  if (run.emulated)
+    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
+  if (!run.executed)
+    fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
+  fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),
+             paths.explanation.filename().string(), paths.test.filename().string(),
+             paths.result.filename().string(), database.string());
+}
+
+}  // namespace
+
+void print_search(const SearchSetup& setup, const SearchOutcome& outcome, const Json& result) {
+  if (setup.json) {
+    fmt::print("{}\n", result.dump());
+  } else {
+    if (setup.show_leaders && outcome.loop.leaders.size() > 1)
+      print_leaders(outcome.loop, outcome.summary.emulated);
+    print_summary(*setup.run.problem, outcome.loop, outcome.summary, setup.run.paths, setup.database);
+  }
+  std::fflush(stdout);  // the next search of a session takes long
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/search/search_command.h"
+
+namespace ak::tools {
+
+/// Prints what a search found, for people or, where it was set up so, as one line of JSON; a ShowSearch.
+void print_search(const SearchSetup& setup, const SearchOutcome& outcome, const Json& result);
+
+}  // namespace ak::tools
