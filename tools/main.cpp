@@ -8,7 +8,7 @@
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/guarded_main.h"
-#include "verb_table.h"
+#include "tools/verb.h"
 
 namespace ak::tools {
 namespace {
@@ -17,7 +17,7 @@ void print_help() {
   fmt::print(
       "AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
       "Usage: alphakernel SUBCOMMAND [OPTIONS]      alphakernel SUBCOMMAND --help\n\nSubcommands:\n");
-  for (const Verb* verb : kVerbTable) {
+  for (const Verb* verb : verbs()) {
     if (!verb->summary.empty()) fmt::print("  {:<12}{}\n", verb->name, verb->summary);
   }
   fmt::print(
@@ -29,10 +29,11 @@ void print_help() {
 }
 
 int run_verb(const std::string& name, const Arguments& arguments) {
-  const auto found = std::ranges::find(kVerbTable, name, &Verb::name);
-  if (found == kVerbTable.end()) {
+  const auto known = verbs();
+  const auto found = std::ranges::find(known, name, &Verb::name);
+  if (found == known.end()) {
     std::vector<std::string> names;
-    for (const Verb* verb : kVerbTable) names.emplace_back(verb->name);
+    for (const Verb* verb : verbs()) names.emplace_back(verb->name);
     fail(ExitCode::usage, "unknown subcommand '{}'{} (alphakernel --help lists them)", name,
          did_you_mean(name, names));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "app/setup/arguments.h"
@@ -14,5 +15,8 @@ struct Verb {
   std::string_view summary;                ///< one line for `alphakernel --help`; empty hides it
   int (*run)(const Arguments& arguments);  ///< returns the exit code; ak::Error is caught by main
 };
+
+/// All of them, in the order of the table.
+[[nodiscard]] std::span<const Verb* const> verbs();
 
 }  // namespace ak::tools

@@ -17,7 +17,7 @@
 #include "db/read/named_queries.h"
 #include "profiler/analysis/bottleneck_rules.h"
 #include "profiler/analysis/metric_catalog.h"
-#include "verb_table.h"
+#include "tools/verb.h"
 
 namespace ak {
 namespace {
@@ -59,7 +59,7 @@ std::vector<Registry> registries() {
        "docs/search.md"},
       {"dialects", names_of(agent::dialects(), &agent::Dialect::name), "agent/llm/api/dialects", ".cpp",
        "docs/providers.md"},
-      {"verbs", names_of(tools::kVerbTable, &tools::Verb::name), "tools/verbs", ".cpp"},
+      {"verbs", names_of(tools::verbs(), &tools::Verb::name), "tools/verbs", ".cpp"},
       {"named queries", names_of(db::named_queries({}), &db::NamedQuery::name), "db/queries", ".sql",
        "docs/queries.md"},
       {"devices", names_of(DeviceCatalog::shipped().entries(), &DeviceEntry::name), "core/device/catalog",
@@ -109,7 +109,7 @@ TEST_CASE("the documentation names every row") {
 TEST_CASE("a verb is in the file of its name, and a document shows it") {
   std::string documents = read_file(kRoot / "README.md");
   for (const auto& entry : fs::directory_iterator(kRoot / "docs")) documents += read_file(entry.path());
-  for (const tools::Verb* verb : tools::kVerbTable) {
+  for (const tools::Verb* verb : tools::verbs()) {
     INFO(verb->name);
     CHECK(fs::exists(kRoot / fmt::format("tools/verbs/{}_verb.cpp", verb->name)));
     const bool shown = documents.find(fmt::format("alphakernel {}", verb->name)) != std::string::npos ||
