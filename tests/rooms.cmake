@@ -1,5 +1,7 @@
-# The rooms, each after all rooms that it may know; the order of add_subdirectory() in the main CMakeLists.txt, too.
-set(rooms core emulator codegen runtime profiler db agent app pages serve tools)
+# The rooms, each after all rooms that it may know; the order of add_subdirectory() in the main CMakeLists.txt, too. What
+# `include` has is for programs of others and named in angle brackets: it may know no room.
+set(rooms include core emulator codegen runtime profiler db agent app pages serve tools)
+set(may_include)
 set(may_core)
 set(may_emulator core)
 set(may_codegen core)

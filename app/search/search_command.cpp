@@ -68,8 +68,13 @@ FixedTunables fixed_tunables(const std::vector<std::string>& texts) {
 
 SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const ProblemInstance> problem,
                           std::string command) {
+  return set_up_search(flags, std::move(problem), std::move(command), load_config());
+}
+
+SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const ProblemInstance> problem,
+                          std::string command, Config own_config) {
   SearchSetup setup;
-  setup.config = load_config();
+  setup.config = std::move(own_config);
   Config& config = setup.config;
   if (!flags.cache.empty()) config.cache = flags.cache;
   if (flags.workers > 0) config.workers = flags.workers;
@@ -78,7 +83,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   SearchRun& search = setup.run;
   search.database = setup.database;
   search.problem = std::move(problem);
-  search.paths = output_paths(flags.output);
+  if (!flags.output.empty()) search.paths = output_paths(flags.output);
   search.target = choose_target(flags.device.empty() ? config.device : flags.device,
                                 flags.arch.empty() ? config.arch : flags.arch);
   search.strategy = flags.strategy;

@@ -40,7 +40,12 @@ struct SearchSetup {
   bool show_leaders = false;  ///< report the best few points, too
   bool json = false;          ///< report JSON
 };
-/// Throws Error as choose_target(), output_paths() and load_config() do.
+/// Writes no files where `flags` name no output. Throws Error as choose_target() and output_paths() do.
+/// @param command stored with the search
+[[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
+                                        std::shared_ptr<const ProblemInstance> problem, std::string command,
+                                        Config config);
+/// The same under the user's configuration. Throws Error as load_config() does, too.
 [[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
                                         std::shared_ptr<const ProblemInstance> problem, std::string command);
 

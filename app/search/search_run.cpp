@@ -377,11 +377,13 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
     const bool replays = run.journal != nullptr && run.journal->replaying();
     if (run.on_progress && !replays) run.on_progress(p, summary);
   };
+  const bool writes_files = !run.paths.kernel.empty();
   bool written = false;
   options.on_new_best = [&](const Completed& best) {
     written = true;
     if (run.journal != nullptr && run.journal->replaying()) return;  // was written then
-    write_kernel_files(run.paths, *run.problem, best, summary);
+    if (writes_files) write_kernel_files(run.paths, *run.problem, best, summary);
+    if (run.on_new_best) run.on_new_best(best);
   };
   const SystemClock clock;
   outcome.loop_start = clock.now();
@@ -398,9 +400,9 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   judge_leader(run, device, outcome);
   explain_leader(run, outcome);
   if (run.port) summary.parts.ported = ported_text(run, outcome.loop);
-  if (outcome.loop.best) {
+  if (writes_files && outcome.loop.best) {
     write_kernel_files(run.paths, *run.problem, *outcome.loop.best, summary);
-  } else if (written) {
+  } else if (writes_files && written) {
     remove_kernel_files(run.paths);
   }
   if (!run.database.empty() && summary.executed) learn_from(run, scope, outcome);

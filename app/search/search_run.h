@@ -40,7 +40,7 @@ struct SearchRun {
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
   bool patient = false;  ///< a model's outage that may pass does not end it for the run
-  OutputPaths paths;     ///< the best kernel so far is kept here
+  OutputPaths paths;     ///< the best kernel so far is kept here; empty: no files are written
   /// That the store writes: whose knowledge models are told, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
@@ -49,6 +49,8 @@ struct SearchRun {
   std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
   /// After every evaluation that is not replayed, with what is known of the baseline.
   std::function<void(const agent::Progress&, const codegen::RunSummary&)> on_progress = {};
+  /// When a verified kernel takes the lead, unless that is replayed.
+  std::function<void(const Completed&)> on_new_best = {};
 };
 
 struct SearchOutcome {

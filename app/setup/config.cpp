@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/json_reader.h"
+#include "core/text/locations.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
 
@@ -143,6 +144,7 @@ const std::map<std::string, Key>& keys() {
 }  // namespace
 
 std::filesystem::path config_path() {
+  if (std::filesystem::path named = locations().config; !named.empty()) return named;
   if (const char* file = std::getenv("ALPHAKERNEL_CONFIG"); file && *file) return file;
   if (const char* dir = std::getenv("XDG_CONFIG_HOME"); dir && *dir)
     return std::filesystem::path(dir) / "alphakernel/config.json";

@@ -3,11 +3,11 @@
 
 #include <cstdlib>
 
+#include "core/text/locations.h"
+
 namespace ak::tools {
 
-std::vector<std::string> worker_command() {
-  return {std::filesystem::read_symlink("/proc/self/exe").string(), "worker"};
-}
+std::vector<std::string> worker_command() { return {program_file().string(), "worker"}; }
 
 std::filesystem::path default_cache_dir() {
   if (const char* dir = std::getenv("ALPHAKERNEL_CACHE"); dir && *dir) return dir;

@@ -7,7 +7,7 @@
 
 namespace ak::tools {
 
-/// {"<this binary>", "worker"}.
+/// {"<alphakernel>", "worker"}, see program_file().
 [[nodiscard]] std::vector<std::string> worker_command();
 
 /// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/text/data_files.h"
 #include "core/text/file.h"
+#include "core/text/locations.h"
 #include "core/text/suggest.h"
 
 namespace ak::codegen {
@@ -183,7 +184,9 @@ AxisValues parse_shape(std::string_view shape) {
 }  // namespace
 
 std::vector<fs::path> template_search_path() {
-  return data_search_path("ALPHAKERNEL_TEMPLATES", "templates", AK_SOURCE_TEMPLATES);
+  std::vector<fs::path> path = data_search_path("ALPHAKERNEL_TEMPLATES", "templates", AK_SOURCE_TEMPLATES);
+  if (const fs::path named = locations().templates; !named.empty()) path.insert(path.begin(), named);
+  return path;
 }
 
 std::vector<CatalogEntry> list_problems() {

@@ -20,8 +20,8 @@ struct Problem {
   Json json;                                  ///< problem.json, validated
 };
 
-/// Where problem folders are looked for, first hit wins: $ALPHAKERNEL_TEMPLATES (colon-separated),
-/// then <executable>/../share/alphakernel/templates (installed tree), then the source tree the build
+/// Where problem folders are looked for, first hit wins: locations().templates, $ALPHAKERNEL_TEMPLATES
+/// (colon-separated), then <program>/../share/alphakernel/templates (installed tree), then the source tree the build
 /// was configured from.
 [[nodiscard]] std::vector<std::filesystem::path> template_search_path();
 

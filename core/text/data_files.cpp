@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "core/text/locations.h"
+
 namespace ak {
 
 namespace fs = std::filesystem;
@@ -15,9 +17,7 @@ std::vector<fs::path> data_search_path(const char* variable, const std::string& 
     std::istringstream folders(extra);
     for (std::string folder; std::getline(folders, folder, ':');) path.emplace_back(folder);
   }
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  path.push_back(program.parent_path().parent_path() / "share/alphakernel" / name);
+  path.push_back(program_file().parent_path().parent_path() / "share/alphakernel" / name);
   path.push_back(source);
   return path;
 }

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "core/text/hash.h"
+#include "core/text/locations.h"
 
 extern char** environ;
 
@@ -124,7 +125,7 @@ bool may_hold_secret(std::string_view name) {
 // Ourselves as a worker, or another program that starts one.
 bool is_launcher(const std::string& program) {
   std::error_code error;
-  return !std::filesystem::equivalent(program, "/proc/self/exe", error);
+  return !std::filesystem::equivalent(program, program_file(), error);
 }
 
 }  // namespace

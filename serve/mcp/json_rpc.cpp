@@ -1,29 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/mcp/json_rpc.h"
 
-#include "core/text/suggest.h"
-
 namespace ak::mcp {
 namespace {
-
-// MCP nests less than ten deep. Copying and writing JSON takes stack for every level.
-constexpr int kMaxNesting = 64;
-constexpr std::size_t kMaxReasonBytes = 300;
-
-bool nests_too_deeply(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\') ++i;
-    if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kMaxNesting) return true;
-  }
-  return false;
-}
 
 bool is_id(const Json& id) { return id.is_string() || id.is_number_integer(); }
 
@@ -36,17 +15,6 @@ std::string input_error(const Json& json) {
 }
 
 }  // namespace
-
-Result<Json, RpcError> parse_line(std::string_view line) {
-  if (nests_too_deeply(line))
-    return RpcError{RpcCode::parse_error,
-                    "the message is nested more than " + std::to_string(kMaxNesting) + " levels deep"};
-  try {
-    return parse_json(line);
-  } catch (const Json::exception& error) {
-    return RpcError{RpcCode::parse_error, "the line is not JSON: " + sanitize(error.what(), kMaxReasonBytes)};
-  }
-}
 
 Result<std::optional<Message>, BadMessage> read_message(const Json& json) {
   if (!json.is_object())
@@ -76,7 +44,5 @@ Json error_message(const Json& id, const RpcError& error) {
 Json notification(std::string_view method, Json params) {
   return {{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}};
 }
-
-std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace ak::mcp

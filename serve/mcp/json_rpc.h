@@ -40,21 +40,11 @@ struct BadMessage {
   RpcError error;
 };
 
-/// Lines longer than this are refused: a kernel of 1 MiB whose every character is escaped fits.
-inline constexpr std::size_t kMaxLineBytes = 8u << 20;
-
-/// The JSON value of a line. Refuses what is no UTF-8, no JSON, or nested so deeply that handling it would
-/// take stack without bound.
-[[nodiscard]] Result<Json, RpcError> parse_line(std::string_view line);
-
 /// One JSON-RPC message. Nothing for an answer, which no one waits for.
 [[nodiscard]] Result<std::optional<Message>, BadMessage> read_message(const Json& json);
 
 [[nodiscard]] Json result_message(const Json& id, Json result);
 [[nodiscard]] Json error_message(const Json& id, const RpcError& error);
 [[nodiscard]] Json notification(std::string_view method, Json params);
-
-/// Compact, on one line, never throwing: bytes that are no UTF-8 become U+FFFD.
-[[nodiscard]] std::string one_line(const Json& json);
 
 }  // namespace ak::mcp

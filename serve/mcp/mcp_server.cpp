@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/text/json_line.h"
 
 namespace ak::mcp {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/mcp/message_reader.h"
+#include "core/text/message_reader.h"
 #include "serve/mcp/protocol.h"
 #include "serve/mcp/tool_jobs.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/json_line.h"
 #include "core/text/suggest.h"
 
 namespace ak::mcp {
@@ -119,8 +120,8 @@ Json text_content(const std::string& text) { return Json::array({{{"type", "text
 }  // namespace
 
 std::vector<Action> Protocol::read(std::string_view line) {
-  const Result<Json, RpcError> json = parse_line(line);
-  if (!json) return {Reply{error_message(nullptr, json.error())}};
+  const Result<Json> json = parse_json_line(line);
+  if (!json) return {Reply{error_message(nullptr, {RpcCode::parse_error, json.error().message})}};
   const bool batch = json->is_array() && !json->empty() && negotiated_ == kRevisionWithBatches;
   std::vector<Action> actions;
   const auto take = [&](const Json& one) {

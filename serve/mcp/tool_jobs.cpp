@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text/json_line.h"
 #include "core/text/suggest.h"
-#include "serve/mcp/json_rpc.h"
 
 namespace ak::mcp {
 namespace {
@@ -125,7 +125,7 @@ void ToolJobs::start(ToolJob& job) {
   std::vector<std::string> argv = command_;
   argv.emplace_back(job.tool->name);
   try {
-    job.process.emplace(argv, one_line(job.arguments));
+    job.process.emplace(argv, one_line(operation_request(job.arguments)));
     job.state = JobState::running;
   } catch (const Error& error) {
     job.failure = error.what();

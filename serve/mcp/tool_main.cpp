@@ -5,26 +5,26 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
-#include "serve/mcp/json_rpc.h"
+#include "core/text/json_line.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::mcp {
 namespace {
 
-ToolAnswer run(const std::string& name, const ToolContext& context) {
-  const Tool* tool = find_tool(name);
-  if (tool == nullptr || tool->run == nullptr) fail(ExitCode::usage, "there is no tool '{}' to run", name);
-  const Json arguments = try_parse_json(read_file("/dev/stdin"));
-  if (const std::string wrong = argument_error(*tool, arguments); !wrong.empty())
-    fail(ExitCode::usage, "{}", wrong);
-  return tool->run(arguments, context);
+/// A kernel's text is more than a note has room for.
+void note_event(std::string_view event, Json data) {
+  data.erase("source");
+  print_stderr("{} {}\n", event, one_line(data));
 }
 
 }  // namespace
 
-int tool_main(const std::string& name, const ToolContext& context) {
+int tool_main(const std::string& name, const operations::Context& context) {
   Json written;
   try {
-    const ToolAnswer answer = run(name, context);
+    const ToolAnswer answer =
+        operations::call(operations::operation_named(name), try_parse_json(read_file("/dev/stdin")), context,
+                         {.on_event = note_event});
     written = {{"content", answer.content}, {"failed", answer.failed}};
   } catch (const Error& error) {
     written = {{"error", error.what()}};

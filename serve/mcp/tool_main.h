@@ -7,8 +7,9 @@
 
 namespace ak::mcp {
 
-/// The process of one call (ToolJobs): reads arguments, a JSON object, from standard input and prints one
-/// line: {"content": {...}, "failed": false} or {"error": "..."}. Returns the exit code.
-int tool_main(const std::string& name, const ToolContext& context);
+/// The process of one call (ToolJobs): reads a request, a JSON object, from standard input and prints one
+/// line: {"content": {...}, "failed": false} or {"error": "..."}. What happens on the way is a line each on
+/// standard error. Returns the exit code.
+int tool_main(const std::string& name, const operations::Context& context);
 
 }  // namespace ak::mcp

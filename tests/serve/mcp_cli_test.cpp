@@ -6,6 +6,7 @@
 
 #include "core/text/file.h"
 #include "tests/serve/mcp_session.h"
+#include "tests/support/json_schema.h"
 #include "tests/support/patience.h"
 
 using namespace ak;
@@ -254,6 +255,34 @@ TEST_CASE("a query reads and does not write, and its answer has a size that a mo
   const Json wide = session.call("query", {{"sql", many + ", hex(zeroblob(500)) FROM n"}, {"limit", 1000}});
   CHECK(wide.dump().size() < 100'000);
   CHECK(content(wide)["complete"] == false);
+}
+
+TEST_CASE("what a tool answers fits its schema: the answer, a failed kernel's, and a job") {
+  Sandbox box;
+  McpSession session(box);
+  session.shake_hands();
+  Json schemas;
+  for (const Json& tool : session.request("tools/list")["result"]["tools"])
+    schemas[tool["name"].get<std::string>()] = tool["outputSchema"];
+  const auto answer = [&](const std::string& tool, const Json& arguments) {
+    Json structured = content(session.call(tool, arguments));
+    CHECK(schema_error(schemas[tool], structured) == "");
+    return structured;
+  };
+  Json order = on_cpu(kRight);
+  order["shape"] = {{"N", 1000}};
+  CHECK(answer("evaluate", order)["status"] == "ok");
+  CHECK(answer("query", {{"sql", "SELECT * FROM evaluations"}})["rows"].size() == 1);
+  CHECK(answer("job_status", Json::object())["jobs"].empty());
+  order["wait_s"] = 0;
+  const Json job{{"job", answer("evaluate", order)["job"]}};
+  CHECK(answer("job_cancel", job)["state"] == "cancelled");
+
+  Json search{{"problem", "vector_add"}, {"device", "none"}, {"arch", "sm_90a"}, {"max_evaluations", 3}};
+  search["wait_s"] = 500;
+  const Json found = answer("search", search);
+  CHECK(found["evaluated"] == 3);
+  CHECK(found["best"]["source"].get<std::string>().find("__global__") != std::string::npos);
 }
 
 TEST_CASE("work that takes long becomes a job that can be asked for, waited for and cancelled") {

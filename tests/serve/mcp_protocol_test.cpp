@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading lines and messages, without processes: what comes from outside may be anything.
+// Reading messages, without processes: what comes from outside may be anything.
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "serve/mcp/failure_advice.h"
-#include "serve/mcp/message_reader.h"
+#include "app/operations/failure_advice.h"
+#include "app/operations/operation_schema.h"
+#include "core/text/json_line.h"
 #include "serve/mcp/protocol.h"
 
 using namespace ak;
@@ -36,15 +37,6 @@ std::string mutated(std::mt19937& random) {
   return text;
 }
 
-std::vector<std::string> lines_of(MessageReader& reader) {
-  std::vector<std::string> lines;
-  while (auto line = reader.next()) {
-    const auto* text = std::get_if<std::string>(&*line);
-    lines.push_back(text != nullptr ? *text : "too long");
-  }
-  return lines;
-}
-
 Json reply(Protocol& protocol, const std::string& line) {
   const auto actions = protocol.read(line);
   REQUIRE(actions.size() == 1);
@@ -53,20 +45,6 @@ Json reply(Protocol& protocol, const std::string& line) {
 }
 
 }  // namespace
-
-TEST_CASE("lines are the same however the bytes arrive, and one that is too long costs only itself") {
-  const std::string stream =
-      "one\n\n  \r\ntwo\r\n" + std::string(50, 'x') + "\nthree\n" + std::string(20, 'y') + "\nend";
-  for (std::size_t step = 1; step < stream.size(); ++step) {
-    MessageReader reader(20);
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < stream.size(); at += step) {
-      reader.feed(std::string_view(stream).substr(at, step));
-      for (std::string& line : lines_of(reader)) lines.push_back(std::move(line));
-    }
-    CHECK(lines == std::vector<std::string>{"one", "two\r", "too long", "three", std::string(20, 'y')});
-  }
-}
 
 TEST_CASE("no line makes the protocol throw, and every answer is a message of one line") {
   std::mt19937 random(7);
@@ -135,7 +113,7 @@ TEST_CASE("the tools have names and schemas that every client takes, in a fixed 
     CHECK(tool.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
     CHECK(std::ranges::find(names, tool.name) == names.end());
     names.emplace_back(tool.name);
-    CHECK((tool.run == nullptr) == (tool.lane == Lane::server));
+    CHECK((tool.operation == nullptr) == (tool.lane == Lane::server));
     const Json schema = tool_json(tool)["inputSchema"];
     CHECK(schema["type"] == "object");
     CHECK(schema["additionalProperties"] == false);
@@ -145,9 +123,31 @@ TEST_CASE("the tools have names and schemas that every client takes, in a fixed 
   CHECK(names.front() == "list_problems");
 }
 
+TEST_CASE("the list of tools is the table of operations and the tools for jobs, with both schemas") {
+  Protocol protocol("1.0");
+  static_cast<void>(reply(protocol, kSeeds[0]));
+  const Json listed = reply(protocol, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})")["result"]["tools"];
+  const auto table = operations::all_operations();
+  REQUIRE(listed.size() == table.size() + 3);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    INFO(table[i].name);
+    const bool becomes_job = table[i].effects.takes_long;
+    CHECK(listed[i]["name"] == table[i].name);
+    CHECK(listed[i]["description"].get<std::string>().find(table[i].summary) == 0);
+    Json members = operations::request_schema(table[i].parameters).value("properties", Json::object());
+    CHECK(listed[i]["inputSchema"].value("properties", Json::object()).size() ==
+          members.size() + (becomes_job ? 1 : 0));
+    const Json answer = operations::fields_schema(table[i].answer);
+    CHECK((becomes_job ? listed[i]["outputSchema"]["anyOf"][0] : listed[i]["outputSchema"]) == answer);
+    CHECK(listed[i]["annotations"]["readOnlyHint"] ==
+          !(table[i].effects.writes_database || table[i].effects.writes_files));
+  }
+  for (const Json& tool : listed) CHECK(tool["outputSchema"]["type"] == "object");
+}
+
 TEST_CASE("every gate has advice for who failed it") {
   for (const GateInfo& gate : gates()) {
     INFO(gate.name);
-    CHECK(advice_for(gate.gate).size() > 10);
+    CHECK(operations::advice_for(gate.gate).size() > 10);
   }
 }

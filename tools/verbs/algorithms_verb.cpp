@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/operations/operation.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "tools/algorithms_audit.h"
@@ -30,13 +31,16 @@ void print_list() {
   fmt::print("\nalphakernel algorithms NAME shows parameters, shapes and templates.\n");
 }
 
+/// The answer of the operation, under the names that this list has.
 Json list_json() {
+  const operations::Answer answer =
+      operations::call(operations::operation_named("list_problems"), Json::object(), {});
   Json json = Json::array();
-  for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    json.push_back({{"name", entry.name},
-                    {"summary", entry.summary},
-                    {"folder", entry.folder.string()},
-                    {"complaint", entry.input_error}});
+  for (const Json& problem : answer.content["problems"]) {
+    json.push_back({{"name", problem["name"]},
+                    {"summary", problem["summary"]},
+                    {"folder", problem["folder"]},
+                    {"complaint", problem.value("broken", "")}});
   }
   return json;
 }

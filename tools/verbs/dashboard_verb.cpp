@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/text/locations.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -13,8 +14,7 @@ namespace {
 
 /// Becomes alphakernel-dashboard, the program beside this one; does not return where it is there.
 int run_dashboard(const Arguments& arguments) {
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "alphakernel-dashboard";
+  const std::filesystem::path program = program_file().parent_path() / "alphakernel-dashboard";
   std::string name = program.string();
   Arguments copies = arguments;
   std::vector<char*> argv{name.data()};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/operations/operation.h"
 #include "app/setup/config.h"
 #include "app/setup/program_paths.h"
 #include "core/device/arch.h"
@@ -14,15 +15,19 @@
 namespace ak::tools {
 namespace {
 
-void list_devices(bool json) {
+/// What show_devices answers, under the names that this list has.
+void print_devices_json() {
+  const Json answer =
+      operations::call(operations::operation_named("show_devices"), Json::object(), {}).content;
+  const Json shown{{"devices", answer["gpus"]},
+                   {"reason", answer.value("no_gpu_because", "")},
+                   {"targets", answer["archs"]}};
+  fmt::print("{}\n", shown.dump(2));
+}
+
+void print_devices() {
   std::string why;
   const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
-  if (json) {
-    Json list = Json::array();
-    for (const DeviceFacts& device : devices) list.push_back(to_json(device));
-    fmt::print("{}\n", Json{{"devices", list}, {"reason", why}, {"targets", arch_names()}}.dump(2));
-    return;
-  }
   for (const DeviceFacts& d : devices) {
     fmt::print("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", d.ordinal, d.name,
                d.arch.sm(), d.sm_count, static_cast<double>(d.memory_bytes) / 1e9, d.peak_bandwidth_gbps(),
@@ -107,7 +112,7 @@ int run_devices(const Arguments& arguments) {
   else if (catalog)
     list_catalog(json);
   else
-    list_devices(json);
+    json ? print_devices_json() : print_devices();
   return 0;
 }
 

@@ -34,7 +34,8 @@ int run_mcp(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   if (!tool.empty()) {
     const Config config = load_config();
-    return mcp::tool_main(tool, {.config = config, .database = database_file(database, config)});
+    return mcp::tool_main(
+        tool, {.config = config, .database = database_file(database, config), .caller = "alphakernel mcp"});
   }
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
   mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database), AK_VERSION).run();

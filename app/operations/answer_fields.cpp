@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/operations/answer_fields.h"
+
+namespace ak::operations {
+namespace {
+
+using Fields = std::vector<Field>;
+
+Fields operator+(Fields left, const Fields& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+Field text(std::string_view name, std::string_view help) { return {.name = name, .help = help}; }
+
+Field value(ValueKind kind, std::string_view name, std::string_view help, std::string_view unit = {}) {
+  return {.name = name, .kind = kind, .help = help, .unit = unit};
+}
+
+Field integer(std::string_view name, std::string_view help, std::string_view unit = {}) {
+  return value(ValueKind::integer, name, help, unit);
+}
+
+Field number(std::string_view name, std::string_view help, std::string_view unit = {}) {
+  return value(ValueKind::number, name, help, unit);
+}
+
+Field real(std::string_view name, std::string_view help, std::string_view unit = {}) {
+  return value(ValueKind::real, name, help, unit);
+}
+
+Field flag(std::string_view name, std::string_view help) { return value(ValueKind::flag, name, help); }
+
+Field object(std::string_view name, std::string_view type, std::string_view help, Fields fields) {
+  return {.name = name, .kind = ValueKind::object, .help = help, .type = type, .fields = std::move(fields)};
+}
+
+Field list_of(Field field) {
+  field.list = true;
+  return field;
+}
+
+Field maybe(Field field) {
+  field.presence = Presence::maybe;
+  return field;
+}
+
+Field nullable(Field field) {
+  field.presence = Presence::nullable;
+  return field;
+}
+
+Fields all_maybe(Fields fields) {
+  for (Field& field : fields) field = maybe(std::move(field));
+  return fields;
+}
+
+/// A time of a GPU, or a cost of the CPU device: never both under one name.
+Fields score_fields() {
+  return {
+      maybe(real("score_us", "time: weighted geometric mean over the timed shapes", "us")),
+      maybe(real("emulated_cost_us", "the same on the CPU device: an estimated cost, not a GPU time", "us"))};
+}
+
+Field finding() {
+  return object("findings", "Finding", "messages of compilers and checkers, the first ones",
+                {text("severity", "error, warning or note"), text("message", "what is wrong"),
+                 maybe(integer("line", "of the kernel file, from 1")),
+                 maybe(text("source", "that line, or the lines around it")),
+                 maybe(value(ValueKind::any, "details", "of the CPU device: docs/device_messages.md"))});
+}
+
+Field target() {
+  return object("target", "Target", "where it ran",
+                {text("arch", "what it was compiled for, e.g. sm_90a"),
+                 text("device", "name of the device; none: it was only built"),
+                 maybe(text("note", "why it is not the device that was asked for"))});
+}
+
+Field failed_check() {
+  return object(
+      "first_failed", "FailedCheck", "the first checks that failed",
+      {text("shape", "name of the shape"), text("distribution", "of the inputs"),
+       text("tensor", "the output"), real("max_error", "largest error"),
+       real("tolerance", "largest error allowed"), integer("worst_index", "element of the largest error"),
+       real("expected", "its right value"), real("got", "its value")});
+}
+
+Field measurement() {
+  return object(
+      "measurements", "Measurement", "times of the timed shapes",
+      Fields{text("shape", "name of the shape"), text("what", "kernel, or name of the baseline")} +
+          Fields{maybe(real("emulated_cost_us", "cost estimated on the CPU device", "us")),
+                 maybe(real("median_us", "median of the samples", "us")),
+                 maybe(list_of(real("ci95_us", "its 95 % confidence interval, low and high", "us"))),
+                 maybe(flag("warm_l2", "true: timed with a warm L2 cache"))});
+}
+
+Field kernel_resources() {
+  return object("kernels", "KernelResources", "what each kernel needs",
+                {text("kernel", "its name"), integer("registers", "of a thread"),
+                 integer("static_shared_bytes", "shared memory", "bytes"),
+                 integer("spill_bytes", "registers spilled, stores and loads", "bytes"),
+                 integer("stack_bytes", "stack of a thread", "bytes")});
+}
+
+Fields evaluation_fields() {
+  return Fields{text("status", "how it ended: ok, incorrect, compile_error, ..."),
+                text("meaning", "that, in words"),
+                text("stage", "how far it came"),
+                maybe(text("gate", "name of the gate that rejected it")),
+                maybe(text("message", "what went wrong")),
+                maybe(list_of(finding())),
+                target()} +
+         score_fields() +
+         Fields{object("checks", "Checks", "comparisons with the reference",
+                       {integer("passed", "how many passed"), integer("of", "how many were made"),
+                        maybe(list_of(failed_check()))}),
+                maybe(list_of(measurement())), maybe(list_of(kernel_resources())),
+                maybe(object(
+                    "occupancy", "Occupancy", "resident warps",
+                    {number("ratio", "over the most that an SM holds"), text("limiter", "what limits it")}))};
+}
+
+Field gate_promise() {
+  return object("gate", "GatePromise", "the gate that rejected it",
+                {text("name", "of the gate"), text("promise", "what every accepted kernel keeps")});
+}
+
+Field problem_parameter() {
+  return object("parameters", "ProblemParameter", "what `params` may choose",
+                {text("name", "of the parameter"), text("help", "what it is"),
+                 value(ValueKind::any, "default", "its value where none is given"),
+                 list_of(value(ValueKind::any, "choices", "the values it may have; none: any")),
+                 maybe(integer("minimum", "smallest value")), maybe(integer("maximum", "largest value"))});
+}
+
+Field shape() {
+  return object("shapes", "Shape", "the problem's shapes",
+                {text("name", "of the shape"), value(ValueKind::integers, "axes", "its sizes"),
+                 flag("timed", "kernels are timed on it"),
+                 flag("on_emulator", "it is small enough for the CPU device")});
+}
+
+Field device_facts() {
+  return object("gpus", "Gpu", "the GPUs of this machine",
+                {text("kind", "cuda"), text("name", "as the driver says it"), text("uuid", "of the GPU"),
+                 integer("ordinal", "N of cuda:N"), text("arch", "e.g. sm_90a"),
+                 integer("sm_count", "streaming multiprocessors"),
+                 integer("max_threads_per_sm", "resident threads at most"),
+                 integer("l2_bytes", "L2 cache", "bytes"), integer("memory_bytes", "device memory", "bytes"),
+                 integer("shared_bytes_per_block", "shared memory of a block at most", "bytes"),
+                 integer("clock_mhz", "SM clock", "MHz"), integer("memory_clock_mhz", "memory clock", "MHz"),
+                 integer("memory_bus_bits", "width of the memory bus", "bits"),
+                 integer("driver_version", "as cuDriverGetVersion gives it: 13000")});
+}
+
+Field bottleneck() {
+  return object(
+      "bottleneck", "Bottleneck", "what limits the kernel",
+      {text("name", "of the rule that holds"), text("title", "in words"),
+       text("evidence", "the figures behind it"),
+       flag("sure", "false: a guess from the compiler's facts, as nothing was measured"),
+       list_of(object("try", "Remedy", "what may help",
+                      {text("what", "to do"), number("at_most_times_faster", "the gain it can bring")}))});
+}
+
+Field prediction() {
+  return object(
+      "predictions", "Prediction", "of every timed shape",
+      {text("workload", "name of the shape"), number("predicted_ns", "time", "ns"),
+       nullable(number("low_ns", "of the interval of the fitted model", "ns")),
+       nullable(number("high_ns", "of the interval of the fitted model", "ns")),
+       text("limiter", "what limits it there"), number("analytic_ns", "the time before correction", "ns"),
+       number("launch_ns", "the part of it that launches take", "ns"),
+       value(ValueKind::numbers, "terms_ns", "its other parts", "ns"),
+       text("knowledge", "what it is based on: count, build or plan"),
+       flag("fitted", "a model fitted to measurements corrected it"),
+       flag("known_space", "points of this plan were among these measurements"),
+       nullable(number("count_check_error", "how far counts are from growing as assumed, as a ratio")),
+       nullable(number("measured_ns", "of the same variant, from the database", "ns"))});
+}
+
+Fields leader_fields() {
+  return Fields{integer("variant", "number in the database"), text("template", "name of its file"),
+                value(ValueKind::integers, "tunables", "its point")} +
+         score_fields();
+}
+
+}  // namespace
+
+std::vector<Field> list_problems_fields() {
+  return {list_of(object("problems", "ProblemSummary", "sorted by name",
+                         {text("name", "of the problem"), text("summary", "what it computes"),
+                          text("folder", "where it lies"), maybe(text("broken", "why it cannot be used"))}))};
+}
+
+std::vector<Field> show_problem_fields() {
+  return {
+      text("name", "of the problem"),
+      text("summary", "what it computes"),
+      text("folder", "where it lies"),
+      list_of(problem_parameter()),
+      value(ValueKind::table, "params", "their values here"),
+      value(ValueKind::any, "definition", "in the form of FlashInfer-Bench, with the reference in Python"),
+      maybe(value(ValueKind::table, "outputs_in_place_of", "outputs that share memory with an input")),
+      object("work_of_a_call", "Work", "formulas over the sizes",
+             {text("flops", "operations"), text("bytes_read", "fewest bytes that must be read"),
+              text("bytes_written", "fewest bytes that must be written")}),
+      object("checks", "CheckRules", "when a result is right",
+             {number("tolerance_factor", "error allowed, as a multiple of the twin's"),
+              number("tolerance_floor_ulps", "least error that counts for the twin", "ulps"),
+              text("why", "the reason for this tolerance"),
+              flag("may_differ_between_calls", "results need not repeat"),
+              list_of(text("input_distributions", "of the inputs"))}),
+      list_of(shape()),
+      list_of(object("templates", "TemplateFile", "kernels to search",
+                     {text("path", "of the file"), integer("bytes", "its length", "bytes")})),
+      object("example", "ExampleKernel", "a kernel that passes",
+             {text("problem", "that it is for"), text("file", "its name"), text("source", "its text")}),
+      text("how_to_time", "how a kernel for this is evaluated"),
+      maybe(text("contract", "how a kernel file is written"))};
+}
+
+std::vector<Field> show_devices_fields() {
+  return all_maybe({list_of(device_facts()), text("no_gpu_because", "why there is no GPU"),
+                    text("emulator", "what the CPU device is"),
+                    list_of(text("archs", "names that arch takes")), text("archs_note", "what else it takes"),
+                    text("name", "of the device that was asked for"),
+                    list_of(text("aliases", "its other names")), text("arch", "its most specific target"),
+                    value(ValueKind::any, "figures", "name: [value, source], docs/devices.md"),
+                    text("nominal", "of an architecture: the product that stands for it")});
+}
+
+std::vector<Field> evaluate_fields() {
+  return evaluation_fields() + Fields{text("problem", "the definition it was evaluated for"),
+                                      integer("variant", "number in the database"),
+                                      maybe(text("next", "how to learn more of the failure"))};
+}
+
+std::vector<Field> search_fields() {
+  return {text("problem", "the definition that was searched"),
+          target(),
+          flag("emulated", "it ran on the CPU device: costs are estimates, not GPU times"),
+          flag("executed", "false: kernels were built and ranked, not verified"),
+          text("stop_reason", "what ended it"),
+          flag("interrupted", "it was stopped"),
+          integer("session", "number of the search in the database"),
+          integer("evaluated", "candidates tried"),
+          integer("verified", "of these, those that passed all gates"),
+          integer("failed", "of these, those that did not"),
+          integer("pruned", "points predicted to be too slow, and not tried"),
+          integer("duplicates", "of those tried: the same program as another"),
+          integer("reused", "points that earlier searches measured"),
+          number("wall_s", "how long it took", "s"),
+          maybe(object("baseline", "Baseline", "the fastest one",
+                       {text("name", "of the baseline"), real("time_us", "weighted geometric mean", "us")})),
+          maybe(text("held_out", "whether the best kernel is right on shapes drawn at the end")),
+          maybe(object("best", "BestKernel", "the champion",
+                       leader_fields() + Fields{text("source", "the kernel file, its parameters frozen")})),
+          list_of(object("leaders", "Leader", "the fastest points, best first", leader_fields()))};
+}
+
+std::vector<Field> profile_fields() {
+  return {object("evaluation", "Evaluation", "of its checks and times", evaluation_fields()),
+          maybe(list_of(text("not_known", "what could not be measured, and why"))),
+          maybe(text("shape", "that was profiled")),
+          maybe(bottleneck()),
+          maybe(text("page", "the profile as a page of text")),
+          maybe(text("changed_from_compare_variant", "what differs from the second kernel"))};
+}
+
+std::vector<Field> predict_fields() {
+  return {text("device", "the GPU"),
+          text("note", "why less is known than was asked for; empty: nothing is amiss"),
+          value(ValueKind::any, "training", "what the model was fitted to; null: there is none"),
+          list_of(prediction()), text("arch", "what it would be compiled for")};
+}
+
+std::vector<Field> rows_fields() {
+  return {list_of(text("columns", "their names")),
+          list_of(value(ValueKind::cells, "rows", "a value for each column")),
+          flag("complete", "no row was left out"), maybe(text("note", "how to get the rest"))};
+}
+
+std::vector<Field> explain_failure_fields() {
+  return all_maybe({integer("evaluation", "number of the evaluation"),
+                    integer("variant", "number of the variant"), text("problem", "the definition"),
+                    text("device", "that it ran on"), text("status", "how it ended"),
+                    text("meaning", "that, in words"), text("stage", "how far it came"), gate_promise(),
+                    text("message", "what went wrong"), list_of(finding()),
+                    list_of(object("failed_checks", "StoredFailedCheck", "the first of them",
+                                   {value(ValueKind::integers, "shape", "its sizes"),
+                                    text("distribution", "of the inputs"), text("tensor", "the output"),
+                                    nullable(number("max_error", "largest error")),
+                                    nullable(number("tolerance", "largest error allowed")),
+                                    nullable(integer("worst_index", "element of the largest error")),
+                                    nullable(number("expected", "its right value")),
+                                    nullable(number("got", "its value"))}))}) +
+         Fields{list_of(text("try", "what may help"))};
+}
+
+std::vector<Field> save_kernel_fields() {
+  return {text("path", "the file"),
+          integer("bytes", "its length", "bytes"),
+          integer("variant", "number in the database"),
+          text("problem", "the definition"),
+          flag("verified", "it passed all gates"),
+          text("note", "how to use the file")};
+}
+
+std::span<const Event> all_events() {
+  static const std::vector<Event> events{
+      {.name = "progress",
+       .type = "Progress",
+       .help = "after every evaluation",
+       .fields = Fields{integer("evaluated", "candidates tried"), integer("verified", "of these, passed"),
+                        integer("failed", "of these, not passed"), integer("in_flight", "being evaluated"),
+                        integer("pruned", "points predicted to be too slow, and not tried"),
+                        integer("space_points", "points there are"),
+                        number("elapsed_s", "since the search began", "s")} +
+                 score_fields()},
+      {.name = "new_best",
+       .type = "NewBest",
+       .help = "a verified kernel took the lead",
+       .fields =
+           Fields{text("template", "name of its file"), value(ValueKind::integers, "tunables", "its point")} +
+           score_fields() + Fields{text("source", "the kernel file, its parameters frozen")}}};
+  return events;
+}
+
+}  // namespace ak::operations

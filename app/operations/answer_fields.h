@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "app/operations/operation.h"
+
+namespace ak::operations {
+
+// What the operations answer, one function for each form.
+[[nodiscard]] std::vector<Field> list_problems_fields();
+[[nodiscard]] std::vector<Field> show_problem_fields();
+[[nodiscard]] std::vector<Field> show_devices_fields();
+[[nodiscard]] std::vector<Field> evaluate_fields();
+[[nodiscard]] std::vector<Field> search_fields();
+[[nodiscard]] std::vector<Field> profile_fields();
+[[nodiscard]] std::vector<Field> predict_fields();
+[[nodiscard]] std::vector<Field> rows_fields();
+[[nodiscard]] std::vector<Field> explain_failure_fields();
+[[nodiscard]] std::vector<Field> save_kernel_fields();
+
+}  // namespace ak::operations

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the performance database remembers.
+#include <fmt/format.h>
+
+#include "app/operations/operation.h"
+#include "core/text/json_line.h"
+#include "core/text/suggest.h"
+#include "db/database.h"
+#include "db/sql_text.h"
+
+namespace ak::operations {
+namespace {
+
+// Some 8,000 tokens: what a model reads with profit. A cell may be a whole kernel or a compiler's log.
+constexpr std::size_t kMaxTableBytes = 30'000, kMaxCellBytes = 8'000;
+
+std::string shortened(const std::string& text) {
+  if (text.size() <= kMaxCellBytes) return sanitize(text);
+  return fmt::format("{} [{} bytes more; substr() shows a part]", sanitize(text, kMaxCellBytes),
+                     text.size() - kMaxCellBytes);
+}
+
+Json cell_json(const db::Cell& cell) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return *integer;
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  if (const auto* text = std::get_if<std::string>(&cell)) return shortened(*text);
+  if (const auto* blob = std::get_if<std::vector<unsigned char>>(&cell))
+    return fmt::format("[{} bytes]", blob->size());
+  return nullptr;
+}
+
+/// As many rows as fit.
+Json table_json(const db::Table& table) {
+  Json rows = Json::array();
+  std::size_t bytes = 0;
+  for (const auto& cells : table.rows) {
+    Json row = Json::array();
+    for (const db::Cell& cell : cells) row.push_back(cell_json(cell));
+    bytes += one_line(row).size();
+    if (bytes > kMaxTableBytes && !rows.empty()) break;
+    rows.push_back(std::move(row));
+  }
+  const bool cut = rows.size() < table.rows.size();
+  Json json{{"columns", table.columns}, {"rows", std::move(rows)}, {"complete", !cut && !table.truncated}};
+  if (cut) json["note"] = "cut at 30,000 bytes: select fewer columns, or page with LIMIT and OFFSET";
+  if (!cut && table.truncated)
+    json["note"] = "there are more rows: raise limit, or page with LIMIT and OFFSET";
+  return json;
+}
+
+}  // namespace
+
+Answer query_database(const Json& request, const Context& context, const Callbacks&) {
+  return {.content = table_json(db::query(context.database, request.at("sql").get<std::string>(),
+                                          request.at("limit").get<std::size_t>(), kQueryTimeLimit))};
+}
+
+Answer best_variants(const Json& request, const Context& context, const Callbacks&) {
+  std::string where = "1";
+  if (request.contains("problem"))
+    where += fmt::format(" AND definition IN (SELECT name FROM definitions WHERE problem = {})",
+                         db::sql_text(request["problem"]));
+  for (const char* column : {"arch", "device_kind"}) {
+    if (request.contains(column)) where += fmt::format(" AND {} = {}", column, db::sql_text(request[column]));
+  }
+  const std::string sql = fmt::format(
+      "WITH each_once AS (SELECT definition, device, device_kind, arch, variant, template, tunables, "
+      "min(score_us) AS score_us, min(emulated_cost_us) AS emulated_cost_us FROM leaderboard WHERE {} "
+      "GROUP BY definition, device, arch, variant), ranked AS (SELECT rank() OVER (PARTITION BY definition, "
+      "device, arch ORDER BY coalesce(score_us, emulated_cost_us)) AS place, * FROM each_once) "
+      "SELECT * FROM ranked WHERE place <= {} ORDER BY definition, device, arch, place",
+      where, request.at("limit").get<int>());
+  return {.content = table_json(db::query(context.database, sql, 0, kQueryTimeLimit))};
+}
+
+}  // namespace ak::operations

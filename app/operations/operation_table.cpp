@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operation, with what it takes. answer_fields.cpp has what they answer.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/search/strategy.h"
+#include "app/operations/answer_fields.h"
+#include "app/operations/operation.h"
+#include "app/operations/request_check.h"
+#include "core/error.h"
+#include "core/text/suggest.h"
+
+namespace ak::operations {
+namespace {
+
+using Parameters = std::vector<Parameter>;
+
+Parameters operator+(Parameters left, const Parameters& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+Parameters problem_parameters() {
+  return {
+      {.name = "problem", .help = "name as list_problems gives it, or the folder of a problem of your own"},
+      {.name = "params",
+       .kind = ValueKind::table,
+       .help = "parameters of the problem, e.g. {\"dtype\": \"bf16\"}; the others take their defaults"}};
+}
+
+Parameter shape_parameter() {
+  return {.name = "shape",
+          .kind = ValueKind::table,
+          .help = "one shape instead of the problem's own, e.g. {\"M\": 4096, \"N\": 1000}"};
+}
+
+Parameters kernel_parameters() {
+  return Parameters{
+             {.name = "source", .help = "the kernel file's text; give this, path or variant"},
+             {.name = "path", .help = "a kernel file ending in .cu"},
+             {.name = "variant", .kind = ValueKind::integer, .help = "number of a variant in the database"}} +
+         problem_parameters() + Parameters{shape_parameter()};
+}
+
+Parameters device_parameters() {
+  return {{.name = "arch", .help = "what to compile for, e.g. sm_90a or h200 (default: the device's own)"},
+          {.name = "device",
+           .help = "auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU "
+                   "device: checks every access and finds races), none (builds only)"}};
+}
+
+Parameter unaudited_parameter() {
+  return {.name = "unaudited",
+          .kind = ValueKind::flag,
+          .help = "use a problem although no audit shows that its checks notice mistakes",
+          .fallback = "false"};
+}
+
+Parameter count_parameter(std::string_view name, std::string_view help) {
+  return {.name = name, .kind = ValueKind::integer, .help = help, .minimum = 1, .maximum = 1e9};
+}
+
+std::vector<std::string_view> strategy_names() {
+  std::vector<std::string_view> names;
+  for (const agent::StrategyEntry& entry : agent::strategies()) names.push_back(entry.name);
+  return names;
+}
+
+Parameters search_parameters() {
+  Parameters all = problem_parameters() + Parameters{shape_parameter()} + device_parameters();
+  all.front().required = true;
+  return all +
+         Parameters{
+             {.name = "template", .help = "search only this template of the problem"},
+             {.name = "strategy",
+              .help = "how to choose the next point",
+              .choices = strategy_names(),
+              .fallback = "\"portfolio\""},
+             {.name = "seed",
+              .kind = ValueKind::integer,
+              .help = "of the search and the inputs (default: random)",
+              .minimum = 0,
+              .maximum = 9e15},
+             count_parameter("max_evaluations", "stop after this many candidates"),
+             count_parameter("max_compilations", "stop after this many builds that were not cached"),
+             {.name = "max_minutes",
+              .kind = ValueKind::number,
+              .help = "stop after this much wall time",
+              .minimum = 0.001,
+              .maximum = 1e6},
+             count_parameter("patience", "stop when none of so many evaluations in a row took the lead"),
+             {.name = "target_performance", .help = "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol"},
+             {.name = "transfer",
+              .kind = ValueKind::flag,
+              .help = "begin with what the database knows of other shapes, params and devices",
+              .fallback = "true"},
+             {.name = "deterministic",
+              .kind = ValueKind::flag,
+              .help = "one evaluation at a time, all drawn from the seed: on the CPU device "
+                      "every run of a seed is the same",
+              .fallback = "false"},
+             unaudited_parameter()};
+}
+
+Operation list_problems_row() {
+  return {.name = "list_problems",
+          .title = "List problems",
+          .summary = "The problems there are reference results, shapes and templates for.",
+          .answer = list_problems_fields(),
+          .run = list_problems};
+}
+
+Operation show_problem_row() {
+  return {.name = "show_problem",
+          .title = "Show a problem",
+          .summary =
+              "What a kernel for this problem computes: tensors, reference, tolerance, shapes, "
+              "parameters; how a kernel file is written (the candidate contract); and an example that "
+              "works. Read it first.",
+          .parameters = problem_parameters() +
+                        Parameters{shape_parameter(),
+                                   {.name = "contract",
+                                    .kind = ValueKind::flag,
+                                    .help = "with the text of the candidate contract, about 14 kB",
+                                    .fallback = "true"}},
+          .answer = show_problem_fields(),
+          .run = show_problem};
+}
+
+Operation show_devices_row() {
+  return {.name = "show_devices",
+          .title = "Show devices",
+          .summary =
+              "The GPUs of this machine, or all that is known of one device or architecture, with sources.",
+          .parameters = {{.name = "name",
+                          .help = "e.g. h200, rtx4090, sm_120a; empty: the GPUs here, and known names"}},
+          .answer = show_devices_fields(),
+          .run = show_devices};
+}
+
+Operation evaluate_row() {
+  return {
+      .name = "evaluate",
+      .title = "Evaluate a kernel",
+      .summary =
+          "Builds a kernel, checks it against the reference on every shape and input "
+          "distribution, and times it. Says whether it is right, how fast it is, and where it "
+          "failed: gate, line, advice. Stored in the database. Takes seconds to minutes.",
+      .parameters = kernel_parameters() + device_parameters() +
+                    Parameters{{.name = "depth",
+                                .help = "how far to go: build, check (is it right?), time",
+                                .choices = {"build", "check", "time"},
+                                .fallback = "\"time\""},
+                               unaudited_parameter()},
+      .answer = evaluate_fields(),
+      .effects = {.reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true},
+      .run = evaluate};
+}
+
+Operation search_row() {
+  return {
+      .name = "search",
+      .title = "Search for a fast kernel",
+      .summary =
+          "Finds a fast, verified kernel: proposes points of the problem's templates, builds, "
+          "checks and times each, and checks the best one on shapes that no one could know. Stored "
+          "in the database. Takes minutes to hours: give a budget. Ended early, it answers with "
+          "the best kernel so far.",
+      .parameters = search_parameters(),
+      .answer = search_fields(),
+      .events = {"progress", "new_best"},
+      .effects = {.reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true},
+      .run = search};
+}
+
+Operation profile_row() {
+  return {
+      .name = "profile",
+      .title = "Profile a kernel",
+      .summary =
+          "What limits a kernel and what could be done: hardware counters and hot lines on a GPU, "
+          "exact counts on the CPU device. It is checked and timed first.",
+      .parameters =
+          kernel_parameters() + device_parameters() +
+          Parameters{{.name = "workload", .help = "name of the shape to profile (default: the timed one)"},
+                     {.name = "metrics",
+                      .help = "quick, standard, full, or names between commas",
+                      .fallback = "\"standard\""},
+                     {.name = "compare_variant",
+                      .kind = ValueKind::integer,
+                      .help = "a second kernel: what changed from it"},
+                     unaudited_parameter()},
+      .answer = profile_fields(),
+      .effects = {.reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true},
+      .run = profile};
+}
+
+Operation predict_row() {
+  return {.name = "predict",
+          .title = "Predict a time",
+          .summary =
+              "How long a kernel takes on a GPU that is not here, and what limits it there; of every "
+              "timed shape.",
+          .parameters =
+              kernel_parameters() +
+              Parameters{{.name = "arch", .help = "the GPU, e.g. h200 or sm_90a", .fallback = "\"sm_90a\""}},
+          .answer = predict_fields(),
+          .effects = {.reads_database = true, .takes_long = true},
+          .run = predict};
+}
+
+Operation query_row() {
+  return {.name = "query",
+          .title = "Query the database",
+          .summary =
+              "One SELECT on the performance database, read-only. Views: leaderboard, best_variants, "
+              "failures, benchmark_results, progress, profiles, generalisation, comparisons, "
+              "prediction_errors. SELECT name, sql FROM sqlite_schema shows everything.",
+          .parameters = {{.name = "sql", .help = "the SELECT", .required = true},
+                         {.name = "limit",
+                          .kind = ValueKind::integer,
+                          .help = "rows at most",
+                          .minimum = 1,
+                          .maximum = 1000,
+                          .fallback = "50"}},
+          .answer = rows_fields(),
+          .effects = {.reads_database = true},
+          .run = query_database};
+}
+
+Operation best_variants_row() {
+  return {.name = "best_variants",
+          .title = "Best variants",
+          .summary =
+              "The fastest verified kernels in the database, for each definition, device and "
+              "architecture.",
+          .parameters = {{.name = "problem", .help = "only of this problem"},
+                         {.name = "arch", .help = "only of this architecture, e.g. sm_90a"},
+                         {.name = "device_kind",
+                          .help = "cuda: GPU times; emulator: costs estimated on the CPU",
+                          .choices = {"cuda", "emulator"}},
+                         {.name = "limit",
+                          .kind = ValueKind::integer,
+                          .help = "variants of each",
+                          .minimum = 1,
+                          .maximum = 50,
+                          .fallback = "3"}},
+          .answer = rows_fields(),
+          .effects = {.reads_database = true},
+          .run = best_variants};
+}
+
+Operation explain_failure_row() {
+  return {
+      .name = "explain_failure",
+      .title = "Explain a failure",
+      .summary =
+          "Why a kernel failed: the gate and what it promises, the findings with their lines, the "
+          "checks that failed, and what to try.",
+      .parameters = {{.name = "variant",
+                      .kind = ValueKind::integer,
+                      .help = "number of a variant: its latest failure"},
+                     {.name = "evaluation", .kind = ValueKind::integer, .help = "number of an evaluation"},
+                     {.name = "gate", .help = "name of a gate, e.g. race_detector: what it is for"}},
+      .answer = explain_failure_fields(),
+      .effects = {.reads_database = true},
+      .run = explain_failure};
+}
+
+Operation save_kernel_row() {
+  return {
+      .name = "save_kernel",
+      .title = "Save a kernel",
+      .summary =
+          "Writes a kernel of the database to a file below the working directory, with its "
+          "parameters frozen: it compiles with plain nvcc, too. A variant, or the fastest verified "
+          "one for a problem.",
+      .parameters = Parameters{{.name = "path",
+                                .help = "the file, ending in .cu; its folder has to be there",
+                                .required = true},
+                               {.name = "variant",
+                                .kind = ValueKind::integer,
+                                .help = "number of the variant; none: the fastest for problem and params"},
+                               {.name = "arch", .help = "fastest on this architecture, e.g. sm_90a"},
+                               {.name = "overwrite",
+                                .kind = ValueKind::flag,
+                                .help = "replace a file that is there",
+                                .fallback = "false"}} +
+                    problem_parameters(),
+      .answer = save_kernel_fields(),
+      .effects = {.reads_database = true, .writes_files = true},
+      .run = save_kernel};
+}
+
+}  // namespace
+
+std::span<const Operation> all_operations() {
+  static const std::vector<Operation> table{list_problems_row(),   show_problem_row(), show_devices_row(),
+                                            evaluate_row(),        search_row(),       profile_row(),
+                                            predict_row(),         query_row(),        best_variants_row(),
+                                            explain_failure_row(), save_kernel_row()};
+  return table;
+}
+
+const Operation* find_operation(std::string_view name) {
+  const auto operations = all_operations();
+  const auto found = std::ranges::find(operations, name, &Operation::name);
+  return found == operations.end() ? nullptr : &*found;
+}
+
+const Operation& operation_named(std::string_view name) {
+  if (const Operation* found = find_operation(name)) return *found;
+  std::vector<std::string> names;
+  for (const Operation& each : all_operations()) names.emplace_back(each.name);
+  fail(ExitCode::usage, "there is no operation '{}'{}; known: {}", sanitize(name, 80),
+       did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+Answer call(const Operation& operation, const Json& request, const Context& context,
+            const Callbacks& callbacks) {
+  if (const std::string wrong = request_error(operation.name, operation.parameters, request); !wrong.empty())
+    fail(ExitCode::usage, "{}", wrong);
+  return operation.run(with_fallbacks(operation, request), context, callbacks);
+}
+
+}  // namespace ak::operations

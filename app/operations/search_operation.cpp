@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fast kernel for a problem.
+#include <filesystem>
+
+#include "app/audit/problem_audits.h"
+#include "app/operations/evaluation_brief.h"
+#include "app/operations/kernel_request.h"
+#include "app/search/search_command.h"
+#include "codegen/emit/emit.h"
+#include "core/text/json_line.h"
+#include "db/database.h"
+
+namespace ak::operations {
+namespace {
+
+template <class T>
+std::optional<T> given(const Json& request, const char* name) {
+  return request.contains(name) ? std::optional(request[name].get<T>()) : std::nullopt;
+}
+
+tools::SearchFlags search_flags(const Json& request, const Context& context) {
+  tools::SearchFlags flags;
+  flags.arch = request.value("arch", "");
+  flags.device = request.value("device", "");
+  flags.proposer = "search";
+  flags.strategy = request.at("strategy");
+  flags.target = request.value("target_performance", "");
+  flags.database = context.database.string();
+  flags.seed = given<std::uint64_t>(request, "seed");
+  flags.max_evaluations = given<std::int64_t>(request, "max_evaluations");
+  flags.max_compilations = given<std::int64_t>(request, "max_compilations");
+  flags.max_minutes = given<double>(request, "max_minutes");
+  flags.patience = given<std::int64_t>(request, "patience");
+  flags.unaudited = request.at("unaudited");
+  flags.no_transfer = !request.at("transfer").get<bool>();
+  flags.deterministic = request.at("deterministic");
+  flags.quiet = true;
+  return flags;
+}
+
+/// Adds what tells a point from others.
+void add_point(Json& json, const Candidate& candidate) {
+  json["template"] = std::filesystem::path(candidate.name).filename().string();
+  json["tunables"] = Json::object();
+  for (const auto& [name, value] : candidate.tunables) json["tunables"][name] = value;
+}
+
+void add_score(Json& json, const std::optional<double>& score_ns, bool emulated) {
+  if (score_ns) json[emulated ? "emulated_cost_us" : "score_us"] = rounded(*score_ns / 1e3);
+}
+
+Json progress_json(const agent::Progress& progress, bool emulated) {
+  Json json{{"evaluated", progress.evaluated}, {"verified", progress.verified},
+            {"failed", progress.failed},       {"in_flight", progress.in_flight},
+            {"pruned", progress.pruned},       {"space_points", progress.space_points},
+            {"elapsed_s", progress.elapsed_s}};
+  add_score(json, progress.best_ns, emulated);
+  return json;
+}
+
+Json new_best_json(const Completed& best, const ProblemInstance& problem, bool emulated) {
+  Json json = Json::object();
+  add_point(json, best.request.candidate);
+  add_score(json, best.result.score_ns, emulated);
+  json["source"] = codegen::emit_kernel(problem, best.request.candidate);
+  return json;
+}
+
+Json leader_json(const agent::Leader& leader, bool emulated) {
+  Json json{{"variant", leader.variant}};
+  add_point(json, leader.candidate);
+  add_score(json, leader.score_ns, emulated);
+  return json;
+}
+
+void report(tools::SearchRun& run, const Callbacks& callbacks, bool emulated) {
+  if (!callbacks.on_event) return;
+  run.on_progress = [&callbacks, emulated](const agent::Progress& progress, const codegen::RunSummary&) {
+    callbacks.on_event("progress", progress_json(progress, emulated));
+  };
+  run.on_new_best = [&callbacks, problem = run.problem, emulated](const Completed& best) {
+    callbacks.on_event("new_best", new_best_json(best, *problem, emulated));
+  };
+}
+
+Json search_json(const tools::SearchRun& run, const tools::SearchOutcome& outcome, bool emulated) {
+  const agent::LoopResult& loop = outcome.loop;
+  const agent::Progress& progress = loop.progress;
+  Json json{{"problem", run.problem->definition.name},
+            {"target", target_json(run.target)},
+            {"emulated", emulated},
+            {"executed", outcome.summary.executed},
+            {"stop_reason", loop.stop_reason},
+            {"interrupted", loop.interrupted},
+            {"session", loop.session},
+            {"evaluated", progress.evaluated},
+            {"verified", progress.verified},
+            {"failed", progress.failed},
+            {"pruned", progress.pruned},
+            {"duplicates", progress.duplicates},
+            {"reused", progress.reused},
+            {"wall_s", progress.elapsed_s}};
+  if (outcome.summary.baseline_ns)
+    json["baseline"] = {{"name", outcome.summary.baseline_label},
+                        {"time_us", rounded(*outcome.summary.baseline_ns / 1e3)}};
+  if (outcome.summary.executed) json["held_out"] = outcome.summary.held_out;
+  if (loop.best) {
+    json["best"] = {{"variant", loop.best_variant.value_or(0)}};
+    json["best"].update(new_best_json(*loop.best, *run.problem, emulated));
+  }
+  json["leaders"] = Json::array();
+  for (const agent::Leader& leader : loop.leaders) json["leaders"].push_back(leader_json(leader, emulated));
+  return json;
+}
+
+}  // namespace
+
+Answer search(const Json& request, const Context& context, const Callbacks& callbacks) {
+  const tools::SearchFlags flags = search_flags(request, context);
+  tools::SearchSetup setup =
+      tools::set_up_search(flags, instance_of(problem_of(request, ""), request, {}),
+                           context.caller + ": search " + one_line(request), context.config);
+  tools::SearchRun& run = setup.run;
+  const bool emulated = run.target.kind == DeviceKind::emulator;
+  run.templates =
+      tools::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
+  run.audited = tools::require_audit(*run.problem, flags.unaudited, setup.config, setup.database);
+  tools::add_first_points(setup, flags);
+  report(run, callbacks, emulated);
+  const auto store = db::open_store(setup.database);
+  const std::atomic<bool> never{false};
+  const tools::SearchOutcome outcome =
+      tools::run_search(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
+  return {.content = search_json(run, outcome, emulated), .failed = !outcome.loop.best};
+}
+
+}  // namespace ak::operations

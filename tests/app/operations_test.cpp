@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of operations: every row has its texts, its stubs and answers that fit their schemas.
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "app/operations/clients/client_texts.h"
+#include "app/operations/operation_schema.h"
+#include "app/operations/request_check.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/locations.h"
+#include "tests/support/fuzz_iterations.h"
+#include "tests/support/json_schema.h"
+#include "tests/support/sandbox.h"
+
+using namespace ak;
+using namespace ak::operations;
+using namespace ak::testing;
+
+namespace {
+
+std::string in_tree(const std::string& file) { return read_file(std::string(AK_SOURCE_DIR) + "/" + file); }
+
+/// A database of its own, and the program's processes as workers.
+struct Bench {
+  TemporaryFolder folder;
+  Context context;
+
+  Bench() {
+    set_locations({.program = AK_PROGRAM, .config = folder / "config.json"});
+    context.config.cache = (folder / "cache").string();
+    context.database = folder / "ak.db";
+    context.caller = "test";
+  }
+  ~Bench() { set_locations({}); }
+
+  Answer run(std::string_view name, const Json& request, const Callbacks& callbacks = {}) const {
+    return call(operation_named(name), request, context, callbacks);
+  }
+};
+
+Json vector_add(const std::string& body, Json more = Json::object()) {
+  Json request{{"source", R"cu(/* alphakernel
+{"launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256],
+               "args": ["a", "b", "c", {"i64": "N"}]}]}
+*/
+extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+)cu" + body + "\n}\n"},
+               {"problem", "vector_add"},
+               {"shape", {{"N", 1000}}}};
+  request.update(more);
+  return request;
+}
+
+const Json kOnCpu{{"device", "emulator"}, {"arch", "sm_80"}};
+const std::string kRightBody = "  if (i < n) c[i] = a[i] + b[i];";
+
+struct Example {
+  std::string operation;
+  Json request;
+  bool fails = false;
+};
+
+/// At least one of every operation, in an order that fills the database before it is asked.
+std::vector<Example> examples() {
+  return {{"list_problems", Json::object()},
+          {"show_problem", {{"problem", "softmax"}}},
+          {"show_problem", {{"problem", "vector_add"}, {"contract", false}}},
+          {"show_devices", Json::object()},
+          {"show_devices", {{"name", "h200"}}},
+          {"show_devices", {{"name", "sm_90"}}},
+          {"evaluate", vector_add(kRightBody, kOnCpu)},
+          {"evaluate", vector_add("  if (i < n) c[i] = a[i] - b[i];", kOnCpu), true},
+          {"evaluate", vector_add("  c[i] = a[i] + b[i];", kOnCpu), true},
+          {"evaluate", vector_add("  c[i] = nothing;", kOnCpu), true},
+          {"evaluate", vector_add(kRightBody, {{"device", "none"}, {"arch", "sm_90a"}, {"depth", "build"}})},
+          {"explain_failure", {{"variant", 2}}},
+          {"explain_failure", {{"gate", "race_detector"}}},
+          {"search",
+           {{"problem", "vector_add"},
+            {"device", "emulator"},
+            {"arch", "sm_80"},
+            {"shape", {{"N", 1000}}},
+            {"max_evaluations", 2},
+            {"seed", 7}}},
+          {"profile", vector_add(kRightBody, kOnCpu)},
+          {"predict", vector_add(kRightBody)},
+          {"query", {{"sql", "SELECT id, status, NULL AS nothing, 0.5 AS half FROM evaluations"}}},
+          {"best_variants", {{"problem", "vector_add"}}},
+          {"save_kernel", {{"variant", 1}, {"path", "operations_test.cu"}, {"overwrite", true}}}};
+}
+
+/// A request with some of its members replaced, taken away, or invented.
+Json mutated(const Operation& operation, std::mt19937& random) {
+  static const std::vector<Json> values{1,
+                                        -1,
+                                        0.5,
+                                        "x",
+                                        "time",
+                                        true,
+                                        nullptr,
+                                        Json::array(),
+                                        Json::object(),
+                                        1e12,
+                                        "cuda",
+                                        {{"N", 5}},
+                                        {{"N", "5"}},
+                                        {{"N", 0.5}},
+                                        {{"N", {1}}}};
+  const auto any = [&] { return values[random() % values.size()]; };
+  Json request = Json::object();
+  for (const Parameter& parameter : operation.parameters) {
+    if (random() % 3 == 0 || (parameter.required && random() % 8 != 0))
+      request[std::string(parameter.name)] = any();
+  }
+  if (random() % 20 == 0) request["unheard_of"] = any();
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("every operation answers as its schema says, also where a kernel fails") {
+  const Bench bench;
+  std::vector<std::string> tried;
+  for (const Example& example : examples()) {
+    INFO(example.operation << " " << example.request.dump());
+    const Operation& operation = operation_named(example.operation);
+    std::vector<std::string> events;
+    const Answer answer = bench.run(example.operation, example.request,
+                                    {.on_event = [&](std::string_view name, const Json& data) {
+                                      for (const Event& event : all_events())
+                                        if (event.name == name)
+                                          CHECK(schema_error(fields_schema(event.fields), data) == "");
+                                      events.emplace_back(name);
+                                    }});
+    CHECK(schema_error(request_schema(operation.parameters), example.request) == "");
+    CHECK(schema_error(fields_schema(operation.answer), answer.content) == "");
+    CHECK(answer.failed == example.fails);
+    for (const std::string& event : events)
+      CHECK(std::ranges::find(operation.events, event) != operation.events.end());
+    for (const std::string_view event : operation.events)
+      CHECK(std::ranges::find(events, event) != events.end());
+    tried.push_back(example.operation);
+  }
+  std::filesystem::remove("operations_test.cu");
+  for (const Operation& operation : all_operations()) {
+    INFO(operation.name);
+    CHECK(std::ranges::find(tried, operation.name) != tried.end());
+  }
+}
+
+TEST_CASE("a search that is stopped answers with the best kernel so far") {
+  const Bench bench;
+  std::atomic<bool> stop{false};
+  const Answer answer =
+      bench.run("search",
+                {{"problem", "vector_add"},
+                 {"device", "none"},
+                 {"arch", "sm_90a"},
+                 {"deterministic", true},
+                 {"seed", 1}},
+                {.on_event = [&](std::string_view, const Json&) { stop = true; }, .stop = &stop});
+  CHECK(answer.content["interrupted"] == true);
+  CHECK(answer.content["best"]["source"].get<std::string>().find("__global__") != std::string::npos);
+  CHECK(schema_error(fields_schema(operation_named("search").answer), answer.content) == "");
+}
+
+TEST_CASE("the files for other languages and the page are what the table says") {
+  // alphakernel operations --cpp, --python and --markdown print them.
+  CHECK(in_tree("include/alphakernel/operations.h") == cpp_header());
+  CHECK(in_tree("python/alphakernel/operations.py") == python_module());
+  CHECK(in_tree("docs/operations.md") == operations_page());
+}
+
+TEST_CASE("every operation is in every file, with all its members") {
+  const std::string header = cpp_header(), module = python_module(), page = operations_page();
+  std::size_t rows = 0;
+  for (const Operation& operation : all_operations()) {
+    INFO(operation.name);
+    const std::string name(operation.name), type = type_name(operation.name);
+    CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos);
+    CHECK(operation.title.size() > 5);
+    CHECK(operation.summary.size() > 20);
+    CHECK(operation.summary.ends_with("."));
+    CHECK(operation.run != nullptr);
+    CHECK_FALSE(operation.answer.empty());
+    CHECK(header.find("  " + type + "Answer " + name + "(") != std::string::npos);
+    CHECK(header.find("X(" + name + ", " + type + ")") != std::string::npos);
+    CHECK(module.find("    def " + name + "(") != std::string::npos);
+    CHECK(page.find("\n## " + name + "\n") != std::string::npos);
+    for (const Parameter& parameter : operation.parameters) CHECK(parameter.help.size() > 3);
+    for (const Field& field : operation.answer) CHECK(field.name != "ok");  // of the answers in C++
+    ++rows;
+  }
+  CHECK(operations_json()["operations"].size() == rows);
+}
+
+TEST_CASE("a request is refused where its schema refuses it, and nowhere else") {
+  std::mt19937 random(11);
+  int refused = 0, taken = 0;
+  for (int i = 0; i < test::fuzz_iterations(3'000); ++i) {
+    const Operation& operation = all_operations()[random() % all_operations().size()];
+    const Json request = mutated(operation, random);
+    const std::string wrong = request_error(operation.name, operation.parameters, request);
+    INFO(operation.name << " " << request.dump() << ": " << wrong);
+    CHECK(wrong.empty() == schema_error(request_schema(operation.parameters), request).empty());
+    CHECK(wrong.find('\n') == std::string::npos);
+    ++(wrong.empty() ? taken : refused);
+  }
+  CHECK(refused > 100);
+  CHECK(taken > 100);
+}
+
+TEST_CASE("a call names what is wrong with its request") {
+  const Bench bench;
+  CHECK_THROWS_WITH(bench.run("query", Json::object()), Catch::Contains("query needs the argument 'sql'"));
+  CHECK_THROWS_WITH(bench.run("query", Json::array()), Catch::Contains("arguments that are an object"));
+  CHECK_THROWS_WITH(bench.run("serch", Json::object()), Catch::Contains("did you mean 'search'?"));
+}
