@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/build.h"
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "core/text/characters.h"
 #include "core/text/hash.h"
 
 namespace ak {
@@ -131,6 +134,12 @@ BuildResult read_result(const Json& json) {
 }
 
 }  // namespace
+
+bool is_name_expression(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return is_word(c) || std::string_view(" :<>,()*&+-").find(c) != std::string_view::npos;
+  });
+}
 
 std::string TranslationUnit::hash() const {
   std::string text;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,10 @@ struct BuildResult {
   bool cache_hit = false;
   double compile_ms = 0;  ///< wall time in the worker; as stored for a cache hit
 };
+
+/// Whether `text` has only what a C++ name with template arguments is made of: letters, digits, `_`, blanks and
+/// `:<>,()*&+-`. The compiler pastes names into the source, so that a line end, `#` or `\\` would be code there.
+[[nodiscard]] bool is_name_expression(std::string_view text);
 
 [[nodiscard]] Json to_json(const TranslationUnit& unit);
 [[nodiscard]] TranslationUnit translation_unit_from_json(const Json& json);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
+#include <utility>
 
 #include "codegen/problem/problem_reader.h"
 #include "core/error.h"
@@ -13,8 +15,11 @@
 namespace ak::codegen {
 namespace {
 
-// Of a range where one shape in a thousand is allowed, e^-10 is the chance that none is found.
-constexpr std::uint32_t kMaxDraws = 10'000;
+// Each draw moves every axis to the nearest size that the constraints allow, so that multiples of up to twice
+// kMaxSteps are found at once; draws are repeated for what couples axes. A range of which a hundredth of the draws
+// leads to a shape fails with a chance of e^-10.
+constexpr std::uint32_t kMaxDraws = 1'000;
+constexpr std::int64_t kMaxSteps = 2'048;
 constexpr int kFractionBits = 40;  // beyond any axis whose tensor a device could hold
 
 // The logarithm to base 2 with straight lines between powers of two, in fixed point: unlike that of a math
@@ -41,6 +46,82 @@ std::int64_t draw(const AxisRange& range, std::uint64_t random) {
   return std::clamp(size_at(low + random % (end - low)), range.low, range.high);
 }
 
+/// A constraint of the definition, for the moment when the last of its axes has a size.
+struct Rule {
+  Expression expression;
+  std::size_t ready = 0;  ///< index of that axis among the range's
+};
+
+std::vector<Rule> rules_of(const ProblemInstance& problem, const HeldOutRange& range) {
+  std::vector<Rule> rules;
+  for (const std::string& text : problem.definition.constraints) {
+    const Result<Expression> parsed = Expression::parse(text);
+    AK_ASSERT(parsed.ok(), "constraints were parsed when the definition was read");
+    Rule rule{*parsed};
+    const auto names = rule.expression.names();
+    std::size_t index = 0;
+    for (const auto& [axis, bounds] : range.axes) {
+      if (std::ranges::find(names, axis) != names.end()) rule.ready = index;
+      ++index;
+    }
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+/// Draws one shape, axis by axis.
+class ShapeDraw {
+ public:
+  ShapeDraw(const ProblemInstance& problem, const HeldOutRange& range, std::span<const Rule> rules)
+      : range_(range), rules_(rules), environment_(problem.environment({})) {}
+
+  /// False where an axis has no allowed size near the one drawn. @param random of an axis's index
+  template <class Random>
+  bool draw_all(Random random) {
+    std::size_t index = 0;
+    for (const auto& [axis, bounds] : range_.axes) {
+      if (!settle(axis, bounds, draw(bounds, random(static_cast<std::uint32_t>(index))), index)) return false;
+      ++index;
+    }
+    return true;
+  }
+  [[nodiscard]] const AxisValues& sizes() const { return sizes_; }
+  /// What the size tried last broke.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  bool allows(const std::string& axis, std::int64_t size, std::size_t index) {
+    environment_[axis] = size;
+    for (const Rule& rule : rules_) {
+      if (rule.ready != index) continue;
+      const Result<bool> holds = rule.expression.evaluate_bool(environment_);
+      if (holds.ok() && *holds) continue;
+      error_ = fmt::format("the constraint '{}' does not hold", rule.expression.text());
+      return false;
+    }
+    return true;
+  }
+  bool settle(const std::string& axis, const AxisRange& bounds, std::int64_t drawn, std::size_t index) {
+    for (std::int64_t step = 0; step <= kMaxSteps; ++step) {
+      const bool below = drawn - bounds.low >= step, above = bounds.high - drawn >= step;
+      if (!below && !above) return false;
+      for (const auto& [possible, size] :
+           {std::pair{below, drawn - step}, {above && step > 0, drawn + step}}) {
+        if (!possible || !allows(axis, size, index)) continue;
+        sizes_[axis] = size;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const HeldOutRange& range_;
+  std::span<const Rule> rules_;
+  Environment environment_;
+  AxisValues sizes_;
+  std::string error_;
+};
+
 bool suits(const HeldOutRange& range, DeviceKind device) {
   return device == DeviceKind::emulator ? range.tier == WorkloadTier::emulator
                                         : range.tier != WorkloadTier::deep;
@@ -51,16 +132,16 @@ bool suits(const HeldOutRange& range, DeviceKind device) {
 Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range, std::uint64_t seed,
                               std::uint32_t index) {
   const std::array key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+  const std::vector<Rule> rules = rules_of(problem, range);
   std::string input_error;
   for (std::uint32_t attempt = 0; attempt < kMaxDraws; ++attempt) {
-    AxisValues sizes;
-    std::uint32_t axis = 0;
-    for (const auto& [name, bounds] : range.axes) {
-      const auto words = philox4x32({index, attempt, axis++, 0}, key);
-      sizes[name] = draw(bounds, std::uint64_t{words[0]} << 32 | words[1]);
-    }
-    input_error = size_error(problem, sizes);
-    if (input_error.empty()) return sizes;
+    ShapeDraw shape(problem, range, rules);
+    const bool drawn = shape.draw_all([&](std::uint32_t axis) {
+      const auto words = philox4x32({index, attempt, axis, 0}, key);
+      return std::uint64_t{words[0]} << 32 | words[1];
+    });
+    input_error = drawn ? size_error(problem, shape.sizes()) : shape.error();
+    if (input_error.empty()) return shape.sizes();
   }
   return InputError{fmt::format("of {} shapes drawn none is possible: {}", kMaxDraws, input_error)};
 }

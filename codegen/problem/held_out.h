@@ -11,8 +11,9 @@
 namespace ak::codegen {
 
 /// A shape from `range` that satisfies the definition's constraints: of every axis each octave is as likely
-/// as the next, and so are the sizes in an octave. A function of seed and `index` alone, the same on every
-/// machine (integer arithmetic). An error naming a constraint when 10,000 draws satisfied none.
+/// as the next, and so are the sizes in an octave; then each axis takes the nearest size that the constraints
+/// allow, given the axes before it. A function of seed and `index` alone, the same on every machine (integer
+/// arithmetic). An error when 1,000 draws led to no shape.
 [[nodiscard]] Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range,
                                             std::uint64_t seed, std::uint32_t index);
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "core/build.h"
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
@@ -185,7 +186,9 @@ LaunchPlanEntry read_launch(const JsonReader& at) {
       {"kernel", "grid", "block", "cluster", "args", "shared_bytes", "cooperative", "pdl", "when", "for"});
   LaunchPlanEntry launch;
   launch.kernel = at.member("kernel").text();
-  if (launch.kernel.empty()) at.member("kernel").fail("a kernel name");
+  if (!is_name_expression(launch.kernel)) {
+    at.member("kernel").fail("the C++ name of a kernel: letters, digits, '_', blanks and :<>,()*&+-");
+  }
   launch.grid = read_expressions(at.member("grid"), 1, 3);
   launch.block = read_expressions(at.member("block"), 1, 3);
   if (const auto given = at.find("cluster")) launch.cluster = read_expressions(*given, 1, 3);

@@ -234,6 +234,8 @@ ResolvedPlan resolve_or_throw(const LaunchPlan& plan, Environment environment) {
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
     append_launches(plan.launches[i], plan, environment, fmt::format("launches[{}]", i), resolved.launches);
   }
+  // What the first launch would overlap with is another call.
+  if (!resolved.launches.empty()) resolved.launches.front().pdl = false;
   if (resolved.launches.empty() && gate_enabled(Gate::plan_bounds))
     throw ResolveFailure{"no launch remains: every 'when' is false"};
   return resolved;

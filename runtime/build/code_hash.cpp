@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "core/text/hash.h"
+#include "emulator/parse/lexer.h"
 
 namespace ak::runtime {
 namespace {
@@ -59,67 +61,147 @@ std::optional<std::string> code_of_elf(std::string_view image) {
   return code;
 }
 
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-         c == '%';
+using ptx::Token;
+using ptx::TokenKind;
+
+bool is_mark(const Token& token, std::string_view mark) {
+  return token.kind == TokenKind::punctuation && token.text == mark;
 }
 
-/// Every name in a line of PTX, in order.
-std::vector<std::string_view> names_in(std::string_view line) {
-  std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < line.size();) {
-    std::size_t end = i;
-    while (end < line.size() && is_name(line[end])) ++end;
-    if (end > i) names.push_back(line.substr(i, end - i));
-    i = end + 1;
+/// Tokens of PTX that make up its program: without comments, source locations and debug sections. Where those
+/// end is read from their grammar, not from lines, so that nothing hides behind them.
+class ProgramTokens {
+ public:
+  explicit ProgramTokens(std::string_view text) : lexer_(text) {}
+
+  /// `end` when the text is over, `bad` for what is no PTX.
+  Token next() {
+    for (;;) {
+      const Token token = lexer_.next();
+      if (token.kind != TokenKind::dotted) return token;
+      if (token.text == "loc") {
+        skip_location();
+      } else if (token.text == "file") {
+        skip_file();
+      } else if (token.text == "section") {
+        skip_section();
+      } else {
+        return token;
+      }
+    }
   }
-  return names;
+
+ private:
+  bool accept(TokenKind kind, std::string_view text = {}) {
+    ptx::Lexer ahead = lexer_;
+    const Token token = ahead.next();
+    if (token.kind != kind || (!text.empty() && token.text != text)) return false;
+    lexer_ = ahead;
+    return true;
+  }
+  void skip_place() {
+    for (int i = 0; i < 3; ++i) accept(TokenKind::integer);
+  }
+  /// `.loc 1 20 3, function_name $L__info_string0 + 4, inlined_at 1 30 5`
+  void skip_location() {
+    skip_place();
+    while (accept(TokenKind::punctuation, ",")) {
+      if (accept(TokenKind::word, "inlined_at")) {
+        skip_place();
+      } else if (accept(TokenKind::word, "function_name")) {
+        accept(TokenKind::word);
+        if (accept(TokenKind::punctuation, "+")) accept(TokenKind::integer);
+      }
+    }
+  }
+  /// `.file 1 "k.cu", 1700000000, 345`
+  void skip_file() {
+    accept(TokenKind::integer);
+    accept(TokenKind::string);
+    while (accept(TokenKind::punctuation, ",")) accept(TokenKind::integer);
+  }
+  /// `.section .debug_str { ... }`
+  void skip_section() {
+    accept(TokenKind::dotted);
+    if (!accept(TokenKind::punctuation, "{")) return;
+    for (int depth = 1; depth > 0;) {
+      const Token token = lexer_.next();
+      if (token.kind == TokenKind::end || token.kind == TokenKind::bad) return;
+      depth += is_mark(token, "{") ? 1 : 0;
+      depth -= is_mark(token, "}") ? 1 : 0;
+    }
+  }
+
+  ptx::Lexer lexer_;
+};
+
+/// The name of the variable in global memory that the statement declares; empty for any other statement.
+std::string_view global_variable(std::span<const Token> statement) {
+  if (statement.front().kind != TokenKind::dotted || !is_mark(statement.back(), ";")) return {};
+  bool global = false;
+  std::string_view name;
+  for (const Token& token : statement) {
+    if (is_mark(token, "=") || is_mark(token, ";") || is_mark(token, "[")) break;
+    global = global || (token.kind == TokenKind::dotted && token.text == "global");
+    if (token.kind == TokenKind::word) name = token.text;
+  }
+  return global ? name : std::string_view();
 }
 
-/// The variable that a line declares in global memory; empty for any other line.
-std::string_view global_variable(std::string_view line) {
-  if (line.find(".global ") == line.npos || !line.ends_with(";") || !line.starts_with('.')) return {};
-  const auto names = names_in(line.substr(0, line.find_first_of("=;[")));
-  return names.empty() ? std::string_view() : names.back();
+/// Where the statement that begins at `first` ends. The braces of an initializer belong to its declaration; others
+/// end a statement: bodies of functions, and what remains of vector operands declares nothing.
+std::size_t end_of_statement(std::span<const Token> tokens, std::size_t first) {
+  bool initializer = false;
+  for (std::size_t i = first; i < tokens.size(); ++i) {
+    initializer = initializer || is_mark(tokens[i], "=");
+    if (is_mark(tokens[i], ";")) return i + 1;
+    if (!initializer && (is_mark(tokens[i], "{") || is_mark(tokens[i], "}"))) return i + 1;
+  }
+  return tokens.size();
+}
+
+void append(std::string& code, const Token& token) {
+  if (!token.glued) code.push_back(' ');
+  if (token.kind == TokenKind::dotted) code.push_back('.');
+  const std::string_view quote = token.kind == TokenKind::string ? "\"" : "";
+  code.append(quote).append(token.text).append(quote);
 }
 
 /// Constants of the source, tunables among them, become variables even where nothing reads them.
-std::string without_unused_variables(const std::vector<std::string_view>& lines) {
+std::string without_unused_variables(std::span<const Token> tokens) {
   std::unordered_map<std::string_view, int> uses;
-  for (const std::string_view line : lines) {
-    for (const std::string_view name : names_in(line)) ++uses[name];
-  }
+  for (const Token& token : tokens)
+    if (token.kind == TokenKind::word) ++uses[token.text];
   std::string code;
-  for (const std::string_view line : lines) {
-    const std::string_view variable = global_variable(line);
-    if (variable.empty() || uses.at(variable) > 1) code.append(line).append(1, '\n');
+  for (std::size_t first = 0, end = 0; first < tokens.size(); first = end) {
+    end = end_of_statement(tokens, first);
+    const auto statement = tokens.subspan(first, end - first);
+    const std::string_view variable = global_variable(statement);
+    if (!variable.empty() && uses.at(variable) == 1) continue;
+    for (const Token& token : statement) append(code, token);
+    code.push_back('\n');
   }
   return code;
 }
 
-/// Statements without line numbers, comments and debug sections (which stand in braces of their own).
-std::string code_of_ptx(std::string_view text) {
-  std::vector<std::string_view> lines;
-  bool in_section = false;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    if (line.starts_with(".section")) in_section = true;
-    const bool said = !in_section && !line.empty() && !line.starts_with(".loc") &&
-                      !line.starts_with(".file") && !line.starts_with("//");
-    if (said) lines.push_back(line);
-    if (in_section && line.starts_with("}")) in_section = false;
+/// The program that PTX says, however it is laid out; nothing for text that is no PTX.
+std::optional<std::string> code_of_ptx(std::string_view text) {
+  if (text.find(".version") == text.npos || text.find(".target") == text.npos) return std::nullopt;
+  ProgramTokens source(text);
+  std::vector<Token> tokens;
+  for (Token token = source.next(); token.kind != TokenKind::end; token = source.next()) {
+    if (token.kind == TokenKind::bad) return std::nullopt;
+    tokens.push_back(token);
   }
-  return without_unused_variables(lines);
+  return without_unused_variables(tokens);
 }
 
 }  // namespace
 
 std::string code_hash(std::string_view image) {
   if (const auto code = code_of_elf(image)) return sha256_hex(*code);
-  const bool ptx = image.find(".version") != image.npos && image.find(".target") != image.npos;
-  return ptx ? sha256_hex(code_of_ptx(image)) : sha256_hex(image);
+  const auto code = code_of_ptx(image);
+  return code ? sha256_hex(*code) : sha256_hex(image);
 }
 
 }  // namespace ak::runtime

@@ -4,12 +4,14 @@
 #include <unistd.h>
 #include <csignal>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
 #include <system_error>
 
 #include "runtime/build/compile.h"
+#include "runtime/build/fixed_clock.h"
 #include "runtime/build/include_check.h"
 #include "runtime/process/sandbox.h"
 
@@ -57,6 +59,17 @@ Json describe(const Nvrtc& nvrtc, const Confinement& confinement) {
   return facts;
 }
 
+Diagnostic unsafe_name(const std::string& name) {
+  return {"error", fmt::format("'{}' is not the name of a kernel", sanitize(name, 200)), 0, 0};
+}
+
+/// What in the unit could read a file; names are pasted into the source by NVRTC.
+std::optional<Diagnostic> find_unsafe(const TranslationUnit& unit, bool can_open_files) {
+  const auto name = std::ranges::find_if_not(unit.kernels, is_name_expression);
+  if (name != unit.kernels.end()) return unsafe_name(*name);
+  return can_open_files ? find_unsafe_include(unit.source) : std::nullopt;
+}
+
 BuildResult refusal(const TranslationUnit& unit, const Nvrtc& nvrtc, Diagnostic diagnostic) {
   BuildResult result;
   result.key = build_key(unit, nvrtc.version());
@@ -69,6 +82,7 @@ BuildResult refusal(const TranslationUnit& unit, const Nvrtc& nvrtc, Diagnostic 
 class Service {
  public:
   explicit Service(const CudaToolkit& toolkit) : nvrtc_(load(toolkit)) {
+    stop_the_clock();
     if (gate_enabled(Gate::compile_limits)) limit_resources(kCompileWorkerBytes, kFileBytes);
     const fs::path folder = make_pch_folder();
     warm_up(nvrtc_, toolkit);
@@ -79,8 +93,9 @@ class Service {
   [[nodiscard]] Json facts() const { return describe(nvrtc_, confinement_); }
 
   [[nodiscard]] BuildResult build(const TranslationUnit& unit) {
-    if (confinement_.landlock_abi == 0 && gate_enabled(Gate::includes))
-      if (auto unsafe = find_unsafe_include(unit.source)) return refusal(unit, nvrtc_, std::move(*unsafe));
+    if (gate_enabled(Gate::includes))
+      if (auto unsafe = find_unsafe(unit, confinement_.landlock_abi == 0))
+        return refusal(unit, nvrtc_, std::move(*unsafe));
     limit_cpu_time(kBuildCpuTime);
     return compiler_->compile(unit);
   }

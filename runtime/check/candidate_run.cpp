@@ -138,8 +138,8 @@ std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) con
   return outcome;
 }
 
-std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, const std::string& what,
-                                                   StageId stage) const {
+std::optional<Outcome> CandidateRun::verify_guard(const GuardedBuffer& buffer, const std::string& what,
+                                                  StageId stage) const {
   const auto message = [&](std::string_view side, const std::string& offset) {
     return fmt::format("{} wrote {} {} ({}) on workload {}", name(), side, what, offset,
                        data_->workload->name);
@@ -158,21 +158,38 @@ std::optional<Outcome> CandidateRun::verify_guards(const GuardedBuffer& buffer, 
   return std::nullopt;
 }
 
-std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
+std::optional<Outcome> CandidateRun::verify_guards(StageId stage) const {
   if (run_context_->inspector != nullptr) return std::nullopt;  // such a write has been refused and reported
   for (const OwnBuffer& own : buffers_) {
-    if (auto wrong = verify_guards(*own.buffer, own.what, stage)) return wrong;
+    if (auto wrong = verify_guard(*own.buffer, own.what, stage)) return wrong;
   }
   for (const InputData& input : data_->inputs) {
     const std::string& input_name = run_context_->problem.tensors[input.tensor].name;
-    if (auto wrong = verify_guards(input.buffer, fmt::format("input '{}'", input_name), stage)) return wrong;
-    if (input.aliased || !gate_enabled(Gate::input_hash)) continue;
-    if (run_context_->kernels.hash(input.buffer.data()) == input.hash) continue;
-    return fault(
-        Gate::input_hash, Status::integrity_violation, stage,
-        fmt::format("{} modified its input '{}' on workload {}", name(), input_name, data_->workload->name));
+    if (auto wrong = verify_guard(input.buffer, fmt::format("input '{}'", input_name), stage)) return wrong;
   }
   return std::nullopt;
+}
+
+std::optional<Outcome> CandidateRun::verify_inputs(StageId stage,
+                                                   std::span<const std::uint64_t> hashes) const {
+  if (!gate_enabled(Gate::input_hash)) return std::nullopt;
+  for (std::size_t i = 0; i < data_->inputs.size(); ++i) {
+    const InputData& input = data_->inputs[i];
+    if (input.aliased || hashes[i] == input.hash) continue;
+    return fault(Gate::input_hash, Status::integrity_violation, stage,
+                 fmt::format("{} modified its input '{}' on workload {}", name(),
+                             run_context_->problem.tensors[input.tensor].name, data_->workload->name));
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
+  if (run_context_->inspector != nullptr) return std::nullopt;
+  if (auto wrong = verify_guards(stage)) return wrong;
+  std::vector<std::uint64_t> hashes;
+  for (const InputData& input : data_->inputs)
+    hashes.push_back(input.aliased ? 0 : run_context_->kernels.hash(input.buffer.data()));
+  return verify_inputs(stage, hashes);
 }
 
 BufferView CandidateRun::output(std::size_t tensor) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ class CandidateRun {
   [[nodiscard]] std::optional<Outcome> run(StageId stage, const RunMode& mode = {}) const;
   /// Guard bands of all buffers and hashes of the inputs: memory_error or integrity_violation.
   [[nodiscard]] std::optional<Outcome> verify_memory(StageId stage) const;
+  /// Guard bands of all buffers: memory_error.
+  [[nodiscard]] std::optional<Outcome> verify_guards(StageId stage) const;
+  /// @param hashes after a call, in the order of DataSet::inputs; of an aliased input any value
+  [[nodiscard]] std::optional<Outcome> verify_inputs(StageId stage,
+                                                     std::span<const std::uint64_t> hashes) const;
 
   [[nodiscard]] BufferView output(std::size_t tensor) const;  ///< index into OpenProblem::tensors
   [[nodiscard]] const DataSet& data() const { return *data_; }
@@ -67,8 +73,8 @@ class CandidateRun {
                                                 const CandidateRun* outputs_of);
   void clear(BufferView data) const;
   [[nodiscard]] double limit_ms() const;
-  [[nodiscard]] std::optional<Outcome> verify_guards(const GuardedBuffer& buffer, const std::string& what,
-                                                     StageId stage) const;
+  [[nodiscard]] std::optional<Outcome> verify_guard(const GuardedBuffer& buffer, const std::string& what,
+                                                    StageId stage) const;
 
   RunContext* run_context_;
   std::shared_ptr<const DataSet> data_;

@@ -140,10 +140,14 @@ Comparison HarnessKernels::compare(const ComparisonInput& input) const {
 }
 
 std::uint64_t HarnessKernels::hash(BufferView bytes) const {
-  check(driver().cuMemsetD8Async(scratch_.address(), 0, sizeof(std::uint64_t), stream_), "clearing a hash");
-  launch(module_, "hash_bytes", block_count(static_cast<std::int64_t>(bytes.bytes / 8 + 1)), kHarnessThreads,
-         stream_, bytes.address, std::uint64_t{bytes.bytes}, scratch_.address());
+  hash_into(bytes, scratch_.address());
   return download<std::uint64_t>(scratch_.address(), 1, stream_)[0];
+}
+
+void HarnessKernels::hash_into(BufferView bytes, CUdeviceptr out) const {
+  check(driver().cuMemsetD8Async(out, 0, sizeof(std::uint64_t), stream_), "clearing a hash");
+  launch(module_, "hash_bytes", block_count(static_cast<std::int64_t>(bytes.bytes / 8 + 1)), kHarnessThreads,
+         stream_, bytes.address, std::uint64_t{bytes.bytes}, out);
 }
 
 std::optional<std::uint64_t> HarnessKernels::scan(BufferView bytes, std::uint8_t expected) const {

@@ -65,6 +65,8 @@ class HarnessKernels {
   [[nodiscard]] double rms(CUdeviceptr values, bool floating, std::int64_t count) const;
   [[nodiscard]] Comparison compare(const ComparisonInput& input) const;
   [[nodiscard]] std::uint64_t hash(BufferView bytes) const;
+  /// Writes the hash to `out` (8 bytes). Asynchronous.
+  void hash_into(BufferView bytes, CUdeviceptr out) const;
   /// Index of the first byte that is not `expected`.
   [[nodiscard]] std::optional<std::uint64_t> scan(BufferView bytes, std::uint8_t expected) const;
   /// Offset of the first 8-byte word in which two buffers of equal size (8-byte aligned) differ.

@@ -2,12 +2,16 @@
 #include "runtime/evaluator/precision_audit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <variant>
+#include <vector>
 
 #include "core/plan/dtype.h"
+#include "emulator/parse/lexer.h"
 
 namespace ak::runtime {
 namespace {
@@ -72,31 +76,62 @@ std::optional<Precision> allowed(const ProblemInstance& problem) {
   return lowest;
 }
 
-/// The opcode of a line of PTX without its guard, "" for anything else: directives, labels, braces.
-std::string_view opcode_of(std::string_view line) {
-  const auto skip = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t{"), line.size())); };
-  skip();
-  if (line.starts_with('@')) {
-    line.remove_prefix(std::min(line.find_first_of(" \t"), line.size()));
-    skip();
-  }
-  if (line.empty() || line.front() < 'a' || line.front() > 'z') return {};
-  return line.substr(0, line.find_first_of(" \t;"));
-}
-
-std::optional<Precision> lowest_of(std::string_view opcode) {
-  const std::size_t name_end = std::min(opcode.find('.'), opcode.size());
-  if (std::ranges::find(kMoves, opcode.substr(0, name_end)) != kMoves.end()) return std::nullopt;
+/// The lowest precision among an opcode's types; nothing for a move and where it names none.
+std::optional<Precision> lowest_of(std::string_view name, std::span<const std::string_view> suffixes) {
+  if (std::ranges::find(kMoves, name) != kMoves.end() &&
+      std::ranges::find(suffixes, "reduce") == suffixes.end())
+    return std::nullopt;
   std::optional<Precision> lowest;
-  for (std::size_t at = name_end; at < opcode.size();) {
-    const std::size_t end = std::min(opcode.find('.', at + 1), opcode.size());
-    std::string_view suffix = opcode.substr(at + 1, end - at - 1);
+  for (std::string_view suffix : suffixes) {
     if (suffix.starts_with("kind::")) suffix.remove_prefix(6);
     const auto format = std::ranges::find(kFormats, suffix, &Format::suffix);
     if (format != kFormats.end()) lowest = std::max(lowest.value_or(Precision::fp64), format->precision);
-    at = end;
   }
   return lowest;
+}
+
+/// A word of PTX with the dotted words behind it, blanks or not: opcodes, wherever they stand, and special registers.
+struct DottedWord {
+  std::string_view name;
+  std::vector<std::string_view> suffixes;
+  int line = 0;  ///< 1-based
+
+  [[nodiscard]] std::string text() const {
+    return suffixes.empty() ? std::string(name) : fmt::format("{}.{}", name, fmt::join(suffixes, "."));
+  }
+};
+
+/// Reads the dotted words of PTX, whatever stands around them: guards, braces, labels, source locations, comments.
+class DottedWords {
+ public:
+  explicit DottedWords(std::string_view text) : lexer_(text), token_(lexer_.next()) {}
+
+  /// Nothing when the text is over, or is no PTX from there on: `bad()`.
+  std::optional<DottedWord> next() {
+    while (token_.kind != ptx::TokenKind::word) {
+      if (token_.kind == ptx::TokenKind::end || bad()) return std::nullopt;
+      token_ = lexer_.next();
+    }
+    DottedWord word{.name = token_.text, .suffixes = {}, .line = token_.line};
+    for (token_ = lexer_.next(); token_.kind == ptx::TokenKind::dotted; token_ = lexer_.next())
+      word.suffixes.push_back(token_.text);
+    return word;
+  }
+  [[nodiscard]] bool bad() const { return token_.kind == ptx::TokenKind::bad; }
+  /// Of what was read last.
+  [[nodiscard]] const ptx::Token& token() const { return token_; }
+
+ private:
+  ptx::Lexer lexer_;
+  ptx::Token token_;
+};
+
+Outcome refused(std::string message) {
+  return {.status = Status::invalid_candidate,
+          .stage = StageId::resources,
+          .message = std::move(message),
+          .diagnostics = {},
+          .gate = Gate::precision};
 }
 
 }  // namespace
@@ -104,22 +139,17 @@ std::optional<Precision> lowest_of(std::string_view opcode) {
 std::optional<Outcome> audit_precision(const ProblemInstance& problem, std::string_view ptx) {
   const auto least = allowed(problem);
   if (!least || !gate_enabled(Gate::precision)) return std::nullopt;
-  for (int number = 1; !ptx.empty(); ++number) {
-    const std::size_t end = std::min(ptx.find('\n'), ptx.size());
-    const std::string_view opcode = opcode_of(ptx.substr(0, end));
-    ptx.remove_prefix(std::min(end + 1, ptx.size()));
-    const auto found = lowest_of(opcode);
+  DottedWords words_of_ptx(ptx);
+  while (const auto word = words_of_ptx.next()) {
+    const auto found = lowest_of(word->name, word->suffixes);
     if (!found || *found <= *least) continue;
-    return Outcome{
-        .status = Status::invalid_candidate,
-        .stage = StageId::resources,
-        .message = fmt::format("the program computes in {} ({} at PTX line {}), but tensors and "
-                               "parameters of {} ask for {}",
-                               words(*found), opcode, number, problem.definition.name, words(*least)),
-        .diagnostics = {},
-        .gate = Gate::precision};
+    return refused(fmt::format(
+        "the program computes in {} ({} at PTX line {}), but tensors and parameters of {} ask for {}",
+        words(*found), word->text(), word->line, problem.definition.name, words(*least)));
   }
-  return std::nullopt;
+  if (!words_of_ptx.bad()) return std::nullopt;
+  return refused(fmt::format("the program's precision cannot be judged: PTX line {}: {}",
+                             words_of_ptx.token().line, words_of_ptx.token().text));
 }
 
 }  // namespace ak::runtime

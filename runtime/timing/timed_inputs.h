@@ -11,6 +11,8 @@
 #include "core/evaluation.h"
 #include "runtime/check/candidate_run.h"
 #include "runtime/check/data_set_builder.h"
+#include "runtime/timing/kept_outputs.h"
+#include "runtime/timing/reservoir.h"
 
 namespace ak::runtime {
 
@@ -34,7 +36,16 @@ enum class Contents : std::uint8_t {
   changing   ///< drawn again for every sample: a result kept from any earlier call is wrong
 };
 
-/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own. One thread.
+/// What a check of a timed call found, and of which kernel.
+struct TimedFault {
+  Outcome outcome;
+  std::size_t which = 0;
+};
+
+/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own. Which samples are
+/// checked is decided after them, so that nothing before or in a sample depends on it: contents that are kept have
+/// their references at hand; of changing ones all samples leave their outputs behind, and references are run when
+/// all have been taken (verify_kept). One thread.
 class TimedInputs {
  public:
   /// @param targets one or more, of the same workload
@@ -46,9 +57,8 @@ class TimedInputs {
                                                            Contents contents, std::size_t calls,
                                                            std::uint64_t seed);
 
-  /// Draws what the next sample is taken on, the same for all kernels, in a new order. @param checked
-  /// verify() will be called on it: with changing contents that costs a run of the references.
-  [[nodiscard]] std::optional<Outcome> next(bool checked);
+  /// Draws what the next sample of all kernels is taken on, in a new order. @param counts false for a warm-up
+  void next(bool counts);
   /// Calls `call(run)` for every call of the present sample of kernel `which`, in order, until one fails.
   template <class Call>
   [[nodiscard]] std::optional<Outcome> for_calls(std::size_t which, Call call) const {
@@ -58,18 +68,35 @@ class TimedInputs {
     return std::nullopt;
   }
   [[nodiscard]] std::size_t calls() const { return order_.size(); }
-  /// Results, guard bands and inputs after the present sample of kernel `which`.
+  [[nodiscard]] bool changing() const { return !builders_.empty(); }
+  /// After every sample of kernel `which`, warm-ups included: enqueues what leaves it behind, of changing contents.
+  void keep(std::size_t which);
+  /// Of contents that are kept: results, guard bands and inputs after the present sample of kernel `which`.
   [[nodiscard]] std::optional<Outcome> verify(std::size_t which, const std::string& when,
                                               std::vector<CheckRecord>& records) const;
-  /// Wall time that next() last spent on references, in milliseconds.
-  [[nodiscard]] double reference_ms() const { return reference_ms_; }
+  /// Of changing contents, after the last sample: guard bands, and inputs and results of samples left behind, picked
+  /// at random: two, and as many more (eight at most) as have their references within 0.3 s.
+  /// @param records one a kernel
+  [[nodiscard]] std::optional<TimedFault> verify_kept(const std::string& when,
+                                                      std::span<std::vector<CheckRecord>* const> records);
 
  private:
+  struct Sample {
+    std::vector<std::uint64_t> seeds;  ///< of the sets
+    std::vector<std::size_t> order;    ///< kernels, as they ran
+  };
+
   TimedInputs(RunContext& run_context, DataStore& store, std::size_t calls)
       : run_context_(&run_context), store_(&store), calls_(calls) {}
   [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
                                                Contents contents, std::uint64_t seed);
-  [[nodiscard]] std::optional<Outcome> refill(bool checked);
+  [[nodiscard]] std::optional<Outcome> make_places();
+  void refill(bool counts);
+  [[nodiscard]] std::optional<TimedFault> verify_sample(std::size_t place, const std::string& when,
+                                                        std::span<std::vector<CheckRecord>* const> records);
+  [[nodiscard]] std::optional<Outcome> verify_calls(std::size_t place, std::size_t which,
+                                                    const std::string& when,
+                                                    std::vector<CheckRecord>& records) const;
 
   RunContext* run_context_;
   DataStore* store_;
@@ -77,7 +104,10 @@ class TimedInputs {
   std::vector<std::unique_ptr<DataSetBuilder>> builders_;  ///< of changing contents: one a set
   std::vector<std::vector<CandidateRun>> runs_;            ///< [kernel][set]
   std::vector<std::size_t> order_;                         ///< sets of the present sample
-  double reference_ms_ = 0;
+  std::optional<KeptOutputs> outputs_;                     ///< of changing contents, as are the following
+  std::optional<Reservoir> reservoir_;
+  std::vector<Sample> samples_;  ///< by place; the last is for those that are not kept
+  std::size_t place_ = 0;        ///< of the present sample
 };
 
 }  // namespace ak::runtime

@@ -15,10 +15,8 @@ namespace {
 using std::chrono::steady_clock;
 
 // A kernel that works in some of the timed calls is found when one of the others is looked at; it cannot know
-// which. Of changing contents, whose references must be run, only as many as fit the time, but two.
+// which, as that is decided afterwards.
 constexpr std::uint64_t kSamplesPerCheck = 4;
-constexpr std::size_t kFewestChecks = 2, kMaxChecks = 8;
-constexpr double kReferencesMs = 300;
 constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
 constexpr std::size_t kFewestCallsOfBatch = 18, kMaxCallsOfBatch = 24;
 // Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
@@ -69,38 +67,18 @@ void summarize(Measurement& measurement, const SampleSeries& series) {
   measurement.ci_high_ns = interval.high;
 }
 
-/// Decides which samples are looked at afterwards.
-class SpotChecks {
- public:
-  /// @param certain so many samples will be taken at least
-  SpotChecks(RunContext& run_context, Contents contents, std::size_t certain)
-      : run_context_(run_context), contents_(contents) {
-    while (chosen_.size() < std::min(kFewestChecks, certain)) chosen_.insert(run_context.random() % certain);
-  }
-
-  /// Whether the sample of this index, asked for in order, is to be checked.
-  bool wanted(std::size_t sample) {
-    const bool by_chance = run_context_.random() % kSamplesPerCheck == 0;
-    if (contents_ != Contents::changing) return by_chance;
-    return chosen_.contains(sample) || (by_chance && made_ < kMaxChecks && spent_ms_ < kReferencesMs);
-  }
-  void note(double reference_ms) {
-    ++made_;
-    spent_ms_ += reference_ms;
-  }
-
- private:
-  RunContext& run_context_;
-  Contents contents_;
-  std::set<std::size_t> chosen_;
-  std::size_t made_ = 0;
-  double spent_ms_ = 0;
-};
-
-std::optional<Outcome> check_sample(const TimedInputs& inputs, std::size_t which,
-                                    const TimingTarget& target) {
+std::optional<Outcome> check_sample(const TimedInputs& inputs, const TimingTarget& target) {
   std::vector<CheckRecord> ignored;
-  return inputs.verify(which, "in a timed call", target.records != nullptr ? *target.records : ignored);
+  return inputs.verify(0, "in a timed call", target.records != nullptr ? *target.records : ignored);
+}
+
+/// Checks some of the samples that were left behind.
+std::optional<TimedFault> check_kept(TimedInputs& inputs, std::span<const TimingTarget* const> targets) {
+  std::vector<CheckRecord> ignored;
+  std::vector<std::vector<CheckRecord>*> records;
+  for (const TimingTarget* target : targets)
+    records.push_back(target->records != nullptr ? target->records : &ignored);
+  return inputs.verify_kept("in a timed call", records);
 }
 
 /// Marks samples that were taken while the device was held down, all since the last look at a time.
@@ -199,9 +177,10 @@ Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, b
   double spent_ns = 0;
   while (samples.size() < kMaxWarmUps && !steady(samples)) {
     if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
-    if (auto failed = inputs.next(false)) return *failed;
+    inputs.next(false);
     const auto sample = sample_ns(inputs, which, cold);
     if (!sample) return sample.error();
+    inputs.keep(which);
     samples.push_back(sample.value());
     spent_ns += sample.value();
   }
@@ -213,22 +192,23 @@ Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const Timin
   const bool cold = contents != Contents::repeated;
   if (const auto warm = warm_up(inputs, 0, cold); !warm) return warm.error();
   ThrottleWatch watch(nvml_);
-  SpotChecks checks(run_context_, contents, static_cast<std::size_t>(budget.minimum_samples));
   SampleSeries series;
   Sampling state = Sampling::go_on;
   while (state == Sampling::go_on) {
-    const bool checked = checks.wanted(series.times_ns.size());
-    if (auto failed = inputs.next(checked)) return *failed;
+    inputs.next(true);
     const auto sample = sample_ns(inputs, 0, cold);
     if (!sample) return sample.error();
+    inputs.keep(0);
     series.times_ns.push_back(sample.value());
     state = decide(series.times_ns, budget, target.champion_score_ns);
     watch.probe(series, state != Sampling::go_on);
-    const bool last_of_kept = contents != Contents::changing && state != Sampling::go_on;
-    if (!checked && !last_of_kept) continue;
-    if (auto failed = check_sample(inputs, 0, target)) return *failed;
-    checks.note(inputs.reference_ms());
+    if (inputs.changing()) continue;
+    if (state == Sampling::go_on && run_context_.random() % kSamplesPerCheck != 0) continue;
+    if (auto failed = check_sample(inputs, target)) return *failed;
   }
+  const TimingTarget* const targets[] = {&target};
+  if (inputs.changing())
+    if (auto fault = check_kept(inputs, targets)) return std::move(fault->outcome);
   series.truncated = state != Sampling::converged;
   return series;
 }
@@ -272,7 +252,7 @@ Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch,
       TimedInputs::create(run_context_, store_, targets, Contents::repeated, calls_of_sample(batch), seed);
   if (!created) return created.error();
   TimedInputs inputs = std::move(created).value();
-  if (auto failed = inputs.next(false)) return *failed;
+  inputs.next(false);
   const double turn_ns = std::max(1.0, call_ns) * static_cast<double>(inputs.calls());
   const auto turns = static_cast<std::uint64_t>(std::clamp(kEnergyRoundNs / turn_ns, 1.0, kMaxCallsOfRound));
   const CandidateRun* last = nullptr;
@@ -296,25 +276,23 @@ Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch,
 Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
     TimedInputs& inputs, std::span<const TimingTarget* const> targets, std::size_t pairs) {
   ThrottleWatch watch(nvml_);
-  SpotChecks checks(run_context_, Contents::changing, kFewestPairs);
   std::array<SampleSeries, 2> series;
   std::vector<double> ratios;
   while (ratios.size() < pairs) {
-    const bool checked = checks.wanted(ratios.size());
-    if (auto failed = inputs.next(checked)) return PairFault{*failed};
+    inputs.next(true);
     const std::size_t first = run_context_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
       const auto sample = sample_ns(inputs, which, true);
       if (!sample) return PairFault{sample.error(), which == 1};
+      inputs.keep(which);
       series[which].times_ns.push_back(sample.value());
-      if (!checked) continue;
-      if (auto failed = check_sample(inputs, which, *targets[which])) return PairFault{*failed, which == 1};
     }
-    if (checked) checks.note(inputs.reference_ms());
     ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
     watch.probe(series[0], ratios.size() == pairs);
     if (ratios.size() == kFewestPairs && median(ratios) > kSlowerInPairs) break;
   }
+  if (auto fault = check_kept(inputs, targets))
+    return PairFault{std::move(fault->outcome), fault->which == 1};
   series[1].throttled = series[0].throttled;
   for (SampleSeries& one : series) one.truncated = ratios.size() < pairs;
   return series;

@@ -71,6 +71,28 @@ TEST_CASE("equal seeds give equal shapes on every machine, others give others") 
   CHECK(sizes(problem, 5, 1) == std::vector<std::int64_t>{841552771, 105, 666, 242, 83846});
 }
 
+TEST_CASE("shapes are found however rare the multiples that the constraints ask for") {
+  ProblemInstance problem = problem_with({});
+  Definition& definition = problem.definition;
+  for (const char* axis : {"M", "K"}) {
+    definition.axes.push_back(definition.axes.front());
+    definition.axes.back().name = axis;
+    definition.axes.back().value = std::nullopt;
+  }
+  definition.constraints = {"N % 64 == 0", "M % 96 == 0", "K % 112 == 0", "(M * K) % 128 == 0"};
+  problem.held_out = {{.name = "any",
+                       .axes = {{"N", {1, 5000}}, {"M", {1, 5000}}, {"K", {1, 5000}}},
+                       .tier = WorkloadTier::gpu}};
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto workloads = sample_held_out(problem, DeviceKind::cuda, 6, seed);
+    REQUIRE(workloads.size() == 6);
+    for (const Workload& workload : workloads) {
+      CHECK(workload.axes.at("N") % 64 == 0);
+      CHECK(workload.axes.at("M") * workload.axes.at("K") % 128 == 0);
+    }
+  }
+}
+
 TEST_CASE("the ranges take turns, and a device takes those of its tiers") {
   const ProblemInstance problem = problem_with(
       {range(1, 9, WorkloadTier::emulator), range(100, 109), range(1000, 1009, WorkloadTier::deep)});

@@ -93,7 +93,7 @@ TEST_CASE("a full launch plan resolves to numbers") {
   CHECK(first.block == std::array<std::uint32_t, 3>{256, 1, 1});
   CHECK(first.cluster == std::array<std::uint32_t, 3>{1, 2, 1});
   CHECK(first.shared_bytes == 2048);
-  CHECK(first.pdl);
+  CHECK_FALSE(first.pdl);
   CHECK_FALSE(first.cooperative);
   REQUIRE(first.arguments.size() == 7);
   CHECK(std::get<ResolvedPointer>(first.arguments[1]).name == "partial");
@@ -105,6 +105,14 @@ TEST_CASE("a full launch plan resolves to numbers") {
   CHECK(plan.launches[1].cooperative);
   CHECK(std::get<ResolvedScalar>(plan.launches[1].arguments[1]).integer == 0);
   CHECK(std::get<ResolvedScalar>(plan.launches[2].arguments[1]).integer == 1);
+}
+
+TEST_CASE("a launch may start before the one before it has ended, but no call before the call before it") {
+  const auto json = small(R"({"pdl": true, "for": ["k", "0", "3"]})");
+  CHECK(plan_of(json).launches[0].pdl);
+  std::vector<bool> early;
+  for (const ResolvedLaunch& launch : resolved(json).launches) early.push_back(launch.pdl);
+  CHECK(early == std::vector<bool>{false, true, true});
 }
 
 TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lacks is a null pointer") {

@@ -132,6 +132,29 @@ TEST_CASE("a build ends at its deadline, and the next one runs") {
   CHECK(build(pool, kGood).outcome.status == Status::ok);
 }
 
+TEST_CASE("a build does not say when it was made") {
+  auto pool = make_pool();
+  const auto built = build(pool,
+                           "__device__ const char made[] = __DATE__ \", \" __TIME__;\n"
+                           "extern \"C\" __global__ void k(char* out) { out[0] = made[threadIdx.x]; }\n");
+  REQUIRE(built.outcome.status == Status::ok);
+  // "Jan  1 1970, 12:00:00"
+  CHECK_THAT(built.ptx,
+             Catch::Contains("made[22] = {74, 97, 110, 32, 32, 49, 32, 49, 57, 55, 48, 44, 32, 49, 50, 58, "
+                             "48, 48, 58, 48, 48"));
+}
+
+TEST_CASE("what is no name of a kernel does not reach the compiler") {
+  auto pool = make_pool();
+  for (const char* name :
+       {"k\n#include \"/etc/hostname\"\n", "k\\u0023", "k%:include", "k\"", "", "k;", "k{}"}) {
+    INFO(name);
+    const auto refused = build(pool, unit_of("extern \"C\" __global__ void k() {}\n", {name}));
+    CHECK(refused.outcome.status == Status::invalid_candidate);
+    CHECK_THAT(refused.outcome.message, Catch::Contains("not the name of a kernel"));
+  }
+}
+
 TEST_CASE("time that a busy machine does not give to a build's worker is no time of the build") {
   bool waited = false;
   // The worker has to be stopped before the build has used up its time.

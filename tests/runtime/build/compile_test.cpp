@@ -73,6 +73,23 @@ TEST_CASE("code that differs in layout and comments alone has the same hash") {
   CHECK(code_hash(plain.cubin.substr(0, 100)) != code_hash(other.cubin.substr(0, 101)));
 }
 
+TEST_CASE("what stands behind a location, a file's name or a comment is part of the program") {
+  const auto ptx = [](const std::string& before) {
+    return ".version 9.0\n.target sm_90a\n.visible .entry k()\n{\n" + before +
+           " add.u32 %r1, %r1, 1;\nret;\n}\n";
+  };
+  const std::string plain = code_hash(ptx(""));
+  for (const char* layout : {".loc 1 2 3", ".loc 1 2 3, function_name $L__info_string0 + 4, inlined_at 1 7 7",
+                             ".file 1 \"k.cu\", 12, 34", "// a comment\n", "/* a comment */", "\n\n\t",
+                             ".section .debug_str { $L: .b8 1,2 }"}) {
+    INFO(layout);
+    CHECK(code_hash(ptx(layout)) == plain);
+    CHECK(code_hash(ptx(layout + std::string(" mov.u32 %r1, 7;"))) != plain);
+  }
+  CHECK(code_hash(ptx(".pragma \"nounroll\";")) != plain);
+  CHECK(code_hash(ptx("add.u32 %r1, %r1, 2;")) != code_hash(ptx("add.u32 %r1, %r1, 3;")));
+}
+
 TEST_CASE("a variable that no code uses is no part of a program in PTX, one that is used is") {
   const auto ptx = [](const std::string& variables, const std::string& used) {
     return ".version 9.0\n.target sm_90a\n" + variables + ".visible .entry k()\n{\n\tld.global.u32 %r1, [" +
