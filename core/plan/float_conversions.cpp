@@ -12,7 +12,7 @@ constexpr std::uint32_t kFloatMantissaBits = 23, kFloatBias = 127;
 constexpr std::uint32_t kFloatInfinity = 0x7F800000, kFloatNan = 0x7FFFFFFF, kFloatMagnitude = 0x7FFFFFFF;
 
 /// A binary floating-point format of at most 16 bits; all bit patterns without the sign.
-struct Format {
+struct FloatFormat {
   std::uint32_t bits, mantissa_bits, bias;
   std::uint32_t max_finite;
   std::uint32_t overflow;  ///< what a larger magnitude becomes: infinity, or max_finite where it saturates
@@ -21,10 +21,10 @@ struct Format {
 };
 
 // IEEE 754 binary16; bfloat16; OCP 8-bit Floating Point Specification: E4M3 (no infinity) and E5M2.
-constexpr Format kHalf{16, 10, 15, 0x7BFF, 0x7C00, 0x7C00, 0x7FFF};
-constexpr Format kBfloat16{16, 7, 127, 0x7F7F, 0x7F80, 0x7F80, 0x7FFF};
-constexpr Format kE4m3{8, 3, 7, 0x7E, 0x7E, 0, 0x7F};
-constexpr Format kE5m2{8, 2, 15, 0x7B, 0x7B, 0x7C, 0x7F};
+constexpr FloatFormat kHalf{16, 10, 15, 0x7BFF, 0x7C00, 0x7C00, 0x7FFF};
+constexpr FloatFormat kBfloat16{16, 7, 127, 0x7F7F, 0x7F80, 0x7F80, 0x7FFF};
+constexpr FloatFormat kE4m3{8, 3, 7, 0x7E, 0x7E, 0, 0x7F};
+constexpr FloatFormat kE5m2{8, 2, 15, 0x7B, 0x7B, 0x7C, 0x7F};
 
 // value / 2^shift to the nearest integer, ties to even.
 std::uint32_t shift_round(std::uint32_t value, std::uint32_t shift) {
@@ -33,7 +33,7 @@ std::uint32_t shift_round(std::uint32_t value, std::uint32_t shift) {
   return (value + half - 1 + odd) >> shift;
 }
 
-std::uint32_t magnitude_of(std::uint32_t magnitude, const Format& format) {
+std::uint32_t magnitude_of(std::uint32_t magnitude, const FloatFormat& format) {
   const std::uint32_t dropped = kFloatMantissaBits - format.mantissa_bits;
   const std::uint32_t exponent = magnitude >> kFloatMantissaBits;
   const std::uint32_t rebias = kFloatBias - format.bias;
@@ -45,7 +45,7 @@ std::uint32_t magnitude_of(std::uint32_t magnitude, const Format& format) {
   return shift_round(significand, dropped + rebias + 1 - exponent);
 }
 
-std::uint32_t encode(float value, const Format& format) {
+std::uint32_t encode(float value, const FloatFormat& format) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & kFloatMagnitude;
   if (magnitude > kFloatInfinity) return format.nan;
@@ -54,7 +54,7 @@ std::uint32_t encode(float value, const Format& format) {
   return sign | (rounded > format.max_finite ? format.overflow : rounded);
 }
 
-float decode_magnitude(std::uint32_t magnitude, const Format& format) {
+float decode_magnitude(std::uint32_t magnitude, const FloatFormat& format) {
   if (format.infinity != 0 && magnitude == format.infinity) return std::bit_cast<float>(kFloatInfinity);
   if (magnitude > format.max_finite) return std::bit_cast<float>(kFloatNan);
   const std::uint32_t rebias = kFloatBias - format.bias;
@@ -65,7 +65,7 @@ float decode_magnitude(std::uint32_t magnitude, const Format& format) {
   return static_cast<float>(magnitude) * unit;  // exact: a small integer times a power of two
 }
 
-float decode(std::uint32_t bits, const Format& format) {
+float decode(std::uint32_t bits, const FloatFormat& format) {
   const std::uint32_t sign = bits >> (format.bits - 1);
   const float magnitude = decode_magnitude(bits & ((1u << (format.bits - 1)) - 1), format);
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign << 31);
