@@ -2,8 +2,13 @@
 #include "db/sqlite.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 #include <sys/statvfs.h>
+
+#include <algorithm>
+
+#include "core/text/suggest.h"
 
 namespace ak::db {
 namespace {
@@ -79,6 +84,55 @@ std::string shortened(std::string_view sql) {
   return std::string(sql.substr(0, kShown)) + (sql.size() > kShown ? "..." : "");
 }
 
+/// Without the colon; "?" for one without a name.
+std::vector<std::string> parameters_of(sqlite3_stmt* statement) {
+  std::vector<std::string> names;
+  for (int i = 1; i <= sqlite3_bind_parameter_count(statement); ++i) {
+    const char* name = sqlite3_bind_parameter_name(statement, i);
+    names.emplace_back(name ? name + 1 : "?");
+  }
+  return names;
+}
+
+/// One of two columns of the same name has another here: which of them it is cannot be said by it.
+std::vector<std::string> columns_of(sqlite3_stmt* statement) {
+  std::vector<std::string> names;
+  for (int i = 0; i < sqlite3_column_count(statement); ++i)
+    names.emplace_back(sqlite3_column_name(statement, i));
+  for (std::string& name : names)
+    if (const std::string same = name; std::ranges::count(names, same) > 1)
+      for (std::string& twin : names)
+        if (twin == same) twin += " (twice)";
+  return names;
+}
+
+std::size_t place_of(std::string_view name, const std::vector<std::string>& names, const char* kind,
+                     const auto& activity) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  throw SqliteError(SQLITE_RANGE, fmt::format("{}: there is no {} '{}'{}; there are: {}", activity(), kind,
+                                              name, did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+/// Binds a value of any type to one parameter.
+struct Binder {
+  sqlite3_stmt* statement;
+  int index;
+  int operator()(std::nullptr_t) const { return sqlite3_bind_null(statement, index); }
+  int operator()(std::int64_t value) const { return sqlite3_bind_int64(statement, index, value); }
+  int operator()(double value) const { return sqlite3_bind_double(statement, index, value); }
+  int operator()(std::string_view text) const {
+    return sqlite3_bind_text64(statement, index, text.data() ? text.data() : "", text.size(),
+                               SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+  int operator()(Blob bytes) const {
+    // A null pointer would bind NULL instead of an empty BLOB.
+    return bytes.empty()
+               ? sqlite3_bind_zeroblob(statement, index, 0)
+               : sqlite3_bind_blob64(statement, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  }
+};
+
 }  // namespace
 
 void close_connection(sqlite3* connection) noexcept { sqlite3_close_v2(connection); }
@@ -92,38 +146,38 @@ Statement::Statement(sqlite3* connection, std::string_view sql, std::string_view
   if (result != SQLITE_OK)
     throw_error(connection, result, fmt::format("preparing '{}'{}", shortened(sql), place(connection)));
   if (rest) *rest = sql.substr(static_cast<std::size_t>(end - sql.data()));
+  parameters_ = parameters_of(raw);
+  columns_ = columns_of(raw);
 }
 
-void Statement::check(int result, const char* activity) const {
-  if (result == SQLITE_OK) return;
-  throw_error(sqlite3_db_handle(handle_.get()), result,
-              fmt::format("{} '{}'", activity, shortened(sqlite3_sql(handle_.get()))));
+std::string Statement::activity(const char* verb) const {
+  return fmt::format("{} '{}'", verb, shortened(sqlite3_sql(handle_.get())));
 }
 
-Statement& Statement::bind(int index, std::int64_t value) {
-  check(sqlite3_bind_int64(handle_.get(), index, value), "binding to");
+void Statement::check(int result, const char* verb) const {
+  if (result != SQLITE_OK) throw_error(sqlite3_db_handle(handle_.get()), result, activity(verb));
+}
+
+Statement& Statement::bind(int index, const Value& value) {
+  check(std::visit(Binder{handle_.get(), index}, value.content()), "binding to");
   return *this;
 }
-Statement& Statement::bind(int index, double value) {
-  check(sqlite3_bind_double(handle_.get(), index, value), "binding to");
-  return *this;
-}
-Statement& Statement::bind(int index, std::string_view value) {
-  check(sqlite3_bind_text64(handle_.get(), index, value.data() ? value.data() : "", value.size(),
-                            SQLITE_TRANSIENT, SQLITE_UTF8),
-        "binding to");
-  return *this;
-}
-Statement& Statement::bind(int index, Blob value) {
-  // A null pointer would bind NULL instead of an empty BLOB.
-  check(value.empty()
-            ? sqlite3_bind_zeroblob(handle_.get(), index, 0)
-            : sqlite3_bind_blob64(handle_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT),
-        "binding to");
-  return *this;
-}
-Statement& Statement::bind(int index, std::nullptr_t) {
-  check(sqlite3_bind_null(handle_.get(), index), "binding to");
+
+Statement& Statement::bind(std::span<const NamedValue> values) {
+  std::vector<bool> bound(parameters_.size());
+  for (const auto& [name, value] : values) {
+    const std::size_t place =
+        place_of(name, parameters_, "parameter", [&] { return activity("binding to"); });
+    if (bound[place])
+      throw SqliteError(SQLITE_RANGE,
+                        fmt::format("{}: two values are given for '{}'", activity("binding to"), name));
+    bound[place] = true;
+    bind(static_cast<int>(place) + 1, value);
+  }
+  if (const auto missing = std::ranges::find(bound, false); missing != bound.end())
+    throw SqliteError(SQLITE_RANGE,
+                      fmt::format("{}: no value is given for '{}'", activity("binding to"),
+                                  parameters_[static_cast<std::size_t>(missing - bound.begin())]));
   return *this;
 }
 
@@ -131,11 +185,11 @@ bool Statement::step() {
   const int result = sqlite3_step(handle_.get());
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) return false;
-  const std::string activity = fmt::format("running '{}'", shortened(sqlite3_sql(handle_.get())));
+  const std::string running = activity("running");
   sqlite3* connection = sqlite3_db_handle(handle_.get());
   const std::string words = sqlite3_errmsg(connection);
   reset();
-  throw error_of(connection, result, activity, words);
+  throw error_of(connection, result, running, words);
 }
 
 void Statement::run() {
@@ -146,6 +200,10 @@ void Statement::run() {
 void Statement::reset() noexcept {
   sqlite3_reset(handle_.get());
   sqlite3_clear_bindings(handle_.get());
+}
+
+int Statement::column(std::string_view name) const {
+  return static_cast<int>(place_of(name, columns_, "column", [&] { return activity("reading"); }));
 }
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
@@ -159,6 +217,11 @@ std::string Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
   return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)))
                : "";
+}
+
+std::vector<unsigned char> Statement::bytes(int column) const {
+  const auto* first = static_cast<const unsigned char*>(sqlite3_column_blob(handle_.get(), column));
+  return {first, first + sqlite3_column_bytes(handle_.get(), column)};
 }
 
 Connection::Connection(const std::filesystem::path& file, OpenMode mode,
@@ -182,10 +245,10 @@ void Connection::execute(const std::string& sql) {
   }
 }
 
-Statement& Connection::prepare(const std::string& sql) {
+Statement& Connection::prepare(std::string_view sql) {
   const auto found = statements_.find(sql);
   if (found == statements_.end())
-    return statements_.emplace(sql, Statement(handle_.get(), sql)).first->second;
+    return statements_.emplace(std::string(sql), Statement(handle_.get(), sql)).first->second;
   found->second.reset();
   return found->second;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/unique_handle.h"
+#include "db/value.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -34,8 +36,6 @@ class SqliteError : public Error {
   int result_;
 };
 
-using Blob = std::span<const unsigned char>;
-
 /// A prepared statement. Belongs to one connection and one thread.
 class Statement {
  public:
@@ -43,19 +43,11 @@ class Statement {
   /// SqliteError quoting the SQL and the byte offset of the mistake.
   Statement(sqlite3* connection, std::string_view sql, std::string_view* rest = nullptr);
 
-  Statement& bind(int index, std::int64_t value);
-  Statement& bind(int index, int value) { return bind(index, std::int64_t{value}); }
-  Statement& bind(int index, bool value) { return bind(index, std::int64_t{value}); }
-  Statement& bind(int index, double value);  ///< NaN is stored as NULL, as SQLite does
-  Statement& bind(int index, std::string_view value);
-  Statement& bind(int index, const std::string& value) { return bind(index, std::string_view(value)); }
-  Statement& bind(int index, const char* value) { return bind(index, std::string_view(value)); }
-  Statement& bind(int index, Blob value);
-  Statement& bind(int index, std::nullptr_t);
-  template <class T>
-  Statement& bind(int index, const std::optional<T>& value) {
-    return value ? bind(index, *value) : bind(index, nullptr);
-  }
+  /// @param index of a parameter, from 1
+  Statement& bind(int index, const Value& value);
+  /// Values for all parameters by name. Throws SqliteError for a name that is not one of them or is given twice,
+  /// and for a parameter without a value.
+  Statement& bind(std::span<const NamedValue> values);
 
   /// True while there is a row. Throws SqliteError.
   bool step();
@@ -63,14 +55,19 @@ class Statement {
   void run();
   void reset() noexcept;
 
+  /// Where a column of the answer is, from 0. Throws SqliteError where there is none of this name, or two.
+  [[nodiscard]] int column(std::string_view name) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] std::optional<double> real(int column) const;  ///< nothing for NULL
   [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] std::vector<unsigned char> bytes(int column) const;
   [[nodiscard]] sqlite3_stmt* get() const noexcept { return handle_.get(); }
 
  private:
   void check(int result, const char* activity) const;
+  [[nodiscard]] std::string activity(const char* verb) const;
   StatementHandle handle_;
+  std::vector<std::string> parameters_, columns_;  ///< names, in order
 };
 
 enum class OpenMode : std::uint8_t { create, read_only };
@@ -88,14 +85,14 @@ class Connection {
 
   void execute(const std::string& sql);  ///< several statements, no parameters
   /// Ready for values; owned by the connection, valid until the next call with the same text.
-  Statement& prepare(const std::string& sql);
+  Statement& prepare(std::string_view sql);
   [[nodiscard]] std::int64_t pragma(const std::string& name);
   [[nodiscard]] std::int64_t last_row_id() const;
   [[nodiscard]] sqlite3* get() const noexcept { return handle_.get(); }
 
  private:
   ConnectionHandle handle_;
-  std::map<std::string, Statement> statements_;
+  std::map<std::string, Statement, std::less<>> statements_;
 };
 
 /// BEGIN IMMEDIATE now; rolled back when it goes out of scope without commit(). The beginning is

@@ -8,6 +8,9 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "db/rows.h"
+#include "db/schema.h"
+
 namespace ak::db::test {
 namespace {
 
@@ -90,6 +93,13 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+PreparedFile::PreparedFile() : connection(folder.file(), OpenMode::create) {
+  prepare_database(connection, folder.file());
+}
+std::int64_t PreparedFile::count(const std::string& what) {
+  return select_integer(connection, "SELECT count(*) FROM " + what).value();
 }
 
 ProblemInstance vector_add() {

@@ -6,6 +6,7 @@
 
 #include "core/store.h"
 #include "db/database.h"
+#include "db/sqlite.h"
 
 namespace ak::db::test {
 
@@ -21,6 +22,15 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// A new database of this program, open.
+struct PreparedFile {
+  PreparedFile();
+  /// Rows of a table, with a condition perhaps: "sessions WHERE id = 1".
+  [[nodiscard]] std::int64_t count(const std::string& what);
+  TemporaryFolder folder;
+  Connection connection;
 };
 
 /// c = a + b in float32, workloads "small" (checked, N = 1,000) and "large" (checked and timed,
