@@ -8,7 +8,9 @@
 #include <set>
 
 #include "core/text/file.h"
-#include "db/merge.h"
+#include "db/merge/database_export.h"
+#include "db/merge/merge.h"
+#include "db/merge/verify.h"
 #include "db/read/named_queries.h"
 #include "db/schema.h"
 #include "tests/db/store_fixture.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/merge.h"
+#include "db/merge/merge.h"
+#include "db/merge/database_export.h"
+#include "db/merge/verify.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

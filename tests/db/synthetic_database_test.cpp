@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
-#include "db/merge.h"
+#include "db/merge/verify.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {

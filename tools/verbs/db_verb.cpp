@@ -4,7 +4,9 @@
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/json.h"
-#include "db/merge.h"
+#include "db/merge/database_export.h"
+#include "db/merge/merge.h"
+#include "db/merge/verify.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
 

@@ -22,14 +22,4 @@ struct MergedTable {
 [[nodiscard]] std::vector<MergedTable> merge(const std::filesystem::path& into,
                                              const std::filesystem::path& from);
 
-/// Writes a database to `to` that has only the sessions that began at `since` or later ("2026-11-16", or with
-/// a time; empty: all) and what they refer to; insights only with all of them. Returns the number of
-/// sessions. Throws Error(usage) when `to` is there already, Error(database).
-std::int64_t export_since(const std::filesystem::path& from, const std::filesystem::path& to,
-                          const std::string& since);
-
-/// What is wrong with a file; empty: nothing. Structure, constraints, references and content hashes
-/// are looked at. Throws Error(database) when it cannot be read at all.
-[[nodiscard]] std::vector<std::string> verify(const std::filesystem::path& file);
-
 }  // namespace ak::db

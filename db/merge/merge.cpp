@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/merge/merge.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "db/merge/snapshot.h"
+#include "db/merge/table_shape.h"
+#include "db/rows.h"
+#include "db/schema.h"
+
+namespace ak::db {
+namespace {
+
+/// A column of the other file's row `o` as it must be here.
+std::string translated(const TableShape& table, const std::string& column) {
+  const auto reference = table.references.find(column);
+  return reference == table.references.end()
+             ? "o." + column
+             : fmt::format("(SELECT new FROM temp.map_{} WHERE old = o.{})", reference->second, column);
+}
+
+std::string translated(const TableShape& table, const std::vector<std::string>& columns) {
+  std::vector<std::string> list;
+  for (const std::string& column : columns) list.push_back(translated(table, column));
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+/// All columns but the id, which another row may have here.
+std::vector<std::string> copied_columns(const TableShape& table) {
+  std::vector<std::string> columns = table.columns;
+  std::erase(columns, "id");
+  return columns;
+}
+
+/// What was running when it was copied before, and has ended since.
+void copy_ended_rows(Connection& connection, const TableShape& table) {
+  std::vector<std::string> columns = copied_columns(table);
+  std::erase(columns, "uid");
+  connection.execute(
+      fmt::format("UPDATE main.{0} SET ({1}) = (SELECT {2} FROM other.{0} o WHERE o.uid = {0}.uid) WHERE "
+                  "ended_at IS NULL AND uid IN (SELECT uid FROM other.{0} WHERE ended_at IS NOT NULL)",
+                  table.name, fmt::join(columns, ", "), translated(table, columns)));
+}
+
+/// Fills temp.map_TABLE: rows of the other file by the row that is the same here, and which of them are new here.
+void add_by_identity(Connection& connection, const TableShape& table) {
+  const std::string map = "temp.map_" + table.name;
+  connection.execute(fmt::format(
+      "CREATE TABLE {} (old INTEGER PRIMARY KEY, new INTEGER NOT NULL, fresh INTEGER NOT NULL)", map));
+  const auto note_same = [&](int fresh, const std::string& condition) {
+    connection.execute(fmt::format(
+        "INSERT OR IGNORE INTO {0} SELECT o.id, m.id, {1} FROM other.{2} o JOIN main.{2} m ON {3}", map,
+        fresh, table.name, condition));
+  };
+  note_same(0, "m.uid = o.uid");
+  for (const auto& key : table.unique_keys) {
+    std::vector<std::string> parts;
+    for (const std::string& column : key)
+      parts.push_back(fmt::format("m.{} = {}", column, translated(table, column)));
+    note_same(0, fmt::format("{}", fmt::join(parts, " AND ")));
+  }
+  if (table.has("ended_at")) copy_ended_rows(connection, table);
+  const std::vector<std::string> columns = copied_columns(table);
+  connection.execute(fmt::format(
+      "INSERT INTO main.{0} ({1}) SELECT {2} FROM other.{0} o WHERE o.id NOT IN (SELECT old FROM {3}) "
+      "ORDER BY o.id",
+      table.name, fmt::join(columns, ", "), translated(table, columns), map));
+  note_same(1, "m.uid = o.uid");
+}
+
+/// Rows without an identity belong to one row of another table, and came with it or not at all; those that
+/// are nothing but two references are the same where both are.
+void add_owned(Connection& connection, const TableShape& table) {
+  std::string condition;
+  if (table.has("id")) {
+    const auto& [column, owner] = *table.references.begin();
+    condition = fmt::format(" WHERE (SELECT fresh FROM temp.map_{} WHERE old = o.{})", owner, column);
+  }
+  const std::vector<std::string> columns = copied_columns(table);
+  connection.execute(fmt::format("INSERT OR IGNORE INTO main.{0} ({1}) SELECT {2} FROM other.{0} o{3}",
+                                 table.name, fmt::join(columns, ", "), translated(table, columns),
+                                 condition));
+}
+
+MergedTable add_table(Connection& connection, const TableShape& table) {
+  const auto count = [&](const char* file) {
+    return select_integer(connection, fmt::format("SELECT count(*) FROM {}.{}", file, table.name))
+        .value_or(0);
+  };
+  const std::int64_t before = count("main");
+  if (table.has("uid"))
+    add_by_identity(connection, table);
+  else
+    add_owned(connection, table);
+  const std::int64_t added = count("main") - before;
+  return {.table = table.name, .rows = added, .known = count("other") - added};
+}
+
+}  // namespace
+
+std::vector<MergedTable> merge(const std::filesystem::path& into, const std::filesystem::path& from) {
+  if (!std::filesystem::exists(from))
+    fail(ExitCode::bad_input, "{}: there is no such database", from.string());
+  std::error_code none;
+  if (std::filesystem::equivalent(into, from, none))
+    fail(ExitCode::usage, "{} cannot be merged into itself", from.string());
+  Connection connection(into, OpenMode::create);
+  prepare_database(connection, into);
+  const Snapshot snapshot(from, into);
+  run(connection, "ATTACH :file AS other", {{"file", snapshot.file().string()}});
+  std::vector<MergedTable> merged;
+  {
+    Transaction transaction(connection);
+    for (const TableShape& table : tables_in_order(connection))
+      merged.push_back(add_table(connection, table));
+    transaction.commit();
+  }
+  connection.execute("DETACH other");
+  return merged;
+}
+
+}  // namespace ak::db
