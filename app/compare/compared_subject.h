@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "db/read/compared_subjects.h"
+#include "db/read/call_stats.h"
+#include "db/read/device_stats.h"
+#include "db/read/session_stats.h"
 
 namespace ak::tools {
 

@@ -11,7 +11,7 @@
 
 #include "agent/paired_comparison.h"
 #include "core/error.h"
-#include "db/read/evaluated_variant.h"
+#include "db/read/stored_pairs.h"
 
 namespace ak::tools {
 namespace {

@@ -93,7 +93,7 @@ class Exporter {
     added.definitions[definition_path(row.definition)] = row.definition;
     added.notes["definitions"][row.name] = {{"problem", row.problem}, {"params", row.params}};
     std::map<std::string, Json> shapes;
-    for (const db::ExchangedWorkload& workload : db::exchanged_workloads(database_, row.id)) {
+    for (const db::WorkloadRow& workload : db::exchanged_workloads(database_, row.id)) {
       const Json json = workload_json(row.definition, workload);
       shapes[workload.uid] = json;
       added.workloads[workloads_path(row.definition)].push_back(
@@ -106,13 +106,13 @@ class Exporter {
     merge_exchange(set_, added);
   }
 
-  [[nodiscard]] static Json workload_json(const Json& definition, const db::ExchangedWorkload& workload) {
+  [[nodiscard]] static Json workload_json(const Json& definition, const db::WorkloadRow& workload) {
     Json inputs = Json::object();
     for (const auto& [name, tensor] : definition["inputs"].items()) inputs[name] = {{"type", "random"}};
     return {{"axes", Json(workload.axes)}, {"inputs", inputs}, {"uuid", workload.uid}};
   }
 
-  [[nodiscard]] static Json workload_notes(const db::ExchangedWorkload& workload) {
+  [[nodiscard]] static Json workload_notes(const db::WorkloadRow& workload) {
     const auto count = [](const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(); };
     return {{"name", workload.name},
             {"tier", workload.tier},

@@ -6,7 +6,7 @@
 #include "app/exchange/exchange.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
-#include "db/read/exchange_rows.h"
+#include "db/store/exchange_writer.h"
 
 namespace ak::tools {
 namespace {
@@ -30,8 +30,8 @@ T value_or(const Json& note, const char* key, T otherwise, bool (Json::*is)() co
   return note.contains(key) && (note[key].*is)() ? note[key].get<T>() : otherwise;
 }
 
-db::ExchangedWorkload workload_of(const Json& json, const Json& note) {
-  db::ExchangedWorkload workload;
+db::WorkloadRow workload_of(const Json& json, const Json& note) {
+  db::WorkloadRow workload;
   workload.uid = json["uuid"].get<std::string>();
   workload.axes = json["axes"].get<AxisValues>();
   workload.name = value_or(note, "name", workload.uid, &Json::is_string);

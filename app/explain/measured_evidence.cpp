@@ -9,6 +9,7 @@
 
 #include "agent/paired_comparison.h"
 #include "codegen/source/optimisations.h"
+#include "db/read/stored_pairs.h"
 #include "profiler/analysis/analysis.h"
 
 namespace ak::tools {

@@ -9,6 +9,7 @@
 
 #include "app/evaluate/profiling.h"
 #include "core/text/line_diff.h"
+#include "db/read/stored_pairs.h"
 #include "runtime/build/candidate_plan.h"
 
 namespace ak::tools {

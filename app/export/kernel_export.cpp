@@ -12,7 +12,7 @@
 #include "codegen/emit/markdown.h"
 #include "core/error.h"
 #include "db/database.h"
-#include "db/read/compared_subjects.h"
+#include "db/read/session_stats.h"
 
 namespace ak::tools {
 namespace {

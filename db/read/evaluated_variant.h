@@ -38,14 +38,4 @@ struct EvaluatedVariant {
 [[nodiscard]] std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file,
                                                               RowId variant, const std::string& device = "");
 
-/// The comparisons in pairs of two variants, as agent::judge_pairs takes them: `first` is the candidate, and
-/// nothing but `measurements` is filled in. Oldest first.
-struct StoredPairs {
-  RowId evaluation = 0;
-  std::string device;
-  EvaluationResult result;
-};
-[[nodiscard]] std::vector<StoredPairs> find_pairs(const std::filesystem::path& file, RowId first,
-                                                  RowId second);
-
 }  // namespace ak::db

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/plan/candidate.h"
-#include "core/plan/definition.h"
 #include "core/store.h"
+#include "core/text/json.h"
+#include "db/store/catalogue_rows.h"
 
 namespace ak::db {
 
@@ -23,16 +22,9 @@ struct ExchangedDefinition {
 /// The latest of every name, by name.
 [[nodiscard]] std::vector<ExchangedDefinition> exchanged_definitions(const std::filesystem::path& file);
 
-struct ExchangedWorkload {
-  std::string uid, name, tier;
-  AxisValues axes;
-  double weight = 1;
-  bool checked = true, timed = true;
-  std::optional<std::int64_t> flops, bytes_read, bytes_written;
-};
 /// The latest of every identity, in the order they were first stored.
-[[nodiscard]] std::vector<ExchangedWorkload> exchanged_workloads(const std::filesystem::path& file,
-                                                                 RowId definition);
+[[nodiscard]] std::vector<WorkloadRow> exchanged_workloads(const std::filesystem::path& file,
+                                                           RowId definition);
 
 struct ExchangedVariant {
   RowId id = 0;
@@ -56,24 +48,5 @@ struct ExchangedResult {
 };
 [[nodiscard]] std::vector<ExchangedResult> exchanged_results(const std::filesystem::path& file,
                                                              RowId variant);
-
-/// Adds rows in one transaction; what is there already is left as it is.
-class ExchangeWriter {
- public:
-  /// Creates and migrates the file as open_store() does.
-  explicit ExchangeWriter(const std::filesystem::path& file);
-  ~ExchangeWriter();
-  ExchangeWriter(const ExchangeWriter&) = delete;
-  ExchangeWriter& operator=(const ExchangeWriter&) = delete;
-
-  RowId put_definition(const Definition& definition, const std::string& problem, const Json& params);
-  void put_workload(RowId definition, const ExchangedWorkload& workload);
-  void put_variant(RowId definition, const Candidate& candidate, const Json& params);
-  void commit();
-
- private:
-  class Parts;
-  std::unique_ptr<Parts> parts_;
-};
 
 }  // namespace ak::db

@@ -9,40 +9,34 @@
 #include <ctime>
 
 #include "core/text/hash.h"
+#include "db/rows.h"
 #include "db/schema.h"
-#include "db/sqlite.h"
+#include "db/store/stored_values.h"
 
 namespace ak::db {
 namespace {
 
 std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-void put(Connection& connection, const Insight& insight, const std::string& time) {
-  const auto uid = random_uid();
-  connection
-      .prepare(
-          "INSERT INTO insights (uid, kind, text, evidence, created_at, algorithm, arch, device, "
-          "device_kind, "
-          "subject, bottleneck, ratio, tries, wins) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
-          "ON CONFLICT (algorithm, arch, device, device_kind, kind, subject) DO UPDATE SET "
-          "text = excluded.text, evidence = excluded.evidence, created_at = excluded.created_at, "
-          "bottleneck = excluded.bottleneck, ratio = excluded.ratio, tries = excluded.tries, wins = "
-          "excluded.wins")
-      .bind(1, Blob(uid))
-      .bind(2, insight.kind)
-      .bind(3, insight.text)
-      .bind(4, insight.evidence.dump(-1, ' ', false, Json::error_handler_t::replace))
-      .bind(5, time)
-      .bind(6, insight.scope.algorithm)
-      .bind(7, insight.scope.arch)
-      .bind(8, insight.scope.device)
-      .bind(9, insight.scope.device_kind)
-      .bind(10, insight.subject)
-      .bind(11, insight.bottleneck)
-      .bind(12, insight.ratio)
-      .bind(13, insight.tries)
-      .bind(14, insight.wins)
-      .run();
+void put_insight(Connection& connection, const Insight& insight, const std::string& time) {
+  insert(connection, "insights",
+         {{"uid", random_uid()},
+          {"kind", insight.kind},
+          {"text", insight.text},
+          {"evidence", stored_json(insight.evidence)},
+          {"created_at", time},
+          {"algorithm", insight.scope.algorithm},
+          {"arch", insight.scope.arch},
+          {"device", insight.scope.device},
+          {"device_kind", insight.scope.device_kind},
+          {"subject", insight.subject},
+          {"bottleneck", insight.bottleneck},
+          {"ratio", insight.ratio},
+          {"tries", insight.tries},
+          {"wins", insight.wins}},
+         "ON CONFLICT (algorithm, arch, device, device_kind, kind, subject) DO UPDATE SET "
+         "text = excluded.text, evidence = excluded.evidence, created_at = excluded.created_at, bottleneck = "
+         "excluded.bottleneck, ratio = excluded.ratio, tries = excluded.tries, wins = excluded.wins");
 }
 
 /// "double buffering" -> "\"double\" OR \"buffering\"": words alone, so that no text is a mistake.
@@ -62,30 +56,39 @@ std::string fts_query(std::string_view words) {
   return query.empty() ? "\"\"" : query;
 }
 
+// Both have the same parameters: :words is empty where none are looked for.
+constexpr std::string_view kByTries = "FROM insights i WHERE :words = ''", kTriesOrder = "i.tries DESC, i.id";
+constexpr std::string_view kByWords =
+    "FROM insights i JOIN insights_text f ON f.rowid = i.id WHERE f.insights_text MATCH :words";
+constexpr std::string_view kWordsOrder = "f.rank, i.id";
+
 std::string select_of(const InsightFilter& filter) {
-  std::string sql =
-      "SELECT i.id, i.algorithm, i.arch, i.device, i.device_kind, i.kind, i.subject, i.text, i.bottleneck, "
-      "i.ratio, i.tries, i.wins, i.evidence FROM insights i ";
-  if (!filter.words.empty()) sql += "JOIN insights_text f ON f.rowid = i.id AND f.insights_text MATCH ?6 ";
-  sql +=
-      "WHERE i.algorithm IS NOT NULL AND ?1 IN ('', i.algorithm) AND ?2 IN ('', i.arch) AND "
-      "?3 IN ('', i.device_kind) AND ?4 IN ('', i.bottleneck) AND (?5 = '[]' OR i.kind IN (SELECT value FROM "
-      "json_each(?5))) ";
-  sql += filter.words.empty() ? "ORDER BY i.tries DESC, i.id" : "ORDER BY f.rank, i.id";
-  return sql + fmt::format(" LIMIT {}", filter.limit == 0 ? -1 : static_cast<std::int64_t>(filter.limit));
+  const bool any = filter.words.empty();
+  return fmt::format(
+      "SELECT i.id AS id, i.algorithm AS algorithm, i.arch AS arch, i.device AS device, i.device_kind AS "
+      "device_kind, i.kind AS kind, i.subject AS subject, i.text AS text, i.bottleneck AS bottleneck, "
+      "i.ratio AS ratio, i.tries AS tries, i.wins AS wins, i.evidence AS evidence {} AND i.algorithm IS NOT "
+      "NULL AND :algorithm IN ('', i.algorithm) AND :arch IN ('', i.arch) AND :device_kind IN ('', "
+      "i.device_kind) AND :bottleneck IN ('', i.bottleneck) AND (:kinds = '[]' OR i.kind IN (SELECT value "
+      "FROM json_each(:kinds))) ORDER BY {} LIMIT {}",
+      any ? kByTries : kByWords, any ? kTriesOrder : kWordsOrder,
+      filter.limit == 0 ? -1 : static_cast<std::int64_t>(filter.limit));
 }
 
-Insight insight_of(const Statement& row) {
-  return {.id = row.integer(0),
-          .scope = {row.text(1), row.text(2), row.text(3), row.text(4)},
-          .kind = row.text(5),
-          .subject = row.text(6),
-          .text = row.text(7),
-          .bottleneck = row.text(8),
-          .ratio = row.real(9),
-          .tries = static_cast<int>(row.integer(10)),
-          .wins = static_cast<int>(row.integer(11)),
-          .evidence = try_parse_json(row.text(12))};
+Insight insight_of(const Rows& row) {
+  return {.id = row.integer("id"),
+          .scope = {.algorithm = row.text("algorithm"),
+                    .arch = row.text("arch"),
+                    .device = row.text("device"),
+                    .device_kind = row.text("device_kind")},
+          .kind = row.text("kind"),
+          .subject = row.text("subject"),
+          .text = row.text("text"),
+          .bottleneck = row.text("bottleneck"),
+          .ratio = row.real("ratio"),
+          .tries = row.integer<int>("tries"),
+          .wins = row.integer<int>("wins"),
+          .evidence = try_parse_json(row.text("evidence"))};
 }
 
 }  // namespace
@@ -97,21 +100,18 @@ void replace_insights(const std::filesystem::path& file, const InsightScope& sco
   Transaction transaction(connection);
   Json keep = Json::array();
   for (const Insight& insight : insights) keep.push_back({insight.kind, insight.subject});
-  connection
-      .prepare(
-          "DELETE FROM insights WHERE algorithm = ? AND arch = ? AND device = ? AND device_kind = ? AND kind "
-          "IN "
-          "(SELECT value FROM json_each(?)) AND (kind, subject) NOT IN (SELECT json_extract(value, '$[0]'), "
-          "json_extract(value, '$[1]') FROM json_each(?))")
-      .bind(1, scope.algorithm)
-      .bind(2, scope.arch)
-      .bind(3, scope.device)
-      .bind(4, scope.device_kind)
-      .bind(5, Json(std::vector<std::string>(kinds.begin(), kinds.end())).dump())
-      .bind(6, keep.dump(-1, ' ', false, Json::error_handler_t::replace))
-      .run();
+  run(connection,
+      "DELETE FROM insights WHERE algorithm = :algorithm AND arch = :arch AND device = :device AND "
+      "device_kind = :device_kind AND kind IN (SELECT value FROM json_each(:kinds)) AND (kind, subject) NOT "
+      "IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keep))",
+      {{"algorithm", scope.algorithm},
+       {"arch", scope.arch},
+       {"device", scope.device},
+       {"device_kind", scope.device_kind},
+       {"kinds", Json(std::vector<std::string>(kinds.begin(), kinds.end())).dump()},
+       {"keep", stored_json(keep)}});
   const std::string time = now();
-  for (const Insight& insight : insights) put(connection, insight, time);
+  for (const Insight& insight : insights) put_insight(connection, insight, time);
   transaction.commit();
 }
 
@@ -119,14 +119,14 @@ std::vector<Insight> find_insights(const std::filesystem::path& file, const Insi
   std::vector<Insight> found;
   if (!std::filesystem::exists(file)) return found;
   Connection connection(file, OpenMode::read_only);
-  Statement& row = connection.prepare(select_of(filter));
-  row.bind(1, filter.algorithm)
-      .bind(2, filter.arch)
-      .bind(3, filter.device_kind)
-      .bind(4, filter.bottleneck)
-      .bind(5, Json(filter.kinds).dump());
-  if (!filter.words.empty()) row.bind(6, fts_query(filter.words));
-  while (row.step()) found.push_back(insight_of(row));
+  Rows row = select(connection, select_of(filter),
+                    {{"algorithm", filter.algorithm},
+                     {"arch", filter.arch},
+                     {"device_kind", filter.device_kind},
+                     {"bottleneck", filter.bottleneck},
+                     {"kinds", Json(filter.kinds).dump()},
+                     {"words", filter.words.empty() ? "" : fts_query(filter.words)}});
+  while (row.next()) found.push_back(insight_of(row));
   return found;
 }
 

@@ -4,15 +4,19 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/store.h"
 #include "db/sqlite.h"
 #include "db/store/session_locks.h"
+#include "db/store/session_rows.h"
 
 namespace ak::db {
 
-/// VariantStore and AuditStore in an SQLite file. One object belongs to one thread; several processes may
-/// share the file. A call that throws leaves the file as it was before the call, and the object usable.
+/// VariantStore and AuditStore in an SQLite file: one transaction a call, around the rows of the other files
+/// here. One object belongs to one thread; several processes may share the file. A call that throws leaves the
+/// file as it was before the call, and the object usable.
 class SqliteStore final : public VariantStore, public AuditStore {
  public:
   explicit SqliteStore(const std::filesystem::path& file,
@@ -32,46 +36,8 @@ class SqliteStore final : public VariantStore, public AuditStore {
   [[nodiscard]] bool audit_passed(const std::string& content_hash, const ProblemInstance& problem) override;
 
  private:
-  /// What the rows of a running session refer to.
-  struct OpenSession {
-    RowId definition = 0, device = 0;
-    std::map<std::string, RowId> workloads;  ///< by name
-  };
-
-  RowId environment_row(const DeviceFacts& device, const std::string& version);
-  RowId device_row(const DeviceFacts& device);
-  RowId definition_row(const ProblemInstance& problem);
-  RowId workload_row(RowId definition, const ProblemInstance& problem, const Workload& workload);
-  RowId workload_of(const std::string& name, const EvaluationRecord& record, const OpenSession& session);
-  std::string workloads_hash(const OpenSession& session);
-  RowId session_row(const SessionRecord& session, const OpenSession& open, RowId environment,
-                    const Arch& arch);
-  std::optional<RowId> begun_session(const SessionRecord& session, const OpenSession& open, RowId environment,
-                                     const Arch& arch);
-  RowId source_row(const Candidate& candidate);
-  RowId variant_row(RowId definition, const EvaluationRequest& request);
-  RowId proposal_row(const EvaluationRecord& record, RowId variant);
-  std::optional<RowId> build_row(RowId variant, const EvaluationRecord& record);
-  RowId evaluation_row(const EvaluationRecord& record, const OpenSession& session, RowId variant,
-                       RowId proposal, std::optional<RowId> build);
-  void kernel_rows(RowId build, const EvaluationRecord& record);
-  void journal_row(RowId evaluation, const EvaluationRecord& record);
-  void check_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
-  void measurement_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
-  struct MetricRow {
-    std::string_view kernel, name, unit;
-    double value = 0;
-  };
-  void metric_row(RowId evaluation, RowId workload, const MetricRow& row);
-  void metric_rows(RowId evaluation, const EvaluationRecord& record, const OpenSession& session);
-  void prediction_rows(const StoredEvaluation& stored, const EvaluationRecord& record,
-                       const OpenSession& session);
-  void store_told();
-  void finding_row(RowId audit, const AuditFinding& finding);
-  /// Ends the sessions whose process did not: "interrupted".
-  void close_dead_sessions();
-  /// Id of the row that the one-parameter query finds, or nothing.
-  std::optional<RowId> find(Statement& query);
+  /// Commits, with what note_told() was given: a transaction of its own would cost another write to the disk.
+  void commit_with_told(Transaction& transaction);
 
   std::filesystem::path file_;
   Connection connection_;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/store.h"
+#include "core/text/json.h"
+
+namespace ak::db {
+
+/// What a search of a campaign has come to; all but the texts are written at most once a second
+/// while it runs.
+struct CampaignStats {
+  std::int64_t evaluations = 0, verified = 0, in_flight = 0;
+  std::int64_t tokens = 0;
+  double cost_usd = 0;
+  std::optional<double> best_ns, baseline_ns;
+  std::optional<double> limit_ns;  ///< least time that the device needs
+  std::string baseline;            ///< what `baseline_ns` is of
+  std::int64_t spent_ms = 0;       ///< wall time of all processes that worked at it
+};
+
+/// A search of a campaign: a row of `campaign_runs`.
+struct CampaignRun {
+  RowId id = 0;
+  std::string name;
+  std::int64_t priority = 0;
+  double share = 1;
+  std::vector<std::string> arguments;  ///< of the command `generate`
+  std::optional<Json> first_points;    ///< chosen when it began
+  Json budgets;                        ///< it was given at last; null: it has not begun
+  std::string model;                   ///< that is asked; empty: none
+  std::optional<RowId> session;
+  bool emulated = false;         ///< its times are costs that the CPU device estimates
+  std::string state = "queued";  ///< or "running", "finished", "stopped", "failed", "skipped"
+  std::string reason;
+  std::optional<int> exit_code;
+  CampaignStats stats;
+
+  [[nodiscard]] bool is_done() const { return state == "finished" || state == "skipped"; }
+};
+
+/// A queue of searches: a row of `campaigns`.
+struct Campaign {
+  RowId id = 0;
+  std::string name, command;
+  std::string folder;  ///< that relative paths of the arguments are in
+  Json budgets;        ///< of all searches together
+  std::string status;  ///< "queued", "running", "finished", "stopped", "failed"; a killed one is "running"
+  std::string reason;
+  std::optional<int> exit_code;
+  std::string started_at, ended_at;
+  std::vector<CampaignRun> runs;  ///< in the order in which they run
+};
+
+}  // namespace ak::db

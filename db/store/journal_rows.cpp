@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/store/journal_rows.h"
+
+#include "db/rows.h"
+
+namespace ak::db {
+namespace {
+
+constexpr const char* kEntries =
+    "SELECT e.variant_id AS variant, e.id AS evaluation, p.iteration AS iteration, e.status AS status, "
+    "j.request_key AS request_key, j.result AS result FROM journal j JOIN evaluations e ON e.id = "
+    "j.evaluation_id JOIN proposals p ON p.id = e.proposal_id WHERE e.session_id = :session ORDER BY e.id";
+constexpr const char* kCalls =
+    "SELECT id, request, status, answer, message, stop, input_tokens, cached_tokens, output_tokens, "
+    "tokens_reported, cost_usd, attempts, provider_request, model FROM llm_calls "
+    "WHERE session_id = :session AND status <> 'cancelled' ORDER BY id";
+
+std::optional<LlmReply> reply_of(const Rows& row) {
+  const std::string status = row.text("status");
+  if (status == "sent") return std::nullopt;
+  LlmReply reply{.text = row.text("answer"),
+                 .stop = parse_llm_stop(row.text("stop")),
+                 .usage = {.input_tokens = row.integer("input_tokens"),
+                           .cached_tokens = row.integer("cached_tokens"),
+                           .output_tokens = row.integer("output_tokens"),
+                           .reported = row.flag("tokens_reported")},
+                 .cost_usd = row.real("cost_usd"),
+                 .request_id = row.text("provider_request"),
+                 .attempts = row.integer<int>("attempts")};
+  if (const auto fault = parse_llm_fault(status)) reply.failure = LlmFailure{*fault, row.text("message")};
+  return reply;
+}
+
+}  // namespace
+
+std::vector<JournalEntry> journal_entries(Connection& connection, RowId session) {
+  std::vector<JournalEntry> entries;
+  Rows row = select(connection, kEntries, {{"session", session}});
+  while (row.next()) {
+    const std::string result = row.text("result");
+    entries.push_back({.variant = row.integer("variant"),
+                       .evaluation = row.integer("evaluation"),
+                       .iteration = row.integer<int>("iteration"),
+                       .status = row.text("status"),
+                       .key = row.text("request_key"),
+                       .result = result.empty() ? std::nullopt : std::optional(parse_json(result))});
+  }
+  return entries;
+}
+
+std::vector<JournalCall> journal_calls(Connection& connection, RowId session) {
+  std::vector<JournalCall> calls;
+  Rows row = select(connection, kCalls, {{"session", session}});
+  while (row.next())
+    calls.push_back({.id = row.integer("id"),
+                     .model = row.text("model"),
+                     .request = row.text("request"),
+                     .reply = reply_of(row)});
+  return calls;
+}
+
+void delete_journal(Connection& connection, RowId campaign_run) {
+  run(connection,
+      "DELETE FROM journal WHERE evaluation_id IN (SELECT e.id FROM evaluations e JOIN campaign_runs r "
+      "ON r.session_id = e.session_id WHERE r.id = :run)",
+      {{"run", campaign_run}});
+}
+
+}  // namespace ak::db

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/store.h"
+#include "core/text/json.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+// What a session keeps so that another process can continue it, in the order in which it was committed.
+
+/// An evaluation that a session has committed, as far as a process that continues with it must know.
+struct JournalEntry {
+  RowId variant = 0, evaluation = 0;
+  int iteration = 0;
+  std::string status, key;
+  std::optional<Json> result;  ///< nothing where nothing was evaluated
+};
+
+/// A request to a model that a session has committed.
+struct JournalCall {
+  RowId id = 0;
+  std::string model, request;
+  std::optional<LlmReply> reply;  ///< nothing where no answer came
+};
+
+/// Throw SqliteError.
+[[nodiscard]] std::vector<JournalEntry> journal_entries(Connection& connection, RowId session);
+/// But those that were cancelled: they are asked again.
+[[nodiscard]] std::vector<JournalCall> journal_calls(Connection& connection, RowId session);
+
+/// Drops the entries of the session of a campaign's search.
+void delete_journal(Connection& connection, RowId campaign_run);
+
+}  // namespace ak::db

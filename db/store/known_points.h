@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/store.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+/// What other sessions found at the points of a source, as VariantStore::known_points() says. Throws SqliteError.
+[[nodiscard]] std::vector<KnownPoint> select_known_points(Connection& connection, RowId session,
+                                                          const std::string& source_hash);
+
+}  // namespace ak::db

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/store/llm_call_rows.h"
+
+#include "core/text/hash.h"
+#include "db/rows.h"
+#include "db/store/stored_values.h"
+#include "db/utc.h"
+
+namespace ak::db {
+
+RowId put_llm_call(Connection& connection, const LlmCallRecord& record) {
+  return insert(connection, "llm_calls",
+                {{"uid", random_uid()},
+                 {"session_id", record.session},
+                 {"model", record.model},
+                 {"arm", record.arm},
+                 {"credited_arm", record.credited_arm},
+                 {"prompt_version", record.prompt_version},
+                 {"bottleneck", not_empty(record.bottleneck)},
+                 {"request", stored_json(record.request)},
+                 {"status", "sent"},
+                 {"started_at", utc_now()}});
+}
+
+void end_llm_call(Connection& connection, RowId call, const LlmReply& reply, double latency_ms) {
+  const auto& failure = reply.failure;
+  update(connection, "llm_calls", call,
+         {{"answer", reply.text},
+          {"raw", reply.raw},
+          {"status", failure ? info(failure->fault).name : std::string_view("ok")},
+          {"message", failure ? failure->message : reply.note},
+          {"stop", failure ? std::nullopt : std::optional(to_string(reply.stop))},
+          {"input_tokens", reply.usage.input_tokens},
+          {"cached_tokens", reply.usage.cached_tokens},
+          {"output_tokens", reply.usage.output_tokens},
+          {"tokens_reported", reply.usage.reported},
+          {"cost_usd", reply.cost_usd},
+          {"attempts", reply.attempts},
+          {"provider_request", reply.request_id},
+          {"latency_ms", latency_ms},
+          {"ended_at", utc_now()}});
+}
+
+void reward_llm_call(Connection& connection, RowId call, double reward) {
+  update(connection, "llm_calls", call, {{"reward", reward}});
+}
+
+}  // namespace ak::db

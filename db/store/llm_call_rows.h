@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/store.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+// Rows of `llm_calls`. All throw SqliteError and belong into a transaction of the caller.
+
+/// A request that is about to be sent.
+RowId put_llm_call(Connection& connection, const LlmCallRecord& record);
+
+void end_llm_call(Connection& connection, RowId call, const LlmReply& reply, double latency_ms);
+
+/// @param reward in [0, 1], of the exchange that the call began
+void reward_llm_call(Connection& connection, RowId call, double reward);
+
+}  // namespace ak::db

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/store/campaign_store.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/db/store_fixture.h"
+
+namespace ak::db::test {
+namespace {
+
+Campaign two_searches() {
+  Campaign campaign;
+  campaign.name = "night";
+  campaign.command = "session start";
+  campaign.folder = "/data";
+  campaign.budgets = {{"minutes", 5}};
+  CampaignRun& first = campaign.runs.emplace_back();
+  first.name = "a";
+  first.priority = 2;
+  first.share = 0.5;
+  first.arguments = {"--algorithm", "x"};
+  CampaignRun& second = campaign.runs.emplace_back();
+  second.name = "b";
+  second.model = "provider:model";
+  return campaign;
+}
+
+TEST_CASE("a campaign is read as it was made, with its searches in order") {
+  const TemporaryFolder folder;
+  CampaignStore store(folder.file());
+  const RowId id = store.create(two_searches());
+  CHECK(store.all() == std::vector{id});
+  const Campaign read = store.read(id);
+  CHECK(read.name == "night");
+  CHECK(read.folder == "/data");
+  CHECK(read.budgets == Json({{"minutes", 5}}));
+  CHECK(read.status == "queued");
+  CHECK_FALSE(read.exit_code);
+  REQUIRE(read.runs.size() == 2);
+  CHECK(read.runs[0].name == "a");
+  CHECK(read.runs[0].priority == 2);
+  CHECK(read.runs[0].share == 0.5);
+  CHECK(read.runs[0].arguments == std::vector<std::string>{"--algorithm", "x"});
+  CHECK(read.runs[0].model.empty());
+  CHECK(read.runs[1].model == "provider:model");
+  CHECK_FALSE(read.runs[0].first_points);
+  CHECK_FALSE(read.runs[0].session);
+  CHECK(read.runs[0].budgets.is_null());
+  CHECK_THROWS_WITH(store.read(id + 1), Catch::Contains("there is no session"));
+}
+
+TEST_CASE("the figures of a search, what it was given and how it ended are those of its row alone") {
+  const TemporaryFolder folder;
+  CampaignStore store(folder.file());
+  const RowId id = store.create(two_searches());
+  CampaignRun run = store.read(id).runs[1];
+  run.first_points = Json::array({1});
+  run.budgets = {{"evaluations", 3}};
+  run.stats.limit_ns = 7;
+  store.begin_run(run);
+  CampaignStats stats;
+  stats.evaluations = 9;
+  stats.verified = 8;
+  stats.in_flight = 1;
+  stats.tokens = 5;
+  stats.cost_usd = 0.5;
+  stats.best_ns = 100;
+  stats.baseline_ns = 200;
+  stats.baseline = "naive";
+  stats.spent_ms = 60;
+  store.note_stats(id, run.id, stats);
+  CampaignRun read = store.read(id).runs[1];
+  CHECK(read.state == "running");
+  CHECK(read.first_points == Json::array({1}));
+  CHECK(read.budgets == run.budgets);
+  CHECK(read.stats.limit_ns == 7);
+  CHECK(read.stats.evaluations == 9);
+  CHECK(read.stats.verified == 8);
+  CHECK(read.stats.in_flight == 1);
+  CHECK(read.stats.tokens == 5);
+  CHECK(read.stats.cost_usd == 0.5);
+  CHECK(read.stats.best_ns == 100);
+  CHECK(read.stats.baseline_ns == 200);
+  CHECK(read.stats.baseline == "naive");
+  CHECK(read.stats.spent_ms == 60);
+  read.state = "failed";
+  read.reason = "no device";
+  read.exit_code = 5;
+  store.end_run(read, false);
+  read = store.read(id).runs[1];
+  CHECK(read.state == "failed");
+  CHECK(read.reason == "no device");
+  CHECK(read.exit_code == 5);
+  CHECK(read.stats.in_flight == 0);
+  CHECK(store.read(id).runs[0].state == "queued");
+  CHECK(store.read(id).runs[0].stats.evaluations == 0);
+}
+
+TEST_CASE("a campaign that ended goes on as if no one had asked it to stop") {
+  const TemporaryFolder folder;
+  CampaignStore store(folder.file());
+  const RowId id = store.create(two_searches());
+  store.begin(id);
+  CHECK(store.read(id).status == "running");
+  CHECK_FALSE(store.stop_requested(id));
+  store.request_stop(id);
+  CHECK(store.stop_requested(id));
+  store.end(id, "stopped", "asked to", 130);
+  const Campaign ended = store.read(id);
+  CHECK(ended.status == "stopped");
+  CHECK(ended.reason == "asked to");
+  CHECK(ended.exit_code == 130);
+  CHECK_FALSE(ended.ended_at.empty());
+  store.queue(id);
+  const Campaign queued = store.read(id);
+  CHECK(queued.status == "queued");
+  CHECK(queued.ended_at.empty());
+  CHECK_FALSE(queued.exit_code);
+  CHECK_FALSE(store.stop_requested(id));
+}
+
+}  // namespace
+}  // namespace ak::db::test
