@@ -165,20 +165,24 @@ Statement& Statement::bind(int index, const Value& value) {
 
 Statement& Statement::bind(std::span<const NamedValue> values) {
   std::vector<bool> bound(parameters_.size());
-  for (const auto& [name, value] : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string_view name = values[i].name;
+    // Mostly the values come in the order of the parameters.
+    const bool in_order = i < parameters_.size() && parameters_[i] == name;
     const std::size_t place =
-        place_of(name, parameters_, "parameter", [&] { return activity("binding to"); });
-    if (bound[place])
-      throw SqliteError(SQLITE_RANGE,
-                        fmt::format("{}: two values are given for '{}'", activity("binding to"), name));
+        in_order ? i : place_of(name, parameters_, "parameter", [&] { return activity("binding to"); });
+    if (bound[place]) fail_binding("two values are given for", name);
     bound[place] = true;
-    bind(static_cast<int>(place) + 1, value);
+    bind(static_cast<int>(place) + 1, values[i].value);
   }
-  if (const auto missing = std::ranges::find(bound, false); missing != bound.end())
-    throw SqliteError(SQLITE_RANGE,
-                      fmt::format("{}: no value is given for '{}'", activity("binding to"),
-                                  parameters_[static_cast<std::size_t>(missing - bound.begin())]));
+  const auto missing = std::ranges::find(bound, false);
+  if (missing != bound.end())
+    fail_binding("no value is given for", parameters_[static_cast<std::size_t>(missing - bound.begin())]);
   return *this;
+}
+
+void Statement::fail_binding(const char* mistake, std::string_view parameter) const {
+  throw SqliteError(SQLITE_RANGE, fmt::format("{}: {} '{}'", activity("binding to"), mistake, parameter));
 }
 
 bool Statement::step() {

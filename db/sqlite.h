@@ -66,6 +66,7 @@ class Statement {
  private:
   void check(int result, const char* activity) const;
   [[nodiscard]] std::string activity(const char* verb) const;
+  [[noreturn]] void fail_binding(const char* mistake, std::string_view parameter) const;
   StatementHandle handle_;
   std::vector<std::string> parameters_, columns_;  ///< names, in order
 };
