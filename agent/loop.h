@@ -13,8 +13,8 @@
 #include "agent/candidate_source.h"
 #include "core/clock.h"
 #include "core/evaluation.h"
-#include "core/interfaces.h"
 #include "core/learn/stats.h"
+#include "core/predictor.h"
 #include "core/store.h"
 
 namespace ak::agent {

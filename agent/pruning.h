@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/proposals.h"
-#include "core/interfaces.h"
+#include "core/predictor.h"
 
 namespace ak::agent {
 

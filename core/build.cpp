@@ -48,10 +48,9 @@ Diagnostic diagnostic_from_json(const Json& json) {
 
 StageId stage_from_json(const Json& json) {
   const auto name = json.get<std::string>();
-  for (auto stage = StageId::pre_check;; stage = static_cast<StageId>(static_cast<int>(stage) + 1)) {
-    if (to_string(stage) == name) return stage;
-    if (stage == StageId::verdict) fail(ExitCode::bad_input, "build result: unknown stage '{}'", name);
-  }
+  const auto stage = parse_stage(name);
+  if (!stage) fail(ExitCode::bad_input, "build result: unknown stage '{}'", name);
+  return *stage;
 }
 
 Json to_json(const Outcome& outcome) {

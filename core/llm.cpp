@@ -38,8 +38,6 @@ LlmStop parse_llm_stop(std::string_view name) {
   return found == kStopNames.end() ? LlmStop::other : static_cast<LlmStop>(found - kStopNames.begin());
 }
 
-std::span<const LlmFaultInfo> llm_faults() { return kFaults; }
-
 const LlmFaultInfo& info(LlmFault fault) {
   const LlmFaultInfo& row = kFaults.at(static_cast<std::size_t>(fault));
   AK_ASSERT(row.fault == fault, "the table of faults is in the order of the enumeration");

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +56,6 @@ struct LlmFaultInfo {
   bool permanent;  ///< no other request of the run will be answered either
 };
 [[nodiscard]] const LlmFaultInfo& info(LlmFault fault);
-[[nodiscard]] std::span<const LlmFaultInfo> llm_faults();
 [[nodiscard]] std::optional<LlmFault> parse_llm_fault(std::string_view name);
 
 struct LlmFailure {

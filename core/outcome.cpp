@@ -57,10 +57,6 @@ constexpr std::array kStatuses{
                "a worker, the device or the driver failed; not the candidate's fault", "", false},
 };
 
-// In the order of StageId.
-constexpr std::array<std::string_view, 9> kStages{"pre_check", "build",   "resources", "predict", "check",
-                                                  "time",      "recheck", "profile",   "verdict"};
-
 }  // namespace
 
 std::span<const StatusInfo> statuses() { return kStatuses; }
@@ -73,12 +69,6 @@ const StatusInfo& info(Status status) {
 }
 
 std::string_view to_string(Status status) { return info(status).name; }
-
-std::string_view to_string(StageId stage) {
-  const auto index = static_cast<std::size_t>(stage);
-  AK_ASSERT(index < kStages.size(), "every StageId has its name in kStages");
-  return kStages[index];
-}
 
 std::optional<Status> parse_status(std::string_view name) {
   for (const StatusInfo& entry : kStatuses) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/gate.h"
+#include "core/stage.h"
 
 namespace ak {
 
@@ -37,19 +38,6 @@ enum class Status : std::uint8_t {
   infrastructure_error,
 };
 
-/// Steps of an evaluation, in order. Stored by name.
-enum class StageId : std::uint8_t {
-  pre_check,
-  build,
-  resources,
-  predict,
-  check,
-  time,
-  recheck,
-  profile,
-  verdict
-};
-
 struct StatusInfo {
   Status status;
   std::string_view name;
@@ -60,7 +48,6 @@ struct StatusInfo {
 
 [[nodiscard]] std::span<const StatusInfo> statuses();
 [[nodiscard]] std::string_view to_string(Status status);
-[[nodiscard]] std::string_view to_string(StageId stage);
 [[nodiscard]] std::optional<Status> parse_status(std::string_view name);
 [[nodiscard]] const StatusInfo& info(Status status);
 

@@ -147,10 +147,4 @@ std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
   return attempts;
 }
 
-std::string source_text(const std::filesystem::path& database, const std::string& hash) {
-  const db::Table table = db::query(
-      database, "SELECT text FROM sources WHERE content_hash = " + db::sql_text(hash), 1, kQueryTime);
-  return table.rows.empty() ? "" : Row(table.rows.front()).text();
-}
-
 }  // namespace ak::tools

@@ -49,7 +49,4 @@ struct ModelAttempt {
 [[nodiscard]] std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
                                                        const db::InsightScope& scope);
 
-/// The text of a source by its hash; empty where there is none.
-[[nodiscard]] std::string source_text(const std::filesystem::path& database, const std::string& hash);
-
 }  // namespace ak::tools

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "app/setup/config.h"
-#include "core/interfaces.h"
+#include "core/predictor.h"
 #include "profiler/prediction/model_file.h"
 
 namespace ak::tools {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/evaluation.h"
 #include "core/plan/candidate.h"
+#include "core/plan/problem.h"
 #include "core/prediction.h"
 
 namespace ak {
