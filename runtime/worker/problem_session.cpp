@@ -66,43 +66,20 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
 DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   DeviceAnswer answer;
   answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
-  const auto report_waiting = [this] {
-    run_context_.report(
-        {.activity = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
-  };
-  ScopedTurn turn(lock_, DeviceLock::Turn::shared, report_waiting);
+  ScopedTurn turn(lock_, DeviceLock::Turn::shared, [this] { report_waiting(); });
   const auto start = steady_clock::now();
   StageId stage = StageId::check;
   try {
     static_cast<void>(store_.take_making_ms());
-    if (!task.dump_dir.empty()) {
-      if (auto failed = dump_data_sets(run_context_, store_, task)) answer.outcome = std::move(*failed);
-      return answer;
-    }
-    if (!task.mutation.empty()) {
-      if (auto failed = check_automatic_mutation(run_context_, store_, task, answer.checks))
-        answer.outcome = std::move(*failed);
-      return answer;
-    }
-    if (task.profile) {
-      stage = StageId::profile;
-      lock_.take(DeviceLock::Turn::alone, report_waiting);
-      profile_all(task, *task.profile, answer);
-      return answer;
-    }
-    if (profiler_) profiler_->release();
+    if (run_apart(task, answer)) return answer;
+    if (profiler_ && !task.profile) profiler_->release();
     ProgramLoader program(task.image, "the candidate's program");
-    if (task.rival.image.empty()) check_all(task, program, answer);
-    answer.check_ms = milliseconds_since(start);
-    answer.reference_ms = store_.take_making_ms();
-    if (answer.outcome.status == Status::ok) {
-      stage = StageId::time;
-      lock_.take(DeviceLock::Turn::alone, report_waiting);
-      const auto timing_start = steady_clock::now();
-      task.rival.image.empty() ? time_all(task, program, answer) : time_pairs(task, answer);
-      answer.time_ms = milliseconds_since(timing_start);
-      if (answer.outcome.status == Status::ok) measure_energies(task, program, answer, start);
+    for (const StageInfo& each : stages()) {
+      if (each.runner != StageRunner::device_worker || answer.outcome.status != Status::ok) continue;
+      stage = each.id;
+      run_stage(stage, task, program, answer, start);
     }
+    if (task.profile) return answer;
   } catch (const CudaError& error) {
     answer.outcome = judged(run_context_.inspector, cuda_outcome(error, stage));
   }
@@ -116,6 +93,46 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   }
   answer.busy_ms = milliseconds_since(start);
   return answer;
+}
+
+void ProblemSession::report_waiting() {
+  run_context_.report(
+      {.activity = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
+}
+
+void ProblemSession::take_turn_alone() {
+  lock_.take(DeviceLock::Turn::alone, [this] { report_waiting(); });
+}
+
+/// True when the task is none of an evaluation's: data to write down, or a mutation of results.
+bool ProblemSession::run_apart(const DeviceTask& task, DeviceAnswer& answer) {
+  if (task.dump_dir.empty() && task.mutation.empty()) return false;
+  auto failed = task.dump_dir.empty() ? check_automatic_mutation(run_context_, store_, task, answer.checks)
+                                      : dump_data_sets(run_context_, store_, task);
+  if (failed) answer.outcome = std::move(*failed);
+  return true;
+}
+
+/// What the task does not ask for is passed over.
+void ProblemSession::run_stage(StageId stage, const DeviceTask& task, ProgramLoader& program,
+                               DeviceAnswer& answer, steady_clock::time_point start) {
+  if (task.profile) {
+    if (stage != StageId::profile) return;
+    take_turn_alone();
+    return profile_all(task, *task.profile, answer);
+  }
+  if (stage == StageId::check) {
+    if (task.rival.image.empty()) check_all(task, program, answer);
+    answer.check_ms = milliseconds_since(start);
+    answer.reference_ms = store_.take_making_ms();
+  }
+  if (stage == StageId::time) {
+    take_turn_alone();
+    const auto timing_start = steady_clock::now();
+    task.rival.image.empty() ? time_all(task, program, answer) : time_pairs(task, answer);
+    answer.time_ms = milliseconds_since(timing_start);
+    if (answer.outcome.status == Status::ok) measure_energies(task, program, answer, start);
+  }
 }
 
 void ProblemSession::check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {

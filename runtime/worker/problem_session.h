@@ -25,6 +25,11 @@ class ProblemSession {
   [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
 
  private:
+  void report_waiting();
+  void take_turn_alone();
+  [[nodiscard]] bool run_apart(const DeviceTask& task, DeviceAnswer& answer);
+  void run_stage(StageId stage, const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
+                 std::chrono::steady_clock::time_point start);
   void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);

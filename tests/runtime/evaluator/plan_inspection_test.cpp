@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/evaluator/plan_inspection.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/runtime/evaluator/job_samples.h"
+
+namespace ak::runtime {
+namespace {
+
+using ak::test::TinyProblem;
+
+const Environment kDevice = test::target_environment();
+
+TEST_CASE("every workload that suits a GPU gets its plan, and shared memory and occupancy are known") {
+  EvaluationJob job = test::built_job({.time_sizes = {5'000}});
+  CHECK_FALSE(inspect_plans(job, DeviceKind::cuda, kDevice));
+  REQUIRE(job.plans.size() == 3);
+  CHECK(job.plans[0].workload->name == "n1");
+  CHECK_FALSE(job.plans[1].timed);
+  CHECK(job.plans[2].timed);
+  CHECK(job.result.shared_bytes == 1'024);
+  REQUIRE(job.result.occupancy);
+}
+
+TEST_CASE("on the CPU device the largest of its own workloads stands in for those that time a GPU") {
+  EvaluationJob job = test::built_job({.time_sizes = {5'000}});
+  CHECK_FALSE(inspect_plans(job, DeviceKind::emulator, kDevice));
+  REQUIRE(job.plans.size() == 2);
+  CHECK(job.plans.back().workload->name == "n1000");
+  CHECK(job.plans.back().timed);
+}
+
+TEST_CASE("an argument of the wrong type ends the evaluation at resources") {
+  EvaluationJob job = test::built_job({});
+  job.result.build->kernels[0].parameter_types[3] = "u32";
+  const auto wrong = inspect_plans(job, DeviceKind::cuda, kDevice);
+  REQUIRE(wrong);
+  CHECK(wrong->status == Status::invalid_candidate);
+  CHECK(wrong->stage == StageId::resources);
+}
+
+TEST_CASE("what a rival cannot do now is the machine's fault and not the candidate's") {
+  EvaluationJob job = test::built_job({});
+  CHECK_FALSE(inspect_rival(job, DeviceKind::cuda, kDevice));  // there is none
+  job.request.rival = std::make_shared<const Candidate>(job.request.candidate);
+  job.rival_build = test::add_build();
+  CHECK_FALSE(inspect_rival(job, DeviceKind::cuda, kDevice));
+  CHECK(job.rival_plans.size() == 2);
+  const auto no_times = inspect_rival(job, DeviceKind::emulator, kDevice);
+  REQUIRE(no_times);
+  CHECK(no_times->status == Status::infrastructure_error);
+  job.rival_build->outcome = {
+      .status = Status::compile_error, .stage = StageId::build, .message = "no", .diagnostics = {}};
+  const auto unbuilt = inspect_rival(job, DeviceKind::cuda, kDevice);
+  REQUIRE(unbuilt);
+  CHECK(unbuilt->status == Status::infrastructure_error);
+  CHECK(unbuilt->message == "what it is compared with: no");
+}
+
+TEST_CASE("a program is its code, its launches, its options and how far it is evaluated") {
+  EvaluationJob job = test::inspected_job({});
+  const std::string key = program_key(job);
+  EvaluationJob renamed = job;
+  renamed.request.candidate.name = "other.cu";
+  renamed.request.candidate.source += "// a comment";
+  CHECK(program_key(renamed) == key);
+  EvaluationJob checked = job, optioned = job, grown = job, recompiled = job, shorter = job;
+  checked.request.depth = Depth::check;
+  CHECK(program_key(checked) != key);
+  optioned.request.candidate.plan.options.emplace_back("-use_fast_math");
+  CHECK(program_key(optioned) != key);
+  grown.plans[0].plan.launches[0].grid[0] += 1;
+  CHECK(program_key(grown) != key);
+  recompiled.result.build->ptx = ".version 8.0\n.visible .entry add()\n{\nbar.sync 0;\nret;\n}\n";
+  CHECK(program_key(recompiled) != key);
+  shorter.plans.pop_back();
+  CHECK(program_key(shorter) != key);
+}
+
+}  // namespace
+}  // namespace ak::runtime
