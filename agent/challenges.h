@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "agent/champion.h"
+#include "agent/search_context.h"
+#include "agent/search_progress.h"
+#include "agent/search_record.h"
+
+namespace ak::agent {
+
+/// Times those that challenge the champion in pairs with it, one at a time, beside the search and not counted
+/// as part of it. One thread.
+class Challenges {
+ public:
+  /// All must outlive it.
+  Challenges(const SearchContext& context, SearchRecord& record, SearchProgress& progress, Champion& champion)
+      : context_(context), record_(record), progress_(progress), champion_(champion) {}
+
+  /// Submits the comparison of the fastest challenger, if there is one and none is in flight.
+  void start();
+  [[nodiscard]] bool in_flight() const { return comparison_.has_value(); }
+  /// True when the evaluation was the comparison: it is recorded, and decides about the lead.
+  [[nodiscard]] bool take(Completed& completed);
+  /// Decides all that is left, within half a minute and until someone asks to stop.
+  void settle_rest();
+
+ private:
+  [[nodiscard]] bool settle(const EvaluationResult& result, const std::optional<PairedVerdict>& verdict);
+
+  const SearchContext& context_;
+  SearchRecord& record_;
+  SearchProgress& progress_;
+  Champion& champion_;
+  std::optional<Ticket> comparison_;  ///< in flight
+};
+
+}  // namespace ak::agent

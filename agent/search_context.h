@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "agent/loop.h"
+
+namespace ak::agent {
+
+/// What the parts of one search share. Whatever it refers to outlives them.
+struct SearchContext {
+  SearchContext(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock);
+
+  [[nodiscard]] bool stop_requested() const {
+    return options.stop_requested != nullptr && options.stop_requested->load();
+  }
+  [[nodiscard]] bool source_works() const { return options.source != nullptr && options.source->working(); }
+  /// Evaluates `candidate` as far as this search goes.
+  [[nodiscard]] EvaluationRequest request(Candidate candidate, std::optional<double> champion_score_ns) const;
+  /// Since the search began, in whichever process that was.
+  [[nodiscard]] double elapsed_ms(std::chrono::steady_clock::time_point time) const;
+
+  const LoopOptions& options;
+  Evaluator& evaluator;
+  VariantStore& store;
+  const Clock& clock;
+  const EvaluatorCapabilities capabilities;
+  const Depth depth;  ///< that can be reached here
+  const std::chrono::steady_clock::time_point start;
+};
+
+/// The evaluation says nothing about the candidate.
+[[nodiscard]] bool inconclusive(const EvaluationResult& result);
+
+}  // namespace ak::agent

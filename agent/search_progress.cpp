@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/search_progress.h"
+
+#include <algorithm>
+
+#include "agent/champion.h"
+#include "agent/evaluate_one.h"
+#include "core/error.h"
+
+namespace ak::agent {
+namespace {
+
+constexpr int kMaxFailuresInARow =
+    5;  // so many candidates do not meet a passing fault of the machine; chosen
+
+}  // namespace
+
+bool SearchProgress::should_stop(std::optional<double> best_ns) {
+  stop_clock();
+  spent_.best_ns = best_ns;
+  if (const CandidateSource* source = context_.options.source) {
+    spent_.tokens = source->tokens();
+    spent_.cost_usd = source->cost_usd();
+  }
+  note_interrupt();
+  Spent counted = spent_;
+  if (context_.options.replaying && context_.options.replaying()) counted.wall = {};
+  const auto reached = budget_reached(context_.options.budgets, counted);
+  if (reached && !result_.interrupted) result_.stop_reason = *reached;
+  return reached || result_.interrupted;
+}
+
+bool SearchProgress::note_interrupt() {
+  if (context_.stop_requested()) {
+    result_.interrupted = true;
+    result_.stop_reason = "interrupted";
+  }
+  return result_.interrupted;
+}
+
+std::chrono::steady_clock::time_point SearchProgress::wait_deadline() const {
+  const auto poll = context_.clock.now() + kPollInterval;
+  const auto& max_wall = context_.options.budgets.max_wall;
+  return max_wall ? std::min(poll, context_.start + *max_wall) : poll;
+}
+
+void SearchProgress::count(const EvaluationResult& result) {
+  account(spent_, result);
+  stop_clock();
+}
+
+void SearchProgress::count_failures(const EvaluationResult& result) {
+  failures_in_a_row_ = inconclusive(result) ? failures_in_a_row_ + 1 : 0;
+  if (failures_in_a_row_ < kMaxFailuresInARow) return;
+  fail(ExitCode::environment, "{} evaluations in a row ended without a verdict; the last one: {}",
+       failures_in_a_row_, result.outcome.message);
+}
+
+void SearchProgress::report(const Completed& completed, bool new_best, int in_flight,
+                            std::optional<double> best_ns) {
+  Progress& progress = result_.progress;
+  const bool good = passed(completed.result, context_.depth);
+  ++progress.evaluated;
+  ++(good ? progress.verified : progress.failed);
+  progress.duplicates += completed.result.outcome.status == Status::duplicate;
+  progress.in_flight = in_flight;
+  progress.best_ns = best_ns;
+  progress.tokens = spent_.tokens;
+  progress.cost_usd = spent_.cost_usd;
+  progress.elapsed_s = elapsed_s();
+  if (good && context_.depth != Depth::build && !progress.first_verified_s)
+    progress.first_verified_s = progress.elapsed_s;
+  progress.last = &completed;
+  if (context_.options.on_progress) context_.options.on_progress(progress);
+  progress.last = nullptr;
+  if (new_best && context_.options.on_new_best) context_.options.on_new_best(completed);
+}
+
+void SearchProgress::finish(std::optional<double> best_ns) {
+  Progress& progress = result_.progress;
+  progress.in_flight = 0;
+  if (const CandidateSource* source = context_.options.source) {
+    progress.tokens = source->tokens();
+    progress.cost_usd = source->cost_usd();
+  }
+  progress.elapsed_s = elapsed_s();
+  progress.best_ns = best_ns;
+}
+
+}  // namespace ak::agent

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "agent/budgets.h"
+#include "agent/search_context.h"
+
+namespace ak::agent {
+
+/// How far a search has come: what it has spent, whether it has to stop and why, and what is reported of it
+/// after every evaluation. One thread.
+class SearchProgress {
+ public:
+  /// Both must outlive it; the progress, the stop reason and whether there was an interrupt go into `result`.
+  SearchProgress(const SearchContext& context, LoopResult& result) : context_(context), result_(result) {}
+
+  [[nodiscard]] const Spent& spent() const { return spent_; }
+
+  /// True when a budget is used up or someone asked to stop. @param best_ns score of the champion
+  [[nodiscard]] bool should_stop(std::optional<double> best_ns);
+  /// Takes a request to stop into the result; true when there is or was one.
+  bool note_interrupt();
+  /// The wall time until now is the search's.
+  void stop_clock() { spent_.wall = context_.clock.now() - context_.start; }
+  /// How long an event may be waited for.
+  [[nodiscard]] std::chrono::steady_clock::time_point wait_deadline() const;
+
+  /// An evaluation has ended.
+  void count(const EvaluationResult& result);
+  /// One more evaluation since one took the lead, or it took the lead itself.
+  void count_gain(bool new_best) { spent_.since_gain = new_best ? 0 : spent_.since_gain + 1; }
+  /// Throws Error(environment) when too many evaluations in a row said nothing about their candidate.
+  void count_failures(const EvaluationResult& result);
+  void count_pruned() { ++result_.progress.pruned; }
+  void count_refused() { ++result_.progress.refused; }
+
+  /// Tells the caller of an evaluation, and of a new best. @param best_ns score of the champion
+  void report(const Completed& completed, bool new_best, int in_flight, std::optional<double> best_ns);
+  /// The last figures.
+  void finish(std::optional<double> best_ns);
+
+ private:
+  [[nodiscard]] double elapsed_s() const { return std::chrono::duration<double>(spent_.wall).count(); }
+
+  const SearchContext& context_;
+  LoopResult& result_;
+  Spent spent_;
+  int failures_in_a_row_ = 0;
+};
+
+}  // namespace ak::agent

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/search_record.h"
+
+namespace ak::agent {
+
+SearchRecord::SearchRecord(const SearchContext& context)
+    : context_(context),
+      session_(context.store.begin_session(context.options.session, *context.options.problem,
+                                           context.capabilities.device, context.options.arch)) {}
+
+std::vector<std::vector<KnownPoint>> SearchRecord::known_points() const {
+  std::vector<std::vector<KnownPoint>> known;
+  for (const Candidate& candidate : context_.options.templates)
+    known.push_back(context_.store.known_points(session_, candidate.source_hash()));
+  return known;
+}
+
+std::string SearchRecord::proposer_of(const About& about) const {
+  if (about.origin) return about.origin->proposer;
+  return context_.options.source ? "search" : context_.options.session.proposer;
+}
+
+StoredEvaluation SearchRecord::commit(const Completed& completed, const About& about) {
+  const auto* item = about.item;
+  AskRecord asked;
+  if (item)
+    asked = {.member = item->proposal.member,
+             .asked_ms = context_.elapsed_ms(item->proposal.asked),
+             .ask_ns = item->proposal.ask_time.count()};
+  return context_.store.commit({.session = session_,
+                                .iteration = about.iteration ? *about.iteration : next_iteration(),
+                                .proposer = proposer_of(about),
+                                .arm = about.arm,
+                                .parents = about.origin ? about.origin->parents : std::vector<RowId>{},
+                                .request = &completed.request,
+                                .result = &completed.result,
+                                .predicted = item && item->predicted ? &*item->predicted : nullptr,
+                                .device = about.device,
+                                .asked = item ? &asked : nullptr,
+                                .llm_call = about.origin ? about.origin->llm_call : std::nullopt});
+}
+
+void SearchRecord::note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
+                             std::chrono::steady_clock::time_point end) {
+  context_.store.note_told(evaluation, {.told_ms = context_.elapsed_ms(end),
+                                        .tell_ns = std::chrono::nanoseconds(end - begin).count()});
+}
+
+void SearchRecord::end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant) {
+  context_.store.end_session(session_, status, reason, best_variant);
+}
+
+}  // namespace ak::agent

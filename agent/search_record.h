@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/pruning.h"
+#include "agent/search_context.h"
+
+namespace ak::agent {
+
+/// What the store keeps of one search: its session, and a row for every evaluation in the order of their
+/// numbers. One thread. Its functions throw Error(database).
+class SearchRecord {
+ public:
+  /// Begins the session. `context` must outlive this.
+  explicit SearchRecord(const SearchContext& context);
+
+  [[nodiscard]] RowId session() const { return session_; }
+  /// What earlier sessions know of each of the templates.
+  [[nodiscard]] std::vector<std::vector<KnownPoint>> known_points() const;
+  /// The number of the next evaluation.
+  [[nodiscard]] int next_iteration() { return iterations_++; }
+
+  /// How an evaluation came about.
+  struct About {
+    std::string arm;
+    std::optional<int> iteration = {};        ///< nothing: the next
+    const PredictedProposal* item = nullptr;  ///< null: no strategy and no template proposed it
+    const Origin* origin = nullptr;           ///< null: the search's own
+    const DeviceFacts* device = nullptr;      ///< null: the session's
+  };
+  StoredEvaluation commit(const Completed& completed, const About& about);
+  /// The strategy took an evaluation in, from `begin` to `end`.
+  void note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
+                 std::chrono::steady_clock::time_point end);
+
+  /// Ends the session. @param status "finished", "stopped" or "failed"
+  void end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant);
+
+ private:
+  [[nodiscard]] std::string proposer_of(const About& about) const;
+
+  const SearchContext& context_;
+  RowId session_;
+  int iterations_ = 0;
+};
+
+}  // namespace ak::agent

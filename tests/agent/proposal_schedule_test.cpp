@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/proposal_schedule.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/agent/search_parts.h"
+
+namespace ak::agent {
+namespace {
+
+using test::failed;
+using test::SearchParts;
+using test::surface_ns;
+using test::timed;
+using test::World;
+
+EvaluationResult on_surface(const EvaluationRequest& request) {
+  return timed(surface_ns(request.candidate.tunables));
+}
+
+/// Waits for an evaluation and takes it in; false when none is in flight.
+bool end_one(World& world, SearchParts& parts) {
+  const auto completed = world.device.wait_any(test::TimePoint::max());
+  if (!completed) return false;
+  const auto flight = parts.schedule.take(completed->ticket);
+  REQUIRE(flight);
+  const auto stored = parts.record.commit(*completed, {.arm = "a", .iteration = flight->iteration});
+  parts.progress.count(completed->result);
+  parts.schedule.learn(*completed, *flight, stored.evaluation);
+  return true;
+}
+
+TEST_CASE("as many are in flight as keep the device busy, and no more than a budget has room for") {
+  World world(on_surface);
+  world.options.budgets.max_evaluations = 6;
+  SearchParts parts(world);
+  parts.schedule.fill({});
+  CHECK(parts.schedule.in_flight() == 4);
+  for (int i = 0; i < 3; ++i) CHECK(end_one(world, parts));
+  parts.schedule.fill({});
+  CHECK(parts.schedule.in_flight() == 3);
+  while (end_one(world, parts)) parts.schedule.fill({});
+  CHECK(world.device.submitted == 6);
+}
+
+TEST_CASE("a proposal without a verdict is tried once more") {
+  World world([](const EvaluationRequest&) { return failed(Status::infrastructure_error); });
+  world.options.templates = {test::grid_template("one", 1, 1)};
+  SearchParts parts(world);
+  parts.schedule.fill({});
+  CHECK(end_one(world, parts));
+  CHECK(world.store.told.empty());
+  parts.schedule.fill({});
+  CHECK(end_one(world, parts));
+  CHECK(world.store.told.size() == 1);
+  parts.schedule.fill({});
+  CHECK(parts.schedule.in_flight() == 0);
+  CHECK(world.device.submitted == 2);
+}
+
+TEST_CASE("a source that writes leaves the strategies half of the evaluations, and all while it rests") {
+  World world(on_surface);
+  test::ListSource source;
+  world.options.source = &source;
+  world.options.budgets.max_evaluations = 8;
+  SearchParts parts(world);
+  parts.schedule.fill({});
+  while (end_one(world, parts)) parts.schedule.fill({});
+  CHECK(world.device.submitted == 5);  // the template's own point is no strategy's
+  source.rests = true;
+  parts.schedule.fill({});
+  while (end_one(world, parts)) parts.schedule.fill({});
+  CHECK(world.device.submitted == 8);
+}
+
+TEST_CASE("another ticket is none of its proposals, and what is given up is not taken") {
+  World world(on_surface);
+  SearchParts parts(world);
+  parts.schedule.fill({});
+  CHECK_FALSE(parts.schedule.take(1));
+  parts.schedule.cancel();
+  CHECK(world.device.cancelled == 4);
+  CHECK(parts.schedule.in_flight() == 4);
+  parts.schedule.clear();
+  const auto completed = world.device.wait_any(test::TimePoint::max());
+  REQUIRE(completed);
+  CHECK_FALSE(parts.schedule.take(completed->ticket));
+}
+
+}  // namespace
+}  // namespace ak::agent
