@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/llm_calls.h"
+
+#include "agent/llm/api/recording.h"
+#include "core/error.h"
+
+namespace ak::agent {
+
+void LlmCalls::begin(RowId session, VariantStore& store) {
+  session_ = session;
+  store_ = &store;
+}
+
+std::optional<LlmCall> LlmCalls::send(Question& question, std::size_t model_index,
+                                      const std::string& credited_arm, const std::string& bottleneck) {
+  AK_ASSERT(store_ != nullptr, "a question belongs to a session");
+  const LlmModel& model = options_.models[model_index];
+  const auto reservation = spending_.reserve(model.entry, question.request);
+  if (!reservation) return std::nullopt;
+  LlmCall call;
+  call.model = model_index;
+  call.reservation = *reservation;
+  call.number = ++asked_;
+  call.row = store_->begin_llm_call({.session = session_,
+                                     .model = model.name,
+                                     .arm = question.is_repeat ? "unreadable" : question.arm,
+                                     .credited_arm = credited_arm,
+                                     .prompt_version = options_.prompts.version(),
+                                     .bottleneck = bottleneck,
+                                     .request = to_json(question.request)});
+  call.sent = std::chrono::steady_clock::now();
+  models_.set_busy(model_index, true);
+  call.reply = std::async(std::launch::async, [this, client = model.client, request = question.request] {
+    return client->ask(request, &cancelled_);
+  });
+  return call;
+}
+
+LlmReply LlmCalls::receive(LlmCall& call) {
+  LlmReply reply = call.reply.get();
+  const std::chrono::duration<double, std::milli> latency = std::chrono::steady_clock::now() - call.sent;
+  store_->end_llm_call(call.row, reply, latency.count());
+  models_.set_busy(call.model, false);
+  spending_.count(call.reservation, reply);
+  return reply;
+}
+
+}  // namespace ak::agent

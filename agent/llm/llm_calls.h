@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <string>
+
+#include "agent/llm/llm_proposer_options.h"
+#include "agent/llm/llm_spending.h"
+#include "agent/llm/model_pool.h"
+#include "agent/llm/question.h"
+#include "core/store.h"
+
+namespace ak::agent {
+
+/// A question that was sent.
+struct LlmCall {
+  std::size_t model = 0;
+  int number = 0;  ///< in the session, from 1
+  RowId row = 0;   ///< in the store
+  std::chrono::steady_clock::time_point sent;
+  LlmSpending::Reservation reservation = 0;
+  std::future<LlmReply> reply;  ///< valid while it is in flight
+
+  [[nodiscard]] bool in_flight() const { return reply.valid(); }
+  [[nodiscard]] bool answered() const {
+    return in_flight() && reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+};
+
+/// Sends questions to models, each on a thread of its own. Every question is committed before it is sent, every
+/// answer before anyone reads it. Called by one thread.
+class LlmCalls {
+ public:
+  /// All must outlive it, and it must outlive the calls.
+  LlmCalls(const LlmProposerOptions& options, ModelPool& models, LlmSpending& spending)
+      : options_(options), models_(models), spending_(spending) {}
+
+  /// Once, before the first question. `store` outlives the last answer.
+  void begin(RowId session, VariantStore& store);
+  /// The number of the next question.
+  [[nodiscard]] int next_number() const { return asked_ + 1; }
+
+  /// Nothing when it cannot be afforded; it is not sent then.
+  /// @param credited_arm the arm that the whole exchange began with
+  /// @param bottleneck of the parent, by name
+  [[nodiscard]] std::optional<LlmCall> send(Question& question, std::size_t model,
+                                            const std::string& credited_arm, const std::string& bottleneck);
+  /// Waits for the answer, commits it and counts what it used.
+  [[nodiscard]] LlmReply receive(LlmCall& call);
+  /// Asks the models to end what is in flight; it still has to be received.
+  void cancel() { cancelled_ = true; }
+
+ private:
+  const LlmProposerOptions& options_;
+  ModelPool& models_;
+  LlmSpending& spending_;
+  RowId session_ = 0;
+  VariantStore* store_ = nullptr;
+  std::atomic<bool> cancelled_{false};
+  int asked_ = 0;
+};
+
+}  // namespace ak::agent
