@@ -5,6 +5,7 @@
 
 #include "app/evaluate/kernel_choice.h"
 #include "app/search/porting.h"
+#include "app/search/starting_points.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "app/evaluate/progress_line.h"
+#include "app/search/starting_points.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/experiment/manifest.h"
+#include "app/search/search_run.h"
 
 namespace ak::tools {
 

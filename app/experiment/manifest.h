@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "agent/loop.h"
-#include "app/search/search_run.h"
+#include "app/search/starting_points.h"
 #include "core/plan/problem.h"
 
 namespace ak::tools {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/search/search_run.h"
+#include "app/search/starting_points.h"
 #include "core/plan/problem.h"
 #include "core/text/json_reader.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/search/search_run.h"
+#include "app/search/starting_points.h"
 #include "app/setup/arguments.h"
 
 namespace ak::tools {

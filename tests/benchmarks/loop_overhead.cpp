@@ -14,7 +14,7 @@
 
 #include "agent/loop.h"
 #include "app/search/run_journal.h"
-#include "app/search/search_run.h"
+#include "app/search/starting_points.h"
 #include "codegen/problem/problem_catalog.h"
 #include "db/database.h"
 #include "runtime/build/candidate_plan.h"

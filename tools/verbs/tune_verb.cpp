@@ -3,6 +3,7 @@
 
 #include "app/evaluate/kernel_choice.h"
 #include "app/search/search_command.h"
+#include "app/search/starting_points.h"
 #include "core/error.h"
 #include "tools/command_line.h"
 #include "tools/search_flags.h"

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/search/starting_points.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "agent/proposals.h"
+#include "core/error.h"
+#include "core/text/hash.h"
+#include "core/text/suggest.h"
+
+namespace ak::tools {
+namespace {
+
+Candidate read_candidate(const std::string& name, const std::string& source) {
+  Result<Candidate> candidate = parse_candidate(name, source);
+  if (!candidate) {
+    const InputError& input_error = candidate.error();
+    fail(ExitCode::bad_input, "{}{}: {}", name,
+         input_error.line > 0 ? fmt::format(":{}", input_error.line) : "", input_error.message);
+  }
+  return std::move(candidate).value();
+}
+
+/// "BM == 64 or BM == 128", once the plan is known to have such a tunable and values.
+Expression restriction(const Candidate& candidate, const std::string& name,
+                       const std::vector<std::int64_t>& values) {
+  std::vector<std::string> names;
+  for (const Tunable& tunable : candidate.plan.tunables) names.push_back(tunable.name);
+  const auto tunable = std::ranges::find(candidate.plan.tunables, name, &Tunable::name);
+  if (tunable == candidate.plan.tunables.end()) {
+    fail(ExitCode::usage, "{} has no tunable '{}'{}; known: {}", candidate.name, name,
+         did_you_mean(name, names), fmt::join(names, ", "));
+  }
+  std::vector<std::string> cases;
+  for (const std::int64_t value : values) {
+    if (std::ranges::find(tunable->values, value) == tunable->values.end()) {
+      fail(ExitCode::usage, "{}: {} cannot be {}; expected {}", candidate.name, name, value,
+           fmt::join(tunable->values, ", "));
+    }
+    cases.push_back(fmt::format("{} == {}", name, value));
+  }
+  return Expression::parse(fmt::format("{}", fmt::join(cases, " or "))).value();
+}
+
+void fix(Candidate& candidate, const FixedTunables& fixed, Environment environment, const Arch& arch) {
+  for (const auto& [name, values] : fixed)
+    candidate.plan.constraints.push_back(restriction(candidate, name, values));
+  environment["ARCH"] = std::int64_t{arch.number()};
+  const auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
+  if (points.empty()) fail(ExitCode::usage, "{}: no valid point has the values given", candidate.name);
+  if (std::ranges::find(points, candidate.tunables) == points.end()) candidate.tunables = points.front();
+}
+
+/// A constraint with a name that nothing defines would rule out every point, but only when each is launched.
+void check_constraint_names(const Candidate& candidate, const ProblemInstance& problem) {
+  const LaunchPlan& plan = candidate.plan;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : problem.environment({})) names.push_back(name);
+  for (const auto& [name, value] : device_environment({}, {})) names.push_back(name);
+  for (const Axis& axis : problem.definition.axes) names.push_back(axis.name);
+  for (const Tunable& tunable : plan.tunables) names.push_back(tunable.name);
+  for (const auto& [name, value] : plan.let) names.push_back(name);
+  for (const Expression& constraint : plan.constraints) {
+    for (const std::string& name : constraint.names()) {
+      if (std::ranges::find(names, name) != names.end()) continue;
+      fail(ExitCode::bad_input,
+           "{}: the constraint '{}' names '{}', which is no tunable, parameter, axis or 'let'{}; known: {}",
+           candidate.name, constraint.text(), name, did_you_mean(name, names), fmt::join(names, ", "));
+    }
+  }
+}
+
+void keep_only(std::vector<Candidate>& candidates, const ProblemInstance& problem, const std::string& only) {
+  std::vector<std::string> names;
+  for (const CandidateFile& file : problem.templates) names.push_back(file.name);
+  if (std::ranges::find(names, only) == names.end()) {
+    fail(ExitCode::usage, "{} has no template '{}'{}; known: {}", problem.problem, only,
+         did_you_mean(only, names), fmt::join(names, ", "));
+  }
+  std::erase_if(candidates, [&](const Candidate& c) { return c.name != problem.problem + "/" + only; });
+}
+
+}  // namespace
+
+std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arch& arch,
+                                       const std::vector<Candidate>& own, const std::string& only,
+                                       const FixedTunables& fixed) {
+  std::vector<Candidate> candidates;
+  for (const CandidateFile& file : problem.templates) {
+    // `problem new` keeps the kernel it was made from in the folder: not twice.
+    if (!own.empty() && sha256_hex(file.source) == own.front().source_hash()) continue;
+    candidates.push_back(read_candidate(problem.problem + "/" + file.name, file.source));
+  }
+  if (!only.empty()) keep_only(candidates, problem, only);
+  candidates.insert(candidates.begin(), own.begin(), own.end());
+  if (candidates.empty()) {
+    fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu",
+         problem.folder.string());
+  }
+  if (fixed.empty()) return candidates;
+  for (Candidate& candidate : candidates) fix(candidate, fixed, problem.environment({}), arch);
+  return candidates;
+}
+
+std::vector<Candidate> file_to_tune(Candidate candidate, const ProblemInstance& problem, const Arch& arch,
+                                    const FixedTunables& fixed) {
+  check_constraint_names(candidate, problem);
+  if (!fixed.empty()) fix(candidate, fixed, problem.environment({}), arch);
+  return {std::move(candidate)};
+}
+
+void parse_fixed(const std::string& text, FixedTunables& fixed) {
+  const std::size_t equals = text.find('=');
+  std::vector<std::int64_t> values;
+  const char* at = text.data() + (equals == std::string::npos ? text.size() : equals);
+  const char* end = text.data() + text.size();
+  while (at < end) {
+    const auto [rest, status] = std::from_chars(at + 1, end, values.emplace_back());
+    if (status != std::errc() || (rest < end && *rest != ',')) {
+      values.clear();
+      break;
+    }
+    at = rest;
+  }
+  if (values.empty())
+    fail(ExitCode::usage, "--set {}: expected NAME=INTEGER, e.g. BM=128 or BM=64,128", text);
+  fixed[text.substr(0, equals)] = std::move(values);
+}
+
+}  // namespace ak::tools
