@@ -86,7 +86,7 @@ std::vector<Example> examples() {
             {"seed", 7}}},
           {"profile", vector_add(kRightBody, kOnCpu)},
           {"predict", vector_add(kRightBody)},
-          {"query", {{"sql", "SELECT id, status, NULL AS nothing, 0.5 AS half FROM evaluations"}}},
+          {"query", {{"sql", "SELECT id, status, NULL AS empty, 0.5 AS half FROM evaluations"}}},
           {"best_variants", {{"problem", "vector_add"}}},
           {"save_kernel", {{"variant", 1}, {"path", "operations_test.cu"}, {"overwrite", true}}}};
 }
