@@ -3,39 +3,29 @@
 
 #include <poll.h>
 
-#include <algorithm>
-
-#include "core/text/print_stderr.h"
 #include "runtime/worker/device_worker.h"
 
 namespace ak::runtime {
 namespace {
 
-using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // A launcher may wait for its queue (srun); a process alone starts in milliseconds.
 constexpr milliseconds kHelloLimit{120'000};
-// Starting CUDA takes 0.2-1 s, and many seconds on a machine with many GPUs whose driver is not kept loaded.
-constexpr milliseconds kOpenLimit{60'000};
+// To describe the devices: as long as a task's first silence may be (device_task_clock.cpp).
+constexpr milliseconds kDescribeLimit{60'000};
 // One that is killed meanwhile is started again; what ends three times does not end by chance.
 constexpr int kStartAttempts = 3, kOpenAttempts = 3;
-// compute-sanitizer's race checker is said to cost up to some hundred times; its report is written after the
-// worker's end (chosen).
-constexpr int kWatchedSlowness = 30;
+// What watches a worker writes its report after the worker's end (chosen).
 constexpr milliseconds kShutdownGrace{20'000};
-// Turns take seconds: longer is worth a word, but not every minute's worth of a night's log.
-constexpr std::chrono::seconds kFirstNotice{10}, kNoticeInterval{300};
 constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
 constexpr std::size_t kPrintLimit = 64u << 10;
-
-milliseconds to_duration(double ms) { return milliseconds(static_cast<std::int64_t>(ms)); }
 
 }  // namespace
 
 DeviceClient::DeviceClient(std::vector<std::string> argv, bool watched)
-    : argv_(std::move(argv)), watched_(watched) {}
+    : argv_(std::move(argv)), watched_(watched), clock_(watched) {}
 
 DeviceClient::~DeviceClient() { end_process(); }
 
@@ -63,7 +53,7 @@ std::vector<DeviceFacts> DeviceClient::describe() {
   AK_ASSERT(!busy(), "devices are described between tasks");
   ensure_process();
   const std::uint64_t id = send("describe", Json::object());
-  const auto deadline = steady_clock::now() + kOpenLimit;
+  const auto deadline = steady_clock::now() + kDescribeLimit;
   for (;;) {
     const WorkerReply reply = process_->receive(deadline);
     const auto* message = std::get_if<WorkerMessage>(&reply);
@@ -96,8 +86,7 @@ void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   const bool opening = !opened_;
   if (opening) open_id_ = send("open", to_json(*problem_));
   opened_ = true;
-  begin(send("evaluate", to_json(task)), deadline);
-  if (opening) activity_ = "open";
+  begin(send("evaluate", to_json(task)), deadline, opening);
 }
 
 void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit) {
@@ -106,15 +95,9 @@ void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit
   queued_id_ = send("evaluate", to_json(task));
 }
 
-void DeviceClient::begin(std::uint64_t task, TimePoint deadline) {
+void DeviceClient::begin(std::uint64_t task, TimePoint deadline, bool opening) {
   task_id_ = task;
-  started_ = steady_clock::now();
-  deadline_ = deadline;
-  time_left_.reset();
-  activity_ = "harness";
-  what_ = "starting";
-  limit_ms_ = static_cast<double>(kOpenLimit.count());
-  watchdog_ = started_ + kOpenLimit;
+  clock_.begin(steady_clock::now(), deadline, opening);
 }
 
 void DeviceClient::end_process() {
@@ -144,13 +127,12 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   if (message.id == open_id_) {
     if (message.type != "opened") refuse_open(message);
     lost_while_opening_ = 0;
-    activity_ = "harness";
-    watchdog_ = steady_clock::now() + kOpenLimit;
+    clock_.note_opened(steady_clock::now());
     return std::nullopt;
   }
   if (message.id != task_id_) return std::nullopt;  // of a task that was given up
   if (message.type == "progress") {
-    note_progress(message.body);
+    clock_.note_progress(message.body, steady_clock::now());
     return std::nullopt;
   }
   if (message.type != "evaluated") {
@@ -166,30 +148,6 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
   return finished;
 }
 
-void DeviceClient::note_progress(const Json& progress) {
-  const auto now = steady_clock::now();
-  activity_ = progress.value("doing", "harness");
-  what_ = progress.value("what", "");
-  limit_ms_ = progress.value("limit_ms", 0.0) * (watched_ ? kWatchedSlowness : 1);
-  watchdog_ = now + to_duration(limit_ms_);
-  if (activity_ == "waiting") return stop_clock(now);
-  if (time_left_) deadline_ = now + *std::exchange(time_left_, std::nullopt);
-}
-
-// Waiting for other processes is no time of the task.
-void DeviceClient::stop_clock(TimePoint now) {
-  if (!time_left_) {
-    time_left_ = deadline_ - now;
-    deadline_ = TimePoint::max();
-    waiting_since_ = now;
-    next_notice_ = now + kFirstNotice;
-  }
-  if (now < next_notice_) return;
-  next_notice_ = now + kNoticeInterval;
-  print_stderr("note: waiting {} (for {:.0f} s so far)\n", what_,
-               std::chrono::duration<double>(now - waiting_since_).count());
-}
-
 void DeviceClient::refuse_open(const WorkerMessage& message) {
   const std::string why = message.body.value("message", "no reason given");
   task_id_ = 0;
@@ -199,46 +157,45 @@ void DeviceClient::refuse_open(const WorkerMessage& message) {
 
 std::optional<DeviceFinish> DeviceClient::expire() {
   const auto now = steady_clock::now();
-  const bool silent = now >= watchdog_ && gate_enabled(Gate::hang_watchdog);
-  if (!silent && now < deadline_) return std::nullopt;
+  const bool silent = clock_.silent_too_long(now) && gate_enabled(Gate::hang_watchdog);
+  if (!silent && !clock_.past_deadline(now)) return std::nullopt;
   drop_process();
-  const double waited_ms = std::chrono::duration<double, std::milli>(now - started_).count();
-  if (now >= deadline_)
+  if (clock_.past_deadline(now))
     return finish(Status::timeout, fmt::format("the evaluation did not end within {:.1f} s; it was in: {}",
-                                               waited_ms / 1e3, what_));
-  if (activity_ == "candidate")
+                                               clock_.elapsed_ms(now) / 1e3, clock_.what()));
+  if (clock_.in_candidate())
     return finish(Status::hang,
-                  fmt::format("{} did not finish within {:.1f} s; the device worker was restarted", what_,
-                              limit_ms_ / 1e3));
-  return finish(
-      Status::infrastructure_error,
-      fmt::format("the device worker gave no sign of life for {:.0f} s ({})", limit_ms_ / 1e3, what_));
+                  fmt::format("{} did not finish within {:.1f} s; the device worker was restarted",
+                              clock_.what(), clock_.limit_ms() / 1e3));
+  return finish(Status::infrastructure_error,
+                fmt::format("the device worker gave no sign of life for {:.0f} s ({})",
+                            clock_.limit_ms() / 1e3, clock_.what()));
 }
 
 DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
   drop_process();
-  if (lost.exit_code == kExitOutOfMemory && activity_ != "open")
+  if (lost.exit_code == kExitOutOfMemory && !clock_.opening())
     return finish(
         Status::out_of_memory,
         fmt::format("the device worker passed its {} GiB of host memory during: {}; it was restarted",
-                    kDeviceWorkerBytes >> 30, what_));
-  if (activity_ == "open" && ++lost_while_opening_ >= kOpenAttempts) {
+                    kDeviceWorkerBytes >> 30, clock_.what()));
+  if (clock_.opening() && ++lost_while_opening_ >= kOpenAttempts) {
     task_id_ = 0;
     fail(ExitCode::environment, "the device worker {} while opening problem {}, {} times in a row",
          lost.reason, problem_->problem, kOpenAttempts);
   }
   return finish(Status::infrastructure_error,
-                fmt::format("the device worker {} ({}: {})", lost.reason, activity_, what_));
+                fmt::format("the device worker {} ({}: {})", lost.reason, clock_.activity(), clock_.what()));
 }
 
 DeviceFinish DeviceClient::finish(Status status, std::string message) {
-  const bool in_candidate = activity_ == "candidate";
+  const bool in_candidate = clock_.in_candidate();
   DeviceAnswer answer;
   answer.outcome = {
       .status = status, .stage = StageId::check, .message = std::move(message), .diagnostics = {}};
   if (status == Status::hang || status == Status::timeout) answer.outcome.gate = Gate::hang_watchdog;
   if (status == Status::out_of_memory) answer.outcome.gate = Gate::resources;
-  answer.busy_ms = std::chrono::duration<double, std::milli>(steady_clock::now() - started_).count();
+  answer.busy_ms = clock_.elapsed_ms(steady_clock::now());
   DeviceFinish finished = finish(std::move(answer));
   finished.took_worker_down = in_candidate;
   return finished;
@@ -246,9 +203,9 @@ DeviceFinish DeviceClient::finish(Status status, std::string message) {
 
 DeviceFinish DeviceClient::finish(DeviceAnswer answer) {
   task_id_ = 0;
-  watchdog_ = deadline_ = TimePoint::max();
+  clock_.stop();
   if (const std::uint64_t next = std::exchange(queued_id_, 0); next != 0)
-    begin(next, steady_clock::now() + queued_limit_);
+    begin(next, steady_clock::now() + queued_limit_, false);
   return {.answer = std::move(answer), .prints = std::exchange(prints_, {})};
 }
 
@@ -264,7 +221,7 @@ DeviceFinish DeviceClient::run(const DeviceTask& task, TimePoint deadline) {
 void DeviceClient::abandon() {
   drop_process();
   task_id_ = 0;
-  watchdog_ = deadline_ = TimePoint::max();
+  clock_.stop();
 }
 
 }  // namespace ak::runtime

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/device/device_facts.h"
+#include "runtime/evaluator/device_task_clock.h"
 #include "runtime/process/device_messages.h"
 #include "runtime/process/worker_process.h"
 
@@ -60,18 +61,16 @@ class DeviceClient {
   /// Readable when poll() has something to do; -1 while there is no process.
   [[nodiscard]] int descriptor() const { return process_ ? process_->descriptor() : -1; }
   /// When poll() is to be called even if nothing is readable.
-  [[nodiscard]] TimePoint wake_up() const { return std::min(watchdog_, deadline_); }
+  [[nodiscard]] TimePoint wake_up() const { return clock_.wake_up(); }
 
  private:
   void ensure_process();
   void drop_process();
   void end_process();
-  void begin(std::uint64_t task, TimePoint deadline);
+  void begin(std::uint64_t task, TimePoint deadline, bool opening);
   std::uint64_t send(std::string type, Json body);
   std::optional<DeviceFinish> take(const WorkerMessage& message);
   [[noreturn]] void refuse_open(const WorkerMessage& message);
-  void note_progress(const Json& progress);
-  void stop_clock(TimePoint now);
   std::optional<DeviceFinish> expire();
   DeviceFinish lose(const WorkerLost& lost);
   DeviceFinish finish(DeviceAnswer answer);
@@ -84,12 +83,7 @@ class DeviceClient {
   bool opened_ = false;  ///< by the running process; true once asked for
   std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;
   std::chrono::milliseconds queued_limit_{0};
-  std::string activity_, what_;
-  double limit_ms_ = 0;
-  TimePoint started_, watchdog_ = TimePoint::max(), deadline_ = TimePoint::max();
-  /// While the worker waits for other processes: of the task's time when that began, and when to say so.
-  std::optional<TimePoint::duration> time_left_;
-  TimePoint waiting_since_, next_notice_;
+  DeviceTaskClock clock_;
   std::string prints_;
   int lost_while_opening_ = 0;
 };
