@@ -13,6 +13,8 @@ namespace {
 
 using Part = CandidateBuilds::Part;
 
+const std::string kKernel = "extern \"C\" __global__ void k() {}\n";
+
 struct Builds {
   SourceAssembler assembler = ak::test::plain_assembler();
   CandidateBuilds builds{options(), assembler};
@@ -25,7 +27,9 @@ struct Builds {
     return options;
   }
   TranslationUnit unit(const std::string& source) const {
-    return assembler.plain("k.cu", source, test::kTarget);
+    TranslationUnit made = assembler.plain("k.cu", source, test::kTarget);
+    made.kernels = {"k"};
+    return made;
   }
   /// The next build of an evaluation.
   CandidateBuilds::Built next() {
@@ -45,7 +49,7 @@ struct Builds {
 
 TEST_CASE("builds come back with the evaluation that they belong to, and as candidate or rival") {
   Builds test;
-  test.builds.start(7, Part::rival, test.unit("__device__ int rival;"));
+  test.builds.start(7, Part::rival, test.unit(kKernel));
   test.builds.start(7, Part::candidate, test.unit("nonsense"));
   const auto first = test.next(), second = test.next();
   CHECK(first.owner == 7);
@@ -58,8 +62,8 @@ TEST_CASE("builds come back with the evaluation that they belong to, and as cand
 
 TEST_CASE("the builds of a cancelled evaluation do not come back") {
   Builds test;
-  test.builds.start(1, Part::candidate, test.unit("__device__ int first;"));
-  test.builds.start(2, Part::candidate, test.unit("__device__ int second;"));
+  test.builds.start(1, Part::candidate, test.unit(kKernel));
+  test.builds.start(2, Part::candidate, test.unit(kKernel + "__device__ int other;"));
   test.builds.cancel(1);
   CHECK(test.next().owner == 2);
   CHECK_FALSE(test.builds.poll());

@@ -10,11 +10,9 @@ namespace {
 
 using ak::test::TinyProblem;
 
-const Environment kDevice = test::target_environment();
-
 TEST_CASE("every workload that suits a GPU gets its plan, and shared memory and occupancy are known") {
   EvaluationJob job = test::built_job({.time_sizes = {5'000}});
-  CHECK_FALSE(inspect_plans(job, DeviceKind::cuda, kDevice));
+  CHECK_FALSE(inspect_plans(job, DeviceKind::cuda, test::target_environment()));
   REQUIRE(job.plans.size() == 3);
   CHECK(job.plans[0].workload->name == "n1");
   CHECK_FALSE(job.plans[1].timed);
@@ -25,7 +23,7 @@ TEST_CASE("every workload that suits a GPU gets its plan, and shared memory and 
 
 TEST_CASE("on the CPU device the largest of its own workloads stands in for those that time a GPU") {
   EvaluationJob job = test::built_job({.time_sizes = {5'000}});
-  CHECK_FALSE(inspect_plans(job, DeviceKind::emulator, kDevice));
+  CHECK_FALSE(inspect_plans(job, DeviceKind::emulator, test::target_environment()));
   REQUIRE(job.plans.size() == 2);
   CHECK(job.plans.back().workload->name == "n1000");
   CHECK(job.plans.back().timed);
@@ -34,7 +32,7 @@ TEST_CASE("on the CPU device the largest of its own workloads stands in for thos
 TEST_CASE("an argument of the wrong type ends the evaluation at resources") {
   EvaluationJob job = test::built_job({});
   job.result.build->kernels[0].parameter_types[3] = "u32";
-  const auto wrong = inspect_plans(job, DeviceKind::cuda, kDevice);
+  const auto wrong = inspect_plans(job, DeviceKind::cuda, test::target_environment());
   REQUIRE(wrong);
   CHECK(wrong->status == Status::invalid_candidate);
   CHECK(wrong->stage == StageId::resources);
@@ -42,17 +40,17 @@ TEST_CASE("an argument of the wrong type ends the evaluation at resources") {
 
 TEST_CASE("what a rival cannot do now is the machine's fault and not the candidate's") {
   EvaluationJob job = test::built_job({});
-  CHECK_FALSE(inspect_rival(job, DeviceKind::cuda, kDevice));  // there is none
+  CHECK_FALSE(inspect_rival(job, DeviceKind::cuda, test::target_environment()));  // there is none
   job.request.rival = std::make_shared<const Candidate>(job.request.candidate);
   job.rival_build = test::add_build();
-  CHECK_FALSE(inspect_rival(job, DeviceKind::cuda, kDevice));
+  CHECK_FALSE(inspect_rival(job, DeviceKind::cuda, test::target_environment()));
   CHECK(job.rival_plans.size() == 2);
-  const auto no_times = inspect_rival(job, DeviceKind::emulator, kDevice);
+  const auto no_times = inspect_rival(job, DeviceKind::emulator, test::target_environment());
   REQUIRE(no_times);
   CHECK(no_times->status == Status::infrastructure_error);
   job.rival_build->outcome = {
       .status = Status::compile_error, .stage = StageId::build, .message = "no", .diagnostics = {}};
-  const auto unbuilt = inspect_rival(job, DeviceKind::cuda, kDevice);
+  const auto unbuilt = inspect_rival(job, DeviceKind::cuda, test::target_environment());
   REQUIRE(unbuilt);
   CHECK(unbuilt->status == Status::infrastructure_error);
   CHECK(unbuilt->message == "what it is compared with: no");
