@@ -28,6 +28,15 @@ std::vector<std::string> known_flags(const CLI::App& app) {
   fail(ExitCode::usage, "unexpected argument '{}' (--help shows the usage)", extra);
 }
 
+std::string version_line() { return "alphakernel " AK_VERSION; }
+
+void add_version_flag(CLI::App& app) {
+  app.set_version_flag("--version", version_line(), "Print the version and exit");
+  for (CLI::App* sub : app.get_subcommands({})) add_version_flag(*sub);
+}
+
+thread_local std::optional<CommandLineObserver> observer;
+
 std::string flag_name(const std::string& param) {
   std::string flag = "--" + param;
   std::replace(flag.begin(), flag.end(), '_', '-');
@@ -69,12 +78,54 @@ void set_style(CLI::App& app, const std::string& examples) {
   app.allow_extras();
 }
 
+void print_version() { fmt::print("{}\n", version_line()); }
+
+DescribeCommandLines::DescribeCommandLines(CommandLineObserver seen) {
+  AK_ASSERT(!observer, "command lines are described by one at a time");
+  observer = std::move(seen);
+}
+
+DescribeCommandLines::~DescribeCommandLines() { observer.reset(); }
+
+bool DescribeCommandLines::active() { return observer.has_value(); }
+
+std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,
+                                  const Arguments& arguments) {
+  if (observer) {
+    observer->group_help(help);
+    for (const Verb& one : subcommands) {
+      if (!one.summary.empty()) one.run({});
+    }
+    return 0;
+  }
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  if (word == "--version") {
+    print_version();
+    return 0;
+  }
+  if (word == "--help" || word == "-h") {
+    fmt::print("{}", help);
+    return 0;
+  }
+  const auto found = std::ranges::find(subcommands, word, &Verb::name);
+  if (found == subcommands.end()) return std::nullopt;
+  return found->run({arguments.begin() + 1, arguments.end()});
+}
+
 bool parse(CLI::App& app, const Arguments& arguments) {
+  add_version_flag(app);
+  if (observer) {
+    observer->command(app);
+    return false;
+  }
   try {
     Arguments reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from the back
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
+    return false;
+  } catch (const CLI::CallForVersion&) {
+    print_version();
     return false;
   } catch (const CLI::ParseError& error) {
     fail(ExitCode::usage, "{} (--help shows the usage)", error.what());

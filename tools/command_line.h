@@ -2,8 +2,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,35 @@
 
 namespace ak::tools {
 
-/// Parses `arguments`. Returns false when --help was asked for and has been printed.
-/// Throws Error(usage) for a bad flag, with the nearest known one.
+/// Parses `arguments`. Returns false when --help or --version was asked for and has been printed, or when command
+/// lines are only described. Throws Error(usage) for a bad flag, with the nearest known one.
 [[nodiscard]] bool parse(CLI::App& app, const Arguments& arguments);
+
+/// The subcommands of a verb, such as `alphakernel db merge`, where each is a function of its own: runs the one
+/// that the first argument names, with the other arguments, and returns its exit code. Prints `help` for --help.
+/// Nothing where the first argument is none of them.
+[[nodiscard]] std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,
+                                                const Arguments& arguments);
+
+/// Prints what `--version` prints, for all programs.
+void print_version();
+
+/// What sees command lines while they are only described.
+struct CommandLineObserver {
+  std::function<void(const CLI::App&)> command;        ///< all its flags are declared
+  std::function<void(const std::string&)> group_help;  ///< of a verb with run_subcommand()
+};
+
+/// While it lives, verbs of this thread describe their command lines and do nothing else: parse() calls the
+/// observer and returns false, run_subcommand() runs every shown subcommand. One at a time.
+class DescribeCommandLines {
+ public:
+  explicit DescribeCommandLines(CommandLineObserver observer);
+  ~DescribeCommandLines();
+  DescribeCommandLines(const DescribeCommandLines&) = delete;
+  DescribeCommandLines& operator=(const DescribeCommandLines&) = delete;
+  [[nodiscard]] static bool active();
+};
 
 /// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins. Empty without.
 [[nodiscard]] std::string peek(const Arguments& arguments, const std::string& name);

@@ -17,7 +17,7 @@
 #include "serve/dashboard/dashboard_server.h"
 #include "serve/dashboard/database_pages.h"
 #include "serve/dashboard/database_watch.h"
-#include "tools/command_line.h"
+#include "tools/dashboard_flags.h"
 #include "tools/guarded_main.h"
 
 namespace ak::tools {
@@ -59,32 +59,11 @@ void announce(const dashboard::DashboardService& service, const std::filesystem:
 }
 
 int serve_dashboard(const Arguments& arguments) {
-  CLI::App app{"Show the performance database in your browser, live while searches write to it.",
-               "alphakernel dashboard"};
-  set_style(app,
-            "Examples:\n"
-            "  alphakernel dashboard --open\n"
-            "  alphakernel dashboard --db all.db --port 8765\n"
-            "On a GPU machine, seen from yours: run it there with --port 8765, on yours\n"
-            "  ssh -L 8765:127.0.0.1:8765 gpu-machine\n"
-            "and open the address that it prints. Nothing can be changed from the pages. Pages, security, "
-            "and how to\n"
-            "add a page of your own: docs/dashboard.md\n");
-  std::string database;
-  std::uint16_t port = 0;
-  double seconds = 5;
-  bool open = false, json = false;
-  app.add_option("--db", database,
-                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_option("--port", port, "listen on this port of 127.0.0.1; 0 = any that is free (default 0)");
-  app.add_option("--timeout", seconds, "give up on a page after this many seconds (default 5)")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--open", open, "open it in the browser");
-  app.add_flag("--json", json, "print address and port as one line of JSON");
-  if (!parse(app, arguments)) return 0;
+  const auto flags = dashboard_flags(arguments);
+  if (!flags) return 0;
 
-  const std::filesystem::path file = database_file(database, load_config());
-  const std::chrono::milliseconds time_limit(std::llround(seconds * 1000));
+  const std::filesystem::path file = database_file(flags->database, load_config());
+  const std::chrono::milliseconds time_limit(std::llround(flags->seconds * 1000));
   // Says now what would be wrong with every page.
   if (db::upgrade_schema(file))
     print_stderr("note: the database was of an older schema and has been brought up to date\n");
@@ -94,17 +73,17 @@ int serve_dashboard(const Arguments& arguments) {
                                        .style_sources = plot_style_hashes(),
                                        .token = dashboard::random_token()});
   const InterruptGuard interrupt;
-  dashboard::HttpServer server(service, port);
+  dashboard::HttpServer server(service, flags->port);
   service.set_port(server.port());
-  announce(service, file, server.port(), json);
-  if (open) open_browser(service.url());
+  announce(service, file, server.port(), flags->json);
+  if (flags->open) open_browser(service.url());
   {
     const dashboard::DatabaseWatch watch(file, kWatchInterval, [&](std::int64_t revision) {
       server.broadcast(dashboard::change_event(revision));
     });
     server.run(interrupt.requested());
   }
-  if (!json) print_stderr("The dashboard has ended.\n");
+  if (!flags->json) print_stderr("The dashboard has ended.\n");
   return 0;
 }
 

@@ -21,6 +21,7 @@ void print_help() {
     if (!verb->summary.empty()) fmt::print("  {:<12}{}\n", verb->name, verb->summary);
   }
   fmt::print(
+      "\nalphakernel --version prints the version, alphakernel completion bash a script for your shell.\n"
       "\nFirst steps:\n"
       "  alphakernel doctor\n"
       "  generate_kernel --algorithm softmax --dtype bf16 --arch native --output softmax.cu\n"
@@ -51,7 +52,7 @@ int dispatch(const std::string& program, Arguments arguments) {
     return arguments.empty() ? static_cast<int>(ExitCode::usage) : 0;
   }
   if (arguments[0] == "--version") {
-    fmt::print("alphakernel {}\n", AK_VERSION);
+    print_version();
     return 0;
   }
   const std::string verb = arguments.front();

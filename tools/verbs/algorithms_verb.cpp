@@ -75,7 +75,7 @@ int run_algorithms(const Arguments& arguments) {
   bool json = false;
   app.add_option("name", name, "algorithm to show");
   app.add_flag("--json", json, "print JSON");
-  if (!parse(app, arguments)) return 0;
+  if (!parse(app, arguments)) return DescribeCommandLines::active() ? run_audit({}) : 0;
   if (name.empty()) {
     json ? fmt::print("{}\n", list_json().dump(2)) : print_list();
     return 0;

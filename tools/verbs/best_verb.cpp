@@ -13,6 +13,11 @@
 namespace ak::tools {
 namespace {
 
+constexpr const char* kBestHelp =
+    "Usage: alphakernel best export [--db FILE] --output best.json\n"
+    "       alphakernel best lookup best.json --algorithm NAME --shape ... --product DEVICE\n\n"
+    "The best known points of every kernel file, shape and device (docs/tuning.md).\n";
+
 int export_best(const Arguments& arguments) {
   CLI::App app{"Write the best known points of a database to a file.", "alphakernel best export"};
   set_style(app, "Example:\n  alphakernel best export --output best.json\n");
@@ -103,18 +108,11 @@ int look_up(const Arguments& arguments) {
 }
 
 int run_best(const Arguments& arguments) {
-  const std::string word = arguments.empty() ? "" : arguments.front();
-  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  if (word == "export") return export_best(rest);
-  if (word == "lookup") return look_up(rest);
-  if (word == "--help" || word == "-h") {
-    fmt::print(
-        "Usage: alphakernel best export [--db FILE] --output best.json\n"
-        "       alphakernel best lookup best.json --algorithm NAME --shape ... --product DEVICE\n\n"
-        "The best known points of every kernel file, shape and device (docs/tuning.md).\n");
-    return 0;
-  }
-  fail(ExitCode::usage, "expected 'best export' or 'best lookup', got '{}'", word);
+  static constexpr std::array kSubcommands{Verb{"export", "write the best known points", export_best},
+                                           Verb{"lookup", "find the best known point", look_up}};
+  if (const auto code = run_subcommand(kSubcommands, kBestHelp, arguments)) return *code;
+  fail(ExitCode::usage, "expected 'best export' or 'best lookup', got '{}'",
+       arguments.empty() ? "" : arguments.front());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/text/locations.h"
+#include "tools/dashboard_flags.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -14,6 +15,7 @@ namespace {
 
 /// Becomes alphakernel-dashboard, the program beside this one; does not return where it is there.
 int run_dashboard(const Arguments& arguments) {
+  if (!dashboard_flags(arguments)) return 0;
   const std::filesystem::path program = program_file().parent_path() / "alphakernel-dashboard";
   std::string name = program.string();
   Arguments copies = arguments;

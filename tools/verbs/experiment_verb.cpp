@@ -20,6 +20,14 @@
 namespace ak::tools {
 namespace {
 
+constexpr const char* kExperimentHelp =
+    "Usage: alphakernel experiment run MANIFEST [--output DIR] [--device DEVICE] [--arch ARCH]\n"
+    "       alphakernel experiment list [--json]\n\n"
+    "An experiment is a JSON file: a question, the searches that answer it, and what to expect of the "
+    "results\n(docs/experiments.md). `run` leaves a folder with a database, tables, the best kernels and "
+    "a "
+    "report.\n";
+
 namespace fs = std::filesystem;
 
 constexpr const char* kResults = "experiments/results";
@@ -243,21 +251,11 @@ int list_experiments(const Arguments& arguments) {
 }
 
 int run_experiment(const Arguments& arguments) {
-  const std::string word = arguments.empty() ? "" : arguments.front();
-  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  if (word == "run") return run_manifest(rest);
-  if (word == "list") return list_experiments(rest);
-  if (word == "--help" || word == "-h") {
-    fmt::print(
-        "Usage: alphakernel experiment run MANIFEST [--output DIR] [--device DEVICE] [--arch ARCH]\n"
-        "       alphakernel experiment list [--json]\n\n"
-        "An experiment is a JSON file: a question, the searches that answer it, and what to expect of the "
-        "results\n(docs/experiments.md). `run` leaves a folder with a database, tables, the best kernels and "
-        "a "
-        "report.\n");
-    return 0;
-  }
-  fail(ExitCode::usage, "expected 'experiment run' or 'experiment list', got '{}'", word);
+  static constexpr std::array kSubcommands{Verb{"run", "run one", run_manifest},
+                                           Verb{"list", "list them", list_experiments}};
+  if (const auto code = run_subcommand(kSubcommands, kExperimentHelp, arguments)) return *code;
+  fail(ExitCode::usage, "expected 'experiment run' or 'experiment list', got '{}'",
+       arguments.empty() ? "" : arguments.front());
 }
 
 }  // namespace

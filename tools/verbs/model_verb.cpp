@@ -14,6 +14,11 @@
 namespace ak::tools {
 namespace {
 
+constexpr const char* kModelHelp =
+    "Usage: alphakernel model fit [--db FILE]...\n       alphakernel model evaluate [--db FILE]...\n"
+    "       alphakernel model count [--db FILE]...\n\n"
+    "The model predicts times before anything runs (docs/prediction.md).\n";
+
 using profiler::Accuracy;
 using profiler::Knowledge;
 using profiler::ModelReport;
@@ -157,19 +162,13 @@ int count_model(const Arguments& arguments) {
 }
 
 int run_model(const Arguments& arguments) {
-  const std::string word = arguments.empty() ? "" : arguments.front();
-  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  if (word == "fit") return fit_model(rest);
-  if (word == "evaluate") return evaluate_models(rest);
-  if (word == "count") return count_model(rest);
-  if (word == "--help" || word == "-h") {
-    fmt::print(
-        "Usage: alphakernel model fit [--db FILE]...\n       alphakernel model evaluate [--db FILE]...\n"
-        "       alphakernel model count [--db FILE]...\n\n"
-        "The model predicts times before anything runs (docs/prediction.md).\n");
-    return 0;
-  }
-  fail(ExitCode::usage, "expected 'model fit', 'model evaluate' or 'model count', got '{}'", word);
+  static constexpr std::array kSubcommands{
+      Verb{"fit", "fit it to measurements", fit_model},
+      Verb{"evaluate", "say how good it is", evaluate_models},
+      Verb{"count", "count on the CPU device what measured variants do", count_model}};
+  if (const auto code = run_subcommand(kSubcommands, kModelHelp, arguments)) return *code;
+  fail(ExitCode::usage, "expected 'model fit', 'model evaluate' or 'model count', got '{}'",
+       arguments.empty() ? "" : arguments.front());
 }
 
 }  // namespace

@@ -21,6 +21,12 @@
 namespace ak::tools {
 namespace {
 
+constexpr const char* kProblemHelp =
+    "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n"
+    "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
+    "A problem folder says what to compute, on which shapes, and how right it must be "
+    "(docs/problem.md).\n";
+
 int make_problem(const Arguments& arguments) {
   CLI::App app{"Make a problem folder from the signature of your kernel.", "alphakernel problem new"};
   set_style(app, "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n");
@@ -165,20 +171,12 @@ int dump_problem(const Arguments& arguments) {
 }
 
 int run_problem(const Arguments& arguments) {
-  const std::string word = arguments.empty() ? "" : arguments.front();
-  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  if (word == "new") return make_problem(rest);
-  if (word == "check") return check_problem(rest);
-  if (word == "dump") return dump_problem(rest);
-  if (word == "--help" || word == "-h") {
-    fmt::print(
-        "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n"
-        "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
-        "A problem folder says what to compute, on which shapes, and how right it must be "
-        "(docs/problem.md).\n");
-    return 0;
-  }
-  fail(ExitCode::usage, "expected 'problem new', 'problem check' or 'problem dump', got '{}'", word);
+  static constexpr std::array kSubcommands{Verb{"new", "make a problem folder", make_problem},
+                                           Verb{"check", "check one", check_problem},
+                                           Verb{"dump", "write inputs and results", dump_problem}};
+  if (const auto code = run_subcommand(kSubcommands, kProblemHelp, arguments)) return *code;
+  fail(ExitCode::usage, "expected 'problem new', 'problem check' or 'problem dump', got '{}'",
+       arguments.empty() ? "" : arguments.front());
 }
 
 }  // namespace

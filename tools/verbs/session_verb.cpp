@@ -219,19 +219,18 @@ int work(const Arguments& arguments) {
 }
 
 int run_session(const Arguments& arguments) {
-  const std::vector<std::string> shown{"start", "status", "stop", "resume", "log"};
-  const std::map<std::string, int (*)(const Arguments&)> subcommands{
-      {"start", start}, {"status", status}, {"stop", stop}, {"resume", resume}, {"log", log}, {"work", work}};
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+  static constexpr std::array kSubcommands{
+      Verb{"start", "begin one", start},       Verb{"status", "say how one stands", status},
+      Verb{"stop", "end one cleanly", stop},   Verb{"resume", "continue one", resume},
+      Verb{"log", "print what one said", log}, Verb{"work", "", work}};
+  if (const auto code = run_subcommand(kSubcommands, kHelp, arguments)) return *code;
+  if (arguments.empty()) {
     fmt::print("{}", kHelp);
-    return arguments.empty() ? static_cast<int>(ExitCode::usage) : 0;
+    return static_cast<int>(ExitCode::usage);
   }
-  const auto found = subcommands.find(arguments[0]);
-  if (found == subcommands.end()) {
-    fail(ExitCode::usage, "unknown subcommand '{}'{}; expected start, status, stop, resume or log",
-         sanitize(arguments[0], 60), did_you_mean(arguments[0], shown), fmt::join(shown, ", "));
-  }
-  return found->second({arguments.begin() + 1, arguments.end()});
+  fail(ExitCode::usage, "unknown subcommand '{}'{}; expected start, status, stop, resume or log",
+       sanitize(arguments[0], 60),
+       did_you_mean(arguments[0], std::vector<std::string>{"start", "status", "stop", "resume", "log"}));
 }
 
 }  // namespace
