@@ -5,6 +5,11 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(PkgConfig REQUIRED)
 
+# Debian has fmt as a shared library and as headers: its own few functions are compiled here, once, into a static one.
+add_library(ak_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt_instances.cpp)
+get_target_property(fmt_headers fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+target_include_directories(ak_fmt SYSTEM PUBLIC ${fmt_headers})
+
 # SQLite and libsodium are linked statically, so that an installed tree runs where they are absent.
 pkg_check_modules(SQLITE REQUIRED sqlite3)
 find_library(AK_SQLITE_ARCHIVE NAMES libsqlite3.a HINTS ${SQLITE_LIBRARY_DIRS} REQUIRED)

@@ -11,7 +11,7 @@ packages=(g++ cmake ninja-build pkg-config git
   libcpp-httplib-dev)
 case "${1:-all}" in
   programs) ;;
-  all) packages+=(catch2 clang-format make python3 sqlite3) ;;
+  all) packages+=(catch2 clang-format make python3 sqlite3 dpkg-dev file groff-base) ;;
   *) echo "setup: unknown set of packages '$1': say 'programs' or nothing" >&2; exit 2 ;;
 esac
 

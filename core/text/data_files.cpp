@@ -17,7 +17,7 @@ std::vector<fs::path> data_search_path(const char* variable, const std::string& 
     std::istringstream folders(extra);
     for (std::string folder; std::getline(folders, folder, ':');) path.emplace_back(folder);
   }
-  path.push_back(program_file().parent_path().parent_path() / "share/alphakernel" / name);
+  path.push_back((program_file().parent_path() / AK_DATA_FROM_PROGRAMS / name).lexically_normal());
   path.push_back(source);
   return path;
 }
