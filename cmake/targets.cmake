@@ -9,6 +9,10 @@ if(AK_SANITIZE)
   target_compile_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE})
 endif()
+if(AK_COVERAGE)
+  target_compile_options(ak_warnings INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(ak_warnings INTERFACE --coverage)
+endif()
 
 # ak_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [KIND kind]): one static library per folder.
 # KIND: how it is compiled (cmake/build_time.cmake), plain unless said.

@@ -63,7 +63,7 @@ Parameter count_parameter(std::string_view name, std::string_view help) {
 
 std::vector<std::string_view> strategy_names() {
   std::vector<std::string_view> names;
-  for (const agent::StrategyEntry& entry : agent::strategies()) names.push_back(entry.name);
+  for (const agent::Strategy* strategy : agent::strategies()) names.push_back(strategy->name);
   return names;
 }
 

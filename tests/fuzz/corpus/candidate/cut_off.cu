@@ -1,0 +1,1 @@
+/* alphakernel {"launches": [{"kernel": "k", "grid": [1

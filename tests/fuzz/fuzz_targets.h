@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace ak::fuzz {
+
+/// A reader of text that others wrote: language models, users, workers, clients. It returns whatever the bytes
+/// are, and keeps the properties that it asserts; all else that should not happen is for sanitizers to see.
+struct FuzzTarget {
+  std::string_view name;  ///< that of its folder in corpus/, too
+  void (*run)(std::string_view input);
+};
+
+void read_ptx(std::string_view input);
+void execute_ptx(std::string_view input);
+void read_candidate(std::string_view input);
+void read_expression(std::string_view input);
+void read_definition(std::string_view input);
+void read_worker_message(std::string_view input);
+void read_json_rpc(std::string_view input);
+
+[[nodiscard]] std::span<const FuzzTarget> fuzz_targets();
+
+}  // namespace ak::fuzz

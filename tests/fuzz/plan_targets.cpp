@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.h"
+#include "core/plan/candidate.h"
+#include "core/plan/definition.h"
+#include "core/plan/expression.h"
+#include "core/plan/launch_plan.h"
+#include "tests/fuzz/fuzz_targets.h"
+
+namespace ak::fuzz {
+namespace {
+
+const Environment& some_environment() {
+  static const Environment environment{
+      {"M", std::int64_t{77}},         {"N", std::int64_t{4096}},          {"BLOCK", std::int64_t{256}},
+      {"sm_count", std::int64_t{132}}, {"dtype", std::string("bfloat16")}, {"causal", true}};
+  return environment;
+}
+
+}  // namespace
+
+/// What was read is written and read again, and resolved for one workload.
+void read_candidate(std::string_view input) {
+  const Result<Candidate> candidate = parse_candidate("fuzz.cu", input);
+  if (!candidate) return;
+  const Json written = to_json(candidate->plan);
+  const Result<LaunchPlan> again = launch_plan_from_json(written);
+  AK_ASSERT(again.ok(), "a plan that was written can be read");
+  AK_ASSERT(to_json(*again).dump() == written.dump(), "a plan that was written and read is the same");
+  (void)resolve(candidate->plan, some_environment());
+}
+
+void read_expression(std::string_view input) {
+  const Result<Expression> expression = Expression::parse(input);
+  if (!expression) return;
+  (void)expression->evaluate(some_environment());
+  (void)expression->evaluate_integer(some_environment());
+  (void)expression->evaluate_bool({});
+}
+
+void read_definition(std::string_view input) {
+  const Json json = try_parse_json(input);
+  if (json.is_discarded()) return;
+  const Result<Definition> definition = definition_from_json(json);
+  if (!definition) return;
+  AK_ASSERT(definition_from_json(to_json(*definition)).ok(), "a definition that was written can be read");
+}
+
+}  // namespace ak::fuzz
