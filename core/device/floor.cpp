@@ -9,11 +9,12 @@
 
 #include "core/device/device_catalog.h"
 #include "core/plan/work.h"
+#include "core/units.h"
 
 namespace ak {
 namespace {
 
-constexpr double kAllowance = 0.98;  // for clocks read as rounded numbers and timer resolution
+constexpr Ratio kAllowance{0.98};  // for clocks read as rounded numbers and timer resolution
 
 constexpr std::string_view kDouble[] = {"pipe/fp64", "tensor/fp64"};
 constexpr std::string_view kSingle[] = {"tensor/tf32"};
@@ -62,19 +63,24 @@ int peak_operations_per_clock(const Arch& arch, DType dtype) {
 Floor floor_of(const ProblemInstance& problem, const Workload& workload, const DeviceFacts& device) {
   const Result<Work> work = work_of(problem, workload);
   if (!work) return {};
-  const double kept = std::min(work->bytes_written, static_cast<double>(device.l2_bytes));
-  const double bytes = work->bytes - kept;
-  const double gbps = device.peak_bandwidth_gbps();  // bytes a nanosecond
+  const Bytes kept{std::min(work->bytes_written, static_cast<double>(device.l2_bytes))};
+  const Bytes moved = Bytes(work->bytes) - kept;
+  const Bandwidth bandwidth(device.peak_bandwidth_gbps());
   Floor floor;
-  if (gbps > 0) {
-    floor = {.time_ns = kAllowance * bytes / gbps,
-             .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", bytes / 1e6, gbps)};
+  if (!bandwidth.none()) {
+    floor = {.time_ns = (kAllowance * (moved / bandwidth)).value(),
+             .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", moved.value() / 1e6,
+                                   bandwidth.per_nanosecond())};
   }
-  const double per_ns = 1e-3 * fastest_operations(problem, device.arch) * device.sm_count * device.clock_mhz;
-  if (per_ns > 0 && kAllowance * work->flops / per_ns > floor.time_ns) {
-    floor = {
-        .time_ns = kAllowance * work->flops / per_ns,
-        .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", work->flops / 1e9, per_ns / 1e3)};
+  const Operations computed{work->flops};
+  const Throughput fastest(1e-3 * fastest_operations(problem, device.arch) * device.sm_count *
+                           device.clock_mhz);
+  if (fastest.none()) return floor;
+  const Nanoseconds computing = kAllowance * (computed / fastest);
+  if (computing > Nanoseconds(floor.time_ns)) {
+    floor = {.time_ns = computing.value(),
+             .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", computed.value() / 1e9,
+                                   fastest.per_nanosecond() / 1e3)};
   }
   return floor;
 }
