@@ -3,7 +3,7 @@
 add_library(ak_warnings INTERFACE)
 target_compile_options(ak_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
   -Wno-restrict  # g++ 12 sees overlaps in std::string that are not there (GCC bug 105651)
-  -Wold-style-cast -Wcast-align -Wunused -Woverloaded-virtual -Wconversion -Wno-sign-conversion
+  -Wold-style-cast -Wcast-align -Wunused -Woverloaded-virtual -Wmissing-declarations -Wconversion -Wno-sign-conversion
   $<$<BOOL:${AK_WERROR}>:-Werror>)
 if(AK_SANITIZE)
   target_compile_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE} -fno-omit-frame-pointer)
