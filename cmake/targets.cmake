@@ -27,6 +27,17 @@ function(ak_library name)
   ak_build_fast(ak_${name} ${ARG_KIND})
 endfunction()
 
+# ak_sources(NAME KIND SOURCES...): more sources of the library ak_NAME, compiled in another way than the rest of it, as the
+# target ak_NAME_KIND.
+function(ak_sources name kind)
+  set(objects ak_${name}_${kind})
+  add_library(${objects} OBJECT ${ARGN})
+  target_include_directories(${objects} PRIVATE $<TARGET_PROPERTY:ak_${name},INCLUDE_DIRECTORIES>)
+  target_link_libraries(${objects} PRIVATE $<TARGET_PROPERTY:ak_${name},LINK_LIBRARIES>)
+  ak_build_fast(${objects} ${kind})
+  target_sources(ak_${name} PRIVATE $<TARGET_OBJECTS:${objects}>)
+endfunction()
+
 # ak_embed(TARGET NAMESPACE HEADER_NAME FILES ...): compiles text files in. Generates
 # <build>/generated/HEADER_NAME.h declaring `std::span<const ak::EmbeddedFile> NAMESPACE()`,
 # entries named by file path relative to the calling folder.

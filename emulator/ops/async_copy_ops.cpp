@@ -172,7 +172,7 @@ std::uint32_t copy_bytes(const Lowering& lowering) {
   return static_cast<std::uint32_t>(size.bits);
 }
 
-Op lower_copy(Lowering& lowering) {
+Op lower_async_copy(Lowering& lowering) {
   lowering.accept_modifiers({"async", "ca", "cg", "shared", "shared::cta", "global", "L2::cache_hint",
                              "L2::64B", "L2::128B", "L2::256B"});
   require(lowering.has("ca") != lowering.has("cg") && lowering.has("global"), "a copy of this kind");
@@ -223,13 +223,11 @@ std::optional<Op> lower_cp(Lowering& lowering) {
   } else if (lowering.has("wait_group") || lowering.has("wait_all")) {
     op = lower_wait(lowering);
   } else {
-    op = lower_copy(lowering);
+    op = lower_async_copy(lowering);
   }
   lowering.classify(InstructionClass::async_copy);
   return op;
 }
-
-constexpr Mnemonic kMnemonics[] = {{"cp", lower_cp, 0}};
 
 }  // namespace
 
@@ -260,6 +258,9 @@ bool perform_oldest_work(Block& block, Launch& launch) {
   return true;
 }
 
-std::span<const Mnemonic> async_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> async_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"cp", lower_cp, 0}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -285,10 +285,11 @@ std::optional<Op> lower_red(Lowering& lowering) {
   return lower_update(lowering, 0, Operand{});
 }
 
-constexpr Mnemonic kMnemonics[] = {{"atom", lower_atom}, {"red", lower_red, 0}};
-
 }  // namespace
 
-std::span<const Mnemonic> atomic_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> atomic_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"atom", lower_atom}, {"red", lower_red, 0}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -226,8 +226,6 @@ std::optional<Op> lower_barrier(Lowering& lowering) {
   return op;
 }
 
-constexpr Mnemonic kMnemonics[] = {{"bar", lower_barrier, 1, true}, {"barrier", lower_barrier, 1, true}};
-
 }  // namespace
 
 bool recheck_barriers(Block& block) {
@@ -262,6 +260,10 @@ std::string describe_waiting(const Block& block) {
   return text.empty() ? "threads wait for lanes of their warp that never come" : text;
 }
 
-std::span<const Mnemonic> barrier_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> barrier_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"bar", lower_barrier, 1, true},
+                                            {"barrier", lower_barrier, 1, true}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

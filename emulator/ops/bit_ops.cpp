@@ -357,25 +357,26 @@ std::optional<Op> lower_bmsk(Lowering& lowering) {
   return lower_plain(lowering, lowering.has("wrap") ? bmsk<true> : bmsk<false>, Type::b32);
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"shl", lower_shift<ShiftLeft, false>},
-    {"shr", lower_shift<ShiftRight, true>},
-    {"shf", lower_shf},
-    {"prmt", lower_prmt},
-    {"lop3", lower_lop3},
-    {"popc", lower_count<Population>},
-    {"clz", lower_count<LeadingZeros>},
-    {"bfind", lower_bfind},
-    {"brev", lower_brev},
-    {"fns", lower_fns},
-    {"bfe", lower_bfe},
-    {"bfi", lower_bfi},
-    {"szext", lower_szext},
-    {"bmsk", lower_bmsk},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> bit_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> bit_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"shl", lower_shift<ShiftLeft, false>},
+      {"shr", lower_shift<ShiftRight, true>},
+      {"shf", lower_shf},
+      {"prmt", lower_prmt},
+      {"lop3", lower_lop3},
+      {"popc", lower_count<Population>},
+      {"clz", lower_count<LeadingZeros>},
+      {"bfind", lower_bfind},
+      {"brev", lower_brev},
+      {"fns", lower_fns},
+      {"bfe", lower_bfe},
+      {"bfi", lower_bfi},
+      {"szext", lower_szext},
+      {"bmsk", lower_bmsk},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

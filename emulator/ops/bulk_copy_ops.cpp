@@ -380,10 +380,11 @@ std::optional<Op> lower_copy(Lowering& lowering) {
   return lowering.has("tensor") ? lower_tensor(lowering) : lower_bulk(lowering);
 }
 
-constexpr Mnemonic kMnemonics[] = {{"cp", lower_copy, 0}};
-
 }  // namespace
 
-std::span<const Mnemonic> bulk_copy_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> bulk_copy_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"cp", lower_copy, 0}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

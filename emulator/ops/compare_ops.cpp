@@ -256,10 +256,11 @@ std::optional<Op> lower_set(Lowering& lowering) {
   return op;
 }
 
-constexpr Mnemonic kMnemonics[] = {{"setp", lower_setp}, {"set", lower_set}};
-
 }  // namespace
 
-std::span<const Mnemonic> compare_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> compare_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"setp", lower_setp}, {"set", lower_set}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -230,21 +230,6 @@ std::optional<Op> lower_nothing(Lowering& lowering) {
   return Op{.run = nothing};
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"bra", lower_bra, 0},
-    {"brx", lower_brx, 0},
-    {"exit", lower_exit, 0},
-    {"ret", lower_ret, 0},
-    {"trap", lower_trap, 0},
-    {"brkpt", lower_nothing, 0},
-    {"call", lower_call, 0},
-    {"nanosleep", lower_nanosleep, 0},
-    {"mov", lower_mov},
-    {"setmaxnreg", lower_nothing, 0},
-    {"griddepcontrol", lower_nothing, 0},
-    {"pmevent", lower_nothing, 0},
-};
-
 }  // namespace
 
 Op join_op() { return {.run = join}; }
@@ -260,6 +245,22 @@ Op finish_call(Lowering& lowering) {
   return op;
 }
 
-std::span<const Mnemonic> control_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> control_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"bra", lower_bra, 0},
+      {"brx", lower_brx, 0},
+      {"exit", lower_exit, 0},
+      {"ret", lower_ret, 0},
+      {"trap", lower_trap, 0},
+      {"brkpt", lower_nothing, 0},
+      {"call", lower_call, 0},
+      {"nanosleep", lower_nanosleep, 0},
+      {"mov", lower_mov},
+      {"setmaxnreg", lower_nothing, 0},
+      {"griddepcontrol", lower_nothing, 0},
+      {"pmevent", lower_nothing, 0},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -66,10 +66,11 @@ std::optional<Op> lower_convert(Lowering& lowering) {
   return lower_scalar(lowering, to, from);
 }
 
-constexpr Mnemonic kMnemonics[] = {{"cvt", lower_convert}};
-
 }  // namespace
 
-std::span<const Mnemonic> convert_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> convert_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"cvt", lower_convert}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

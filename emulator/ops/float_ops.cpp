@@ -254,16 +254,17 @@ std::optional<Op> lower_div(Lowering& lowering) {
   return op;
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"add", lower_arithmetic<Add>}, {"sub", lower_arithmetic<Sub>}, {"mul", lower_arithmetic<Mul>},
-    {"fma", lower_arithmetic<Fma>}, {"mad", lower_arithmetic<Fma>}, {"div", lower_div},
-    {"rcp", lower_rounded<Rcp>},    {"sqrt", lower_rounded<Sqrt>},  {"min", lower_float_min},
-    {"max", lower_float_max},       {"abs", lower_float_abs},       {"neg", lower_float_neg},
-    {"copysign", lower_copysign},   {"testp", lower_testp},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> float_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> float_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"add", lower_arithmetic<Add>}, {"sub", lower_arithmetic<Sub>}, {"mul", lower_arithmetic<Mul>},
+      {"fma", lower_arithmetic<Fma>}, {"mad", lower_arithmetic<Fma>}, {"div", lower_div},
+      {"rcp", lower_rounded<Rcp>},    {"sqrt", lower_rounded<Sqrt>},  {"min", lower_float_min},
+      {"max", lower_float_max},       {"abs", lower_float_abs},       {"neg", lower_float_neg},
+      {"copysign", lower_copysign},   {"testp", lower_testp},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -288,14 +288,15 @@ std::optional<Op> lower_sign(Lowering& lowering) {
   return op;
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"add", lower_binary<Add>}, {"sub", lower_binary<Sub>},    {"mul", lower_binary<Mul>},
-    {"fma", lower_fma},         {"min", lower_extreme<false>}, {"max", lower_extreme<true>},
-    {"neg", lower_sign<false>}, {"abs", lower_sign<true>},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> half_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> half_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"add", lower_binary<Add>}, {"sub", lower_binary<Sub>},    {"mul", lower_binary<Mul>},
+      {"fma", lower_fma},         {"min", lower_extreme<false>}, {"max", lower_extreme<true>},
+      {"neg", lower_sign<false>}, {"abs", lower_sign<true>},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -498,29 +498,6 @@ std::optional<Op> lower_dot(Lowering& lowering) {
   return plain(lowering, run, Type::b32);
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"add", lower_sum<false>},
-    {"add", lower_halves_sum<false>},
-    {"sub", lower_sum<true>},
-    {"sub", lower_halves_sum<true>},
-    {"addc", lower_sum_with_carry<false>},
-    {"subc", lower_sum_with_carry<true>},
-    {"mul", lower_mul},
-    {"mad", lower_mad},
-    {"madc", lower_madc},
-    {"mul24", lower_24<false>},
-    {"mad24", lower_24<true>},
-    {"div", lower_binary<Divide>},
-    {"rem", lower_binary<Remainder>},
-    {"abs", lower_unary<Absolute>},
-    {"neg", lower_unary<Negate>},
-    {"min", lower_extreme<Minimum, MinimumRelu>},
-    {"max", lower_extreme<Maximum, MaximumRelu>},
-    {"sad", lower_sad},
-    {"dp4a", lower_dot<true>},
-    {"dp2a", lower_dot<false>},
-};
-
 }  // namespace
 
 Op lower_plain(Lowering& lowering, Handler run, Type type) {
@@ -532,6 +509,30 @@ Op lower_plain(Lowering& lowering, Handler run, Type type) {
   return op;
 }
 
-std::span<const Mnemonic> integer_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> integer_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"add", lower_sum<false>},
+      {"add", lower_halves_sum<false>},
+      {"sub", lower_sum<true>},
+      {"sub", lower_halves_sum<true>},
+      {"addc", lower_sum_with_carry<false>},
+      {"subc", lower_sum_with_carry<true>},
+      {"mul", lower_mul},
+      {"mad", lower_mad},
+      {"madc", lower_madc},
+      {"mul24", lower_24<false>},
+      {"mad24", lower_24<true>},
+      {"div", lower_binary<Divide>},
+      {"rem", lower_binary<Remainder>},
+      {"abs", lower_unary<Absolute>},
+      {"neg", lower_unary<Negate>},
+      {"min", lower_extreme<Minimum, MinimumRelu>},
+      {"max", lower_extreme<Maximum, MaximumRelu>},
+      {"sad", lower_sad},
+      {"dp4a", lower_dot<true>},
+      {"dp2a", lower_dot<false>},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -252,14 +252,15 @@ std::optional<Op> lower_slct(Lowering& lowering) {
             .c = lowering.source(lowering.operand(3), decider)};
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"mov", lower_mov},        {"and", lower_logic<And>}, {"or", lower_logic<Or>},
-    {"xor", lower_logic<Xor>}, {"not", lower_not<Not>},   {"cnot", lower_not<LogicalNot>},
-    {"selp", lower_selp},      {"slct", lower_slct},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> logic_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> logic_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"mov", lower_mov},        {"and", lower_logic<And>}, {"or", lower_logic<Or>},
+      {"xor", lower_logic<Xor>}, {"not", lower_not<Not>},   {"cnot", lower_not<LogicalNot>},
+      {"selp", lower_selp},      {"slct", lower_slct},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

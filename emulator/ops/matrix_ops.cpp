@@ -244,13 +244,14 @@ std::optional<Op> lower_wmma(Lowering& lowering) {
   return std::nullopt;
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"mma", lower_mma},           {"wmma", lower_wmma},           {"ldmatrix", lower_ldmatrix},
-    {"stmatrix", lower_stmatrix}, {"movmatrix", lower_movmatrix},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> matrix_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> matrix_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"mma", lower_mma},           {"wmma", lower_wmma},           {"ldmatrix", lower_ldmatrix},
+      {"stmatrix", lower_stmatrix}, {"movmatrix", lower_movmatrix},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -235,11 +235,12 @@ std::optional<Op> lower_arrive_after_copies(Lowering& lowering) {
                       lowering.has("noinc") ? arrive_after_copies<false> : arrive_after_copies<true>);
 }
 
-constexpr Mnemonic kMnemonics[] = {{"mbarrier", lower_mbarrier, 1, true},
-                                   {"cp", lower_arrive_after_copies, 0}};
-
 }  // namespace
 
-std::span<const Mnemonic> mbarrier_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> mbarrier_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"mbarrier", lower_mbarrier, 1, true},
+                                            {"cp", lower_arrive_after_copies, 0}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -356,25 +356,26 @@ std::optional<Op> lower_store(Lowering& lowering) {
   return op;
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"ld", lower_load},
-    {"ldu", lower_load},
-    {"st", lower_store, 0},
-    {"cvta", lower_cvta},
-    {"isspacep", lower_isspacep},
-    {"mapa", lower_mapa},
-    {"getctarank", lower_getctarank},
-    {"createpolicy", lower_createpolicy},
-    {"prefetch", lower_cache_control, 0},
-    {"prefetchu", lower_cache_control, 0},
-    {"applypriority", lower_cache_control, 0},
-    {"discard", lower_cache_control, 0},
-    {"fence", lower_fence, 0},
-    {"membar", lower_fence, 0},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> memory_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> memory_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"ld", lower_load},
+      {"ldu", lower_load},
+      {"st", lower_store, 0},
+      {"cvta", lower_cvta},
+      {"isspacep", lower_isspacep},
+      {"mapa", lower_mapa},
+      {"getctarank", lower_getctarank},
+      {"createpolicy", lower_createpolicy},
+      {"prefetch", lower_cache_control, 0},
+      {"prefetchu", lower_cache_control, 0},
+      {"applypriority", lower_cache_control, 0},
+      {"discard", lower_cache_control, 0},
+      {"fence", lower_fence, 0},
+      {"membar", lower_fence, 0},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

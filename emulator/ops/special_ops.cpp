@@ -148,13 +148,14 @@ std::optional<Op> lower_lg2(Lowering& lowering) { return lower_special(lowering,
 std::optional<Op> lower_ex2(Lowering& lowering) { return lower_special(lowering, kEx2Forms); }
 std::optional<Op> lower_tanh(Lowering& lowering) { return lower_special(lowering, kTanhForms); }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"rcp", lower_rcp}, {"rsqrt", lower_rsqrt}, {"sqrt", lower_sqrt}, {"sin", lower_sin},
-    {"cos", lower_cos}, {"lg2", lower_lg2},     {"ex2", lower_ex2},   {"tanh", lower_tanh},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> special_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> special_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"rcp", lower_rcp}, {"rsqrt", lower_rsqrt}, {"sqrt", lower_sqrt}, {"sin", lower_sin},
+      {"cos", lower_cos}, {"lg2", lower_lg2},     {"ex2", lower_ex2},   {"tanh", lower_tanh},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

@@ -306,17 +306,18 @@ std::optional<Op> lower_elect(Lowering& lowering) {
             .aux = lowering.predicate_destination(first.elements[1])};
 }
 
-constexpr Mnemonic kMnemonics[] = {
-    {"shfl", lower_shfl},
-    {"vote", lower_vote},
-    {"match", lower_match},
-    {"redux", lower_redux},
-    {"activemask", lower_activemask},
-    {"elect", lower_elect},
-};
-
 }  // namespace
 
-std::span<const Mnemonic> warp_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> warp_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {
+      {"shfl", lower_shfl},
+      {"vote", lower_vote},
+      {"match", lower_match},
+      {"redux", lower_redux},
+      {"activemask", lower_activemask},
+      {"elect", lower_elect},
+  };
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx

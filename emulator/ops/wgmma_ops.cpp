@@ -244,10 +244,11 @@ std::optional<Op> lower_wgmma(Lowering& lowering) {
   return Op{.run = meet};
 }
 
-constexpr Mnemonic kMnemonics[] = {{"wgmma", lower_wgmma, 1, true}};
-
 }  // namespace
 
-std::span<const Mnemonic> wgmma_mnemonics() { return kMnemonics; }
+std::span<const Mnemonic> wgmma_mnemonics() {
+  static constexpr Mnemonic kMnemonics[] = {{"wgmma", lower_wgmma, 1, true}};
+  return kMnemonics;
+}
 
 }  // namespace ak::ptx
