@@ -6,11 +6,13 @@
 
 #include "agent/search/draw.h"
 #include "agent/search/points.h"
+#include "core/learn/tree_grower.h"
 
 namespace ak::agent {
 
 /// Extremely randomised trees (Geurts, Ernst, Wehenkel, "Extremely randomized trees", 2006) over the values
-/// of points: split by rank, or by the power of two that divides the value. Used by one thread.
+/// of points: split by rank, or by the power of two that divides the value, at one random threshold a feature.
+/// Used by one thread.
 class Forest {
  public:
   struct Prediction {
@@ -25,27 +27,16 @@ class Forest {
  private:
   struct Feature {
     std::size_t axis = 0;
-    std::vector<std::uint8_t> levels;  ///< by ordinal; empty: the ordinal itself
+    std::vector<std::uint32_t> levels;  ///< by ordinal
+    std::size_t extent = 0;
   };
-  struct Node {
-    std::size_t feature = 0;
-    int most_left = 0;                  ///< rows of at most this level go left
-    std::uint32_t left = 0, right = 0;  ///< nodes; 0: a leaf
-    double mean = 0;
-  };
-  struct Row {
-    const std::uint16_t* levels;  ///< by feature
-    double value;
-  };
-  using Rows = std::vector<Row>;
-
-  [[nodiscard]] int level(const Feature& feature, std::size_t point) const;
-  std::uint32_t grow(std::vector<Node>& tree, Rows rows, Engine& engine) const;
-  [[nodiscard]] Node best_split(const Rows& rows, Engine& engine) const;
+  [[nodiscard]] std::uint32_t level(const Feature& feature, std::size_t point) const {
+    return feature.levels[points_.ordinals(point)[feature.axis]];
+  }
 
   const Points& points_;
   std::vector<Feature> features_;
-  std::vector<std::vector<Node>> trees_;
+  std::vector<RegressionTree> trees_;
 };
 
 }  // namespace ak::agent

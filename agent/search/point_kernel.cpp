@@ -9,11 +9,14 @@
 namespace ak::agent {
 namespace {
 
+constexpr FittedParameter prior(double value, double deviation) {
+  return {.value = value, .prior = value, .deviation = deviation};
+}
 // Priors of the log weights (chosen): a rank decides over its whole range, equality and divisibility less;
 // the likelihood moves them by factors of e^1.5 easily.
-constexpr FittedParameter kRank{0, 0, 1.5}, kEqual{-1.5, -1.5, 1.5}, kDivisible{-0.7, -0.7, 1.5};
+constexpr FittedParameter kRank = prior(0, 1.5), kEqual = prior(-1.5, 1.5), kDivisible = prior(-0.7, 1.5);
 // Of the product of multiplicative values; twice the product is half a unit away.
-constexpr FittedParameter kPower{0.5, 0.5, 0.5};
+constexpr FittedParameter kPower = prior(0.5, 0.5);
 
 template <typename Position>
 std::vector<float> numeric_term(std::size_t extent, Position position) {

@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "agent/search/points.h"
+#include "core/learn/gaussian_process.h"
 
 namespace ak::agent {
-
-/// What a fit may change, drawn to its prior: a normal distribution.
-struct FittedParameter {
-  double value = 0, prior = 0, deviation = 1;
-};
 
 /// How alike two points of a space are, in [0, 1]: Matern-5/2 of a weighted squared distance. Of each axis
 /// count the difference of ranks; from three values on, whether they are equal, and the power of two that

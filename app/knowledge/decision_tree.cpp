@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <set>
+#include <utility>
+
+#include "core/learn/tree_grower.h"
 
 namespace ak::tools {
 namespace {
@@ -15,59 +16,47 @@ constexpr int kDepth = 3;
 constexpr std::size_t kMinLeaf = 5;
 constexpr double kMinGain = 0.05;  // of the variance at the root: less is not worth a line; chosen
 
-using Samples = std::vector<const TreeSample*>;
-
-double mean_of(const Samples& samples) {
-  double sum = 0;
-  for (const TreeSample* sample : samples) sum += sample->log_time;
-  return sum / static_cast<double>(std::max<std::size_t>(samples.size(), 1));
-}
-
-double spread_of(const Samples& samples) {
-  const double mean = mean_of(samples);
-  double sum = 0;
-  for (const TreeSample* sample : samples) sum += (sample->log_time - mean) * (sample->log_time - mean);
-  return sum;
-}
-
 double value_of(const TreeSample& sample, const std::string& feature) {
   const auto found = sample.features.find(feature);
   return found == sample.features.end() ? 0 : found->second;
 }
 
-struct Split {
-  std::string feature;
-  double threshold = 0, spread = 0;
-  Samples low, high;
-};
-
-std::optional<Split> best_split(const Samples& samples) {
-  std::optional<Split> best;
-  for (const auto& [feature, unused] : samples.front()->features) {
-    std::set<double> values;
-    for (const TreeSample* sample : samples) values.insert(value_of(*sample, feature));
-    for (auto value = values.begin(); value != values.end() && std::next(value) != values.end(); ++value) {
-      Split split{.feature = feature, .threshold = *value, .spread = 0, .low = {}, .high = {}};
-      for (const TreeSample* sample : samples)
-        (value_of(*sample, feature) <= *value ? split.low : split.high).push_back(sample);
-      if (std::min(split.low.size(), split.high.size()) < kMinLeaf) continue;
-      split.spread = spread_of(split.low) + spread_of(split.high);
-      if (!best || split.spread < best->spread) best = std::move(split);
-    }
-  }
-  return best;
+/// Sum of squared differences to the mean.
+double spread_of(std::span<const TreeSample> samples) {
+  double mean = 0, spread = 0;
+  for (const TreeSample& sample : samples) mean += sample.log_time / static_cast<double>(samples.size());
+  for (const TreeSample& sample : samples) spread += (sample.log_time - mean) * (sample.log_time - mean);
+  return spread;
 }
 
-TreeNode grow(const Samples& samples, int depth, double min_gain) {
-  TreeNode node{
-      .samples = samples.size(), .mean_log_time = mean_of(samples), .feature = "", .low = {}, .high = {}};
-  if (depth == 0 || samples.size() < 2 * kMinLeaf) return node;
-  auto split = best_split(samples);
-  if (!split || spread_of(samples) - split->spread < min_gain) return node;
-  node.feature = split->feature;
-  node.threshold = split->threshold;
-  node.low = std::make_unique<TreeNode>(grow(split->low, depth - 1, min_gain));
-  node.high = std::make_unique<TreeNode>(grow(split->high, depth - 1, min_gain));
+/// A feature of the samples with its values, which its levels are ranks of.
+struct Feature {
+  std::string name;
+  std::vector<double> values;
+
+  Feature(std::string of, std::span<const TreeSample> samples) : name(std::move(of)) {
+    for (const TreeSample& sample : samples) values.push_back(value_of(sample, name));
+    std::ranges::sort(values);
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+  [[nodiscard]] TreeColumn column(std::span<const TreeSample> samples) const {
+    TreeColumn column{.levels = {}, .extent = values.size()};
+    for (const TreeSample& sample : samples) {
+      const auto rank = std::ranges::lower_bound(values, value_of(sample, name)) - values.begin();
+      column.levels.push_back(static_cast<std::uint32_t>(rank));
+    }
+    return column;
+  }
+};
+
+TreeNode named(const RegressionTree& tree, std::size_t at, const std::vector<Feature>& features) {
+  const RegressionNode& grown = tree[at];
+  TreeNode node{.samples = grown.rows, .mean_log_time = grown.answer, .feature = "", .low = {}, .high = {}};
+  if (grown.is_leaf()) return node;
+  node.feature = features[grown.split.column].name;
+  node.threshold = features[grown.split.column].values[grown.split.max_left];
+  node.low = std::make_unique<TreeNode>(named(tree, grown.left, features));
+  node.high = std::make_unique<TreeNode>(named(tree, grown.right, features));
   return node;
 }
 
@@ -86,9 +75,25 @@ void write(const TreeNode& node, const std::string& condition, int level, std::s
 }  // namespace
 
 TreeNode fit_tree(std::span<const TreeSample> samples) {
-  Samples all;
-  for (const TreeSample& sample : samples) all.push_back(&sample);
-  return all.empty() ? TreeNode{} : grow(all, kDepth, kMinGain * spread_of(all));
+  if (samples.empty()) return {};
+  std::vector<Feature> features;
+  std::vector<TreeColumn> columns;
+  std::vector<std::size_t> all_columns, all_rows;
+  for (const auto& [name, value] : samples.front().features) {
+    all_columns.push_back(features.size());
+    columns.push_back(features.emplace_back(name, samples).column(samples));
+  }
+  std::vector<TreeTarget> targets;
+  for (const TreeSample& sample : samples) {
+    all_rows.push_back(targets.size());
+    targets.push_back({.sum = sample.log_time, .weight = 1});
+  }
+  TreeGrower grower(std::move(columns), {.depth = kDepth,
+                                         .min_rows = 2 * kMinLeaf,
+                                         .min_leaf_weight = kMinLeaf,
+                                         .min_gain = kMinGain * spread_of(samples),
+                                         .choose_threshold = {}});
+  return named(grower.grow(targets, all_rows, all_columns), 0, features);
 }
 
 std::string tree_markdown(const TreeNode& root) {

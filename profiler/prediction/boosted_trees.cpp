@@ -4,24 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <set>
 
 #include "core/error.h"
 
 namespace ak::profiler {
-/// A feature cut into bins: bin b holds values up to edges[b], the last bin those above all edges.
-struct BinnedColumn {
-  std::vector<double> edges;
-  std::vector<std::uint8_t> bins;  ///< of every row
-};
-
 namespace {
 
 // Thresholds tried of one feature: more cost time and gain nothing on a few thousand rows (tried 16 to 128).
 constexpr std::size_t kMaxBins = 48;
-constexpr std::uint8_t kUnknown = 255;
+constexpr double kAnyGain = std::numeric_limits<double>::min();
 constexpr double kUnknownValue = std::numeric_limits<double>::quiet_NaN();
 
 double value_of(const Features& features, const std::string& name) {
@@ -45,135 +38,40 @@ std::vector<double> edges_of(std::vector<double> values) {
   return edges;
 }
 
+/// A feature cut into bins: level b holds values up to edges[b], the last level those above all edges.
+struct BinnedColumn {
+  TreeColumn column;
+  std::vector<double> edges;
+};
+
 BinnedColumn column_of(const RegressionSet& set, const std::string& name) {
   std::vector<double> all, known;
   for (const Features* features : set.features) {
     all.push_back(value_of(*features, name));
     if (!std::isnan(all.back())) known.push_back(all.back());
   }
-  BinnedColumn column{.edges = edges_of(std::move(known)), .bins = {}};
+  BinnedColumn binned{.column = {}, .edges = edges_of(std::move(known))};
+  binned.column.extent = binned.edges.size() + 1;
   for (const double value : all) {
-    const auto bin = std::ranges::lower_bound(column.edges, value) - column.edges.begin();
-    column.bins.push_back(std::isnan(value) ? kUnknown : static_cast<std::uint8_t>(bin));
+    const auto bin = std::ranges::lower_bound(binned.edges, value) - binned.edges.begin();
+    binned.column.levels.push_back(std::isnan(value) ? TreeColumn::kUnknown
+                                                     : static_cast<std::uint32_t>(bin));
   }
-  return column;
+  return binned;
 }
 
-struct Sum {
-  double error = 0, weight = 0;
-  void add(const Sum& other) { error += other.error, weight += other.weight; }
-  [[nodiscard]] Sum less(const Sum& other) const { return {error - other.error, weight - other.weight}; }
-  [[nodiscard]] double gain(double prior) const { return error * error / (weight + prior); }
-};
-
-struct Split {
-  double gain = 0;
-  std::size_t column = 0, bin = 0;
-  bool unknown_left = true;
-};
+/// The rows and columns that a tree sees, drawn. Not std::sample or a distribution: their results differ between
+/// standard libraries.
+std::vector<std::size_t> sample(std::mt19937_64& random, std::size_t count, double share) {
+  std::vector<std::size_t> picked;
+  const auto limit = static_cast<std::uint64_t>(share * 4294967296.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((random() >> 32) < limit) picked.push_back(i);
+  }
+  return picked;
+}
 
 }  // namespace
-
-/// Grows the trees of one fit.
-class TreeGrower {
- public:
-  TreeGrower(const RegressionSet& set, const BoostingOptions& options, std::vector<std::string> columns)
-      : set_(set), options_(options), random_(options.seed), errors_(set.targets) {
-    for (const std::string& name : columns) columns_.push_back(column_of(set, name));
-  }
-
-  BoostedTrees::Tree grow() {
-    tree_.clear();
-    chosen_ = sample(columns_.size(), options_.column_share);
-    split(sample(errors_.size(), options_.row_share), options_.depth);
-    for (std::size_t row = 0; row < errors_.size(); ++row) errors_[row] -= answer(row);
-    return tree_;
-  }
-
- private:
-  // Not std::sample or a distribution: their results differ between standard libraries.
-  std::vector<std::size_t> sample(std::size_t count, double share) {
-    std::vector<std::size_t> picked;
-    const auto limit = static_cast<std::uint64_t>(share * 4294967296.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      if ((random_() >> 32) < limit) picked.push_back(i);
-    }
-    return picked;
-  }
-
-  int split(const std::vector<std::size_t>& rows, int depth) {
-    const int index = static_cast<int>(tree_.size());
-    Sum total;
-    for (const std::size_t row : rows) total.add(sum_of(row));
-    tree_.push_back({.value = options_.learning_rate * total.error / (total.weight + options_.leaf_l2)});
-    const Split best = depth > 0 ? best_split(rows, total) : Split{};
-    if (best.gain <= 0) return index;
-    std::vector<std::size_t> left, right;
-    for (const std::size_t row : rows) (goes_left(best, row) ? left : right).push_back(row);
-    BoostedTrees::Node node{.column = static_cast<int>(best.column),
-                            .threshold = columns_[best.column].edges[best.bin],
-                            .unknown_left = best.unknown_left};
-    node.left = split(left, depth - 1);
-    node.right = split(right, depth - 1);
-    tree_[static_cast<std::size_t>(index)] = node;
-    return index;
-  }
-
-  [[nodiscard]] Split best_split(const std::vector<std::size_t>& rows, const Sum& total) const {
-    Split best;
-    for (const std::size_t column : chosen_) {
-      std::array<Sum, kUnknown + 1> sums{};
-      for (const std::size_t row : rows) sums[columns_[column].bins[row]].add(sum_of(row));
-      Sum left;
-      for (std::size_t bin = 0; bin < columns_[column].edges.size(); ++bin) {
-        left.add(sums[bin]);
-        for (const bool unknown_left : {true, false}) {
-          Sum side = left;
-          if (unknown_left) side.add(sums[kUnknown]);
-          const double gain = gain_of(side, total);
-          if (gain > best.gain) best = {gain, column, bin, unknown_left};
-        }
-      }
-    }
-    return best;
-  }
-
-  [[nodiscard]] double gain_of(const Sum& left, const Sum& total) const {
-    const Sum right = total.less(left);
-    if (left.weight < options_.smallest_leaf || right.weight < options_.smallest_leaf) return 0;
-    const double prior = options_.leaf_l2;
-    return left.gain(prior) + right.gain(prior) - total.gain(prior);
-  }
-
-  [[nodiscard]] Sum sum_of(std::size_t row) const {
-    return {set_.weights[row] * errors_[row], set_.weights[row]};
-  }
-  [[nodiscard]] bool goes_left(const Split& split, std::size_t row) const {
-    const std::uint8_t bin = columns_[split.column].bins[row];
-    return bin == kUnknown ? split.unknown_left : bin <= split.bin;
-  }
-  [[nodiscard]] double answer(std::size_t row) const {
-    std::size_t at = 0;
-    while (tree_[at].column >= 0) {
-      const BoostedTrees::Node& node = tree_[at];
-      const BinnedColumn& column = columns_[static_cast<std::size_t>(node.column)];
-      const std::uint8_t bin = column.bins[row];
-      const bool left = bin == kUnknown              ? node.unknown_left
-                        : bin >= column.edges.size() ? false
-                                                     : column.edges[bin] <= node.threshold;
-      at = static_cast<std::size_t>(left ? node.left : node.right);
-    }
-    return tree_[at].value;
-  }
-
-  const RegressionSet& set_;
-  const BoostingOptions& options_;
-  std::mt19937_64 random_;
-  std::vector<double> errors_;  ///< what is left to explain
-  std::vector<BinnedColumn> columns_;
-  std::vector<std::size_t> chosen_;
-  BoostedTrees::Tree tree_;
-};
 
 BoostedTrees BoostedTrees::fit(const RegressionSet& set, const BoostingOptions& options) {
   AK_ASSERT(set.features.size() == set.targets.size() && set.targets.size() == set.weights.size(),
@@ -184,9 +82,49 @@ BoostedTrees BoostedTrees::fit(const RegressionSet& set, const BoostingOptions& 
   }
   BoostedTrees fitted;
   fitted.columns_.assign(names.begin(), names.end());
-  TreeGrower grower(set, options, fitted.columns_);
-  for (int round = 0; round < options.rounds; ++round) fitted.trees_.push_back(grower.grow());
+  std::vector<TreeColumn> columns;
+  std::vector<std::vector<double>> edges;
+  for (const std::string& name : fitted.columns_) {
+    BinnedColumn binned = column_of(set, name);
+    columns.push_back(std::move(binned.column));
+    edges.push_back(std::move(binned.edges));
+  }
+  TreeGrower grower(std::move(columns), {.depth = options.depth,
+                                         .min_leaf_weight = options.smallest_leaf,
+                                         .leaf_l2 = options.leaf_l2,
+                                         .min_gain = kAnyGain,
+                                         .choose_threshold = {}});
+  std::mt19937_64 random(options.seed);
+  std::vector<TreeTarget> left;  // to explain
+  for (std::size_t row = 0; row < set.targets.size(); ++row)
+    left.push_back({.sum = set.weights[row] * set.targets[row], .weight = set.weights[row]});
+  for (int round = 0; round < options.rounds; ++round) {
+    const auto chosen = sample(random, grower.columns().size(), options.column_share);
+    const RegressionTree tree = grower.grow(left, sample(random, left.size(), options.row_share), chosen);
+    for (std::size_t row = 0; row < left.size(); ++row) {
+      const auto level = [&](std::size_t column) { return grower.columns()[column].levels[row]; };
+      left[row].sum -= left[row].weight * options.learning_rate * leaf_of(tree, level).answer;
+    }
+    fitted.trees_.push_back(scaled(tree, edges, options.learning_rate));
+  }
   return fitted;
+}
+
+BoostedTrees::Tree BoostedTrees::scaled(const RegressionTree& grown,
+                                        const std::vector<std::vector<double>>& edges, double learning_rate) {
+  Tree tree;
+  for (const RegressionNode& node : grown) {
+    if (node.is_leaf()) {
+      tree.push_back({.value = learning_rate * node.answer});
+      continue;
+    }
+    tree.push_back({.column = static_cast<int>(node.split.column),
+                    .threshold = edges[node.split.column][node.split.max_left],
+                    .unknown_left = node.split.unknown_left,
+                    .left = static_cast<int>(node.left),
+                    .right = static_cast<int>(node.right)});
+  }
+  return tree;
 }
 
 double BoostedTrees::predict(const Tree& tree, std::span<const double> row) {

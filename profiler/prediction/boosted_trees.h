@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/learn/tree_grower.h"
 #include "core/text/json.h"
 
 namespace ak::profiler {
@@ -53,7 +54,9 @@ class BoostedTrees {
     double value = 0;  ///< of a leaf
   };
   using Tree = std::vector<Node>;  ///< root first
-  friend class TreeGrower;
+  /// With edges of levels, by column, and answers as far as they are applied.
+  [[nodiscard]] static Tree scaled(const RegressionTree& grown, const std::vector<std::vector<double>>& edges,
+                                   double learning_rate);
   [[nodiscard]] static double predict(const Tree& tree, std::span<const double> row);
   void check() const;
   std::vector<std::string> columns_;

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
+#include <numeric>
+#include <utility>
 
 #include "core/error.h"
+#include "core/learn/gaussian_process.h"
 
 namespace ak::profiler {
 namespace {
@@ -16,14 +19,10 @@ constexpr int kSteps = 30;
 constexpr std::size_t kMaxRows = 400;
 constexpr double kFirstNoise = 0.05;                    // of the signal's variance
 constexpr double kEqualShare = 0.14;                    // first weight of unequal values, of that of distance
-constexpr double kFirstStep = 0.5, kLongestStep = 1.5;  // of a logarithm
-constexpr double kGrow = 1.3, kShrink = 0.5;            // Rprop's, somewhat tamed
 constexpr double kLowest = -12, kHighest = 5;           // of a log weight; values are scaled to [0, 1]
 constexpr double kLowestNoise = -9, kHighestNoise = 0;  // e^-9: 1 % of the signal's deviation
 constexpr double kPriorWidth = 3;  // of log weights: what data say nothing about stays where it began
 constexpr double kAbsent = -1;     // outside of [0, 1]
-
-using Matrix = std::vector<std::vector<double>>;
 
 double matern(double squared) {
   const double r = std::sqrt(5 * squared);
@@ -35,136 +34,66 @@ double matern_slope(double squared) {
   return -5.0 / 6 * (1 + r) * std::exp(-r);
 }
 
-/// Lower triangle L of a = L L^T, in place.
-void factorise(Matrix& a) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = a[i][j];
-      for (std::size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
-      a[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / a[j][j];
-    }
-  }
+FittedParameter log_of(double first, double low, double high) {
+  return {
+      .value = std::log(first), .prior = std::log(first), .deviation = kPriorWidth, .low = low, .high = high};
 }
 
-/// Inverse of L L^T, both triangles.
-Matrix inverse(const Matrix& factor) {
-  const std::size_t n = factor.size();
-  Matrix rows(n, std::vector<double>(n));  // row c: column c of L^-1
-  for (std::size_t c = 0; c < n; ++c) {
-    for (std::size_t i = c; i < n; ++i) {
-      double sum = i == c ? 1 : 0;
-      for (std::size_t k = c; k < i; ++k) sum -= factor[i][k] * rows[c][k];
-      rows[c][i] = sum / factor[i][i];
-    }
-  }
-  Matrix result(n, std::vector<double>(n));
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (std::size_t k = i; k < n; ++k) sum += rows[i][k] * rows[j][k];
-      result[i][j] = result[j][i] = sum;
-    }
-  }
-  return result;
+GaussianProcessOptions process_options() {
+  GaussianProcessOptions options;
+  options.log_noise = log_of(kFirstNoise, kLowestNoise, kHighestNoise);
+  options.first_step = 0.5 / kPriorWidth, options.max_step = 1.5 / kPriorWidth;  // 0.5 and 1.5 of a logarithm
+  options.grow = 1.3, options.shrink = 0.5;                                      // Rprop's, somewhat tamed
+  options.rest_after_reversal = true;
+  return options;
 }
 
 }  // namespace
 
-/// Weights and noise by Rprop on the marginal likelihood; the signal's variance has a closed form.
-class KrigingFit {
+/// Inputs are rows of the model; parameters are logarithms of the weights, near and equal of every column.
+class KrigingCorrelation final : public CorrelationFunction {
  public:
-  KrigingFit(Kriging& model, const std::vector<double>& targets) : model_(model), targets_(targets) {
+  explicit KrigingCorrelation(Kriging& model) : model_(model) {
     const double first = 1.0 / static_cast<double>(std::max<std::size_t>(1, model.columns_.size()));
     for (std::size_t c = 0; c < model.columns_.size(); ++c) {
-      logs_.push_back(std::log(first));
-      logs_.push_back(std::log(first * kEqualShare));
+      logs_.push_back(log_of(first, kLowest, kHighest));
+      logs_.push_back(log_of(first * kEqualShare, kLowest, kHighest));
     }
-    logs_.push_back(std::log(kFirstNoise));
-    firsts_ = logs_;
-    steps_.assign(logs_.size(), kFirstStep);
-    last_.assign(logs_.size(), 0);
   }
-
-  void run() {
-    for (int step = 0; step < kSteps; ++step) {
-      set_weights();
-      climb(gradient());
-    }
-    set_weights();
-    invert();
-    model_.answers_ = answers_;
-  }
-
- private:
-  [[nodiscard]] std::size_t size() const { return targets_.size(); }
-  void set_weights() {
+  [[nodiscard]] std::span<FittedParameter> parameters() override { return logs_; }
+  void restart() override {
+    rows_.clear();
     for (std::size_t c = 0; c < model_.columns_.size(); ++c) {
-      model_.columns_[c].near = std::exp(logs_[2 * c]);
-      model_.columns_[c].equal = std::exp(logs_[2 * c + 1]);
+      model_.columns_[c].near = std::exp(logs_[2 * c].value);
+      model_.columns_[c].equal = std::exp(logs_[2 * c + 1].value);
     }
   }
-
-  void invert() {
-    Matrix k(size(), std::vector<double>(size()));
-    for (std::size_t i = 0; i < size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j)
-        k[i][j] = matern(model_.squared_distance(model_.rows_[i], model_.rows_[j]));
-      k[i][i] = 1 + std::exp(logs_.back());
-    }
-    factorise(k);
-    inverse_ = inverse(k);
-    answers_.assign(size(), 0);
-    double fit = 0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      for (std::size_t j = 0; j < size(); ++j) answers_[i] += inverse_[i][j] * targets_[j];
-      fit += answers_[i] * targets_[i];
-    }
-    signal_ = std::max(fit / static_cast<double>(size()), 1e-12);
+  void append(std::size_t input) override { rows_.push_back(&model_.rows_[input]); }
+  void correlate(std::size_t input, std::size_t first, std::span<double> result) const override {
+    for (std::size_t j = 0; j < result.size(); ++j)
+      result[j] = matern(model_.squared_distance(model_.rows_[input], *rows_[first + j]));
   }
-
-  /// Of the log likelihood by the logs, where the signal's variance is the best one.
-  std::vector<double> gradient() {
-    invert();
-    std::vector<double> slope(logs_.size(), 0);
-    for (std::size_t i = 0; i < size(); ++i) {
-      const auto& a = model_.rows_[i];
+  [[nodiscard]] std::vector<double> gradient(std::span<const double> weights) const override {
+    std::vector<double> slopes(logs_.size(), 0);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const auto& b = model_.rows_[j];
-        const double outer = (answers_[i] * answers_[j] / signal_ - inverse_[i][j]) *
-                             matern_slope(model_.squared_distance(a, b));
+        const auto &a = *rows_[i], &b = *rows_[j];
+        const double weight = weights[i * rows_.size() + j] * matern_slope(model_.squared_distance(a, b));
         for (std::size_t c = 0; c < model_.columns_.size(); ++c) {
           const double d = a[c] - b[c];
           if (d == 0) continue;
-          slope[2 * c] += outer * model_.columns_[c].near * d * d;
-          slope[2 * c + 1] += outer * model_.columns_[c].equal;
+          slopes[2 * c] += weight * model_.columns_[c].near * d * d;
+          slopes[2 * c + 1] += weight * model_.columns_[c].equal;
         }
       }
-      slope.back() += 0.5 * (answers_[i] * answers_[i] / signal_ - inverse_[i][i]) * std::exp(logs_.back());
     }
-    for (std::size_t l = 0; l < slope.size(); ++l)
-      slope[l] -= (logs_[l] - firsts_[l]) / (kPriorWidth * kPriorWidth);
-    return slope;
+    return slopes;
   }
 
-  void climb(const std::vector<double>& slope) {
-    for (std::size_t l = 0; l < logs_.size(); ++l) {
-      const double agreement = slope[l] * last_[l];
-      if (agreement > 0) steps_[l] = std::min(kLongestStep, steps_[l] * kGrow);
-      if (agreement < 0) steps_[l] *= kShrink;
-      last_[l] = agreement < 0 ? 0 : slope[l];
-      if (last_[l] == 0) continue;
-      const bool noise = l + 1 == logs_.size();
-      logs_[l] = std::clamp(logs_[l] + (slope[l] > 0 ? steps_[l] : -steps_[l]),
-                            noise ? kLowestNoise : kLowest, noise ? kHighestNoise : kHighest);
-    }
-  }
-
+ private:
   Kriging& model_;
-  const std::vector<double>& targets_;                ///< of mean 0
-  std::vector<double> logs_, firsts_, steps_, last_;  ///< near and equal of every column, then the noise
-  Matrix inverse_;
-  std::vector<double> answers_;
-  double signal_ = 1;
+  std::vector<FittedParameter> logs_;
+  std::vector<const std::vector<double>*> rows_;
 };
 
 std::vector<double> Kriging::row_of(const Features& features) const {
@@ -218,7 +147,14 @@ Kriging Kriging::fit(const std::vector<Features>& rows, const std::vector<double
   for (const double target : centred) model.mean_ += target / static_cast<double>(centred.size());
   for (double& target : centred) target -= model.mean_;
   for (const Features* row : kept) model.rows_.push_back(model.row_of(*row));
-  KrigingFit(model, centred).run();
+  KrigingCorrelation correlation(model);
+  GaussianProcess process(correlation, process_options());
+  std::vector<std::size_t> all(model.rows_.size());
+  std::iota(all.begin(), all.end(), 0);
+  process.replace(std::move(all));
+  process.set_values(std::move(centred));
+  process.fit(kSteps);
+  model.answers_ = process.answers();
   return model;
 }
 

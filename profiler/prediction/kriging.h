@@ -25,7 +25,7 @@ class Kriging {
   [[nodiscard]] static Kriging from_json(const Json& json);
 
  private:
-  friend class KrigingFit;
+  friend class KrigingCorrelation;
   struct Column {
     std::string name;
     double least = 0, range = 1;

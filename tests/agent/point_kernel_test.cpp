@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "agent/search/gaussian_process.h"
+#include "agent/search/point_correlation.h"
 
 namespace ak::agent {
 namespace {
@@ -81,7 +81,8 @@ TEST_CASE("a Gaussian process learns that only a product of tunables counts") {
     for (std::size_t axis = 0; axis < 3; ++axis) product += points.ordinals(point)[axis];
     return (std::abs(product - 6) - 2.1) / 1.4;
   };
-  GaussianProcess model(points);
+  PointCorrelation correlation(points);
+  GaussianProcess model(correlation, search_process_options());
   std::vector<double> values;
   for (std::size_t i = 0; i < 25; ++i) {
     model.add(i * 103 % 250);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "agent/search/first_points.h"
-#include "agent/search/gaussian_process.h"
 #include "agent/search/improvement.h"
 #include "agent/search/members.h"
+#include "agent/search/point_correlation.h"
 #include "strategy_table.h"
 
 namespace ak::agent {
@@ -33,7 +33,7 @@ class Bayesian final : public Member {
     if (history.told().size() < kFirst || !history.best()) return spread_point(history, engine);
     update(history, engine);
     Candidate& chosen = best_candidate();
-    const std::size_t point = chosen.projection.point;
+    const std::size_t point = chosen.projection.input;
     beliefs_[point] = mean_ + deviation_ * model_->predict(chosen.projection).mean;
     return point;
   }
@@ -72,7 +72,10 @@ class Bayesian final : public Member {
 
   void update(const History& history, Engine& engine) {
     const auto due = static_cast<std::size_t>(kRefitGrowth * static_cast<double>(fitted_rows_));
-    if (!model_) model_.emplace(history.points());
+    if (!model_) {
+      correlation_.emplace(history.points());
+      model_.emplace(*correlation_, search_process_options());
+    }
     add_rows(history);
     const bool refit = fitted_rows_ == 0 || model_->rows().size() > due;
     if (refit && model_->rows().size() > kMaxRows) forget(history, engine);
@@ -141,7 +144,7 @@ class Bayesian final : public Member {
 
   void refill(const History& history, Engine& engine) {
     std::erase_if(pool_,
-                  [&](const Candidate& candidate) { return !history.unseen(candidate.projection.point); });
+                  [&](const Candidate& candidate) { return !history.unseen(candidate.projection.input); });
     if (pool_.empty()) in_pool_.clear();
     const std::size_t room = kMaxPool - std::min(pool_.size(), kMaxPool);
     for (const std::size_t point :
@@ -169,6 +172,7 @@ class Bayesian final : public Member {
     return worked / (worked + failed);
   }
 
+  std::optional<PointCorrelation> correlation_;
   std::optional<GaussianProcess> model_;
   std::vector<Candidate> pool_;
   std::vector<double> worked_, failed_;  ///< 1 or 0, by the model's rows: what is known of them
