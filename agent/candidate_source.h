@@ -32,7 +32,7 @@ class CandidateSource {
  public:
   virtual ~CandidateSource() = default;
   /// Once, before everything else. `store` outlives stop().
-  virtual void begin(RowId session, VariantStore& store) = 0;
+  virtual void begin(RowId search, VariantStore& store) = 0;
   /// The next candidate that is ready.
   /// @param busy evaluations are in progress: the first of them may be waited for
   [[nodiscard]] virtual std::optional<Offer> poll(bool busy) = 0;

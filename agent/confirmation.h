@@ -18,7 +18,7 @@ namespace ak::agent {
 /// costs no one the lead.
 class Confirmation {
  public:
-  /// Commits an evaluation that is none of the search's; `device` is null for the session's own.
+  /// Commits an evaluation that is no step of the search; `device` is null for the search's own.
   using Commit = std::function<void(const Completed&, const DeviceFacts* device, std::string arm)>;
 
   /// All must outlive it. @param depth that was reached
@@ -53,7 +53,7 @@ class Confirmation {
   Champion& champion_;
   Commit commit_;
   Deadline deadline_{};
-  std::optional<HeldOutShapes> shapes_;                ///< of this session; drawn when first needed
+  std::optional<HeldOutShapes> shapes_;                ///< of this search; drawn when first needed
   std::vector<std::unique_ptr<Evaluator>> examiners_;  ///< as in the options; made when first needed
 };
 

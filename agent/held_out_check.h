@@ -9,7 +9,7 @@
 
 namespace ak::agent {
 
-/// Shapes of one session that no candidate was searched with, and the evaluation of candidates on them.
+/// Shapes of one search that no candidate was searched with, and the evaluation of candidates on them.
 class HeldOutShapes {
  public:
   /// Draws shapes and inputs with `options.held_out_seed`, or else with the operating system's randomness.

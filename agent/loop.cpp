@@ -59,10 +59,10 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       exchange_(context_, proposals_, record_, progress_, champion_),
       challenges_(context_, record_, progress_, champion_) {
   result_.progress.space_points = proposals_.space_points();
-  result_.session = record_.session();
-  if (options.session.resumed && context_.depth == Depth::time)
+  result_.search = record_.search();
+  if (options.search.resumed && context_.depth == Depth::time)
     result_.progress.reused = proposals_.remember(record_.known_points());
-  if (options.source) options.source->begin(result_.session, store);
+  if (options.source) options.source->begin(result_.search, store);
 }
 
 void Run::search() {

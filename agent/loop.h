@@ -34,7 +34,7 @@ struct Progress {
   int evaluated = 0, verified = 0, failed = 0, in_flight = 0;
   int pruned = 0;      ///< predicted to be too slow, and not evaluated
   int duplicates = 0;  ///< of those evaluated: the same program as another, whose results they share
-  int reused = 0;      ///< known from earlier sessions, and not evaluated
+  int reused = 0;      ///< known from earlier searches, and not evaluated
   int refused = 0;     ///< answers of a model that were no candidate
   std::int64_t space_points = 0;
   std::int64_t tokens = 0;  ///< that models used
@@ -84,10 +84,10 @@ struct LoopOptions {
   /// nothing is profiled.
   std::optional<ProfileOptions> profile;
   int max_in_flight = std::numeric_limits<int>::max();  ///< 1: the same order in every run of a seed
-  /// With `resumed`, and where candidates are timed, the strategies begin with what earlier sessions found;
+  /// With `resumed`, and where candidates are timed, the strategies begin with what earlier searches found;
   /// the fastest kRemeasured of those points are measured again.
-  SessionRecord session;
-  std::chrono::milliseconds spent_before{0};  ///< wall time that earlier processes worked at this session
+  SearchRecord search;
+  std::chrono::milliseconds spent_before{0};  ///< wall time that earlier processes worked at this search
   /// What is done was done by an earlier process, and takes no time; null: no such thing.
   std::function<bool()> replaying = {};
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
@@ -96,13 +96,13 @@ struct LoopOptions {
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned
 };
 
-/// How many of the points that earlier sessions knew are measured again: of many times the lowest is too low.
+/// How many of the points that earlier searches knew are measured again: of many times the lowest is too low.
 inline constexpr std::size_t kRemeasured = 5;
 
 /// So many of those that follow the champion are compared with it at the end.
 inline constexpr std::size_t kMaxTies = 3;
 
-/// The last check of a session: is the leader right on shapes that no one could know?
+/// The last check of a search: is the leader right on shapes that no one could know?
 struct HeldOutReport {
   int shapes = 0;       ///< so many were drawn
   bool passed = false;  ///< the champion is right on all of them
@@ -119,7 +119,7 @@ struct ExaminationReport {
   std::string note;  ///< why it was not examined, or what was found; empty when it passed
 };
 
-/// The last measurement of a session: the champion in a device process of its own, with the baselines beside
+/// The last measurement of a search: the champion in a device process of its own, with the baselines beside
 /// it. The lowest of many times is lower than what its kernel takes; this one was not chosen for being low.
 struct FinalMeasurement {
   std::optional<double> search_ns;  ///< what the search had for it
@@ -132,7 +132,7 @@ struct ProfileReport {
   std::string note;               ///< why there are none; empty when there are
 };
 
-/// One of the fastest points of a session.
+/// One of the fastest points of a search.
 struct Leader {
   Candidate candidate;
   std::optional<double> score_ns;
@@ -159,15 +159,15 @@ struct LoopResult {
   std::vector<Leader> leaders;  ///< the champion and what follows it, best first; a few of each template
   std::vector<Tie> ties;        ///< at most kMaxTies
   Progress progress;
-  RowId session = 0;
+  RowId search = 0;
   std::optional<RowId> best_variant;
 };
 
-/// One session: ask the strategy, evaluate, commit, learn, until a budget ends it; then check the leader on
+/// One search: ask the strategy, evaluate, commit, learn, until a budget ends it; then check the leader on
 /// held-out shapes, and while it fails there the next best; then measure it again in a fresh process. On a
 /// GPU a candidate takes the lead only after it was timed in pairs with the leader (docs/search.md). Keeps
 /// `useful_in_flight` requests submitted, but no more than `max_in_flight`. Every completed evaluation is
-/// committed before the strategy is told. Throws Error when the environment failed; the session row then
+/// committed before the strategy is told. Throws Error when the environment failed; the search row then
 /// ends as "failed".
 [[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
                                   const Clock& clock);

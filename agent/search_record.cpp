@@ -5,19 +5,19 @@ namespace ak::agent {
 
 SearchRecord::SearchRecord(const SearchContext& context)
     : context_(context),
-      session_(context.store.begin_session(context.options.session, *context.options.problem,
-                                           context.capabilities.device, context.options.arch)) {}
+      search_(context.store.begin_search(context.options.search, *context.options.problem,
+                                         context.capabilities.device, context.options.arch)) {}
 
 std::vector<std::vector<KnownPoint>> SearchRecord::known_points() const {
   std::vector<std::vector<KnownPoint>> known;
   for (const Candidate& candidate : context_.options.templates)
-    known.push_back(context_.store.known_points(session_, candidate.source_hash()));
+    known.push_back(context_.store.known_points(search_, candidate.source_hash()));
   return known;
 }
 
 std::string SearchRecord::proposer_of(const About& about) const {
   if (about.origin) return about.origin->proposer;
-  return context_.options.source ? "search" : context_.options.session.proposer;
+  return context_.options.source ? "search" : context_.options.search.proposer;
 }
 
 StoredEvaluation SearchRecord::commit(const Completed& completed, const About& about) {
@@ -27,7 +27,7 @@ StoredEvaluation SearchRecord::commit(const Completed& completed, const About& a
     asked = {.member = item->proposal.member,
              .asked_ms = context_.elapsed_ms(item->proposal.asked),
              .ask_ns = item->proposal.ask_time.count()};
-  return context_.store.commit({.session = session_,
+  return context_.store.commit({.search = search_,
                                 .iteration = about.iteration ? *about.iteration : next_iteration(),
                                 .proposer = proposer_of(about),
                                 .arm = about.arm,
@@ -47,7 +47,7 @@ void SearchRecord::note_told(RowId evaluation, std::chrono::steady_clock::time_p
 }
 
 void SearchRecord::end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant) {
-  context_.store.end_session(session_, status, reason, best_variant);
+  context_.store.end_search(search_, status, reason, best_variant);
 }
 
 }  // namespace ak::agent

@@ -11,15 +11,15 @@
 
 namespace ak::agent {
 
-/// What the store keeps of one search: its session, and a row for every evaluation in the order of their
+/// What the store keeps of one search: its search, and a row for every evaluation in the order of their
 /// numbers. One thread. Its functions throw Error(database).
 class SearchRecord {
  public:
-  /// Begins the session. `context` must outlive this.
+  /// Begins the search. `context` must outlive this.
   explicit SearchRecord(const SearchContext& context);
 
-  [[nodiscard]] RowId session() const { return session_; }
-  /// What earlier sessions know of each of the templates.
+  [[nodiscard]] RowId search() const { return search_; }
+  /// What earlier searches know of each of the templates.
   [[nodiscard]] std::vector<std::vector<KnownPoint>> known_points() const;
   /// The number of the next evaluation.
   [[nodiscard]] int next_iteration() { return iterations_++; }
@@ -30,21 +30,21 @@ class SearchRecord {
     std::optional<int> iteration = {};        ///< nothing: the next
     const PredictedProposal* item = nullptr;  ///< null: no strategy and no template proposed it
     const Origin* origin = nullptr;           ///< null: the search's own
-    const DeviceFacts* device = nullptr;      ///< null: the session's
+    const DeviceFacts* device = nullptr;      ///< null: the search's
   };
   StoredEvaluation commit(const Completed& completed, const About& about);
   /// The strategy took an evaluation in, from `begin` to `end`.
   void note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
                  std::chrono::steady_clock::time_point end);
 
-  /// Ends the session. @param status "finished", "stopped" or "failed"
+  /// Ends the search. @param status "finished", "stopped" or "failed"
   void end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant);
 
  private:
   [[nodiscard]] std::string proposer_of(const About& about) const;
 
   const SearchContext& context_;
-  RowId session_;
+  RowId search_;
   int iterations_ = 0;
 };
 

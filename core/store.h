@@ -16,7 +16,7 @@ namespace ak {
 
 using RowId = std::int64_t;
 
-struct SessionRecord {
+struct SearchRecord {
   std::string command;   ///< the command line, keys redacted
   std::string proposer;  ///< "search", "llm", "hybrid", "user"
   std::string strategy;  ///< "random", "exhaustive", ...
@@ -24,21 +24,21 @@ struct SessionRecord {
   Json budgets;
   std::string version;   ///< of AlphaKernel
   bool audited = true;   ///< the problem had passed its audit; false: used with --unaudited
-  bool resumed = false;  ///< the strategy is told what earlier sessions found for the same sources
-  /// Row of `campaign_runs` that the session belongs to: where it has a session already, that one continues.
-  std::optional<RowId> campaign_run = {};
+  bool resumed = false;  ///< the strategy is told what earlier searches found for the same sources
+  /// Row of `session_searches` that the search belongs to: where it has a search already, that one continues.
+  std::optional<RowId> session_search = {};
 };
 
 /// How a search came to a proposal.
 struct AskRecord {
   std::string_view member;  ///< of a strategy of several: which of them chose it; else empty
-  double asked_ms = 0;      ///< since the session began
+  double asked_ms = 0;      ///< since the search began
   std::int64_t ask_ns = 0;  ///< time the strategy took
 };
 
 /// When a strategy heard the result of its proposal.
 struct TellRecord {
-  double told_ms = 0;        ///< since the session began
+  double told_ms = 0;        ///< since the search began
   std::int64_t tell_ns = 0;  ///< time the strategy took
 };
 
@@ -48,7 +48,7 @@ struct KnownPoint {
   std::optional<double> score_ns;  ///< absent: it failed
 };
 
-/// What a session that may continue in another process keeps of an evaluation.
+/// What a search that may continue in another process keeps of an evaluation.
 struct JournalRecord {
   std::string key;                    ///< of the request: the same where the answer would be the same
   std::optional<std::string> result;  ///< JSON; nothing where nothing was evaluated
@@ -56,22 +56,22 @@ struct JournalRecord {
 
 /// Everything one evaluation leaves behind, committed in one transaction.
 struct EvaluationRecord {
-  RowId session = 0;
+  RowId search = 0;
   int iteration = 0;
   std::string proposer, arm;                   ///< who proposed it: strategy name or model and prompt arm
   std::vector<RowId> parents;                  ///< variant ids
   const EvaluationRequest* request = nullptr;  ///< not owned; valid for the call
   const EvaluationResult* result = nullptr;
   const PredictedScore* predicted = nullptr;  ///< not owned; null: nothing was predicted
-  const DeviceFacts* device = nullptr;        ///< where it ran, if not on the session's device; not owned
+  const DeviceFacts* device = nullptr;        ///< where it ran, if not on the search's device; not owned
   const AskRecord* asked = nullptr;           ///< not owned; null: no search asked for it
   std::optional<RowId> llm_call = {};         ///< the answer that proposed it
-  const JournalRecord* journal = nullptr;     ///< not owned; null: the session has no journal
+  const JournalRecord* journal = nullptr;     ///< not owned; null: the search has no journal
 };
 
 /// A request to a language model that is about to be sent.
 struct LlmCallRecord {
-  RowId session = 0;
+  RowId search = 0;
   std::string model;           ///< "anthropic:claude-opus-5-5"
   std::string arm;             ///< which prompt
   std::string credited_arm;    ///< the arm that the whole exchange began with, and is credited to
@@ -88,14 +88,14 @@ struct StoredEvaluation {
 class VariantStore {
  public:
   virtual ~VariantStore() = default;
-  virtual RowId begin_session(const SessionRecord& session, const ProblemInstance& problem,
-                              const DeviceFacts& device, const Arch& arch) = 0;
-  /// What other sessions found at the points of this source: with the same definition, shapes, target, kind
+  virtual RowId begin_search(const SearchRecord& search, const ProblemInstance& problem,
+                             const DeviceFacts& device, const Arch& arch) = 0;
+  /// What other searches found at the points of this source: with the same definition, shapes, target, kind
   /// of device, driver and version of this program. A point found wrong later has failed.
-  [[nodiscard]] virtual std::vector<KnownPoint> known_points(RowId session,
+  [[nodiscard]] virtual std::vector<KnownPoint> known_points(RowId search,
                                                              const std::string& source_hash) = 0;
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
-  /// The strategy was told of a committed evaluation. Stored with the next commit or the session's end.
+  /// The strategy was told of a committed evaluation. Stored with the next commit or the search's end.
   virtual void note_told(RowId evaluation, const TellRecord& told) = 0;
   /// Before a request is sent: what it may have cost is then never forgotten.
   virtual RowId begin_llm_call(const LlmCallRecord& record) = 0;
@@ -104,8 +104,8 @@ class VariantStore {
   /// The result of an exchange, in [0, 1], once its candidates were judged. @param call its first
   virtual void note_llm_reward(RowId call, double reward) = 0;
   /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
-  virtual void end_session(RowId session, std::string_view status, std::string_view reason,
-                           std::optional<RowId> best_variant) = 0;
+  virtual void end_search(RowId search, std::string_view status, std::string_view reason,
+                          std::optional<RowId> best_variant) = 0;
 };
 
 /// An audit of a problem on one device.

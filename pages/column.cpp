@@ -38,7 +38,7 @@ constexpr std::array kUnits{UnitOfSuffix{"_ns", "ns"},
                             UnitOfSuffix{"_ratio", "ratio"},
                             UnitOfSuffix{"_error", "relative"}};
 
-constexpr std::array<std::string_view, 7> kRowNames{"session",  "variant",    "call",  "evaluation",
+constexpr std::array<std::string_view, 7> kRowNames{"search",   "variant",    "call",  "evaluation",
                                                     "champion", "challenger", "parent"};
 
 const UnitOfSuffix* unit_of(std::string_view column) {

@@ -43,7 +43,7 @@ Json limit_of(const Json& definition, const std::string& arch_name, const Json& 
 void keep_device_limits(db::Reader& reader) {
   const db::Table pairs = reader.query(
       "SELECT s.definition_id, s.device_id, s.arch, d.definition, v.facts, v.peak_bandwidth_gbps FROM "
-      "(SELECT definition_id, device_id, max(arch) AS arch FROM sessions GROUP BY 1, 2) s "
+      "(SELECT definition_id, device_id, max(arch) AS arch FROM searches GROUP BY 1, 2) s "
       "JOIN definitions d ON d.id = s.definition_id JOIN devices v ON v.id = s.device_id",
       0);
   Json list = Json::array();

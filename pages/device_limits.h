@@ -6,7 +6,7 @@
 namespace ak::tools {
 
 /// Gives the reader's SQL the table `device_limits(definition, device_id, label, peak_gbps, peak_tflops)`:
-/// what a device can do at most for a definition, for every pair that has a session. The bandwidth is that of
+/// what a device can do at most for a definition, for every pair that has a search. The bandwidth is that of
 /// the device memory; the operations are those of the fastest unit that takes the type of an input, at the
 /// highest clock (core/device/floor.h). NULL where not known, as for the CPU emulator. `definition` is the
 /// row of definitions.

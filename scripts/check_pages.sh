@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Looks at every page of the dashboard in Debian's Chromium: with the database of real sessions, with one whose texts are
+# Looks at every page of the dashboard in Debian's Chromium: with the database of real searches, with one whose texts are
 # all hostile, and while another process writes. Needs Node 20, npm, chromium and sqlite3; exit code 77 where one is missing.
 # Usage: scripts/check_pages.sh [BUILD_FOLDER]        (SCREENSHOTS=DIR keeps pictures; AK_QUICK=1 tries one look alone)
 #        scripts/check_pages.sh --report FILE...      looks at HTML reports instead
@@ -26,7 +26,7 @@ gunzip -c experiments/results/2026-11-22_h200_llm_sessions/sessions.db.gz >"$wor
 cp "$work/real.db" "$work/live.db"
 cp "$work/real.db" "$work/hostile.db"
 sqlite3 "$work/hostile.db" <tests/peers/pages/hostile.sql
-echo "== pages of real sessions"
+echo "== pages of real searches"
 node "$check" dashboard "$program" "$work/real.db" ${AK_QUICK:+phone}
 echo "== pages of hostile texts"
 node "$check" dashboard "$program" "$work/hostile.db" light

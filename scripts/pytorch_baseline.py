@@ -3,11 +3,11 @@
 """Times PyTorch on the timed workloads of a problem, by the protocol of docs/timing.md.
 
   python3 scripts/pytorch_baseline.py --algorithm gemm --param dtype=bfloat16 --param bias=true
-  python3 scripts/pytorch_baseline.py --algorithm softmax --compile --db run.db --session 3
-  python3 scripts/pytorch_baseline.py --db run.db          # every session of the database
+  python3 scripts/pytorch_baseline.py --algorithm softmax --compile --db run.db --search 3
+  python3 scripts/pytorch_baseline.py --db run.db          # every search of the database
 
 Prints the median of cold-L2 samples, TFLOP/s and GB/s of the problem's own formulas, the median with a warm cache, and
-the bandwidth of a large copy in the same run. With --db the medians become baselines of a session, so that the column
+the bandwidth of a large copy in the same run. With --db the medians become baselines of a search, so that the column
 speedup_vs_pytorch of the view benchmark_results fills. --selftest needs neither PyTorch nor a GPU.
 """
 import argparse
@@ -202,29 +202,29 @@ def time_all(torch, instance, options):
     return rows
 
 
-def sessions_of(path):
-    """(session, problem, params as texts) of every session of a database that has a verified evaluation."""
+def searches_of(path):
+    """(search, problem, params as texts) of every search of a database that has a verified evaluation."""
     with sqlite3.connect(path) as database:
-        found = database.execute("SELECT s.id, d.problem, d.params FROM sessions s JOIN definitions d "
+        found = database.execute("SELECT s.id, d.problem, d.params FROM searches s JOIN definitions d "
                                  "ON d.id = s.definition_id WHERE EXISTS (SELECT 1 FROM evaluations e "
-                                 "WHERE e.session_id = s.id AND e.status = 'ok') ORDER BY s.id").fetchall()
-    return [(session, problem, {name: str(value).lower() for name, value in json.loads(params).items()})
-            for session, problem, params in found]
+                                 "WHERE e.search_id = s.id AND e.status = 'ok') ORDER BY s.id").fetchall()
+    return [(search, problem, {name: str(value).lower() for name, value in json.loads(params).items()})
+            for search, problem, params in found]
 
 
-def write_baselines(path, session, instance, rows):
-    """Attaches the rows to the first evaluation of the session that passed."""
+def write_baselines(path, search, instance, rows):
+    """Attaches the rows to the first evaluation of the search that passed."""
     with sqlite3.connect(path) as database:
-        found = database.execute("SELECT s.definition_id, d.name FROM sessions s JOIN definitions d "
-                                 "ON d.id = s.definition_id WHERE s.id = ?", (session,)).fetchone()
+        found = database.execute("SELECT s.definition_id, d.name FROM searches s JOIN definitions d "
+                                 "ON d.id = s.definition_id WHERE s.id = ?", (search,)).fetchone()
         if found is None:
-            sys.exit(f"{path} has no session {session}")
+            sys.exit(f"{path} has no search {search}")
         if found[1] != instance.definition:
-            sys.exit(f"session {session} is about {found[1]}, not {instance.definition}: give its params with --param")
-        evaluation = database.execute("SELECT min(id) FROM evaluations WHERE session_id = ? AND status = 'ok'",
-                                      (session,)).fetchone()[0]
+            sys.exit(f"search {search} is about {found[1]}, not {instance.definition}: give its params with --param")
+        evaluation = database.execute("SELECT min(id) FROM evaluations WHERE search_id = ? AND status = 'ok'",
+                                      (search,)).fetchone()[0]
         if evaluation is None:
-            sys.exit(f"session {session} has no evaluation that passed")
+            sys.exit(f"search {search} has no evaluation that passed")
         written = 0
         for row in rows:
             workload = database.execute("SELECT id FROM workloads WHERE definition_id = ? AND name = ?",
@@ -298,7 +298,7 @@ def main():
     parser.add_argument("--templates", default=problem_folder.default_root(), help="folder of the problem folders")
     parser.add_argument("--compile", action="store_true", help="time torch.compile too")
     parser.add_argument("--db", help="database to write the baselines to")
-    parser.add_argument("--session", type=int, help="session in that database; all where no algorithm is given")
+    parser.add_argument("--search", type=int, help="search in that database; all where no algorithm is given")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--csv", action="store_true")
     parser.add_argument("--selftest", action="store_true")
@@ -306,18 +306,18 @@ def main():
     if options.selftest:
         return selftest(options.templates)
     if options.algorithm:
-        if (options.db is None) != (options.session is None):
-            parser.error("with --algorithm, --db and --session go together")
-        jobs = [(options.session, options.algorithm, dict(item.split("=", 1) for item in options.param))]
+        if (options.db is None) != (options.search is None):
+            parser.error("with --algorithm, --db and --search go together")
+        jobs = [(options.search, options.algorithm, dict(item.split("=", 1) for item in options.param))]
     elif options.db:
-        jobs = sessions_of(options.db)
+        jobs = searches_of(options.db)
     else:
         parser.error("--algorithm or --db is needed")
     import torch
     if not torch.cuda.is_available():
         sys.exit("PyTorch sees no GPU")
-    timed = {}  # by definition: two sessions may ask the same
-    for session, algorithm, params in jobs:
+    timed = {}  # by definition: two searches may ask the same
+    for search, algorithm, params in jobs:
         try:
             instance = problem_folder.load(os.path.join(options.templates, algorithm), params)
         except (OSError, ValueError) as error:
@@ -326,8 +326,8 @@ def main():
             timed[instance.definition] = time_all(torch, instance, options)
             show(timed[instance.definition], options)
         if options.db:
-            written = write_baselines(options.db, session, instance, timed[instance.definition])
-            print(f"session {session}: wrote {written} baselines", file=sys.stderr)
+            written = write_baselines(options.db, search, instance, timed[instance.definition])
+            print(f"search {search}: wrote {written} baselines", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,6 @@ step "target reached" "$ak" generate -q --algorithm softmax --dtype bf16 --arch 
 step "Ctrl-C after 6 s" timeout -s INT 6 "$ak" generate --algorithm softmax --dtype fp16 --arch native --output "$scratch/c.cu"
 (sleep 4; pkill -9 -f 'worker --role device'; sleep 2; pkill -9 -f 'worker --role compile') &
 step "workers killed with -9 during the run" "$ak" generate -q --algorithm softmax --dtype fp32 --arch native --max-minutes 0.2 --output "$scratch/k.cu"
-step "statuses" "$ak" query "SELECT session_id AS session, status, stage, count(*) AS n, min(message) AS message FROM evaluations GROUP BY 1, 2, 3"
+step "statuses" "$ak" query "SELECT search_id AS search, status, stage, count(*) AS n, min(message) AS message FROM evaluations GROUP BY 1, 2, 3"
 step "evaluate a finished file, no other flag" "$ak" evaluate "$scratch/t.cu"
 step "processes left behind" bash -c 'pgrep -fa "worker --role" || echo none'

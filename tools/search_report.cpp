@@ -19,13 +19,13 @@ std::string point_text(const TunableValues& point) {
   return text;
 }
 
-/// The commonest failures of a session that found nothing.
-void print_failures(RowId session, const std::filesystem::path& database) {
+/// The commonest failures of a search that found nothing.
+void print_failures(RowId search, const std::filesystem::path& database) {
   const db::Table table = db::query(
       database,
       fmt::format("SELECT count(*) || ' ended as ' || status || ': ' || min(message) FROM failures WHERE "
-                  "session = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
-                  session),
+                  "search = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
+                  search),
       0, std::chrono::seconds(10));
   for (const auto& row : table.rows) fmt::print("  {}\n", sanitize(std::get<std::string>(row[0])));
 }
@@ -52,7 +52,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   if (!loop.best) {
     fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
                run.executed ? "verified" : "working", database.string());
-    print_failures(loop.session, database);
+    print_failures(loop.search, database);
     if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
     return;
   }
@@ -60,7 +60,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
     fmt::print("{} of them were the same program as another, and share its times\n",
                loop.progress.duplicates);
   if (loop.progress.reused > 0)
-    fmt::print("{} points were measured by earlier sessions, and not again\n", loop.progress.reused);
+    fmt::print("{} points were measured by earlier searches, and not again\n", loop.progress.reused);
   if (loop.progress.pruned > 0)
     fmt::print("{} points were not measured: a model predicted that they are too slow\n",
                loop.progress.pruned);

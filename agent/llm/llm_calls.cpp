@@ -6,14 +6,14 @@
 
 namespace ak::agent {
 
-void LlmCalls::begin(RowId session, VariantStore& store) {
-  session_ = session;
+void LlmCalls::begin(RowId search, VariantStore& store) {
+  search_ = search;
   store_ = &store;
 }
 
 std::optional<LlmCall> LlmCalls::send(Question& question, std::size_t model_index,
                                       const std::string& credited_arm, const std::string& bottleneck) {
-  AK_ASSERT(store_ != nullptr, "a question belongs to a session");
+  AK_ASSERT(store_ != nullptr, "a question belongs to a search");
   const LlmModel& model = options_.models[model_index];
   const auto reservation = spending_.reserve(model.entry, question.request);
   if (!reservation) return std::nullopt;
@@ -21,7 +21,7 @@ std::optional<LlmCall> LlmCalls::send(Question& question, std::size_t model_inde
   call.model = model_index;
   call.reservation = *reservation;
   call.number = ++asked_;
-  call.row = store_->begin_llm_call({.session = session_,
+  call.row = store_->begin_llm_call({.search = search_,
                                      .model = model.name,
                                      .arm = question.is_repeat ? "unreadable" : question.arm,
                                      .credited_arm = credited_arm,

@@ -18,7 +18,7 @@ namespace ak::agent {
 /// A question that was sent.
 struct LlmCall {
   std::size_t model = 0;
-  int number = 0;  ///< in the session, from 1
+  int number = 0;  ///< in the search, from 1
   RowId row = 0;   ///< in the store
   std::chrono::steady_clock::time_point sent;
   LlmSpending::Reservation reservation = 0;
@@ -39,7 +39,7 @@ class LlmCalls {
       : options_(options), models_(models), spending_(spending) {}
 
   /// Once, before the first question. `store` outlives the last answer.
-  void begin(RowId session, VariantStore& store);
+  void begin(RowId search, VariantStore& store);
   /// The number of the next question.
   [[nodiscard]] int next_number() const { return asked_ + 1; }
 
@@ -57,7 +57,7 @@ class LlmCalls {
   const LlmProposerOptions& options_;
   ModelPool& models_;
   LlmSpending& spending_;
-  RowId session_ = 0;
+  RowId search_ = 0;
   VariantStore* store_ = nullptr;
   std::atomic<bool> cancelled_{false};
   int asked_ = 0;

@@ -46,9 +46,9 @@ LlmProposer::LlmProposer(LlmProposerOptions options)
 
 LlmProposer::~LlmProposer() { calls_.cancel(); }  // the futures wait for their threads
 
-void LlmProposer::begin(RowId session, VariantStore& store) {
+void LlmProposer::begin(RowId search, VariantStore& store) {
   store_ = &store;
-  calls_.begin(session, store);
+  calls_.begin(search, store);
 }
 
 bool LlmProposer::working() const {

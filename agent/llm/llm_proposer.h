@@ -29,7 +29,7 @@ class LlmProposer final : public CandidateSource {
   explicit LlmProposer(LlmProposerOptions options);
   ~LlmProposer() override;
 
-  void begin(RowId session, VariantStore& store) override;
+  void begin(RowId search, VariantStore& store) override;
   [[nodiscard]] std::optional<Offer> poll(bool busy) override;
   void tell(const Completed& completed, RowId variant) override;
   [[nodiscard]] bool working() const override;

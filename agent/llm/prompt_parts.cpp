@@ -17,7 +17,7 @@ constexpr std::int64_t kReferenceTokens = 3000, kDescriptionTokens = 1000, kLess
 
 constexpr std::size_t kMaxWorkloads = 24, kMaxCounts = 40;
 
-/// Timed where the session's device is: the same choice as the evaluator's for a problem with
+/// Timed where the search's device is: the same choice as the evaluator's for a problem with
 /// shapes for each.
 bool is_timed(const Workload& workload, const DeviceFacts& device) {
   const bool small = workload.tier == WorkloadTier::emulator;

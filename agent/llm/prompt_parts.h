@@ -15,22 +15,22 @@ struct Diagnosis {
   std::string bottleneck, text;
 };
 
-/// What the prompts of a session are about.
+/// What the prompts of a search are about.
 struct PromptSubject {
   std::shared_ptr<const ProblemInstance> problem;
   DeviceFacts device;
   Arch arch;
   /// What limits a candidate that was profiled or counted; may be empty.
   std::function<Diagnosis(const Candidate&, const EvaluationResult&)> diagnosis = {};
-  /// What earlier sessions tried against a bottleneck, and the result; may be empty.
+  /// What earlier searches tried against a bottleneck, and the result; may be empty.
   std::function<std::string(const std::string& bottleneck)> remembered = {};
-  std::string lessons = {};  ///< what earlier sessions learned that may help here; may be empty
+  std::string lessons = {};  ///< what earlier searches learned that may help here; may be empty
 };
 
 /// "12.3 us".
 [[nodiscard]] std::string time_text(double time_ns);
 
-/// The part that stays the same in every request of a session: frame, contract, problem, device, lessons.
+/// The part that stays the same in every request of a search: frame, contract, problem, device, lessons.
 /// @param fence between which lessons stand
 [[nodiscard]] std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject,
                                         const std::string& fence);

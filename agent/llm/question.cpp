@@ -57,7 +57,7 @@ std::string QuestionWriter::bottleneck_of(const Attempt& parent) const {
   return known ? known->bottleneck : "";
 }
 
-/// What earlier sessions tried against the parent's bottleneck.
+/// What earlier searches tried against the parent's bottleneck.
 std::string QuestionWriter::remembered(const Choice& choice) const {
   if (choice.parent == nullptr || !options_.subject.remembered) return "";
   const std::string bottleneck = bottleneck_of(*choice.parent);

@@ -28,7 +28,7 @@ class QuestionWriter {
   /// Both must outlive it.
   QuestionWriter(const LlmProposerOptions& options, const Archive& archive);
 
-  /// @param number of the question in the session
+  /// @param number of the question in the search
   [[nodiscard]] Question about(const Choice& choice, const LlmModel& model, int number) const;
   /// The same again after an answer that cannot be read. @param complaint why
   [[nodiscard]] Question repeated(const Question& question, const std::string& answer,

@@ -12,8 +12,8 @@ namespace ak::agent {
 /// The part of a request that changes: what was tried, the parents with their results and what the search
 /// found in them, and what to do.
 /// @param most candidates or points that may be answered
-/// @param remembered what earlier sessions tried against the parent's bottleneck; may be empty
-/// @param request its number in the session: quotations have other codes in every request
+/// @param remembered what earlier searches tried against the parent's bottleneck; may be empty
+/// @param request its number in the search: quotations have other codes in every request
 [[nodiscard]] std::string user_prompt(const PromptSet& prompts, const Archive& archive, const Choice& choice,
                                       std::size_t most, const std::string& remembered, std::uint64_t seed,
                                       int request);

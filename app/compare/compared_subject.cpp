@@ -14,7 +14,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKinds{"session", "device", "model", "prompt"};
+constexpr std::array<std::string_view, 4> kKinds{"search", "device", "model", "prompt"};
 
 /// Index of the one name that is `wanted`, or has it as a part.
 std::size_t choose(const std::vector<std::string>& names, const std::string& wanted, std::string_view what) {
@@ -32,10 +32,10 @@ std::size_t choose(const std::vector<std::string>& names, const std::string& wan
        found.empty() ? "none" : "several", fmt::join(found.empty() ? names : several, ", "));
 }
 
-RowId session_number(const std::string& text) {
+RowId search_number(const std::string& text) {
   constexpr std::size_t kMaxDigits = 18;  // of a row number
   if (text.empty() || text.size() > kMaxDigits || text.find_first_not_of("0123456789") != std::string::npos)
-    fail(ExitCode::usage, "expected session:NUMBER (alphakernel query sessions), got session:{}", text);
+    fail(ExitCode::usage, "expected search:NUMBER (alphakernel query searches), got search:{}", text);
   return std::stoll(text);
 }
 
@@ -66,10 +66,10 @@ ComparedSubject find_subject(const std::filesystem::path& database, const std::s
   const SubjectKind kind = subject_kind(word).value();
   const std::string wanted = word.substr(to_string(kind).size() + 1);
   if (kind == SubjectKind::device) return find_device(database, wanted);
-  if (kind == SubjectKind::session) {
-    const RowId number = session_number(wanted);
-    if (!db::session_stats(database, number))
-      fail(ExitCode::usage, "there is no session {} in {} (alphakernel query sessions)", number,
+  if (kind == SubjectKind::search) {
+    const RowId number = search_number(wanted);
+    if (!db::search_stats(database, number))
+      fail(ExitCode::usage, "there is no search {} in {} (alphakernel query searches)", number,
            database.string());
     return {.kind = kind, .name = std::to_string(number), .kind_name = ""};
   }

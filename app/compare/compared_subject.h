@@ -8,16 +8,16 @@
 
 #include "db/read/call_stats.h"
 #include "db/read/device_stats.h"
-#include "db/read/session_stats.h"
+#include "db/read/search_stats.h"
 
 namespace ak::tools {
 
-enum class SubjectKind : std::uint8_t { session, device, model, prompt };
+enum class SubjectKind : std::uint8_t { search, device, model, prompt };
 [[nodiscard]] std::string_view to_string(SubjectKind kind);
 
-/// What is compared other than kernels: "session:12", "device:h200", "model:...", "prompt:...".
+/// What is compared other than kernels: "search:12", "device:h200", "model:...", "prompt:...".
 struct ComparedSubject {
-  SubjectKind kind = SubjectKind::session;
+  SubjectKind kind = SubjectKind::search;
   std::string name;       ///< as the database has it: a number, a product, a model, a version
   std::string kind_name;  ///< of a device: "cuda" or "emulator"
 };

@@ -16,7 +16,7 @@
 namespace ak::tools {
 namespace {
 
-using db::SessionStats;
+using db::SearchStats;
 
 constexpr double kNsPerUs = 1e3;
 constexpr std::string_view kEmulator = "emulator";
@@ -29,21 +29,21 @@ std::optional<double> share(double part, double whole, double scale = 1) {
   return whole > 0 ? std::optional(scale * part / whole) : std::nullopt;
 }
 
-SessionStats stats_of(const std::filesystem::path& database, const std::string& session) {
-  return db::session_stats(database, std::stoll(session)).value();
+SearchStats stats_of(const std::filesystem::path& database, const std::string& search) {
+  return db::search_stats(database, std::stoll(search)).value();
 }
 
-// ---- sessions ------------------------------------------------------------------------------------------
+// ---- searches ------------------------------------------------------------------------------------------
 
-std::string summary_text(const SessionStats& s) {
-  return fmt::format("session {}: {} on {} ({}), {} {}{}, seed {}, {}", s.session, s.definition,
-                     s.device.name, s.arch, s.proposer, s.strategy,
+std::string summary_text(const SearchStats& s) {
+  return fmt::format("search {}: {} on {} ({}), {} {}{}, seed {}, {}", s.search, s.definition, s.device.name,
+                     s.arch, s.proposer, s.strategy,
                      s.models.empty() ? "" : fmt::format(" with {}", fmt::join(s.models, ", ")), s.seed,
                      s.status);
 }
 
 /// Why times of the two say nothing of each other; empty where they do.
-std::string why_no_pairs(const SessionStats& a, const SessionStats& b) {
+std::string why_no_pairs(const SearchStats& a, const SearchStats& b) {
   if (a.device.kind != b.device.kind)
     return "One ran on a GPU and the other on the CPU device: times and estimated costs do not compare.";
   if (a.definition != b.definition)
@@ -51,7 +51,7 @@ std::string why_no_pairs(const SessionStats& a, const SessionStats& b) {
   return "";
 }
 
-void add_notes(const SessionStats& a, const SessionStats& b, std::vector<std::string>& notes) {
+void add_notes(const SearchStats& a, const SearchStats& b, std::vector<std::string>& notes) {
   if (a.device != b.device)
     notes.push_back(fmt::format("They ran on different devices: the difference is partly that of {} and {}.",
                                 a.device.name, b.device.name));
@@ -61,12 +61,12 @@ void add_notes(const SessionStats& a, const SessionStats& b, std::vector<std::st
         "Their shapes or weights differ: shapes that both timed are paired, scores do not compare.");
   if (a.resumed || b.resumed)
     notes.push_back(
-        fmt::format("{} was told results of earlier sessions: numbers of evaluations do not compare.",
+        fmt::format("{} was told results of earlier searches: numbers of evaluations do not compare.",
                     a.resumed && b.resumed ? "Each" : (a.resumed ? "The first" : "The second")));
 }
 
 /// 25, 50, 100, 200, ... and the most that both did.
-std::vector<std::int64_t> equal_counts(const SessionStats& a, const SessionStats& b) {
+std::vector<std::int64_t> equal_counts(const SearchStats& a, const SearchStats& b) {
   const std::int64_t most = std::min(a.evaluations(), b.evaluations());
   std::vector<std::int64_t> counts;
   for (std::int64_t count = 25; count < most; count *= 2) counts.push_back(count);
@@ -74,8 +74,8 @@ std::vector<std::int64_t> equal_counts(const SessionStats& a, const SessionStats
   return counts;
 }
 
-void add_session_stats(const SessionStats& a, const SessionStats& b, bool comparable,
-                       SubjectComparison& comparison) {
+void add_search_stats(const SearchStats& a, const SearchStats& b, bool comparable,
+                      SubjectComparison& comparison) {
   const auto add = [&](const std::string& name, const std::string& unit, auto of) {
     comparison.metrics.push_back({name, unit, of(a), of(b)});
   };
@@ -94,7 +94,7 @@ void add_session_stats(const SessionStats& a, const SessionStats& b, bool compar
           [&](const auto& s) { return microseconds(s.best_after(count)); });
   }
   std::set<std::string> statuses;
-  for (const SessionStats* side : {&a, &b})
+  for (const SearchStats* side : {&a, &b})
     for (const auto& [status, count] : side->failures) statuses.insert(status);
   for (const std::string& status : statuses)
     add("failed: " + status, "", [&](const auto& s) {
@@ -104,7 +104,7 @@ void add_session_stats(const SessionStats& a, const SessionStats& b, bool compar
 }
 
 /// What timing the two champions in turns said, where that was done.
-std::string turns_text(const std::filesystem::path& database, const SessionStats& a, const SessionStats& b) {
+std::string turns_text(const std::filesystem::path& database, const SearchStats& a, const SearchStats& b) {
   if (!a.best_variant || !b.best_variant || *a.best_variant == *b.best_variant) return "";
   for (const bool swapped : {false, true}) {
     const auto stored = swapped ? db::find_pairs(database, *a.best_variant, *b.best_variant)
@@ -117,21 +117,21 @@ std::string turns_text(const std::filesystem::path& database, const SessionStats
   return "";
 }
 
-void compare_sessions(const std::filesystem::path& database, SubjectComparison& comparison) {
-  const SessionStats a = stats_of(database, comparison.first.name);
-  const SessionStats b = stats_of(database, comparison.second.name);
+void compare_searches(const std::filesystem::path& database, SubjectComparison& comparison) {
+  const SearchStats a = stats_of(database, comparison.first.name);
+  const SearchStats b = stats_of(database, comparison.second.name);
   comparison.first_is = summary_text(a);
   comparison.second_is = summary_text(b);
   comparison.estimated = a.device.kind == kEmulator && b.device.kind == kEmulator;
   const std::string why = why_no_pairs(a, b);
-  add_session_stats(a, b, why.empty() && a.workloads_hash == b.workloads_hash, comparison);
+  add_search_stats(a, b, why.empty() && a.workloads_hash == b.workloads_hash, comparison);
   if (!why.empty()) {
     comparison.notes.push_back(why);
     return;
   }
   add_notes(a, b, comparison.notes);
   comparison.pair_is = "the best kernels of both on one shape";
-  comparison.pairs = db::champion_pairs(database, a.session, b.session);
+  comparison.pairs = db::champion_pairs(database, a.search, b.search);
   if (a.best_variant && a.best_variant == b.best_variant)
     comparison.notes.push_back("Both ended with the same kernel: what differs is the measurement.");
   if (const std::string turns = turns_text(database, a, b); !turns.empty()) comparison.notes.push_back(turns);
@@ -147,7 +147,7 @@ void compare_devices(const std::filesystem::path& database, SubjectComparison& c
   comparison.estimated = a.kind == kEmulator && b.kind == kEmulator;
   const db::DeviceStats first = db::device_stats(database, a), second = db::device_stats(database, b);
   using Member = std::int64_t db::DeviceStats::*;
-  const std::pair<const char*, Member> rows[] = {{"sessions", &db::DeviceStats::sessions},
+  const std::pair<const char*, Member> rows[] = {{"searches", &db::DeviceStats::searches},
                                                  {"definitions", &db::DeviceStats::definitions},
                                                  {"variants", &db::DeviceStats::variants},
                                                  {"variants verified", &db::DeviceStats::passed},
@@ -169,33 +169,33 @@ void compare_devices(const std::filesystem::path& database, SubjectComparison& c
 // ---- models and prompts --------------------------------------------------------------------------------
 
 struct Asked {
-  std::vector<SessionStats> alone;
+  std::vector<SearchStats> alone;
   std::size_t shared = 0;
 };
 
 Asked asked_of(const std::filesystem::path& database, db::CallColumn column, const std::string& value) {
   Asked asked;
-  for (const db::AskedSession& one : db::asked_sessions(database, column, value)) {
+  for (const db::AskedSearch& one : db::asked_searches(database, column, value)) {
     if (one.alone)
-      asked.alone.push_back(db::session_stats(database, one.session).value());
+      asked.alone.push_back(db::search_stats(database, one.search).value());
     else
       ++asked.shared;
   }
   return asked;
 }
 
-/// Sessions are comparable where this is the same.
+/// Searches are comparable where this is the same.
 using Cell = std::tuple<std::string, std::string, std::string, std::string, std::string>;
-Cell cell_of(const SessionStats& s) {
+Cell cell_of(const SearchStats& s) {
   return {s.definition, s.workloads_hash, s.device.kind, s.device.name, s.arch};
 }
 
-/// Sessions of a cell two by two: those of equal seed first, the others in their order.
-std::vector<std::pair<const SessionStats*, const SessionStats*>> matched(
-    std::vector<const SessionStats*> first, std::vector<const SessionStats*> second) {
-  std::vector<std::pair<const SessionStats*, const SessionStats*>> pairs;
-  std::erase_if(first, [&](const SessionStats* a) {
-    const auto b = std::ranges::find(second, a->seed, &SessionStats::seed);
+/// Searches of a cell two by two: those of equal seed first, the others in their order.
+std::vector<std::pair<const SearchStats*, const SearchStats*>> matched(
+    std::vector<const SearchStats*> first, std::vector<const SearchStats*> second) {
+  std::vector<std::pair<const SearchStats*, const SearchStats*>> pairs;
+  std::erase_if(first, [&](const SearchStats* a) {
+    const auto b = std::ranges::find(second, a->seed, &SearchStats::seed);
     if (b == second.end()) return false;
     pairs.emplace_back(a, *b);
     second.erase(b);
@@ -207,22 +207,22 @@ std::vector<std::pair<const SessionStats*, const SessionStats*>> matched(
 }
 
 /// Their bests after as many evaluations as both did.
-std::optional<db::MatchedPair> pair_of(const SessionStats& a, const SessionStats& b) {
+std::optional<db::MatchedPair> pair_of(const SearchStats& a, const SearchStats& b) {
   const std::int64_t count = std::min(a.evaluations(), b.evaluations());
   const auto first = a.best_after(count), second = b.best_after(count);
   if (!first || !second) return std::nullopt;
   return db::MatchedPair{.definition = a.definition,
-                         .what = fmt::format("sessions {} and {} after {} evaluations on {} ({})", a.session,
-                                             b.session, count, a.device.name, a.arch),
+                         .what = fmt::format("searches {} and {} after {} evaluations on {} ({})", a.search,
+                                             b.search, count, a.device.name, a.arch),
                          .first_ns = *first,
                          .second_ns = *second};
 }
 
 /// Both kinds of device may have pairs: those of GPUs are taken, else those of the CPU device, never both.
-void pair_sessions(const Asked& a, const Asked& b, SubjectComparison& comparison) {
-  std::map<Cell, std::pair<std::vector<const SessionStats*>, std::vector<const SessionStats*>>> cells;
-  for (const SessionStats& s : a.alone) cells[cell_of(s)].first.push_back(&s);
-  for (const SessionStats& s : b.alone) cells[cell_of(s)].second.push_back(&s);
+void pair_searches(const Asked& a, const Asked& b, SubjectComparison& comparison) {
+  std::map<Cell, std::pair<std::vector<const SearchStats*>, std::vector<const SearchStats*>>> cells;
+  for (const SearchStats& s : a.alone) cells[cell_of(s)].first.push_back(&s);
+  for (const SearchStats& s : b.alone) cells[cell_of(s)].second.push_back(&s);
   std::map<std::string, std::vector<db::MatchedPair>> by_kind;
   std::size_t unpaired = 0;
   for (const auto& [cell, sides] : cells) {
@@ -233,9 +233,9 @@ void pair_sessions(const Asked& a, const Asked& b, SubjectComparison& comparison
         by_kind[first->device.kind].push_back(*pair);
       else
         comparison.notes.push_back(fmt::format(
-            "Sessions {} and {} are no pair: nothing had passed in one of them after as many evaluations as "
+            "Searches {} and {} are no pair: nothing had passed in one of them after as many evaluations as "
             "both did.",
-            first->session, second->session));
+            first->search, second->search));
     }
   }
   comparison.estimated = by_kind["cuda"].empty();
@@ -245,10 +245,10 @@ void pair_sessions(const Asked& a, const Asked& b, SubjectComparison& comparison
                                            by_kind[std::string(kEmulator)].size()));
   if (unpaired > 0)
     comparison.notes.push_back(fmt::format(
-        "{} sessions have no counterpart of the same problem, shapes, device and target.", unpaired));
+        "{} searches have no counterpart of the same problem, shapes, device and target.", unpaired));
   if (a.shared + b.shared > 0)
     comparison.notes.push_back(
-        fmt::format("{} sessions asked others, too, and are in no pair.", a.shared + b.shared));
+        fmt::format("{} searches asked others, too, and are in no pair.", a.shared + b.shared));
 }
 
 void compare_askers(const std::filesystem::path& database, SubjectComparison& comparison) {
@@ -258,8 +258,8 @@ void compare_askers(const std::filesystem::path& database, SubjectComparison& co
   comparison.first_is = fmt::format("{} {}", what, comparison.first.name);
   comparison.second_is = fmt::format("{} {}", what, comparison.second.name);
   comparison.pair_is =
-      "two sessions of one problem, its shapes, device and target: their bests after as many evaluations";
-  pair_sessions(asked_of(database, column, comparison.first.name),
+      "two searches of one problem, its shapes, device and target: their bests after as many evaluations";
+  pair_searches(asked_of(database, column, comparison.first.name),
                 asked_of(database, column, comparison.second.name), comparison);
   const db::CallStats a = db::call_stats(database, column, comparison.first.name);
   const db::CallStats b = db::call_stats(database, column, comparison.second.name);
@@ -268,7 +268,7 @@ void compare_askers(const std::filesystem::path& database, SubjectComparison& co
   };
   using DeviceProperty = std::optional<double>;
   const auto count = [](std::int64_t value) { return static_cast<double>(value); };
-  add("sessions", "", [&](const auto& f) { return DeviceProperty(count(f.sessions)); });
+  add("searches", "", [&](const auto& f) { return DeviceProperty(count(f.searches)); });
   add("calls", "", [&](const auto& f) { return DeviceProperty(count(f.calls)); });
   add("candidates", "", [&](const auto& f) { return DeviceProperty(count(f.candidates)); });
   add("verified", "%", [&](const auto& f) { return share(count(f.verified), count(f.candidates), 100); });
@@ -347,7 +347,7 @@ SubjectComparison compare_subjects(const std::filesystem::path& database, const 
                                .verdict = {},
                                .notes = {},
                                .metrics = {}};
-  if (first.kind == SubjectKind::session) compare_sessions(database, comparison);
+  if (first.kind == SubjectKind::search) compare_searches(database, comparison);
   if (first.kind == SubjectKind::device) compare_devices(database, comparison);
   if (first.kind == SubjectKind::model || first.kind == SubjectKind::prompt)
     compare_askers(database, comparison);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/evaluate/evaluation_session.h"
+#include "app/evaluate/user_search.h"
 #include "core/device/floor.h"
 #include "core/error.h"
 #include "core/plan/work.h"
@@ -25,16 +25,15 @@ const Workload& chosen_workload(const ProblemInstance& problem, const std::strin
 }
 
 /// The outcome says why when there is no profile.
-EvaluationResult profile_on(const ProfileOrder& order, const std::string& workload,
-                            EvaluationSession& session) {
-  EvaluationRequest request = session.request(order.candidate);
+EvaluationResult profile_on(const ProfileOrder& order, const std::string& workload, UserSearch& search) {
+  EvaluationRequest request = search.request(order.candidate);
   request.changing_inputs = false;
   request.workloads = {workload};
   request.profile = ProfileOptions{.metrics = {}, .sample_lines = order.sample_lines};
   for (const profiler::MetricInfo* metric : order.metrics)
     request.profile->metrics.emplace_back(metric->cupti);
-  Completed done = session.complete(std::move(request));
-  session.commit(done, "profile");
+  Completed done = search.complete(std::move(request));
+  search.commit(done, "profile");
   return std::move(done.result);
 }
 
@@ -139,18 +138,18 @@ std::optional<Profile> counted_profile(const ProblemInstance& problem, const Can
 
 ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, const Config& config,
                               VariantStore& store) {
-  EvaluationSession session({.problem = order.problem, .command = order.command, .audited = order.audited},
-                            target, config, store);
-  const DeviceFacts device = session.device();
+  UserSearch search({.problem = order.problem, .command = order.command, .audited = order.audited}, target,
+                    config, store);
+  const DeviceFacts device = search.device();
   const Workload& workload = chosen_workload(*order.problem, order.workload, target.kind);
   ProfiledKernel kernel;
-  Completed evaluated = session.complete(session.request(order.candidate));
-  const RowId variant = session.commit(evaluated, "").variant;
+  Completed evaluated = search.complete(search.request(order.candidate));
+  const RowId variant = search.commit(evaluated, "").variant;
   kernel.result = std::move(evaluated.result);
   const bool passed = kernel.result.outcome.status == Status::ok;
   if (passed) {
     if (target.kind == DeviceKind::cuda) {
-      EvaluationResult profiled = profile_on(order, workload.name, session);
+      EvaluationResult profiled = profile_on(order, workload.name, search);
       if (profiled.profiles.empty()) kernel.profile.degradation.push_back(profiled.outcome.message);
       if (!profiled.profiles.empty()) kernel.profile = std::move(profiled.profiles.front());
     } else if (auto counted = counted_profile(*order.problem, order.candidate, kernel.result, workload.name,
@@ -161,7 +160,7 @@ ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target, c
     kernel.launches =
         judge_profile(kernel.profile, *order.problem, order.candidate, kernel.result, device, target.arch);
   }
-  session.end("one evaluation", passed ? std::optional(variant) : std::nullopt);
+  search.end("one evaluation", passed ? std::optional(variant) : std::nullopt);
   return kernel;
 }
 

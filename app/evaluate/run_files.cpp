@@ -239,7 +239,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                {"duplicates", loop.progress.duplicates},
                {"reused", loop.progress.reused},
                {"wall_s", loop.progress.elapsed_s},
-               {"session", loop.session}};
+               {"search", loop.search}};
   json["first_verified_s"] = loop.progress.first_verified_s ? Json(*loop.progress.first_verified_s) : Json();
   json["baseline_ns"] = run.baseline_ns ? Json(*run.baseline_ns) : Json();
   json["baseline"] = run.baseline_label;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/evaluate/evaluation_session.h"
+#include "app/evaluate/user_search.h"
 #include "db/database.h"
 
 namespace ak::tools {
@@ -15,16 +15,16 @@ bool SingleEvaluation::passed() const {
 SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target, const Config& config,
                                const std::filesystem::path& database) {
   const auto store = db::open_store(database);
-  EvaluationSession session({.problem = order.problem, .command = order.command, .audited = order.audited},
-                            target, config, *store);
-  EvaluationRequest request = session.request(order.candidate);
+  UserSearch search({.problem = order.problem, .command = order.command, .audited = order.audited}, target,
+                    config, *store);
+  EvaluationRequest request = search.request(order.candidate);
   request.depth = std::min(request.depth, order.depth);
-  Completed completed = session.complete(std::move(request));
+  Completed completed = search.complete(std::move(request));
   SingleEvaluation done;
-  done.session = session.id();
-  done.stored = session.commit(completed, "");
+  done.search = search.id();
+  done.stored = search.commit(completed, "");
   done.result = std::move(completed.result);
-  session.end("one evaluation", done.passed() ? std::optional(done.stored.variant) : std::nullopt);
+  search.end("one evaluation", done.passed() ? std::optional(done.stored.variant) : std::nullopt);
   return done;
 }
 

@@ -17,20 +17,20 @@ struct SingleOrder {
   std::shared_ptr<const ProblemInstance> problem;
   Candidate candidate;
   Depth depth = Depth::time;  ///< at most; on a device that executes nothing it is Depth::build
-  std::string command;        ///< stored with the session
+  std::string command;        ///< stored with the search
   bool audited = false;
 };
 
 struct SingleEvaluation {
   EvaluationResult result;
-  RowId session = 0;
+  RowId search = 0;
   StoredEvaluation stored;
 
   /// It went as far as it was to go without a fault.
   [[nodiscard]] bool passed() const;
 };
 
-/// Builds, checks and times it, and commits it to `database` as a session of its own. Blocks. Throws Error as
+/// Builds, checks and times it, and commits it to `database` as a search of its own. Blocks. Throws Error as
 /// the evaluator and the store do.
 [[nodiscard]] SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target,
                                              const Config& config, const std::filesystem::path& database);

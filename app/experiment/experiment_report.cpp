@@ -20,30 +20,30 @@ constexpr std::chrono::seconds kQueryTime{60};
 
 // Copies are measured in the same experiment, by runs of the algorithm `copy`.
 constexpr const char* kCopyBandwidth =
-    "SELECT max(r.memory_bandwidth_gbs) AS gbps FROM benchmark_results r JOIN sessions s ON s.id = r.session "
+    "SELECT max(r.memory_bandwidth_gbs) AS gbps FROM benchmark_results r JOIN searches s ON s.id = r.search "
     "JOIN definitions d ON d.id = s.definition_id WHERE d.problem = 'copy' AND r.output_correct = 1";
 
 constexpr const char* kRuns =
-    "SELECT x.session, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, "
+    "SELECT x.search, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, "
     "x.reason, "
     "x.evaluations, x.verified, round((julianday(x.ended_at) - julianday(x.started_at)) * 86400, 1) AS "
     "seconds, "
-    "x.command FROM experiments x ORDER BY x.session";
+    "x.command FROM experiments x ORDER BY x.search";
 
 constexpr const char* kResults =
-    "SELECT r.session, r.definition, r.template, r.tunables, r.workload, r.latency_ms, r.emulated_cost_us, "
+    "SELECT r.search, r.definition, r.template, r.tunables, r.workload, r.latency_ms, r.emulated_cost_us, "
     "r.throughput_tflops, r.memory_bandwidth_gbs, "
     "100.0 * r.memory_bandwidth_gbs / (SELECT gbps FROM ({copy})) AS pct_of_copy, "
     "100.0 * r.memory_efficiency AS pct_of_peak, r.speedup_vs_naive, r.speedup_vs_pytorch, r.occupancy, "
-    "r.register_usage, r.shared_mem_usage, r.max_error FROM sessions s JOIN benchmark_results r ON "
+    "r.register_usage, r.shared_mem_usage, r.max_error FROM searches s JOIN benchmark_results r ON "
     "r.evaluation = "
-    "(SELECT e.id FROM evaluations e WHERE e.session_id = s.id AND e.variant_id = s.best_variant_id "
+    "(SELECT e.id FROM evaluations e WHERE e.search_id = s.id AND e.variant_id = s.best_variant_id "
     "ORDER BY e.status = 'ok' DESC, e.score_ns IS NULL, e.score_ns, e.id LIMIT 1) "
-    "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.session, r.workload";
+    "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.search, r.workload";
 
 constexpr const char* kFailures =
-    "SELECT session, status, count(*) AS variants, min(message) AS message FROM failures GROUP BY session, "
-    "status ORDER BY session, status";
+    "SELECT search, status, count(*) AS variants, min(message) AS message FROM failures GROUP BY search, "
+    "status ORDER BY search, status";
 
 Json rows(const ResultFolder& folder, const std::string& sql) {
   return parse_json(db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::json));
@@ -54,11 +54,11 @@ Json first_row(const ResultFolder& folder, const std::string& sql) {
   return all.empty() ? Json::object() : all.front();
 }
 
-/// Adds the name of the run to rows that have the number of its session.
-Json named(Json rows_of_sessions, const Manifest& manifest) {
+/// Adds the name of the run to rows that have the number of its search.
+Json named(Json rows_of_searches, const Manifest& manifest) {
   Json list = Json::array();
-  for (const Json& row : rows_of_sessions) {
-    Json entry = {{"run", manifest.runs.at(row["session"].get<std::size_t>() - 1).name}};
+  for (const Json& row : rows_of_searches) {
+    Json entry = {{"run", manifest.runs.at(row["search"].get<std::size_t>() - 1).name}};
     entry.update(row);
     list.push_back(std::move(entry));
   }
@@ -167,7 +167,7 @@ Json environment_json(const ResultFolder& folder, const std::string& command) {
                  "FROM measurements")},
       {"times", first_row(folder,
                           "SELECT min(started_at) AS started_at, max(ended_at) AS ended_at FROM "
-                          "sessions")}};
+                          "searches")}};
 }
 
 void export_tables(const ResultFolder& folder) {
@@ -176,7 +176,7 @@ void export_tables(const ResultFolder& folder) {
     write_file_atomically(folder.path / (std::string(name) + ".csv"),
                           db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::csv));
   };
-  write("benchmark_results", "session, evaluation, workload");
+  write("benchmark_results", "search, evaluation, workload");
   write("leaderboard", "definition, device, place, variant");
 }
 

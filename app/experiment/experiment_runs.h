@@ -42,7 +42,7 @@ struct ExperimentEnd {
   ExitCode code = ExitCode::ok;     ///< ok, no_kernel, interrupted, or that of the failure
 };
 
-/// Runs them in order into a fresh database in `folder`, which must exist; run i is session i + 1. Ends
+/// Runs them in order into a fresh database in `folder`, which must exist; run i is search i + 1. Ends
 /// early when `stop` is set or the environment fails. Throws nothing but Error(database) and Error(output)
 /// before the first run.
 [[nodiscard]] ExperimentEnd execute_runs(const Manifest& manifest, std::vector<SearchRun> runs,

@@ -76,26 +76,26 @@ Expectation read_expectation(const JsonReader& at) {
   return expectation;
 }
 
-/// Numbers of the runs' sessions by name.
-std::map<std::string, std::size_t> sessions_of(const Manifest& manifest) {
-  std::map<std::string, std::size_t> sessions;
-  for (const ManifestRun& run : manifest.runs) sessions.emplace(run.name, sessions.size() + 1);
-  return sessions;
+/// Numbers of the runs' searches by name.
+std::map<std::string, std::size_t> searches_of(const Manifest& manifest) {
+  std::map<std::string, std::size_t> searches;
+  for (const ManifestRun& run : manifest.runs) searches.emplace(run.name, searches.size() + 1);
+  return searches;
 }
 
 /// `sql` with every {name} replaced; throws JsonInputError for a name that is no run.
-std::string fill(const JsonReader& at, std::string sql, const std::map<std::string, std::size_t>& sessions) {
+std::string fill(const JsonReader& at, std::string sql, const std::map<std::string, std::size_t>& searches) {
   for (std::size_t begin = sql.find('{'); begin != std::string::npos; begin = sql.find('{', begin)) {
     const std::size_t end = sql.find('}', begin);
     const std::string name = sql.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
-    const auto session = sessions.find(name);
-    if (session == sessions.end() || end == std::string::npos) {
+    const auto search = searches.find(name);
+    if (search == searches.end() || end == std::string::npos) {
       std::vector<std::string> names;
-      for (const auto& [run, number] : sessions) names.push_back(run);
+      for (const auto& [run, number] : searches) names.push_back(run);
       at.reject(fmt::format("no run is called '{}'{}; known: {}", sanitize(name, 60),
                             did_you_mean(name, names), fmt::join(names, ", ")));
     }
-    sql.replace(begin, end - begin + 1, std::to_string(session->second));
+    sql.replace(begin, end - begin + 1, std::to_string(search->second));
   }
   return sql;
 }
@@ -117,11 +117,11 @@ Manifest read(const JsonReader& at, const fs::path& file) {
       item.reject(fmt::format("another run is called '{}' too; give it a 'name'", manifest.runs.back().name));
   }
   if (manifest.runs.empty()) at.member("runs").fail("at least one run");
-  const auto sessions = sessions_of(manifest);
+  const auto searches = searches_of(manifest);
   if (const auto given = at.find("expectations")) {
     for (const JsonReader& item : given->items()) {
       manifest.expectations.push_back(read_expectation(item));
-      static_cast<void>(fill(item.member("sql"), manifest.expectations.back().sql, sessions));
+      static_cast<void>(fill(item.member("sql"), manifest.expectations.back().sql, searches));
     }
   }
   return manifest;
@@ -145,7 +145,7 @@ Manifest read_manifest(const fs::path& file) {
 }
 
 std::string sql_of(const Expectation& expectation, const Manifest& manifest) {
-  return fill(JsonReader(Json()), expectation.sql, sessions_of(manifest));
+  return fill(JsonReader(Json()), expectation.sql, searches_of(manifest));
 }
 
 std::vector<fs::path> manifest_search_path() {

@@ -14,7 +14,7 @@ namespace ak::tools {
 
 /// One search of an experiment, as its manifest says it. Empty = not said.
 struct ManifestRun {
-  std::string name;  ///< unique; names files, and stands for the session in expectations
+  std::string name;  ///< unique; names files, and stands for the search in expectations
   std::string algorithm;
   std::filesystem::path problem;  ///< folder; exactly one of the two
   Params params;
@@ -44,7 +44,7 @@ struct Manifest {
 /// Throws Error(bad_input) naming the file, the field and what was expected.
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& file);
 
-/// The expectation's SQL with `{run}` replaced by the number of that run's session: runs are the sessions 1,
+/// The expectation's SQL with `{run}` replaced by the number of that run's search: runs are the searches 1,
 /// 2, ... of the experiment's database.
 [[nodiscard]] std::string sql_of(const Expectation& expectation, const Manifest& manifest);
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/audit/problem_audits.h"
-#include "app/evaluate/evaluation_session.h"
+#include "app/evaluate/user_search.h"
 #include "codegen/source/optimisations.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -47,11 +47,11 @@ Target target_of(const StoredKernel& kernel, const EvaluationOptions& evaluation
 }
 
 /// The step in turns with the kernel itself, as the loop compares a challenger with its champion.
-void compare(EvaluationSession& session, const Candidate& step, const Candidate& kernel, RowId variant) {
-  EvaluationRequest request = session.request(step);
+void compare(UserSearch& search, const Candidate& step, const Candidate& kernel, RowId variant) {
+  EvaluationRequest request = search.request(step);
   request.rival = std::make_shared<const Candidate>(kernel);
   request.tag = std::to_string(variant);
-  session.commit(session.complete(std::move(request)), "comparison");
+  search.commit(search.complete(std::move(request)), "comparison");
 }
 
 }  // namespace
@@ -85,21 +85,20 @@ void run_ablation(const StoredKernel& kernel, const EvaluationOptions& evaluatio
   const Target target = target_of(kernel, evaluation_options, config);
   const bool audited = require_audit(*kernel.problem, evaluation_options.unaudited, config, database);
   const auto store = db::open_store(database);
-  EvaluationSession session(
-      {.problem = kernel.problem, .command = evaluation_options.command, .audited = audited}, target, config,
-      *store);
-  const Completed own = session.complete(session.request(kernel.candidate));
-  const RowId variant = session.commit(own, "ablation").variant;
+  UserSearch search({.problem = kernel.problem, .command = evaluation_options.command, .audited = audited},
+                    target, config, *store);
+  const Completed own = search.complete(search.request(kernel.candidate));
+  const RowId variant = search.commit(own, "ablation").variant;
   const bool passed = own.result.outcome.status == Status::ok;
   if (passed) {
     for (const AblationStep& step : ablation_steps(kernel)) {
-      const Completed done = session.complete(session.request(step.candidate));
-      session.commit(done, "ablation", step.in_text ? std::vector{variant} : std::vector<RowId>{});
+      const Completed done = search.complete(search.request(step.candidate));
+      search.commit(done, "ablation", step.in_text ? std::vector{variant} : std::vector<RowId>{});
       if (target.kind == DeviceKind::cuda && done.result.outcome.status == Status::ok)
-        compare(session, step.candidate, kernel.candidate, variant);
+        compare(search, step.candidate, kernel.candidate, variant);
     }
   }
-  session.end("ablation", passed ? std::optional(variant) : std::nullopt);
+  search.end("ablation", passed ? std::optional(variant) : std::nullopt);
 }
 
 }  // namespace ak::tools

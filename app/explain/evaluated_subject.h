@@ -22,7 +22,7 @@ struct KernelSubject {
 /// How it is to be evaluated where it must be.
 struct EvaluationOptions {
   std::string device, arch;  ///< flags; both may be empty
-  std::string command;       ///< stored with the session
+  std::string command;       ///< stored with the search
   bool unaudited = false;
 };
 

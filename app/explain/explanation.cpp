@@ -142,7 +142,7 @@ codegen::LogNote lineage_note(const db::LineageStep& step, const std::vector<db:
   return note;
 }
 
-/// The first and the last leads; a long session has hundreds.
+/// The first and the last leads; a long search has hundreds.
 std::vector<codegen::LogNote> lead_notes(const std::vector<db::LineageStep>& leads) {
   std::vector<codegen::LogNote> notes;
   for (std::size_t i = 0; i < leads.size(); ++i) {
@@ -231,7 +231,7 @@ codegen::ExplanationParts explanation_parts(const std::filesystem::path& databas
   add_evidence(database, kernel, profiles, parts);
   const auto line = db::lineage(database, kernel.stored.evaluation);
   for (const db::LineageStep& step : line) parts.lineage.push_back(lineage_note(step, line));
-  parts.leads = lead_notes(db::session_leads(database, kernel.stored.evaluation));
+  parts.leads = lead_notes(db::search_leads(database, kernel.stored.evaluation));
   return parts;
 }
 
@@ -265,7 +265,7 @@ Json explanation_json(const StoredKernel& kernel, const codegen::RunSummary& sum
   const codegen::ExplanationParts& parts = summary.parts;
   Json json{{"variant", stored.variant},
             {"evaluation_row", stored.evaluation},
-            {"session", stored.session},
+            {"search", stored.search},
             {"definition", kernel.problem->definition.name},
             {"device", summary.device},
             {"arch", summary.arch},

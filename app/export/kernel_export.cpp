@@ -12,18 +12,18 @@
 #include "codegen/emit/markdown.h"
 #include "core/error.h"
 #include "db/database.h"
-#include "db/read/session_stats.h"
+#include "db/read/search_stats.h"
 
 namespace ak::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kQueryLimit{60'000};
 
-std::string variant_of_session(const std::filesystem::path& database, const std::string& word) {
+std::string variant_of_search(const std::filesystem::path& database, const std::string& word) {
   const ComparedSubject subject = find_subject(database, word);
-  const auto stats = db::session_stats(database, std::stoll(subject.name)).value();
+  const auto stats = db::search_stats(database, std::stoll(subject.name)).value();
   if (!stats.best_variant)
-    fail(ExitCode::no_kernel, "session {} ended without a verified kernel ({})", subject.name, stats.status);
+    fail(ExitCode::no_kernel, "search {} ended without a verified kernel ({})", subject.name, stats.status);
   return std::to_string(*stats.best_variant);
 }
 
@@ -80,9 +80,9 @@ std::string measured_text(const ExportChoice& choice) {
   const bool ran = stored.result.outcome.status != Status::compiled_only;
   if (!ran) return "It was built and never run: nothing is known of its results and times.\n";
   const bool estimated = stored.device.kind == DeviceKind::emulator;
-  return fmt::format("On {} ({}) by AlphaKernel {}, variant {}, session {}.{}\n\n{}\n{}",
+  return fmt::format("On {} ({}) by AlphaKernel {}, variant {}, search {}.{}\n\n{}\n{}",
                      codegen::markdown_cell(stored.device.name), stored.arch.sm(), stored.version,
-                     stored.variant, stored.session,
+                     stored.variant, stored.search,
                      estimated ? " Costs are estimates of the CPU device, no GPU times." : "",
                      times_table(stored), checks_text(stored));
 }
@@ -121,8 +121,8 @@ ExportChoice export_choice(const std::string& word, const std::string& device,
                            const std::filesystem::path& database) {
   constexpr std::string_view kVariant = "variant:";
   ExportChoice choice;
-  if (subject_kind(word) == SubjectKind::session)
-    choice.kernel = kernel_of_variant(database, variant_of_session(database, word));
+  if (subject_kind(word) == SubjectKind::search)
+    choice.kernel = kernel_of_variant(database, variant_of_search(database, word));
   else if (word.starts_with(kVariant))
     choice.kernel = choose_kernel(word.substr(kVariant.size()), database);
   else

@@ -65,7 +65,7 @@ std::string claim_of(std::string_view answer) {
 std::vector<db::InsightScope> scopes_of(const std::filesystem::path& database) {
   const db::Table table = db::query(
       database,
-      "SELECT DISTINCT d.problem, s.arch, dev.name, dev.kind FROM sessions s JOIN definitions d ON d.id = "
+      "SELECT DISTINCT d.problem, s.arch, dev.name, dev.kind FROM searches s JOIN definitions d ON d.id = "
       "s.definition_id JOIN devices dev ON dev.id = s.device_id WHERE dev.kind <> 'none' ORDER BY 1, 2, 3, 4",
       0, kQueryTime);
   std::vector<db::InsightScope> scopes;
@@ -84,7 +84,7 @@ std::vector<TimedVariant> timed_variants(const std::filesystem::path& database,
       fmt::format(
           "SELECT v.id, d.name || ' ' || ifnull(s.workloads_hash, ''), t.content_hash, v.name, v.tunables, "
           "d.params, min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id "
-          "JOIN sessions s ON s.id = e.session_id AND s.device_id = e.device_id "
+          "JOIN searches s ON s.id = e.search_id AND s.device_id = e.device_id "
           "JOIN devices dev ON dev.id = s.device_id JOIN variants v ON v.id = e.variant_id "
           "JOIN sources t ON t.id = v.source_id JOIN definitions d ON d.id = v.definition_id "
           "WHERE {} AND {} AND e.status IN ('ok', 'duplicate') AND e.score_ns > 0 "
@@ -110,13 +110,13 @@ std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
                                          const db::InsightScope& scope) {
   const std::string best_of_parent =
       "(SELECT min(f.score_ns) FROM evaluations f WHERE f.variant_id = q.parent_id AND f.status IN ('ok', "
-      "'duplicate') AND f.device_id = e.device_id AND f.session_id = e.session_id)";
+      "'duplicate') AND f.device_id = e.device_id AND f.search_id = e.search_id)";
   const db::Table table = db::query(
       database,
       fmt::format(
           "SELECT v.id, v.name, p.arm, p.proposer, c.answer, t.text, e.status, e.message, c.bottleneck, "
           "e.score_ns, q.parent_id, u.text, {} FROM evaluations e JOIN proposals p ON p.id = e.proposal_id "
-          "JOIN llm_calls c ON c.id = p.llm_call_id JOIN sessions s ON s.id = e.session_id "
+          "JOIN llm_calls c ON c.id = p.llm_call_id JOIN searches s ON s.id = e.search_id "
           "JOIN devices dev ON dev.id = s.device_id JOIN variants v ON v.id = e.variant_id "
           "JOIN sources t ON t.id = v.source_id JOIN definitions d ON d.id = v.definition_id "
           "LEFT JOIN variant_parents q ON q.variant_id = v.id "

@@ -8,7 +8,7 @@
 
 namespace ak::tools {
 
-/// What the database knows that may help a session with language models: of the same algorithm what was
+/// What the database knows that may help a search with language models: of the same algorithm what was
 /// learned for this target, then for others, then of other algorithms what models found out for this
 /// target; and what was tried against a bottleneck. Reads the file now and whenever a bottleneck is asked
 /// for. Throws Error(database).

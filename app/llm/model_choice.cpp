@@ -40,7 +40,7 @@ void consult(const std::string& name, agent::LlmSettings& settings) {
 // How far the parts of a prompt that change may be above the counted part, in tokens a byte; chosen.
 constexpr double kMaxAboveCounted = 1.2;
 
-/// Tokens of the session's system prompt by the provider's count, in place of a rule of thumb.
+/// Tokens of the search's system prompt by the provider's count, in place of a rule of thumb.
 void count_tokens(std::vector<agent::LlmModel>& models, const std::string& system) {
   std::map<std::string, double> counted;
   for (agent::LlmModel& model : models) {

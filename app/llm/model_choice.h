@@ -31,7 +31,7 @@ struct ProposerChoice {
 /// "anthropic:a, local:http://...#b": every model once.
 [[nodiscard]] std::string model_names(std::span<const agent::LlmModel> models);
 
-/// What earlier sessions know that may help: see agent::PromptSubject.
+/// What earlier searches know that may help: see agent::PromptSubject.
 struct Memory {
   std::string lessons;
   std::function<std::string(const std::string& bottleneck)> remembered;

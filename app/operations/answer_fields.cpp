@@ -245,7 +245,7 @@ std::vector<Field> search_fields() {
           flag("executed", "false: kernels were built and ranked, not verified"),
           text("stop_reason", "what ended it"),
           flag("interrupted", "it was stopped"),
-          integer("session", "number of the search in the database"),
+          integer("search", "number of the search in the database"),
           integer("evaluated", "candidates tried"),
           integer("verified", "of these, those that passed all gates"),
           integer("failed", "of these, those that did not"),

@@ -92,7 +92,7 @@ Json search_json(const tools::SearchRun& run, const tools::SearchOutcome& outcom
             {"executed", outcome.summary.executed},
             {"stop_reason", loop.stop_reason},
             {"interrupted", loop.interrupted},
-            {"session", loop.session},
+            {"search", loop.search},
             {"evaluated", progress.evaluated},
             {"verified", progress.verified},
             {"failed", progress.failed},

@@ -27,7 +27,7 @@ FROM measurements m
 JOIN evaluations e ON e.id = m.evaluation_id JOIN variants v ON v.id = e.variant_id
 JOIN workloads w ON w.id = m.workload_id JOIN definitions d ON d.id = v.definition_id
 JOIN sources s ON s.id = v.source_id JOIN devices dev ON dev.id = e.device_id
-JOIN sessions n ON n.id = e.session_id
+JOIN searches n ON n.id = e.search_id
 WHERE m.role = 'candidate' AND m.cold = 1 AND e.status = 'ok' AND dev.kind = 'cuda' AND n.arch = '{}'
   AND NOT EXISTS (SELECT 1 FROM evaluations f JOIN devices g ON g.id = f.device_id
                   WHERE f.variant_id = v.id AND g.kind = 'emulator')
@@ -97,7 +97,7 @@ std::vector<AxisValues> choose_shapes(Family& family, const ProblemInstance& pro
   return {all.begin(), all.end()};
 }
 
-/// One session on the CPU device over the variants of a definition.
+/// One search on the CPU device over the variants of a definition.
 class Counting {
  public:
   Counting(VariantStore& store, Evaluator& evaluator, const Target& target)
@@ -106,20 +106,20 @@ class Counting {
   CountingResult run(Family& family) {
     const auto instance = instance_of(family);
     const auto problem = with_counted_shapes(*instance, choose_shapes(family, *instance, target_));
-    session_ = store_.begin_session({.command = "alphakernel model count",
-                                     .proposer = "user",
-                                     .strategy = "none",
-                                     .seed = 0,
-                                     .budgets = Json::object(),
-                                     .version = AK_VERSION},
-                                    *problem, *target_.device, target_.arch);
+    search_ = store_.begin_search({.command = "alphakernel model count",
+                                   .proposer = "user",
+                                   .strategy = "none",
+                                   .seed = 0,
+                                   .budgets = Json::object(),
+                                   .version = AK_VERSION},
+                                  *problem, *target_.device, target_.arch);
     result_ = {};
     for (const Variant& variant : family.variants) {
       if (in_flight_ >= evaluator_.capabilities().useful_in_flight) take();
       submit(problem, variant);
     }
     while (in_flight_ > 0) take();
-    store_.end_session(session_, "finished", "counted", std::nullopt);
+    store_.end_search(search_, "finished", "counted", std::nullopt);
     return result_;
   }
 
@@ -143,7 +143,7 @@ class Counting {
     AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
     --in_flight_;
     ++(done->result.outcome.status == Status::ok ? result_.counted : result_.failed);
-    static_cast<void>(store_.commit({.session = session_,
+    static_cast<void>(store_.commit({.search = search_,
                                      .iteration = iteration_++,
                                      .proposer = "user",
                                      .arm = "count",
@@ -155,7 +155,7 @@ class Counting {
   VariantStore& store_;
   Evaluator& evaluator_;
   const Target& target_;
-  RowId session_ = 0;
+  RowId search_ = 0;
   int in_flight_ = 0, iteration_ = 0;
   CountingResult result_;
 };

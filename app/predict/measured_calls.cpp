@@ -30,7 +30,7 @@ FROM measurements m
 JOIN evaluations e ON e.id = m.evaluation_id JOIN proposals p ON p.id = e.proposal_id
 JOIN variants v ON v.id = e.variant_id JOIN workloads w ON w.id = m.workload_id
 JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id
-JOIN sessions s ON s.id = e.session_id
+JOIN searches s ON s.id = e.search_id
 WHERE m.role = 'candidate' AND m.cold = 1 AND m.median_ns > 0 AND e.status = 'ok' AND dev.kind = 'cuda'
   AND p.arm NOT IN ('comparison', 'examination', 'held_out')
 GROUP BY v.id, w.id, dev.id ORDER BY v.id, w.id, dev.id)";

@@ -17,13 +17,13 @@ constexpr Format kVersions{.name = "a file of best points", .key = "version"};
 constexpr auto kQueryTime = std::chrono::seconds(60);
 
 // A time of a search that was not measured again may be low by luck: to be preferred it has to be 2 % lower
-// (the noise between sessions, chosen). The bare columns are those of the row with the least time.
+// (the noise between searches, chosen). The bare columns are those of the row with the least time.
 constexpr const char* kQuery = R"sql(
 SELECT d.problem, d.params, d.name, t.content_hash, v.name, v.plan, v.tunables, w.name, w.axes, dev.name, dev.kind, s.arch,
        m.median_ns, length(m.samples) / 4, p.arm, e.ended_at, s.id, v.id, n.alphakernel_version, n.driver_version, n.host,
        min(m.median_ns * iif(p.arm = 'final', 0.98, 1))
 FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id JOIN proposals p ON p.id = e.proposal_id
-JOIN sessions s ON s.id = e.session_id AND s.device_id = e.device_id JOIN devices dev ON dev.id = e.device_id
+JOIN searches s ON s.id = e.search_id AND s.device_id = e.device_id JOIN devices dev ON dev.id = e.device_id
 JOIN environments n ON n.id = s.environment_id JOIN workloads w ON w.id = m.workload_id
 JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id JOIN definitions d ON d.id = v.definition_id
 WHERE e.status = 'ok' AND m.role = 'candidate' AND m.cold = 1 AND m.median_ns > 0
@@ -61,7 +61,7 @@ void add_row(BestPoints& best, Row row) {
   point.samples = row.integer();
   point.confirmed = row.text() == "final";
   point.date = row.text();
-  for (const char* key : {"session", "variant"}) point.provenance[key] = row.integer();
+  for (const char* key : {"search", "variant"}) point.provenance[key] = row.integer();
   point.provenance["alphakernel"] = row.text();
   point.provenance["driver"] = row.integer();
   point.provenance["host"] = row.text();

@@ -76,12 +76,12 @@ class JournalStore final : public VariantStore {
  public:
   JournalStore(RunJournal& journal, VariantStore& store) : journal_(journal), store_(store) {}
 
-  RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
-                      const Arch& arch) override {
-    return store_.begin_session(session, problem, device, arch);
+  RowId begin_search(const SearchRecord& search, const ProblemInstance& problem, const DeviceFacts& device,
+                     const Arch& arch) override {
+    return store_.begin_search(search, problem, device, arch);
   }
-  std::vector<KnownPoint> known_points(RowId session, const std::string& source_hash) override {
-    return store_.known_points(session, source_hash);
+  std::vector<KnownPoint> known_points(RowId search, const std::string& source_hash) override {
+    return store_.known_points(search, source_hash);
   }
 
   StoredEvaluation commit(const EvaluationRecord& record) override {
@@ -132,9 +132,9 @@ class JournalStore final : public VariantStore {
     if (!answered_.contains(call)) store_.end_llm_call(call, reply, latency_ms);
   }
 
-  void end_session(RowId session, std::string_view status, std::string_view reason,
-                   std::optional<RowId> best_variant) override {
-    store_.end_session(session, status, reason, best_variant);
+  void end_search(RowId search, std::string_view status, std::string_view reason,
+                  std::optional<RowId> best_variant) override {
+    store_.end_search(search, status, reason, best_variant);
   }
 
  private:

@@ -13,7 +13,7 @@
 #include "core/evaluation.h"
 #include "core/llm.h"
 #include "core/store.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 
@@ -26,7 +26,7 @@ namespace ak::tools {
 /// Must outlive what its functions return. Used by one thread, in addition to the clients.
 class RunJournal {
  public:
-  /// Of a session that has committed nothing yet.
+  /// Of a search that has committed nothing yet.
   RunJournal() = default;
   RunJournal(const RunJournal&) = delete;
   RunJournal& operator=(const RunJournal&) = delete;

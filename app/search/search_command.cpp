@@ -115,7 +115,7 @@ void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
   try {
     add(best_points_of(setup.database, search.problem->problem), {.arm = "transfer", .transfer = true});
   } catch (const Error& error) {
-    print_stderr("note: nothing is transferred from earlier sessions: {}\n", error.what());
+    print_stderr("note: nothing is transferred from earlier searches: {}\n", error.what());
   }
 }
 

@@ -43,7 +43,7 @@ void learn_from(const SearchRun& run, const db::InsightScope& scope, const Searc
     }
     learn(run.database, scope);
   } catch (const Error& error) {
-    print_stderr("note: nothing was learned from this session: {}\n", error.what());
+    print_stderr("note: nothing was learned from this search: {}\n", error.what());
   }
 }
 

@@ -59,15 +59,15 @@ agent::LoopOptions loop_options(const SearchRun& run) {
     options.max_in_flight = 1;
     options.held_out_seed = agent::derive_seed(run.seed, kHeldOutStream);
   }
-  options.session = {.command = run.command,
-                     .proposer = run.proposer,
-                     .strategy = run.strategy,
-                     .seed = run.seed,
-                     .budgets = to_json(run.budgets),
-                     .version = AK_VERSION,
-                     .audited = run.audited,
-                     .resumed = run.resume,
-                     .campaign_run = run.campaign_run};
+  options.search = {.command = run.command,
+                    .proposer = run.proposer,
+                    .strategy = run.strategy,
+                    .seed = run.seed,
+                    .budgets = to_json(run.budgets),
+                    .version = AK_VERSION,
+                    .audited = run.audited,
+                    .resumed = run.resume,
+                    .session_search = run.session_search};
   return options;
 }
 

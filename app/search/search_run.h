@@ -30,7 +30,7 @@ struct SearchRun {
   std::vector<agent::FirstPoint> first_points;
   std::optional<Port> port;  ///< what `templates` begin with was ported
   agent::Budgets budgets;
-  std::string command;      ///< stored with the session
+  std::string command;      ///< stored with the search
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
       false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
@@ -43,7 +43,7 @@ struct SearchRun {
   /// That the store writes: whose knowledge models are told, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
-  std::optional<RowId> campaign_run = {};     ///< SessionRecord::campaign_run
+  std::optional<RowId> session_search = {};   ///< SearchRecord::session_search
   RunJournal* journal = nullptr;              ///< of what is known already; null: none. Not owned
   std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
   /// After every evaluation that is not replayed, with what is known of the baseline.
@@ -60,7 +60,7 @@ struct SearchOutcome {
   std::chrono::steady_clock::time_point loop_start;
 };
 
-/// As in `sessions.budgets`.
+/// As in `searches.budgets`.
 [[nodiscard]] Json to_json(const agent::Budgets& budgets);
 
 /// Runs it to its end, or until `stop` is set, writing the kernel's files at every new best. Throws Error

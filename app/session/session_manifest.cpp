@@ -128,22 +128,22 @@ Arguments read_arguments(const JsonReader& at, const fs::path& folder) {
   return std::move(reading.arguments);
 }
 
-void complete(db::CampaignRun& run) {
+void complete(db::SessionSearch& run) {
   if (!has_flag(run.arguments, "--seed"))
     run.arguments.push_back(fmt::format("--seed={}", random_seed() >> 1));
   if (!has_flag(run.arguments, "--max-compilations"))
     run.arguments.push_back(fmt::format("--max-compilations={}", kMaxCompilations));
 }
 
-db::CampaignRun read_run(const Json& defaults, const JsonReader& at, const fs::path& folder,
-                         const fs::path& outputs) {
+db::SessionSearch read_run(const Json& defaults, const JsonReader& at, const fs::path& folder,
+                           const fs::path& outputs) {
   check_keys(at);
   if (at.find("algorithm").has_value() == at.find("problem").has_value())
     at.reject("expected 'algorithm' or 'problem', one of them");
   Json merged = defaults;
   merged.update(at.json());
   const JsonReader whole(merged, at.path());
-  db::CampaignRun run;
+  db::SessionSearch run;
   const auto name = whole.find("name");
   if (!name && !whole.find("algorithm")) at.reject("the key 'name' is missing");
   run.name = read_name(name ? *name : whole.member("algorithm"));
@@ -157,14 +157,14 @@ db::CampaignRun read_run(const Json& defaults, const JsonReader& at, const fs::p
   return run;
 }
 
-db::Campaign read(const JsonReader& at, const fs::path& file, const fs::path& outputs) {
+db::Session read(const JsonReader& at, const fs::path& file, const fs::path& outputs) {
   at.only({"format", "name", "budgets", "defaults", "runs"});
   const fs::path folder = file.parent_path();
-  db::Campaign campaign;
+  db::Session session;
   const auto name = at.find("name");
-  campaign.name = name ? read_name(*name) : file.stem().string();
+  session.name = name ? read_name(*name) : file.stem().string();
   const auto budgets = at.find("budgets");
-  campaign.budgets = to_json(budgets ? session_budgets_from(*budgets) : SessionBudgets{});
+  session.budgets = to_json(budgets ? session_budgets_from(*budgets) : SessionBudgets{});
   Json defaults = Json::object();
   if (const auto given = at.find("defaults")) {
     static_cast<void>(read_arguments(*given, folder));
@@ -174,14 +174,14 @@ db::Campaign read(const JsonReader& at, const fs::path& file, const fs::path& ou
   }
   std::set<std::string> names;
   for (const JsonReader& item : at.member("runs").items()) {
-    campaign.runs.push_back(read_run(defaults, item, folder, outputs));
-    const std::string& run = campaign.runs.back().name;
+    session.runs.push_back(read_run(defaults, item, folder, outputs));
+    const std::string& run = session.runs.back().name;
     if (!names.insert(run).second)
       item.reject(fmt::format("another run is called '{}' too; give it a 'name'", run));
   }
-  if (campaign.runs.empty()) at.member("runs").fail("at least one run");
-  std::ranges::stable_sort(campaign.runs, std::greater(), &db::CampaignRun::priority);
-  return campaign;
+  if (session.runs.empty()) at.member("runs").fail("at least one run");
+  std::ranges::stable_sort(session.runs, std::greater(), &db::SessionSearch::priority);
+  return session;
 }
 
 }  // namespace
@@ -228,7 +228,7 @@ SessionBudgets session_budgets_from(const JsonReader& at) {
   return budgets;
 }
 
-db::Campaign read_session_manifest(const fs::path& file, const fs::path& outputs) {
+db::Session read_session_manifest(const fs::path& file, const fs::path& outputs) {
   const std::string text = read_file(file);
   try {
     const Json json = up_to_date(kManifestFormat, parse_json(text));
@@ -240,8 +240,8 @@ db::Campaign read_session_manifest(const fs::path& file, const fs::path& outputs
   }
 }
 
-db::Campaign one_search(Arguments arguments) {
-  db::CampaignRun run;
+db::Session one_search(Arguments arguments) {
+  db::SessionSearch run;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     for (const std::string flag : {"--algorithm", "--problem"}) {
       if (arguments[i] == flag && i + 1 < arguments.size()) run.name = arguments[i + 1];
@@ -251,11 +251,11 @@ db::Campaign one_search(Arguments arguments) {
   run.name = fs::path(run.name).lexically_normal().filename().string();
   run.arguments = std::move(arguments);
   complete(run);
-  db::Campaign campaign;
-  campaign.name = run.name;
-  campaign.budgets = to_json(SessionBudgets{});
-  campaign.runs.push_back(std::move(run));
-  return campaign;
+  db::Session session;
+  session.name = run.name;
+  session.budgets = to_json(SessionBudgets{});
+  session.runs.push_back(std::move(run));
+  return session;
 }
 
 }  // namespace ak::tools

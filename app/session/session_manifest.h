@@ -5,14 +5,14 @@
 
 #include "app/setup/arguments.h"
 #include "core/text/json_reader.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 
 /// Compilations of a search that names no limit of its own.
 inline constexpr int kMaxCompilations = 1'000;
 
-/// Limits of all searches of a session together; absent = no limit. Also the JSON in `campaigns.budgets`.
+/// Limits of all searches of a session together; absent = no limit. Also the JSON in `sessions.budgets`.
 struct SessionBudgets {
   std::optional<double> max_minutes, max_cost_usd;
   std::optional<std::int64_t> max_tokens;
@@ -25,11 +25,11 @@ struct SessionBudgets {
 
 /// The queue of a manifest (docs/sessions.md), in the order in which its searches run. Outputs that are not
 /// named are NAME.cu in `outputs`. Throws Error(bad_input) naming the file, the key and what was expected.
-[[nodiscard]] db::Campaign read_session_manifest(const std::filesystem::path& file,
-                                                 const std::filesystem::path& outputs);
+[[nodiscard]] db::Session read_session_manifest(const std::filesystem::path& file,
+                                                const std::filesystem::path& outputs);
 
 /// The queue of one search, with the arguments of `generate`.
-[[nodiscard]] db::Campaign one_search(Arguments arguments);
+[[nodiscard]] db::Session one_search(Arguments arguments);
 
 /// The command line has this flag, as `--name VALUE` or `--name=VALUE`.
 [[nodiscard]] bool has_flag(const Arguments& arguments, std::string_view flag);

@@ -25,9 +25,9 @@ struct UsedBudget {
   double minutes = 0, tokens = 0, cost_usd = 0;
 };
 
-UsedBudget used_by(const db::Campaign& campaign) {
+UsedBudget used_by(const db::Session& session) {
   UsedBudget totals;
-  for (const db::CampaignRun& run : campaign.runs) {
+  for (const db::SessionSearch& run : session.runs) {
     totals.minutes += static_cast<double>(run.stats.spent_ms) / 60'000;
     totals.tokens += static_cast<double>(run.stats.tokens);
     totals.cost_usd += run.stats.cost_usd;
@@ -35,29 +35,29 @@ UsedBudget used_by(const db::Campaign& campaign) {
   return totals;
 }
 
-double shares_of(const db::Campaign& campaign, bool of_models) {
+double shares_of(const db::Session& session, bool of_models) {
   double shares = 0;
-  for (const db::CampaignRun& run : campaign.runs)
+  for (const db::SessionSearch& run : session.runs)
     if (!run.is_done() && (!of_models || !run.model.empty())) shares += run.share;
   return shares;
 }
 
 }  // namespace
 
-agent::Budgets budgets_of(const db::Campaign& campaign, const db::CampaignRun& run,
-                          const SessionBudgets& session, agent::Budgets own) {
-  const UsedBudget used = used_by(campaign);
-  if (session.max_minutes) {
-    const double minutes = part(*session.max_minutes, used.minutes, run.share, shares_of(campaign, false));
+agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& run,
+                          const SessionBudgets& budgets, agent::Budgets own) {
+  const UsedBudget used = used_by(session);
+  if (budgets.max_minutes) {
+    const double minutes = part(*budgets.max_minutes, used.minutes, run.share, shares_of(session, false));
     const std::chrono::milliseconds most(std::llround(minutes * 60'000));
     own.max_wall = std::min(own.max_wall.value_or(most), most);
   }
   if (run.model.empty()) return own;
-  const double shares = shares_of(campaign, true);
-  if (session.max_tokens)
-    limit(own.max_tokens, part(static_cast<double>(*session.max_tokens), used.tokens, run.share, shares));
-  if (session.max_cost_usd)
-    limit(own.max_cost_usd, part(*session.max_cost_usd, used.cost_usd, run.share, shares));
+  const double shares = shares_of(session, true);
+  if (budgets.max_tokens)
+    limit(own.max_tokens, part(static_cast<double>(*budgets.max_tokens), used.tokens, run.share, shares));
+  if (budgets.max_cost_usd)
+    limit(own.max_cost_usd, part(*budgets.max_cost_usd, used.cost_usd, run.share, shares));
   return own;
 }
 

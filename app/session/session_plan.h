@@ -4,16 +4,16 @@
 #include "agent/loop.h"
 #include "app/search/search_run.h"
 #include "app/session/session_manifest.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 
 /// The budgets of a search that begins now: its own, and no more than its share of what the session has left.
 /// Shares are among the searches that are not done; tokens and money are shared by those that ask a model.
-[[nodiscard]] agent::Budgets budgets_of(const db::Campaign& campaign, const db::CampaignRun& run,
-                                        const SessionBudgets& session, agent::Budgets own);
+[[nodiscard]] agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& run,
+                                        const SessionBudgets& budgets, agent::Budgets own);
 
-/// As in `campaign_runs.budgets` and `sessions.budgets`.
+/// As in `session_searches.budgets` and `searches.budgets`.
 [[nodiscard]] agent::Budgets budgets_from_json(const Json& json);
 
 [[nodiscard]] Json to_json(const std::vector<agent::FirstPoint>& points);

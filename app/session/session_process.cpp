@@ -16,7 +16,7 @@
 #include "app/setup/program_paths.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 namespace {
@@ -72,35 +72,35 @@ std::string last_words(const fs::path& log) {
 
 }  // namespace
 
-fs::path session_log(const fs::path& database, RowId campaign) {
-  return database.string() + fmt::format("-session-{}.log", campaign);
+fs::path session_log(const fs::path& database, RowId session) {
+  return database.string() + fmt::format("-session-{}.log", session);
 }
 
-void start_detached(const fs::path& database, RowId campaign) {
-  const fs::path file = session_log(database, campaign);
+void start_detached(const fs::path& database, RowId session) {
+  const fs::path file = session_log(database, session);
   const FileDescriptor log = open_log(file);
   std::fflush(nullptr);
-  spawn({worker_command().front(), "session", "work", std::to_string(campaign),
+  spawn({worker_command().front(), "session", "work", std::to_string(session),
          "--db=" + fs::absolute(database).string()},
         log.get());
-  const db::CampaignLock lock(database);
-  db::CampaignStore store(database);
+  const db::SessionLock lock(database);
+  db::SessionStore store(database);
   const auto deadline = steady_clock::now() + kStartTime;
-  while (!lock.is_taken(campaign) && store.read(campaign).status == "queued") {
+  while (!lock.is_taken(session) && store.read(session).status == "queued") {
     if (steady_clock::now() >= deadline)
-      fail(ExitCode::environment, "session {} did not begin; its log: {}", campaign, last_words(file));
+      fail(ExitCode::environment, "session {} did not begin; its log: {}", session, last_words(file));
     std::this_thread::sleep_for(kStopPoll);
   }
 }
 
-void read_log(const fs::path& database, RowId campaign, bool follow, const std::atomic<bool>& stop,
+void read_log(const fs::path& database, RowId session, bool follow, const std::atomic<bool>& stop,
               const std::function<void(std::string_view bytes)>& show) {
-  const fs::path file = session_log(database, campaign);
+  const fs::path file = session_log(database, session);
   std::ifstream log(file, std::ios::binary);
   if (!log)
     fail(ExitCode::bad_input, "there is no log {}: the session ran in a terminal, or never", file.string());
-  const db::CampaignLock lock(database);
-  for (bool last = !follow;; last = last || stop || !lock.is_taken(campaign)) {
+  const db::SessionLock lock(database);
+  for (bool last = !follow;; last = last || stop || !lock.is_taken(session)) {
     std::vector<char> bytes(64 << 10);
     while (log.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) || log.gcount() > 0)
       show({bytes.data(), static_cast<std::size_t>(log.gcount())});

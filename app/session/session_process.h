@@ -11,16 +11,16 @@
 namespace ak::tools {
 
 /// Where a session without a terminal writes: "<database>-session-N.log", readable by its owner alone.
-[[nodiscard]] std::filesystem::path session_log(const std::filesystem::path& database, RowId campaign);
+[[nodiscard]] std::filesystem::path session_log(const std::filesystem::path& database, RowId session);
 
 /// Starts a process of this program that runs the session: apart from this terminal and login, with no open
 /// file but its log, and with this environment. Returns when it has begun. Throws Error(environment) with the
 /// last words of the log when it does not begin.
-void start_detached(const std::filesystem::path& database, RowId campaign);
+void start_detached(const std::filesystem::path& database, RowId session);
 
 /// Shows the log in pieces; with `follow` also what is added, until the session's process has ended or `stop` is
 /// set. Throws Error(bad_input) when there is none.
-void read_log(const std::filesystem::path& database, RowId campaign, bool follow,
+void read_log(const std::filesystem::path& database, RowId session, bool follow,
               const std::atomic<bool>& stop, const std::function<void(std::string_view bytes)>& show);
 
 }  // namespace ak::tools

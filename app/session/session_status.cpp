@@ -23,15 +23,15 @@ std::string duration_text(double seconds) {
   return whole >= 60 ? fmt::format("{} min", whole / 60) : fmt::format("{} s", whole);
 }
 
-double spent_s(const db::CampaignRun& run) { return static_cast<double>(run.stats.spent_ms) / 1000; }
+double spent_s(const db::SessionSearch& run) { return static_cast<double>(run.stats.spent_ms) / 1000; }
 
-std::optional<double> rate_per_minute(const db::CampaignRun& run) {
+std::optional<double> rate_per_minute(const db::SessionSearch& run) {
   if (run.stats.evaluations == 0 || run.stats.spent_ms == 0) return std::nullopt;
   return 60 * static_cast<double>(run.stats.evaluations) / spent_s(run);
 }
 
 /// Until the first limit of time or evaluations, at the rate so far.
-std::optional<double> seconds_left(const db::CampaignRun& run) {
+std::optional<double> seconds_left(const db::SessionSearch& run) {
   std::optional<double> left;
   const auto at_most = [&](double seconds) {
     left = std::min(left.value_or(seconds), std::max(0.0, seconds));
@@ -55,17 +55,17 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-std::string run_state(const db::CampaignRun& run, bool alive) {
+std::string run_state(const db::SessionSearch& run, bool alive) {
   return run.state == "running" && !alive ? "killed" : run.state;
 }
 
-Json run_json(const db::CampaignRun& run, bool alive) {
-  const db::CampaignStats& f = run.stats;
+Json run_json(const db::SessionSearch& run, bool alive) {
+  const db::SessionSearchStats& f = run.stats;
   return {{"name", run.name},
           {"state", run_state(run, alive)},
           {"reason", run.reason},
           {"exit_code", or_null(run.exit_code)},
-          {"session", or_null(run.session)},
+          {"search", or_null(run.search)},
           {"model", run.model.empty() ? Json() : Json(run.model)},
           {"evaluations", f.evaluations},
           {"verified", f.verified},
@@ -84,8 +84,8 @@ Json run_json(const db::CampaignRun& run, bool alive) {
           {"left_s", run.state == "running" ? or_null(seconds_left(run)) : Json()}};
 }
 
-void add_best(const db::CampaignRun& run, std::vector<std::string>& parts) {
-  const db::CampaignStats& f = run.stats;
+void add_best(const db::SessionSearch& run, std::vector<std::string>& parts) {
+  const db::SessionSearchStats& f = run.stats;
   if (!f.best_ns) return;
   parts.push_back(fmt::format("best {}{}", run.emulated ? "emulated cost " : "", format_ns(*f.best_ns)));
   if (const auto speedup = ratio(f.baseline_ns, f.best_ns))
@@ -94,8 +94,8 @@ void add_best(const db::CampaignRun& run, std::vector<std::string>& parts) {
     parts.push_back(fmt::format("{:.0f} % of the limit", 100 * *share));
 }
 
-std::string run_text(const db::CampaignRun& run, bool alive) {
-  const db::CampaignStats& f = run.stats;
+std::string run_text(const db::SessionSearch& run, bool alive) {
+  const db::SessionSearchStats& f = run.stats;
   const std::string state = run_state(run, alive);
   std::vector<std::string> parts;
   if (f.evaluations > 0) parts.push_back(fmt::format("{} tried, {} passed", f.evaluations, f.verified));
@@ -115,9 +115,9 @@ struct Totals {
   std::int64_t tokens = 0, done = 0;
 };
 
-Totals totals_of(const db::Campaign& campaign) {
+Totals totals_of(const db::Session& session) {
   Totals totals;
-  for (const db::CampaignRun& run : campaign.runs) {
+  for (const db::SessionSearch& run : session.runs) {
     totals.spent_s += spent_s(run);
     totals.cost_usd += run.stats.cost_usd;
     totals.tokens += run.stats.tokens;
@@ -128,49 +128,49 @@ Totals totals_of(const db::Campaign& campaign) {
 
 }  // namespace
 
-std::string session_state(const db::Campaign& campaign, bool alive) {
-  if (campaign.status == "running" && !alive) return "killed";
-  return campaign.status;
+std::string session_state(const db::Session& session, bool alive) {
+  if (session.status == "running" && !alive) return "killed";
+  return session.status;
 }
 
-Json status_json(const db::Campaign& campaign, bool alive) {
-  const Totals totals = totals_of(campaign);
-  Json json = {{"session", campaign.id},
-               {"name", campaign.name},
-               {"state", session_state(campaign, alive)},
-               {"reason", campaign.reason},
-               {"exit_code", or_null(campaign.exit_code)},
-               {"started_at", campaign.started_at},
-               {"ended_at", campaign.ended_at.empty() ? Json() : Json(campaign.ended_at)},
-               {"budgets", campaign.budgets},
+Json status_json(const db::Session& session, bool alive) {
+  const Totals totals = totals_of(session);
+  Json json = {{"session", session.id},
+               {"name", session.name},
+               {"state", session_state(session, alive)},
+               {"reason", session.reason},
+               {"exit_code", or_null(session.exit_code)},
+               {"started_at", session.started_at},
+               {"ended_at", session.ended_at.empty() ? Json() : Json(session.ended_at)},
+               {"budgets", session.budgets},
                {"spent_s", totals.spent_s},
                {"tokens", totals.tokens},
                {"cost_usd", totals.cost_usd},
                {"searches", Json::array()}};
-  for (const db::CampaignRun& run : campaign.runs) json["searches"].push_back(run_json(run, alive));
+  for (const db::SessionSearch& run : session.runs) json["searches"].push_back(run_json(run, alive));
   return json;
 }
 
-std::string status_text(const db::Campaign& campaign, bool alive) {
-  const Totals totals = totals_of(campaign);
-  std::string text = fmt::format("session {} {}: {}, {} of {} searches done, {}", campaign.id, campaign.name,
-                                 session_state(campaign, alive), totals.done, campaign.runs.size(),
+std::string status_text(const db::Session& session, bool alive) {
+  const Totals totals = totals_of(session);
+  std::string text = fmt::format("session {} {}: {}, {} of {} searches done, {}", session.id, session.name,
+                                 session_state(session, alive), totals.done, session.runs.size(),
                                  duration_text(totals.spent_s));
-  if (campaign.budgets.contains("max_minutes"))
-    text += fmt::format(" of {}", duration_text(60 * campaign.budgets["max_minutes"].get<double>()));
+  if (session.budgets.contains("max_minutes"))
+    text += fmt::format(" of {}", duration_text(60 * session.budgets["max_minutes"].get<double>()));
   if (totals.tokens > 0)
     text += fmt::format(", {} tokens, {:.2f} US dollars", totals.tokens, totals.cost_usd);
-  if (!campaign.reason.empty() && campaign.reason != campaign.status)
-    text += fmt::format(" ({})", sanitize(campaign.reason, 200));
+  if (!session.reason.empty() && session.reason != session.status)
+    text += fmt::format(" ({})", sanitize(session.reason, 200));
   text += "\n";
-  for (const db::CampaignRun& run : campaign.runs) text += run_text(run, alive);
+  for (const db::SessionSearch& run : session.runs) text += run_text(run, alive);
   return text;
 }
 
 void watch_status(const std::filesystem::path& database, RowId id, std::chrono::milliseconds interval,
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show) {
-  db::CampaignStore store(database, db::OpenMode::read_only);
-  const db::CampaignLock lock(database);
+  db::SessionStore store(database, db::OpenMode::read_only);
+  const db::SessionLock lock(database);
   for (;;) {
     const bool alive = lock.is_taken(id);
     show(status_text(store.read(id), alive));

@@ -8,22 +8,22 @@
 #include <string>
 
 #include "core/text/json.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 
 /// How a session stands: "running", "killed", "stopped", "finished", "failed", "queued".
 /// @param alive its process has the lock
-[[nodiscard]] std::string session_state(const db::Campaign& campaign, bool alive);
+[[nodiscard]] std::string session_state(const db::Session& session, bool alive);
 
 /// docs/sessions.md names the fields.
-[[nodiscard]] Json status_json(const db::Campaign& campaign, bool alive);
+[[nodiscard]] Json status_json(const db::Session& session, bool alive);
 
 /// The same for people: a line for the session and one for each search.
-[[nodiscard]] std::string status_text(const db::Campaign& campaign, bool alive);
+[[nodiscard]] std::string status_text(const db::Session& session, bool alive);
 
 /// Shows status_text() every `interval`, until the session's process has ended or `stop` is set.
-void watch_status(const std::filesystem::path& database, RowId campaign, std::chrono::milliseconds interval,
+void watch_status(const std::filesystem::path& database, RowId session, std::chrono::milliseconds interval,
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show);
 
 }  // namespace ak::tools

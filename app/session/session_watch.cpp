@@ -27,10 +27,10 @@ std::optional<std::int64_t> free_bytes(const std::filesystem::path& file) {
   return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
 }
 
-SessionWatch::SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t min_free_bytes,
+SessionWatch::SessionWatch(std::filesystem::path database, RowId session, std::int64_t min_free_bytes,
                            const std::atomic<bool>& interrupted)
     : database_(std::move(database)),
-      campaign_(campaign),
+      session_(session),
       min_free_bytes_(min_free_bytes),
       interrupted_(interrupted),
       thread_([this] { watch(); }) {}
@@ -49,7 +49,7 @@ std::string SessionWatch::reason() const {
   return reason_;
 }
 
-void SessionWatch::begin_run(const db::CampaignRun& run) {
+void SessionWatch::begin_run(const db::SessionSearch& run) {
   look_at_disk();
   const std::lock_guard lock(mutex_);
   run_ = run.id;
@@ -69,14 +69,14 @@ void SessionWatch::note(const agent::Progress& progress, const codegen::RunSumma
   stats_.baseline = summary.baseline_label;
 }
 
-db::CampaignStats SessionWatch::current_stats() const {
-  db::CampaignStats stats = stats_;
+db::SessionSearchStats SessionWatch::current_stats() const {
+  db::SessionSearchStats stats = stats_;
   stats.spent_ms +=
       std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - run_began_).count();
   return stats;
 }
 
-db::CampaignStats SessionWatch::end_run() {
+db::SessionSearchStats SessionWatch::end_run() {
   const std::lock_guard lock(mutex_);
   run_.reset();
   return current_stats();
@@ -94,7 +94,7 @@ void SessionWatch::end(std::string reason) {
 }
 
 void SessionWatch::watch() {
-  std::optional<db::CampaignStore> store;
+  std::optional<db::SessionStore> store;
   auto next = steady_clock::now();
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kWatchPoll, [this] { return leave_; })) {
@@ -114,15 +114,15 @@ void SessionWatch::watch() {
   }
 }
 
-void SessionWatch::look(db::CampaignStore& store) {
-  if (store.stop_requested(campaign_)) end("stopped");
+void SessionWatch::look(db::SessionStore& store) {
+  if (store.stop_requested(session_)) end("stopped");
   if (steady_clock::now() >= next_disk_look_) look_at_disk();
   std::unique_lock lock(mutex_);
   if (!run_) return;
   const RowId run = *run_;
-  const db::CampaignStats stats = current_stats();
+  const db::SessionSearchStats stats = current_stats();
   lock.unlock();
-  store.note_stats(campaign_, run, stats);
+  store.note_stats(session_, run, stats);
 }
 
 void SessionWatch::look_at_disk() {

@@ -11,7 +11,7 @@
 
 #include "agent/loop.h"
 #include "codegen/emit/emit.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 
@@ -24,7 +24,7 @@ class SessionWatch {
  public:
   /// @param min_free_bytes of the database's disk
   /// @param interrupted set by a signal; must outlive this
-  SessionWatch(std::filesystem::path database, RowId campaign, std::int64_t min_free_bytes,
+  SessionWatch(std::filesystem::path database, RowId session, std::int64_t min_free_bytes,
                const std::atomic<bool>& interrupted);
   ~SessionWatch();
   SessionWatch(const SessionWatch&) = delete;
@@ -37,22 +37,22 @@ class SessionWatch {
   [[nodiscard]] bool disk_is_full() const { return disk_is_full_; }
 
   /// The figures that follow are of this search; those it has already are added to.
-  void begin_run(const db::CampaignRun& run);
+  void begin_run(const db::SessionSearch& run);
   void note(const agent::Progress& progress, const codegen::RunSummary& summary);
   /// What it has come to; also what is stored last.
-  db::CampaignStats end_run();
+  db::SessionSearchStats end_run();
   /// Waits this long, or until the session is to stop.
   void rest(std::chrono::milliseconds time);
 
  private:
   void watch();
-  void look(db::CampaignStore& store);
+  void look(db::SessionStore& store);
   void look_at_disk();
   void end(std::string reason);
-  [[nodiscard]] db::CampaignStats current_stats() const;
+  [[nodiscard]] db::SessionSearchStats current_stats() const;
 
   std::filesystem::path database_;
-  RowId campaign_;
+  RowId session_;
   std::int64_t min_free_bytes_;
   const std::atomic<bool>& interrupted_;
   std::atomic<bool> stop_{false}, disk_is_full_{false};
@@ -62,7 +62,7 @@ class SessionWatch {
   bool leave_ = false;
   std::string reason_;
   std::optional<RowId> run_;
-  db::CampaignStats stats_;
+  db::SessionSearchStats stats_;
   std::chrono::steady_clock::time_point run_began_;
   std::chrono::steady_clock::time_point next_disk_look_{};
   std::thread thread_;

@@ -15,8 +15,8 @@ namespace ak::tools {
 /// On the device and with the configuration of a run.
 [[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
 [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
-/// What examines the leader of a session on `target`'s GPU: the CPU device, and compute-sanitizer where it is
-/// installed. @param device of the session
+/// What examines the leader of a search on `target`'s GPU: the CPU device, and compute-sanitizer where it is
+/// installed. @param device of the search
 [[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
                                                                   const DeviceFacts& device);
 

@@ -29,10 +29,10 @@ db::Table rows(const fs::path& file, const std::string& sql) {
   return db::query(file, sql, 0, std::chrono::minutes(1));
 }
 
-std::int64_t latest_session(const fs::path& file) {
-  const db::Table found = rows(file, "SELECT max(session_id) FROM evaluations WHERE score_ns IS NOT NULL");
+std::int64_t latest_search(const fs::path& file) {
+  const db::Table found = rows(file, "SELECT max(search_id) FROM evaluations WHERE score_ns IS NOT NULL");
   if (const auto* id = std::get_if<std::int64_t>(&found.rows.at(0).at(0))) return *id;
-  fail(ExitCode::bad_input, "{}: no session has a timed evaluation", file.string());
+  fail(ExitCode::bad_input, "{}: no search has a timed evaluation", file.string());
 }
 
 std::string text_of(const db::Cell& cell) {
@@ -57,17 +57,17 @@ MeasuredSpaceBuilder::Row row_of(const std::vector<db::Cell>& cells) {
   return row;
 }
 
-/// The template of the session with the most evaluations: another one has other tunables.
-std::string main_template(const fs::path& file, std::int64_t session, std::size_t& templates) {
+/// The template of the search with the most evaluations: another one has other tunables.
+std::string main_template(const fs::path& file, std::int64_t search, std::size_t& templates) {
   const db::Table found = rows(
       file,
       fmt::format("SELECT v.name FROM evaluations e JOIN variants v ON v.id = e.variant_id "
-                  "WHERE e.session_id = {} AND v.tunables <> '{{}}' GROUP BY v.name ORDER BY count(*) DESC",
-                  session));
+                  "WHERE e.search_id = {} AND v.tunables <> '{{}}' GROUP BY v.name ORDER BY count(*) DESC",
+                  search));
   templates = found.rows.size();
   if (found.rows.empty())
-    fail(ExitCode::bad_input, "{}: session {} has no evaluation of a template with tunables", file.string(),
-         session);
+    fail(ExitCode::bad_input, "{}: search {} has no evaluation of a template with tunables", file.string(),
+         search);
   return text_of(found.rows[0][0]);
 }
 
@@ -76,34 +76,34 @@ std::string sql_quoted(std::string text) {
   return "'" + text + "'";
 }
 
-MeasuredSpace load_session(const fs::path& file, std::int64_t session) {
+MeasuredSpace load_search(const fs::path& file, std::int64_t search) {
   std::size_t templates = 0;
-  const std::string name = main_template(file, session, templates);
+  const std::string name = main_template(file, search, templates);
   // The first verdict on a variant counts: later ones (comparisons, the final measurement) are of the few
   // that were fast, and would make these alone more exact.
   const db::Table table =
       rows(file,
            fmt::format("SELECT v.tunables, e.status, e.score_ns, e.build_ms, e.check_ms + e.time_ms "
                        "FROM evaluations e JOIN variants v ON v.id = e.variant_id "
-                       "WHERE e.session_id = {} AND v.name = {} AND (e.score_ns IS NOT NULL OR e.status NOT "
+                       "WHERE e.search_id = {} AND v.name = {} AND (e.score_ns IS NOT NULL OR e.status NOT "
                        "IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AND e.id = (SELECT "
-                       "min(f.id) FROM evaluations f WHERE f.session_id = e.session_id AND f.variant_id = "
+                       "min(f.id) FROM evaluations f WHERE f.search_id = e.search_id AND f.variant_id = "
                        "e.variant_id) ORDER BY e.id",
-                       session, sql_quoted(name)));
+                       search, sql_quoted(name)));
   MeasuredSpaceBuilder builder;
   for (const auto& cells : table.rows) builder.add(row_of(cells));
   Result<MeasuredSpace> gathered = builder.finish({});
   if (!gathered)
-    fail(ExitCode::bad_input, "{}, session {}: {}", file.string(), session, gathered.error().message);
+    fail(ExitCode::bad_input, "{}, search {}: {}", file.string(), search, gathered.error().message);
   MeasuredSpace space = std::move(gathered).value();
   const db::Table facts =
-      rows(file, fmt::format("SELECT d.name, v.name FROM sessions s JOIN devices v ON v.id = s.device_id "
+      rows(file, fmt::format("SELECT d.name, v.name FROM searches s JOIN devices v ON v.id = s.device_id "
                              "JOIN definitions d ON d.id = s.definition_id WHERE s.id = {}",
-                             session));
+                             search));
   space.kernel = text_of(facts.rows.at(0).at(0));
   space.device = text_of(facts.rows.at(0).at(1));
   if (templates > 1)
-    space.notes.push_back(fmt::format("only {} of {} templates of session {}", name, templates, session));
+    space.notes.push_back(fmt::format("only {} of {} templates of search {}", name, templates, search));
   return space;
 }
 
@@ -115,9 +115,9 @@ bool has_results(const fs::path& file) {
 
 }  // namespace
 
-MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> session) {
+MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> search) {
   if (!is_database(file)) return read_measured_space(file);
-  return load_session(file, session ? *session : latest_session(file));
+  return load_search(file, search ? *search : latest_search(file));
 }
 
 std::optional<SpaceDefinition> load_definition(const fs::path& file) {

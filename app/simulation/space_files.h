@@ -11,10 +11,10 @@
 
 namespace ak::tools {
 
-/// Reads results of another tuner, or of a session of our own database (the latest with a timed evaluation
+/// Reads results of another tuner, or of a search of our own database (the latest with a timed evaluation
 /// unless named). Throws Error naming the file.
 [[nodiscard]] MeasuredSpace load_space(const std::filesystem::path& file,
-                                       std::optional<std::int64_t> session = std::nullopt);
+                                       std::optional<std::int64_t> search = std::nullopt);
 
 /// The definition in a T1 file, packed or not; nothing where the file is JSON of another kind. Throws
 /// Error(bad_input) naming the file and what is wrong with it.

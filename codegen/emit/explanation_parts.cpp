@@ -88,7 +88,7 @@ std::string log_section(const ExplanationParts& parts) {
   if (!parts.ported.empty()) text += fmt::format("Ported {}.\n\n", markdown_cell(parts.ported));
   if (parts.lineage.size() > 1)
     text += "What it was made from, the oldest first:\n\n" + log_table(parts.lineage);
-  if (!parts.leads.empty()) text += "What took the lead in its session:\n\n" + log_table(parts.leads);
+  if (!parts.leads.empty()) text += "What took the lead in its search:\n\n" + log_table(parts.leads);
   return text;
 }
 

@@ -47,7 +47,7 @@ struct ExplanationParts {
   std::vector<TunableNote> tunables;
   std::vector<LimitNote> limits;
   std::vector<LogNote> lineage;  ///< what it was made from, the oldest first; itself last
-  std::vector<LogNote> leads;    ///< what took the lead in its session
+  std::vector<LogNote> leads;    ///< what took the lead in its search
   std::string ported;            ///< from where, and what it took there; empty: it was not ported
 };
 

@@ -13,7 +13,7 @@
 namespace ak::db {
 namespace {
 
-/// Rows that sessions share, and that go with the last of them. Those of tables without an identity belong to
+/// Rows that searches share, and that go with the last of them. Those of tables without an identity belong to
 /// one row and need nothing else, but a variant's parents are needed.
 void delete_unreferenced(Connection& connection, const std::vector<TableShape>& tables) {
   const std::set<std::string> shared{"builds",      "variants", "sources",     "workloads",
@@ -40,12 +40,12 @@ void delete_orphans(Connection& connection, const std::vector<TableShape>& table
                       column, to));
 }
 
-/// Rows whose evaluations or session were taken away: the triggers know nothing of what they
+/// Rows whose evaluations or search were taken away: the triggers know nothing of what they
 /// belonged to then.
 void delete_stale(Connection& connection) {
   connection.execute(
-      "DELETE FROM scores WHERE session_id NOT IN (SELECT id FROM sessions);"
-      "DELETE FROM session_figures WHERE session_id NOT IN (SELECT id FROM sessions)");
+      "DELETE FROM scores WHERE search_id NOT IN (SELECT id FROM searches);"
+      "DELETE FROM search_figures WHERE search_id NOT IN (SELECT id FROM searches)");
 }
 
 }  // namespace
@@ -57,15 +57,15 @@ std::int64_t export_since(const std::filesystem::path& from, const std::filesyst
   Connection connection(snapshot.file(), OpenMode::create);
   const std::vector<TableShape> tables = tables_in_order(connection);
   connection.execute("PRAGMA foreign_keys = OFF");
-  run(connection, "DELETE FROM sessions WHERE started_at < :since", {{"since", since}});
+  run(connection, "DELETE FROM searches WHERE started_at < :since", {{"since", since}});
   if (!since.empty()) connection.execute("DELETE FROM insights");  // they are based on more than is left
   delete_orphans(connection, tables);
   delete_unreferenced(connection, tables);
   delete_orphans(connection, tables);
   delete_stale(connection);
-  const std::int64_t sessions = select_integer(connection, "SELECT count(*) FROM sessions").value_or(0);
+  const std::int64_t searches = select_integer(connection, "SELECT count(*) FROM searches").value_or(0);
   run(connection, "VACUUM INTO :file", {{"file", to.string()}});
-  return sessions;
+  return searches;
 }
 
 }  // namespace ak::db

@@ -36,7 +36,7 @@ std::vector<TableShape> tables_in_order(Connection& connection) {
   for (const std::string& name : select_texts(
            connection,
            "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE "
-           "'insights_text%' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('scores', 'session_figures') "
+           "'insights_text%' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('scores', 'search_figures') "
            "ORDER BY name"))
     left.push_back(shape_of(connection, name));
   std::set<std::string> done;

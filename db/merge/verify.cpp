@@ -18,7 +18,7 @@ struct DerivedTable {
 };
 constexpr std::array kDerived{
     DerivedTable{"scores", "scores_defined", "evaluation_id"},
-    DerivedTable{"session_figures", "session_figures_defined", "session_id"},
+    DerivedTable{"search_figures", "search_figures_defined", "search_id"},
 };
 
 /// Adds the rows of `have` that `lack` has not; an example of them.

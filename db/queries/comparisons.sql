@@ -1,6 +1,6 @@
 -- Challengers timed in pairs with the champion, and the result.
--- session: its number; the latest where not given (integer)
+-- search: its number; the latest where not given (integer)
 SELECT workload, challenger, champion, round(challenger_us, 3) AS challenger_us, round(champion_us, 3) AS champion_us,
        round(ratio, 4) AS ratio, pairs, message
-FROM comparisons WHERE session = ifnull(:session, (SELECT max(id) FROM sessions))
+FROM comparisons WHERE search = ifnull(:search, (SELECT max(id) FROM searches))
 ORDER BY evaluation

@@ -1,4 +1,4 @@
 -- Winners of searches on shapes that no one could know: how many passed.
-SELECT session, definition, variant, template, status, shapes, passed, round(100.0 * share, 1) AS passed_percent,
+SELECT search, definition, variant, template, status, shapes, passed, round(100.0 * share, 1) AS passed_percent,
        substr(message, 1, 100) AS message
-FROM generalisation ORDER BY share, session DESC
+FROM generalisation ORDER BY share, search DESC

@@ -14,22 +14,22 @@ constexpr std::array<const char*, 2> kCallValues{
     "SELECT DISTINCT prompt_version FROM llm_calls ORDER BY prompt_version"};
 
 constexpr std::array<const char*, 2> kAsked{
-    R"sql(SELECT session_id, NOT EXISTS (SELECT 1 FROM llm_calls o WHERE o.session_id = c.session_id
+    R"sql(SELECT search_id, NOT EXISTS (SELECT 1 FROM llm_calls o WHERE o.search_id = c.search_id
                  AND o.model <> :value) AS alone
-          FROM llm_calls c WHERE model = :value GROUP BY session_id ORDER BY session_id)sql",
-    R"sql(SELECT session_id, NOT EXISTS (SELECT 1 FROM llm_calls o WHERE o.session_id = c.session_id
+          FROM llm_calls c WHERE model = :value GROUP BY search_id ORDER BY search_id)sql",
+    R"sql(SELECT search_id, NOT EXISTS (SELECT 1 FROM llm_calls o WHERE o.search_id = c.search_id
                  AND o.prompt_version <> :value) AS alone
-          FROM llm_calls c WHERE prompt_version = :value GROUP BY session_id ORDER BY session_id)sql"};
+          FROM llm_calls c WHERE prompt_version = :value GROUP BY search_id ORDER BY search_id)sql"};
 
 constexpr const char* kCalls = R"sql(
 WITH mine AS (SELECT * FROM llm_calls WHERE iif(:by_prompt, prompt_version, model) = :value),
 made AS (
-  SELECT DISTINCT e.session_id, e.variant_id, e.status = 'ok' AS passed
+  SELECT DISTINCT e.search_id, e.variant_id, e.status = 'ok' AS passed
   FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
   WHERE p.llm_call_id IN (SELECT id FROM mine)
     AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile', 'ablation')),
-made_once AS (SELECT session_id, variant_id, max(passed) AS passed FROM made GROUP BY session_id, variant_id)
-SELECT count(DISTINCT session_id) AS sessions, count(*) AS calls, (SELECT count(*) FROM made_once) AS candidates,
+made_once AS (SELECT search_id, variant_id, max(passed) AS passed FROM made GROUP BY search_id, variant_id)
+SELECT count(DISTINCT search_id) AS searches, count(*) AS calls, (SELECT count(*) FROM made_once) AS candidates,
        (SELECT coalesce(sum(passed), 0) FROM made_once) AS verified, count(reward) AS exchanges,
        coalesce(sum(reward >= 0.5), 0) AS took_the_lead, coalesce(sum(input_tokens), 0) AS input_tokens,
        coalesce(sum(output_tokens), 0) AS output_tokens, total(cost_usd) AS cost_usd
@@ -39,16 +39,16 @@ FROM mine)sql";
 constexpr const char* kGain = R"sql(
 SELECT min(e.score_ns) FILTER (WHERE p.llm_call_id IS NULL AND p.arm = 'start') AS start_ns,
        min(e.score_ns) AS best_ns,
-       (SELECT total(cost_usd) FROM llm_calls c WHERE c.session_id = :session) AS cost_usd
+       (SELECT total(cost_usd) FROM llm_calls c WHERE c.search_id = :search) AS cost_usd
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-WHERE e.session_id = :session AND e.status = 'ok'
+WHERE e.search_id = :search AND e.status = 'ok'
   AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'profile', 'ablation'))sql";
 
 CallStats calls_of(Connection& connection, CallColumn column, const std::string& value) {
   Rows row =
       select(connection, kCalls, {{"value", value}, {"by_prompt", column == CallColumn::prompt_version}});
   if (!row.next()) return {};
-  return {.sessions = row.integer("sessions"),
+  return {.searches = row.integer("searches"),
           .calls = row.integer("calls"),
           .candidates = row.integer("candidates"),
           .verified = row.integer("verified"),
@@ -59,9 +59,9 @@ CallStats calls_of(Connection& connection, CallColumn column, const std::string&
           .cost_usd = row.real("cost_usd").value_or(0)};
 }
 
-/// What the session gained on its start, and what it cost.
-void add_gain(Connection& connection, RowId session, CallStats& stats) {
-  Rows row = select(connection, kGain, {{"session", session}});
+/// What the search gained on its start, and what it cost.
+void add_gain(Connection& connection, RowId search, CallStats& stats) {
+  Rows row = select(connection, kGain, {{"search", search}});
   if (!row.next()) return;
   const auto start_ns = row.real("start_ns"), best_ns = row.real("best_ns");
   if (!start_ns || !best_ns || *best_ns <= 0) return;
@@ -69,11 +69,11 @@ void add_gain(Connection& connection, RowId session, CallStats& stats) {
   stats.cost_of_gains_usd += row.real("cost_usd").value_or(0);
 }
 
-std::vector<AskedSession> asked_in(Connection& connection, CallColumn column, const std::string& value) {
-  std::vector<AskedSession> sessions;
+std::vector<AskedSearch> asked_in(Connection& connection, CallColumn column, const std::string& value) {
+  std::vector<AskedSearch> searches;
   Rows row = select(connection, kAsked.at(static_cast<std::size_t>(column)), {{"value", value}});
-  while (row.next()) sessions.push_back({.session = row.integer("session_id"), .alone = row.flag("alone")});
-  return sessions;
+  while (row.next()) searches.push_back({.search = row.integer("search_id"), .alone = row.flag("alone")});
+  return searches;
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ std::vector<std::string> call_values(const std::filesystem::path& file, CallColu
   return select_texts(connection, kCallValues.at(static_cast<std::size_t>(column)));
 }
 
-std::vector<AskedSession> asked_sessions(const std::filesystem::path& file, CallColumn column,
-                                         const std::string& value) {
+std::vector<AskedSearch> asked_searches(const std::filesystem::path& file, CallColumn column,
+                                        const std::string& value) {
   Connection connection(file, OpenMode::read_only);
   return asked_in(connection, column, value);
 }
@@ -92,8 +92,8 @@ std::vector<AskedSession> asked_sessions(const std::filesystem::path& file, Call
 CallStats call_stats(const std::filesystem::path& file, CallColumn column, const std::string& value) {
   Connection connection(file, OpenMode::read_only);
   CallStats stats = calls_of(connection, column, value);
-  for (const AskedSession& asked : asked_in(connection, column, value))
-    if (asked.alone) add_gain(connection, asked.session, stats);
+  for (const AskedSearch& asked : asked_in(connection, column, value))
+    if (asked.alone) add_gain(connection, asked.search, stats);
   return stats;
 }
 

@@ -17,20 +17,20 @@ enum class CallColumn : std::uint8_t { model, prompt_version };
 /// Its values.
 [[nodiscard]] std::vector<std::string> call_values(const std::filesystem::path& file, CallColumn column);
 
-/// A session in which a model, or a version of the prompts, was asked.
-struct AskedSession {
-  RowId session = 0;
+/// A search in which a model, or a version of the prompts, was asked.
+struct AskedSearch {
+  RowId search = 0;
   bool alone = true;  ///< no other model, or version, was asked in it
 };
-[[nodiscard]] std::vector<AskedSession> asked_sessions(const std::filesystem::path& file, CallColumn column,
-                                                       const std::string& value);
+[[nodiscard]] std::vector<AskedSearch> asked_searches(const std::filesystem::path& file, CallColumn column,
+                                                      const std::string& value);
 
 /// What all calls of a model, or of a version of the prompts, came to.
 struct CallStats {
-  std::int64_t sessions = 0, calls = 0, candidates = 0, verified = 0, exchanges = 0, took_the_lead = 0;
+  std::int64_t searches = 0, calls = 0, candidates = 0, verified = 0, exchanges = 0, took_the_lead = 0;
   std::int64_t input_tokens = 0, output_tokens = 0;
   double cost_usd = 0;
-  /// Of sessions that asked no one else and began with a start that passed: their cost, and the sum of what
+  /// Of searches that asked no one else and began with a start that passed: their cost, and the sum of what
   /// the best gained on the start, in percent.
   double cost_of_gains_usd = 0, percent_gained = 0;
 };

@@ -23,7 +23,7 @@ WHERE m.role = 'candidate' AND m.cold = 1 AND m.median_ns > 0
 GROUP BY v.id, w.workload_uid, m.method HAVING first_ns > 0 AND second_ns > 0 ORDER BY d.name, v.id, w.name)sql";
 
 constexpr const char* kDevice = R"sql(
-SELECT count(DISTINCT e.session_id) AS sessions, count(DISTINCT v.definition_id) AS definitions,
+SELECT count(DISTINCT e.search_id) AS searches, count(DISTINCT v.definition_id) AS definitions,
        count(DISTINCT v.id) AS variants, count(DISTINCT CASE WHEN e.status = 'ok' THEN v.id END) AS passed,
        count(*) AS evaluations
 FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN devices dev ON dev.id = e.device_id
@@ -52,7 +52,7 @@ DeviceStats device_stats(const std::filesystem::path& file, const DeviceName& de
   Connection connection(file, OpenMode::read_only);
   Rows row = select(connection, kDevice, {{"kind", device.kind}, {"name", device.name}});
   if (!row.next()) return {};
-  return {.sessions = row.integer("sessions"),
+  return {.searches = row.integer("searches"),
           .definitions = row.integer("definitions"),
           .variants = row.integer("variants"),
           .passed = row.integer("passed"),

@@ -33,7 +33,7 @@ struct MatchedPair {
 
 /// Evaluations of one device: variants, those that passed, definitions.
 struct DeviceStats {
-  std::int64_t sessions = 0, definitions = 0, variants = 0, passed = 0, evaluations = 0;
+  std::int64_t searches = 0, definitions = 0, variants = 0, passed = 0, evaluations = 0;
 };
 [[nodiscard]] DeviceStats device_stats(const std::filesystem::path& file, const DeviceName& device);
 

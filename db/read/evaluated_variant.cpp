@@ -21,33 +21,33 @@ StageId stage_of(const std::string& name) {
 
 // The times of a variant that later was found wrong are in `superseded`, so that what found it comes first.
 constexpr const char* kEvaluation = R"sql(
-SELECT e.id AS evaluation, e.session_id AS session, p.arm AS arm, s.arch AS arch, dev.facts AS facts,
+SELECT e.id AS evaluation, e.search_id AS search, p.arm AS arm, s.arch AS arch, dev.facts AS facts,
        e.status AS status, e.stage AS stage, e.message AS message, e.gate AS gate, e.diagnostics AS diagnostics,
        e.score_ns AS score_ns, e.occupancy_ratio AS occupancy_ratio, e.occupancy_limiter AS occupancy_limiter,
        e.shared_bytes AS shared_bytes, e.build_id AS build, s.command AS command, s.proposer AS proposer,
        s.strategy AS strategy, s.reason AS reason, n.alphakernel_version AS version,
        (julianday(s.ended_at) - julianday(s.started_at)) * 86400 AS wall_s
-FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN sessions s ON s.id = e.session_id
+FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN searches s ON s.id = e.search_id
 JOIN devices dev ON dev.id = e.device_id JOIN environments n ON n.id = s.environment_id
 WHERE e.variant_id = :variant AND p.arm NOT IN ('profile', 'comparison') AND (dev.name = :device OR :device = '')
 ORDER BY EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id), e.score_ns IS NULL,
          e.status NOT IN ('ok', 'duplicate', 'compiled_only'), dev.kind <> 'cuda', p.arm <> 'final', p.arm = 'ablation', e.id DESC LIMIT 1)sql";
 
-// Of the evaluations of the session that timed baselines the last: the one of the final measurement.
+// Of the evaluations of the search that timed baselines the last: the one of the final measurement.
 constexpr const char* kBaselines = R"sql(
 SELECT max(e.id) FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'baseline'
-WHERE e.session_id = :session)sql";
+WHERE e.search_id = :search)sql";
 
 constexpr const char* kLater = R"sql(
 SELECT p.arm AS arm, e.status AS status, e.message AS message, d.name AS device
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices d ON d.id = e.device_id
-WHERE e.variant_id = :variant AND e.session_id = :session AND p.arm IN ('held_out', 'examination') ORDER BY e.id)sql";
+WHERE e.variant_id = :variant AND e.search_id = :search AND p.arm IN ('held_out', 'examination') ORDER BY e.id)sql";
 
 constexpr const char* kSearch = R"sql(
 SELECT count(*) AS evaluations, coalesce(sum(e.status IN ('ok', 'duplicate', 'compiled_only')), 0) AS verified,
        max(s.best_variant_id IS :variant AND s.proposer <> 'user') AS chosen
-FROM evaluations e JOIN sessions s ON s.id = e.session_id JOIN proposals p ON p.id = e.proposal_id
-WHERE e.session_id = :session AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'final', 'profile'))sql";
+FROM evaluations e JOIN searches s ON s.id = e.search_id JOIN proposals p ON p.id = e.proposal_id
+WHERE e.search_id = :search AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'final', 'profile'))sql";
 
 Outcome outcome_of(const Rows& row) {
   return {.status = parse_status(row.text("status")).value_or(Status::infrastructure_error),
@@ -60,7 +60,7 @@ Outcome outcome_of(const Rows& row) {
 EvaluatedVariant evaluated_of(const Rows& row) {
   EvaluatedVariant found;
   found.evaluation = row.integer("evaluation");
-  found.session = row.integer("session");
+  found.search = row.integer("search");
   found.arm = row.text("arm");
   found.arch = parse_sm(row.text("arch")).value_or(Arch{});
   found.device = device_facts_from_json(parse_json(row.text("facts")));
@@ -79,9 +79,9 @@ EvaluatedVariant evaluated_of(const Rows& row) {
   return found;
 }
 
-/// The baselines that the session timed last, where this evaluation is not the one that has them.
+/// The baselines that the search timed last, where this evaluation is not the one that has them.
 void add_baselines(Connection& connection, EvaluatedVariant& found) {
-  const auto timed = select_integer(connection, kBaselines, {{"session", found.session}});
+  const auto timed = select_integer(connection, kBaselines, {{"search", found.search}});
   if (!timed || *timed == found.evaluation) return;
   for (Measurement& m : select_measurements(connection, *timed))
     if (m.role == MeasurementRole::baseline) found.result.measurements.push_back(std::move(m));
@@ -89,7 +89,7 @@ void add_baselines(Connection& connection, EvaluatedVariant& found) {
 
 std::vector<LaterCheck> later_checks(Connection& connection, const EvaluatedVariant& found) {
   std::vector<LaterCheck> list;
-  Rows row = select(connection, kLater, {{"variant", found.variant}, {"session", found.session}});
+  Rows row = select(connection, kLater, {{"variant", found.variant}, {"search", found.search}});
   while (row.next())
     list.push_back({.arm = row.text("arm"),
                     .status = row.text("status"),
@@ -98,8 +98,8 @@ std::vector<LaterCheck> later_checks(Connection& connection, const EvaluatedVari
   return list;
 }
 
-void add_session(Connection& connection, EvaluatedVariant& found) {
-  Rows row = select(connection, kSearch, {{"variant", found.variant}, {"session", found.session}});
+void add_search(Connection& connection, EvaluatedVariant& found) {
+  Rows row = select(connection, kSearch, {{"variant", found.variant}, {"search", found.search}});
   if (!row.next()) return;
   found.chosen = row.flag("chosen");
   found.evaluations = row.integer<int>("evaluations");
@@ -124,7 +124,7 @@ std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& fil
   result.profiles = select_profiles(connection, variant, found.device.name);
   found.workloads = select_workloads(connection, found.evaluation);
   found.later = later_checks(connection, found);
-  add_session(connection, found);
+  add_search(connection, found);
   return found;
 }
 

@@ -11,7 +11,7 @@
 
 namespace ak::db {
 
-/// What a later check in the same session said of a variant.
+/// What a later check in the same search said of a variant.
 struct LaterCheck {
   std::string arm;  ///< "held_out" or "examination"
   std::string status, message, device;
@@ -20,17 +20,17 @@ struct LaterCheck {
 /// What is known of a variant by the evaluation that says most of it: timed before checked, on a GPU before
 /// the CPU device, measured again before measured in a search. Where it was found wrong later, that.
 struct EvaluatedVariant {
-  RowId variant = 0, evaluation = 0, session = 0;
+  RowId variant = 0, evaluation = 0, search = 0;
   std::string arm;  ///< of its proposal
   Arch arch;
   DeviceFacts device;
   std::vector<Workload> workloads;  ///< every shape that `result` mentions
-  EvaluationResult result;  ///< with the session's baselines, exact counts, and profiles of the same device
+  EvaluationResult result;  ///< with the search's baselines, exact counts, and profiles of the same device
   std::vector<LaterCheck> later;
-  std::string command, proposer, strategy, reason, version;  ///< of the session
-  int evaluations = 0, verified = 0;                         ///< of the session
+  std::string command, proposer, strategy, reason, version;  ///< of the search
+  int evaluations = 0, verified = 0;                         ///< of the search
   bool chosen = false;                                       ///< a search ended with it
-  double wall_s = 0;                                         ///< of the session; 0: it has not ended
+  double wall_s = 0;                                         ///< of the search; 0: it has not ended
 };
 
 /// Nothing when the variant was never evaluated. Throws Error(database).

@@ -27,7 +27,7 @@ WHERE v.definition_id = :definition
 ORDER BY v.id)sql";
 
 constexpr const char* kRan = R"sql(
-SELECT s.arch AS arch, d.name AS device FROM evaluations e JOIN sessions s ON s.id = e.session_id
+SELECT s.arch AS arch, d.name AS device FROM evaluations e JOIN searches s ON s.id = e.search_id
 JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda' WHERE e.variant_id = :variant ORDER BY e.id DESC)sql";
 
 // Of every evaluation each shape that it checked or timed; of one that reached none the first shape.
@@ -36,10 +36,10 @@ WITH reached AS (
   SELECT evaluation_id, workload_id FROM checks UNION
   SELECT evaluation_id, workload_id FROM measurements WHERE role = 'candidate'),
 bases AS (
-  SELECT e.session_id, m.workload_id, coalesce(min(m.median_ns) FILTER (WHERE m.label = 'naive'), max(m.median_ns)) AS ns
+  SELECT e.search_id, m.workload_id, coalesce(min(m.median_ns) FILTER (WHERE m.label = 'naive'), max(m.median_ns)) AS ns
   FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id
-  WHERE m.role = 'baseline' AND m.cold = 1 AND e.session_id IN (SELECT session_id FROM evaluations WHERE variant_id = :variant)
-  GROUP BY e.session_id, m.workload_id)
+  WHERE m.role = 'baseline' AND m.cold = 1 AND e.search_id IN (SELECT search_id FROM evaluations WHERE variant_id = :variant)
+  GROUP BY e.search_id, m.workload_id)
 SELECT w.workload_uid AS workload_uid, e.status AS status, e.message AS message, d.name AS device,
        n.alphakernel_version AS version, e.ended_at AS ended_at, n.driver_version AS driver_version,
        (SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS max_error,
@@ -48,11 +48,11 @@ SELECT w.workload_uid AS workload_uid, e.status AS status, e.message AS message,
        EXISTS (SELECT 1 FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS checked,
        (SELECT m.median_ns FROM measurements m WHERE m.evaluation_id = e.id AND m.workload_id = w.id
         AND m.role = 'candidate' AND m.cold = 1) AS median_ns, b.ns AS baseline_ns
-FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN sessions s ON s.id = e.session_id
+FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN searches s ON s.id = e.search_id
 JOIN environments n ON n.id = s.environment_id JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda'
 LEFT JOIN reached r ON r.evaluation_id = e.id
 JOIN workloads w ON w.id = coalesce(r.workload_id, (SELECT min(o.id) FROM workloads o WHERE o.definition_id = s.definition_id))
-LEFT JOIN bases b ON b.session_id = e.session_id AND b.workload_id = w.id
+LEFT JOIN bases b ON b.search_id = e.search_id AND b.workload_id = w.id
 WHERE e.variant_id = :variant AND e.status NOT IN ('compiled_only', 'pruned', 'interrupted')
   AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'profile')
 ORDER BY e.id, w.id)sql";

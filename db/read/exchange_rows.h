@@ -44,7 +44,7 @@ struct ExchangedResult {
   std::optional<double> max_error;       ///< largest relative error of all checks on the shape
   std::optional<double> absolute_error;  ///< of the worst element of these
   bool checked = false;
-  std::optional<double> median_ns, baseline_ns;  ///< baseline: `naive`, else the slowest of the session
+  std::optional<double> median_ns, baseline_ns;  ///< baseline: `naive`, else the slowest of the search
 };
 [[nodiscard]] std::vector<ExchangedResult> exchanged_results(const std::filesystem::path& file,
                                                              RowId variant);

@@ -15,11 +15,11 @@ constexpr std::size_t kMaxSteps = 100;  // of a lineage; a model's longest are s
 
 constexpr const char* kPoints = R"sql(
 SELECT v.id AS variant, v.tunables AS tunables, min(e.score_ns) AS score_ns
-FROM evaluations me JOIN sessions ms ON ms.id = me.session_id JOIN devices md ON md.id = me.device_id
+FROM evaluations me JOIN searches ms ON ms.id = me.search_id JOIN devices md ON md.id = me.device_id
 JOIN variants mv ON mv.id = me.variant_id
 JOIN variants v ON v.definition_id = mv.definition_id AND v.source_id = mv.source_id
 JOIN evaluations e ON e.variant_id = v.id AND e.score_ns IS NOT NULL AND e.status IN ('ok', 'duplicate')
-JOIN sessions s ON s.id = e.session_id AND s.arch = ms.arch AND s.workloads_hash IS ms.workloads_hash
+JOIN searches s ON s.id = e.search_id AND s.arch = ms.arch AND s.workloads_hash IS ms.workloads_hash
 JOIN devices d ON d.id = e.device_id AND d.kind = md.kind AND d.name = md.name
 WHERE me.id = :evaluation AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
 GROUP BY v.id ORDER BY v.id)sql";
@@ -40,16 +40,16 @@ SELECT v.name AS name, d.name AS definition, v.tunables AS tunables, p.proposer 
 FROM variants v JOIN definitions d ON d.id = v.definition_id
 LEFT JOIN proposals p ON p.id = (SELECT min(id) FROM proposals WHERE variant_id = v.id)
 LEFT JOIN evaluations e ON e.variant_id = v.id AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
-LEFT JOIN devices dev ON dev.id = e.device_id LEFT JOIN sessions s ON s.id = e.session_id
+LEFT JOIN devices dev ON dev.id = e.device_id LEFT JOIN searches s ON s.id = e.search_id
 WHERE v.id = :variant)sql";
 
-constexpr const char* kSessionOfVariant = R"sql(
+constexpr const char* kSearchOfVariant = R"sql(
 SELECT v.id AS variant, v.name AS name, d.name AS definition, v.tunables AS tunables, p.proposer AS proposer,
        p.arm AS arm, e.status AS status, dev.name AS device, s.arch AS arch, e.score_ns AS score_ns,
        p.iteration AS iteration
-FROM evaluations me JOIN evaluations e ON e.session_id = me.session_id JOIN proposals p ON p.id = e.proposal_id
+FROM evaluations me JOIN evaluations e ON e.search_id = me.search_id JOIN proposals p ON p.id = e.proposal_id
 JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
-JOIN devices dev ON dev.id = e.device_id JOIN sessions s ON s.id = e.session_id
+JOIN devices dev ON dev.id = e.device_id JOIN searches s ON s.id = e.search_id
 WHERE me.id = :evaluation AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'final', 'profile', 'ablation')
 ORDER BY e.id)sql";
 
@@ -124,12 +124,12 @@ std::vector<LineageStep> lineage(const std::filesystem::path& file, RowId evalua
   return steps;
 }
 
-std::vector<LineageStep> session_leads(const std::filesystem::path& file, RowId evaluation) {
+std::vector<LineageStep> search_leads(const std::filesystem::path& file, RowId evaluation) {
   Connection connection(file, OpenMode::read_only);
   const RowId last = variant_of(connection, evaluation);
   std::vector<LineageStep> leads;
   int tried = 0;
-  Rows row = select(connection, kSessionOfVariant, {{"evaluation", evaluation}});
+  Rows row = select(connection, kSearchOfVariant, {{"evaluation", evaluation}});
   while (row.next()) {
     ++tried;
     const auto score_ns = row.real("score_ns");

@@ -37,14 +37,14 @@ struct LineageStep {
   TunableValues tunables;
   std::vector<RowId> parents;
   std::optional<double> score_ns;  ///< its best, on the device of the evaluation asked about, else on any
-  int iteration = 0, tried = 0;    ///< of session_leads(): since the lead before it
+  int iteration = 0, tried = 0;    ///< of search_leads(): since the lead before it
 };
 
 /// The variant of `evaluation` and all it was made from, the oldest first.
 [[nodiscard]] std::vector<LineageStep> lineage(const std::filesystem::path& file, RowId evaluation);
 
-/// What took the lead in the session of `evaluation` up to its variant, the first first.
-[[nodiscard]] std::vector<LineageStep> session_leads(const std::filesystem::path& file, RowId evaluation);
+/// What took the lead in the search of `evaluation` up to its variant, the first first.
+[[nodiscard]] std::vector<LineageStep> search_leads(const std::filesystem::path& file, RowId evaluation);
 
 /// Variants whose key begins with `prefix`; the first few.
 [[nodiscard]] std::vector<RowId> variants_of_prefix(const std::filesystem::path& file,

@@ -11,7 +11,7 @@
 
 namespace ak::db {
 
-/// A value that a query needs: ":session" in its SQL.
+/// A value that a query needs: ":search" in its SQL.
 struct QueryParameter {
   std::string name, help;
   enum class Type : std::uint8_t { text, integer } type = Type::text;

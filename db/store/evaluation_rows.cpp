@@ -36,12 +36,12 @@ Json request_json(const EvaluationRequest& request) {
 }  // namespace
 
 RowId EvaluationRows::workload(const std::string& name) const {
-  if (const auto known = session.workloads.find(name); known != session.workloads.end()) return known->second;
+  if (const auto known = search.workloads.find(name); known != search.workloads.end()) return known->second;
   AK_ASSERT(record.request->problem, "a request carries the problem of its workloads");
   const ProblemInstance& problem = *record.request->problem;
   const auto found = std::ranges::find(problem.workloads, name, &Workload::name);
   AK_ASSERT(found != problem.workloads.end(), "results are of workloads of the request's problem");
-  return put_workload(connection, session.definition, problem, *found);
+  return put_workload(connection, search.definition, problem, *found);
 }
 
 void put_evaluation(EvaluationRows& rows, RowId proposal, std::optional<RowId> build) {
@@ -50,11 +50,11 @@ void put_evaluation(EvaluationRows& rows, RowId proposal, std::optional<RowId> b
   const StageTimes& times = result.stage_times;
   const auto ended = std::chrono::system_clock::now();
   const auto started = ended - std::chrono::milliseconds(std::llround(times.total_ms));
-  const RowId device = record.device ? put_device(rows.connection, *record.device) : rows.session.device;
+  const RowId device = record.device ? put_device(rows.connection, *record.device) : rows.search.device;
   rows.evaluation = insert(
       rows.connection, "evaluations",
       {{"uid", random_uid()},
-       {"session_id", record.session},
+       {"search_id", record.search},
        {"proposal_id", proposal},
        {"variant_id", rows.variant},
        {"build_id", build},
@@ -144,7 +144,7 @@ void put_predictions(const EvaluationRows& rows) {
            {{"uid", random_uid()},
             {"variant_id", rows.variant},
             {"workload_id", rows.workload(time.workload)},
-            {"device_id", rows.session.device},
+            {"device_id", rows.search.device},
             {"model", predicted->model},
             {"predicted_ns", time.time_ns},
             {"evaluation_id", rows.evaluation},

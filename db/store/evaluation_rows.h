@@ -5,7 +5,7 @@
 
 #include "core/store.h"
 #include "db/sqlite.h"
-#include "db/store/session_rows.h"
+#include "db/store/search_rows.h"
 
 namespace ak::db {
 
@@ -14,10 +14,10 @@ namespace ak::db {
 struct EvaluationRows {
   Connection& connection;
   const EvaluationRecord& record;
-  const OpenSession& session;
+  const OpenSearch& search;
   RowId variant = 0, evaluation = 0;
 
-  /// The row of a workload by name. Shapes sampled after the session began become rows, from the request's own
+  /// The row of a workload by name. Shapes sampled after the search began become rows, from the request's own
   /// problem.
   [[nodiscard]] RowId workload(const std::string& name) const;
 };
@@ -25,7 +25,7 @@ struct EvaluationRows {
 /// The row of `evaluations`; its id is set in `rows`.
 void put_evaluation(EvaluationRows& rows, RowId proposal, std::optional<RowId> build);
 
-/// What a session that may continue in another process needs of it; nothing where it keeps no journal.
+/// What a search that may continue in another process needs of it; nothing where it keeps no journal.
 void put_journal(const EvaluationRows& rows);
 
 void put_checks(const EvaluationRows& rows);

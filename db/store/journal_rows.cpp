@@ -9,11 +9,11 @@ namespace {
 constexpr const char* kEntries =
     "SELECT e.variant_id AS variant, e.id AS evaluation, p.iteration AS iteration, e.status AS status, "
     "j.request_key AS request_key, j.result AS result FROM journal j JOIN evaluations e ON e.id = "
-    "j.evaluation_id JOIN proposals p ON p.id = e.proposal_id WHERE e.session_id = :session ORDER BY e.id";
+    "j.evaluation_id JOIN proposals p ON p.id = e.proposal_id WHERE e.search_id = :search ORDER BY e.id";
 constexpr const char* kCalls =
     "SELECT id, request, status, answer, message, stop, input_tokens, cached_tokens, output_tokens, "
     "tokens_reported, cost_usd, attempts, provider_request, model FROM llm_calls "
-    "WHERE session_id = :session AND status <> 'cancelled' ORDER BY id";
+    "WHERE search_id = :search AND status <> 'cancelled' ORDER BY id";
 
 std::optional<LlmReply> reply_of(const Rows& row) {
   const std::string status = row.text("status");
@@ -33,9 +33,9 @@ std::optional<LlmReply> reply_of(const Rows& row) {
 
 }  // namespace
 
-std::vector<JournalEntry> journal_entries(Connection& connection, RowId session) {
+std::vector<JournalEntry> journal_entries(Connection& connection, RowId search) {
   std::vector<JournalEntry> entries;
-  Rows row = select(connection, kEntries, {{"session", session}});
+  Rows row = select(connection, kEntries, {{"search", search}});
   while (row.next()) {
     const std::string result = row.text("result");
     entries.push_back({.variant = row.integer("variant"),
@@ -48,9 +48,9 @@ std::vector<JournalEntry> journal_entries(Connection& connection, RowId session)
   return entries;
 }
 
-std::vector<JournalCall> journal_calls(Connection& connection, RowId session) {
+std::vector<JournalCall> journal_calls(Connection& connection, RowId search) {
   std::vector<JournalCall> calls;
-  Rows row = select(connection, kCalls, {{"session", session}});
+  Rows row = select(connection, kCalls, {{"search", search}});
   while (row.next())
     calls.push_back({.id = row.integer("id"),
                      .model = row.text("model"),
@@ -59,11 +59,11 @@ std::vector<JournalCall> journal_calls(Connection& connection, RowId session) {
   return calls;
 }
 
-void delete_journal(Connection& connection, RowId campaign_run) {
+void delete_journal(Connection& connection, RowId session_search) {
   run(connection,
-      "DELETE FROM journal WHERE evaluation_id IN (SELECT e.id FROM evaluations e JOIN campaign_runs r "
-      "ON r.session_id = e.session_id WHERE r.id = :run)",
-      {{"run", campaign_run}});
+      "DELETE FROM journal WHERE evaluation_id IN (SELECT e.id FROM evaluations e JOIN session_searches r "
+      "ON r.search_id = e.search_id WHERE r.id = :run)",
+      {{"run", session_search}});
 }
 
 }  // namespace ak::db

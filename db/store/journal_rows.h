@@ -11,9 +11,9 @@
 
 namespace ak::db {
 
-// What a session keeps so that another process can continue it, in the order in which it was committed.
+// What a search keeps so that another process can continue it, in the order in which it was committed.
 
-/// An evaluation that a session has committed, as far as a process that continues with it must know.
+/// An evaluation that a search has committed, as far as a process that continues with it must know.
 struct JournalEntry {
   RowId variant = 0, evaluation = 0;
   int iteration = 0;
@@ -21,7 +21,7 @@ struct JournalEntry {
   std::optional<Json> result;  ///< nothing where nothing was evaluated
 };
 
-/// A request to a model that a session has committed.
+/// A request to a model that a search has committed.
 struct JournalCall {
   RowId id = 0;
   std::string model, request;
@@ -29,11 +29,11 @@ struct JournalCall {
 };
 
 /// Throw SqliteError.
-[[nodiscard]] std::vector<JournalEntry> journal_entries(Connection& connection, RowId session);
+[[nodiscard]] std::vector<JournalEntry> journal_entries(Connection& connection, RowId search);
 /// But those that were cancelled: they are asked again.
-[[nodiscard]] std::vector<JournalCall> journal_calls(Connection& connection, RowId session);
+[[nodiscard]] std::vector<JournalCall> journal_calls(Connection& connection, RowId search);
 
-/// Drops the entries of the session of a campaign's search.
-void delete_journal(Connection& connection, RowId campaign_run);
+/// Drops the entries of a session's search.
+void delete_journal(Connection& connection, RowId session_search);
 
 }  // namespace ak::db

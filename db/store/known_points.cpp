@@ -10,27 +10,27 @@
 namespace ak::db {
 namespace {
 
-// Sessions are of the same driver and version, because both decide how fast the same source is.
+// Searches are of the same driver and version, because both decide how fast the same source is.
 constexpr const char* kKnownPoints = R"sql(
 SELECT v.tunables AS tunables, e.status AS status, e.score_ns AS score_ns, e.depth AS depth
-FROM sessions me JOIN devices d ON d.id = me.device_id JOIN environments n ON n.id = me.environment_id
-JOIN sessions s ON s.definition_id = me.definition_id AND s.arch = me.arch AND s.workloads_hash = me.workloads_hash
+FROM searches me JOIN devices d ON d.id = me.device_id JOIN environments n ON n.id = me.environment_id
+JOIN searches s ON s.definition_id = me.definition_id AND s.arch = me.arch AND s.workloads_hash = me.workloads_hash
   AND s.id <> me.id
 JOIN devices sd ON sd.id = s.device_id AND sd.kind = d.kind AND sd.name = d.name
 JOIN environments sn ON sn.id = s.environment_id AND sn.driver_version = n.driver_version
   AND sn.alphakernel_version = n.alphakernel_version
-JOIN evaluations e ON e.session_id = s.id AND e.device_id = s.device_id
+JOIN evaluations e ON e.search_id = s.id AND e.device_id = s.device_id
 JOIN proposals p ON p.id = e.proposal_id AND p.arm NOT IN ('comparison', 'profile')
 JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id AND t.content_hash = :source
-WHERE me.id = :session ORDER BY e.id)sql";
+WHERE me.id = :search ORDER BY e.id)sql";
 
 }  // namespace
 
-std::vector<KnownPoint> select_known_points(Connection& connection, RowId session,
+std::vector<KnownPoint> select_known_points(Connection& connection, RowId search,
                                             const std::string& source_hash) {
   std::map<std::string, KnownPoint> points;  // by the text of the tunables; the last time of each
   std::set<std::string> wrong;
-  Rows rows = select(connection, kKnownPoints, {{"source", source_hash}, {"session", session}});
+  Rows rows = select(connection, kKnownPoints, {{"source", source_hash}, {"search", search}});
   while (rows.next()) {
     const std::string tunables = rows.text("tunables");
     const Status status = parse_status(rows.text("status")).value_or(Status::infrastructure_error);

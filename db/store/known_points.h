@@ -9,8 +9,8 @@
 
 namespace ak::db {
 
-/// What other sessions found at the points of a source, as VariantStore::known_points() says. Throws SqliteError.
-[[nodiscard]] std::vector<KnownPoint> select_known_points(Connection& connection, RowId session,
+/// What other searches found at the points of a source, as VariantStore::known_points() says. Throws SqliteError.
+[[nodiscard]] std::vector<KnownPoint> select_known_points(Connection& connection, RowId search,
                                                           const std::string& source_hash);
 
 }  // namespace ak::db

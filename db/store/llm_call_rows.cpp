@@ -11,7 +11,7 @@ namespace ak::db {
 RowId put_llm_call(Connection& connection, const LlmCallRecord& record) {
   return insert(connection, "llm_calls",
                 {{"uid", random_uid()},
-                 {"session_id", record.session},
+                 {"search_id", record.search},
                  {"model", record.model},
                  {"arm", record.arm},
                  {"credited_arm", record.credited_arm},

@@ -17,32 +17,32 @@ SqliteStore::SqliteStore(const std::filesystem::path& file, std::chrono::millise
   prepare_database(connection_, file);
 }
 
-RowId SqliteStore::begin_session(const SessionRecord& session, const ProblemInstance& problem,
-                                 const DeviceFacts& device, const Arch& arch) {
+RowId SqliteStore::begin_search(const SearchRecord& search, const ProblemInstance& problem,
+                                const DeviceFacts& device, const Arch& arch) {
   if (!locks_) locks_.emplace(file_);
   Transaction transaction(connection_);
-  close_dead_sessions(connection_, [&](RowId id) { return sessions_.contains(id) || locks_->is_held(id); });
-  OpenSession open = put_session_parts(connection_, problem, device, arch, session.version);
-  const RowId id = begin_session_row(connection_, session, open);
+  close_dead_searches(connection_, [&](RowId id) { return searches_.contains(id) || locks_->is_held(id); });
+  OpenSearch open = put_search_parts(connection_, problem, device, arch, search.version);
+  const RowId id = begin_search_row(connection_, search, open);
   locks_->hold(id);  // before anyone sees the row
   transaction.commit();
-  sessions_[id] = std::move(open);
+  searches_[id] = std::move(open);
   return id;
 }
 
-std::vector<KnownPoint> SqliteStore::known_points(RowId session, const std::string& source_hash) {
-  return select_known_points(connection_, session, source_hash);
+std::vector<KnownPoint> SqliteStore::known_points(RowId search, const std::string& source_hash) {
+  return select_known_points(connection_, search, source_hash);
 }
 
 StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   AK_ASSERT(record.request && record.result, "an evaluation record refers to its request and result");
-  const auto session = sessions_.find(record.session);
-  AK_ASSERT(session != sessions_.end(), "evaluations are committed to a session begun by the same store");
+  const auto search = searches_.find(record.search);
+  AK_ASSERT(search != searches_.end(), "evaluations are committed to a search begun by the same store");
   const EvaluationRequest& request = *record.request;
   const Json params = params_json(request.problem ? request.problem->params : Params());
   Transaction transaction(connection_);
-  EvaluationRows rows{connection_, record, session->second};
-  rows.variant = put_variant(connection_, rows.session.definition, request.candidate, params);
+  EvaluationRows rows{connection_, record, search->second};
+  rows.variant = put_variant(connection_, rows.search.definition, request.candidate, params);
   const RowId proposal = put_proposal(connection_, record, rows.variant);
   put_evaluation(rows, proposal, put_build(connection_, record, rows.variant));
   put_checks(rows);
@@ -83,13 +83,13 @@ void SqliteStore::end_llm_call(RowId call, const LlmReply& reply, double latency
   transaction.commit();
 }
 
-void SqliteStore::end_session(RowId session, std::string_view status, std::string_view reason,
-                              std::optional<RowId> best_variant) {
+void SqliteStore::end_search(RowId search, std::string_view status, std::string_view reason,
+                             std::optional<RowId> best_variant) {
   Transaction transaction(connection_);
-  end_session_row(connection_, session, status, reason, best_variant);
+  end_search_row(connection_, search, status, reason, best_variant);
   commit_with_told(transaction);
-  sessions_.erase(session);
-  locks_->release(session);
+  searches_.erase(search);
+  locks_->release(search);
 }
 
 void SqliteStore::commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) {

@@ -9,8 +9,8 @@
 
 #include "core/store.h"
 #include "db/sqlite.h"
-#include "db/store/session_locks.h"
-#include "db/store/session_rows.h"
+#include "db/store/process_locks.h"
+#include "db/store/search_rows.h"
 
 namespace ak::db {
 
@@ -22,16 +22,16 @@ class SqliteStore final : public VariantStore, public AuditStore {
   explicit SqliteStore(const std::filesystem::path& file,
                        std::chrono::milliseconds busy_timeout = kBusyTimeout);
 
-  RowId begin_session(const SessionRecord& session, const ProblemInstance& problem, const DeviceFacts& device,
-                      const Arch& arch) override;
-  [[nodiscard]] std::vector<KnownPoint> known_points(RowId session, const std::string& source_hash) override;
+  RowId begin_search(const SearchRecord& search, const ProblemInstance& problem, const DeviceFacts& device,
+                     const Arch& arch) override;
+  [[nodiscard]] std::vector<KnownPoint> known_points(RowId search, const std::string& source_hash) override;
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord& told) override;
   RowId begin_llm_call(const LlmCallRecord& record) override;
   void note_llm_reward(RowId call, double reward) override;
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
-  void end_session(RowId session, std::string_view status, std::string_view reason,
-                   std::optional<RowId> best_variant) override;
+  void end_search(RowId search, std::string_view status, std::string_view reason,
+                  std::optional<RowId> best_variant) override;
   void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;
   [[nodiscard]] bool audit_passed(const std::string& content_hash, const ProblemInstance& problem) override;
 
@@ -41,8 +41,8 @@ class SqliteStore final : public VariantStore, public AuditStore {
 
   std::filesystem::path file_;
   Connection connection_;
-  std::optional<SessionLocks> locks_;  ///< once a session began
-  std::map<RowId, OpenSession> sessions_;
+  std::optional<ProcessLocks> locks_;  ///< once a search began
+  std::map<RowId, OpenSearch> searches_;
   std::vector<std::pair<RowId, TellRecord>> told_;  ///< evaluations, not stored yet
 };
 

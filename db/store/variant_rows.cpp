@@ -65,7 +65,7 @@ RowId put_proposal(Connection& connection, const EvaluationRecord& record, RowId
   const AskRecord* asked = record.asked;
   const RowId id = insert(connection, "proposals",
                           {{"uid", random_uid()},
-                           {"session_id", record.session},
+                           {"search_id", record.search},
                            {"variant_id", variant},
                            {"iteration", record.iteration},
                            {"proposer", record.proposer},

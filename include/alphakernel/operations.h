@@ -742,7 +742,7 @@ struct SearchAnswer {
   bool executed = false;  ///< false: kernels were built and ranked, not verified
   std::string stop_reason;  ///< what ended it
   bool interrupted = false;  ///< it was stopped
-  std::int64_t session = 0;  ///< number of the search in the database
+  std::int64_t search = 0;  ///< number of the search in the database
   std::int64_t evaluated = 0;  ///< candidates tried
   std::int64_t verified = 0;  ///< of these, those that passed all gates
   std::int64_t failed = 0;  ///< of these, those that did not
@@ -763,7 +763,7 @@ struct SearchAnswer {
     visitor("executed", self.executed);
     visitor("stop_reason", self.stop_reason);
     visitor("interrupted", self.interrupted);
-    visitor("session", self.session);
+    visitor("search", self.search);
     visitor("evaluated", self.evaluated);
     visitor("verified", self.verified);
     visitor("failed", self.failed);

@@ -7,7 +7,7 @@
 
 namespace ak::tools {
 
-/// What a report covers: sessions that began at `since` or later and before `until`, ISO 8601 UTC texts.
+/// What a report covers: searches that began at `since` or later and before `until`, ISO 8601 UTC texts.
 struct Period {
   std::string since, until;
   std::string title;  ///< "week 2026-W47 (2026-11-16 to 2026-11-22)"

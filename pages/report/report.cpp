@@ -17,35 +17,35 @@ namespace {
 // A diff in a report is looked at, not applied.
 constexpr std::size_t kMaxDiffLines = 120;
 
-/// A list of sessions as SQLite reads it.
-std::string json_list(const std::vector<std::int64_t>& sessions) { return Json(sessions).dump(); }
+/// A list of searches as SQLite reads it.
+std::string json_list(const std::vector<std::int64_t>& searches) { return Json(searches).dump(); }
 
-void choose_sessions(db::Reader& reader, const ReportRequest& request) {
+void choose_searches(db::Reader& reader, const ReportRequest& request) {
   const db::QueryValues values{{"since", request.period.since},
                                {"until", request.period.until},
-                               {"chosen", json_list(request.sessions)}};
-  if (request.sessions.empty()) {
-    reader.keep("report_sessions",
-                "SELECT id FROM sessions WHERE started_at >= :since AND started_at < :until", values);
+                               {"chosen", json_list(request.searches)}};
+  if (request.searches.empty()) {
+    reader.keep("report_searches",
+                "SELECT id FROM searches WHERE started_at >= :since AND started_at < :until", values);
     return;
   }
   const db::Table missing = reader.query(
-      "SELECT value FROM json_each(:chosen) WHERE value NOT IN (SELECT id FROM sessions)", 1, values);
+      "SELECT value FROM json_each(:chosen) WHERE value NOT IN (SELECT id FROM searches)", 1, values);
   if (!missing.rows.empty())
-    fail(ExitCode::usage, "--session: there is no session {}; alphakernel query sessions lists them",
+    fail(ExitCode::usage, "--search: there is no search {}; alphakernel query searches lists them",
          std::get<std::int64_t>(missing.rows[0][0]));
-  reader.keep("report_sessions", "SELECT value AS id FROM json_each(:chosen)", values);
+  reader.keep("report_searches", "SELECT value AS id FROM json_each(:chosen)", values);
 }
 
-/// What each session ended with: the least score of its champion that counts. The plus keeps SQLite from
-/// reading all evaluations of the session instead of those of the variant.
+/// What each search ended with: the least score of its champion that counts. The plus keeps SQLite from
+/// reading all evaluations of the search instead of those of the variant.
 constexpr std::string_view kChampions = R"sql(
 SELECT * FROM (
-  SELECT s.id AS session, s.definition_id, v.name AS device, v.kind AS device_kind, s.device_id, s.arch, s.best_variant_id AS variant,
-         s.started_at, s.id IN (SELECT id FROM report_sessions) AS reported,
-         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id AND e.status = 'ok'
+  SELECT s.id AS search, s.definition_id, v.name AS device, v.kind AS device_kind, s.device_id, s.arch, s.best_variant_id AS variant,
+         s.started_at, s.id IN (SELECT id FROM report_searches) AS reported,
+         (SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = s.best_variant_id AND +e.search_id = s.id AND e.status = 'ok'
             AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)) AS score_ns
-  FROM sessions s JOIN devices v ON v.id = s.device_id WHERE s.best_variant_id IS NOT NULL)
+  FROM searches s JOIN devices v ON v.id = s.device_id WHERE s.best_variant_id IS NOT NULL)
 WHERE score_ns IS NOT NULL)sql";
 
 Json json_rows(const db::Table& table) { return parse_json(db::render(table, db::TableFormat::json)); }
@@ -57,7 +57,7 @@ Report read_report(const ReportRequest& request) {
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
     return unified_diff(before, after, kMaxDiffLines);
   });
-  choose_sessions(reader, request);
+  choose_searches(reader, request);
   reader.keep("report_champions", kChampions);
   keep_device_limits(reader);
   const db::QueryValues values{{"since", request.period.since}, {"until", request.period.until}};

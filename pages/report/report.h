@@ -27,13 +27,13 @@ struct Report {
 struct ReportRequest {
   std::filesystem::path database;
   Period period;
-  std::vector<std::int64_t> sessions;  ///< only these; empty: all of the period
+  std::vector<std::int64_t> searches;  ///< only these; empty: all of the period
   std::filesystem::path own_sections;  ///< a folder of further ones; may be empty or absent
   std::chrono::milliseconds time_limit{60'000};
 };
 
-/// Reads all sections. Their SQL sees the table `report_sessions(id)`, the sessions that the report speaks
-/// of, and the parameters :since, :until. Throws Error(usage) for a session that is not there,
+/// Reads all sections. Their SQL sees the table `report_searches(id)`, the searches that the report speaks
+/// of, and the parameters :since, :until. Throws Error(usage) for a search that is not there,
 /// Error(bad_input) for a mistake in a section, Error(database).
 [[nodiscard]] Report read_report(const ReportRequest& request);
 

@@ -291,7 +291,7 @@ SearchAnswer = TypedDict("SearchAnswer", {
     "executed": bool,  # false: kernels were built and ranked, not verified
     "stop_reason": str,  # what ended it
     "interrupted": bool,  # it was stopped
-    "session": int,  # number of the search in the database
+    "search": int,  # number of the search in the database
     "evaluated": int,  # candidates tried
     "verified": int,  # of these, those that passed all gates
     "failed": int,  # of these, those that did not

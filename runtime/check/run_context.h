@@ -21,7 +21,7 @@ struct Progress {
   double limit_ms = 0;
 };
 
-/// What every step on the device needs. Owned by ProblemSession; one thread.
+/// What every step on the device needs. Owned by DeviceProblem; one thread.
 struct RunContext {
   const DeviceContext& context;
   CUstream stream;

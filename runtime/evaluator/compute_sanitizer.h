@@ -27,7 +27,7 @@ struct SanitizerLog {
 /// Runs every request under memcheck, racecheck and synccheck in turn, each with a device worker of its
 /// own; the first finding ends it as `memory_error` or `race`. What the tools cannot do ends as
 /// `unsupported`, in their words.
-/// @param options of the session's evaluator on a GPU
+/// @param options of the search's evaluator on a GPU
 /// @param program as find_compute_sanitizer() gives it
 [[nodiscard]] std::unique_ptr<Evaluator> make_compute_sanitizer(EvaluatorOptions options,
                                                                 SourceAssembler assembler,

@@ -17,7 +17,7 @@ namespace ak::runtime {
 class KnownPrograms {
  public:
   /// Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB
-  /// however long a session runs.
+  /// however long a search runs.
   static constexpr std::size_t kKept = 4'096;
 
   struct Known {

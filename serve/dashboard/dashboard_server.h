@@ -12,7 +12,7 @@ namespace ak::tools::dashboard {
 
 /// A page that is asked for.
 struct PageRequest {
-  std::string path;                          ///< "/" or "/session": without the query
+  std::string path;                          ///< "/" or "/search": without the query
   std::map<std::string, std::string> query;  ///< values of the form and of links; the first of each name
 };
 

@@ -52,7 +52,7 @@ std::string text_of(const db::Cell& cell) {
   return "";
 }
 
-/// "Session 12": what distinguishes tabs of a browser.
+/// "Search 12": what distinguishes tabs of a browser.
 std::string title_of(const Page& page, const db::QueryValues& values) {
   std::string title = page.title;
   for (const db::QueryParameter& parameter : page.parameters) {
@@ -61,7 +61,7 @@ std::string title_of(const Page& page, const db::QueryValues& values) {
   return harmless(title, kMaxTitleBytes);
 }
 
-/// The limits of devices take a look at every session: only for pages that ask for them.
+/// The limits of devices take a look at every search: only for pages that ask for them.
 bool asks_for_limits(const Page& page) {
   return std::ranges::any_of(page.datasets, [](const Dataset& dataset) {
     return dataset.sql.find("device_limits") != std::string::npos;

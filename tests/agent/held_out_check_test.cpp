@@ -97,7 +97,7 @@ TEST_CASE("held-out evaluations are checks of their own shapes with their own in
           std::string::npos);
 }
 
-TEST_CASE("held-out shapes and inputs repeat with held_out_seed, and differ between sessions without it") {
+TEST_CASE("held-out shapes and inputs repeat with held_out_seed, and differ between searches without it") {
   const auto drawn = [](std::optional<std::uint64_t> held_out_seed) {
     HeldOutWorld world([](const TunableValues&) { return right(); });
     world.options.seed = 1;
@@ -148,7 +148,7 @@ TEST_CASE("an evaluation without a verdict is tried again, and disqualifies no o
   CHECK(result.held_out.note == "invalid_reference: planned failure");
 }
 
-TEST_CASE("an interrupted session keeps its champion and says that held-out shapes were left out") {
+TEST_CASE("an interrupted search keeps its champion and says that held-out shapes were left out") {
   std::atomic<bool> stop = false;
   HeldOutWorld world([](const TunableValues&) { return right(); });
   world.options.stop_requested = &stop;
@@ -159,7 +159,7 @@ TEST_CASE("an interrupted session keeps its champion and says that held-out shap
   CHECK(result.held_out.note == "interrupted");
 }
 
-TEST_CASE("Ctrl-C while held-out shapes are checked ends the session as stopped") {
+TEST_CASE("Ctrl-C while held-out shapes are checked ends the search as stopped") {
   std::atomic<bool> stop = false;
   HeldOutWorld world([](const TunableValues&) { return right(); });
   world.options.stop_requested = &stop;

@@ -56,7 +56,7 @@ struct Run {
                                          [](const auto&) { return timed(1000); })
       : model(std::make_shared<ScriptedModel>(std::move(replies))), world(std::move(answer)) {
     world.options.templates = {test::grid_template("grid", 3, 3)};
-    world.options.session.proposer = "llm";
+    world.options.search.proposer = "llm";
     world.options.search_tunables = false;
   }
   LoopResult run() {
@@ -168,7 +168,7 @@ TEST_CASE("in a hybrid run the tunables of a promising candidate are searched, a
                      ? 500.0 - 100.0 * static_cast<double>(request.candidate.tunables.at("X"))
                      : 1000);
   });
-  run.world.options.session.proposer = "hybrid";
+  run.world.options.search.proposer = "hybrid";
   run.world.options.search_tunables = true;
   const LoopResult result = run.run();
   CHECK(result.best->result.score_ns == 300);

@@ -170,7 +170,7 @@ TEST_CASE("points that are impossible on the device are never proposed, a templa
   }
 }
 
-TEST_CASE("where no template is for the target, the run ends before a session and says what each needs") {
+TEST_CASE("where no template is for the target, the run ends before a search and says what each needs") {
   World world(on_surface);
   world.options.arch = {8, 0, 0};
   world.options.templates = {test::grid_template("a.cu", 1, 2), test::grid_template("b.cu", 1, 2)};
@@ -229,7 +229,7 @@ TEST_CASE(
     CAPTURE(entry->name);
     World world(on_surface);
     world.options.strategy = entry->name;
-    world.options.session.resumed = true;
+    world.options.search.resumed = true;
     std::set<TunableValues> known;
     for (std::int64_t x = 0; x < 10; ++x) {
       for (std::int64_t y = 0; y < 5; ++y) {
@@ -366,7 +366,7 @@ TEST_CASE("limits on tokens and money do not stop a search, which spends none") 
   CHECK(world.run().stop_reason == "space exhausted");
 }
 
-TEST_CASE("Ctrl-C ends the session as stopped, with the best so far") {
+TEST_CASE("Ctrl-C ends the search as stopped, with the best so far") {
   std::atomic<bool> stop = false;
   World world(on_surface);
   world.options.stop_requested = &stop;
@@ -469,7 +469,7 @@ TEST_CASE("five faults of the machine in a row end the run as an error of the en
   CHECK(world.store.status == "failed");
 }
 
-TEST_CASE("an exception, wherever it comes from, ends the session as failed and reaches the caller") {
+TEST_CASE("an exception, wherever it comes from, ends the search as failed and reaches the caller") {
   World world(on_surface);
   std::string expected;
   SECTION("the evaluator") { world.device.throws_at = 12, expected = "the device fell off the bus"; }
@@ -491,7 +491,7 @@ TEST_CASE("when the store fails as well, the first error is the one that is repo
   CHECK_THROWS_WITH(world.run(), "the device fell off the bus");
 }
 
-TEST_CASE("an unknown strategy is refused before a session begins") {
+TEST_CASE("an unknown strategy is refused before a search begins") {
   World world(on_surface);
   world.options.strategy = "clairvoyance";
   CHECK_THROWS_AS(world.run(), Error);
@@ -585,7 +585,7 @@ TEST_CASE("on a GPU a lucky time wins nothing: challengers are timed in pairs wi
   CHECK(announced > 1);
 }
 
-TEST_CASE("a challenge at the very end is settled before the session ends") {
+TEST_CASE("a challenge at the very end is settled before the search ends") {
   GpuWorld world(on_noisy_surface);
   world.options.templates = {grid_template("line", 2, 1)};  // the last point is the better one
   const LoopResult result = world.run();

@@ -27,12 +27,12 @@ TEST_CASE("evaluations are numbered in the order in which they are begun, or els
   CHECK(world.store.rows[1].arm == "start");
 }
 
-TEST_CASE("a row names its proposer: the source's model, the search beside it, or the session's own") {
+TEST_CASE("a row names its proposer: the source's model, the search beside it, or the search's own") {
   World world(answer);
   test::ListSource source;
   SearchParts alone(world);
   const Completed completed = test::completed_at(alone.context, 1, timed(1'000));
-  world.options.session.proposer = "user";
+  world.options.search.proposer = "user";
   alone.record.commit(completed, {.arm = "start"});
   world.options.source = &source;
   alone.record.commit(completed, {.arm = "start"});
@@ -56,11 +56,11 @@ TEST_CASE("a proposal's row names the member of the portfolio that asked for it"
   CHECK(world.store.rows[0].member == "tabu");
 }
 
-TEST_CASE("a session ends with its status, its reason and its best variant") {
+TEST_CASE("a search ends with its status, its reason and its best variant") {
   World world(answer);
   SearchParts parts(world);
   CHECK(world.store.begun == 1);
-  CHECK(parts.record.session() == 7);
+  CHECK(parts.record.search() == 7);
   parts.record.end("stopped", "interrupted", 1001);
   CHECK(world.store.status == "stopped");
   CHECK(world.store.reason == "interrupted");

@@ -45,8 +45,8 @@ void VirtualDevice::cancel(Ticket ticket) {
   }
 }
 
-RowId VectorStore::begin_session(const SessionRecord&, const ProblemInstance&, const DeviceFacts&,
-                                 const Arch&) {
+RowId VectorStore::begin_search(const SearchRecord&, const ProblemInstance&, const DeviceFacts&,
+                                const Arch&) {
   ++begun;
   return 7;
 }
@@ -67,8 +67,8 @@ RowId VectorStore::begin_llm_call(const LlmCallRecord& record) {
 
 void VectorStore::end_llm_call(RowId, const LlmReply& reply, double) { replies.push_back(reply); }
 
-void VectorStore::end_session(RowId, std::string_view status_name, std::string_view why,
-                              std::optional<RowId> best) {
+void VectorStore::end_search(RowId, std::string_view status_name, std::string_view why,
+                             std::optional<RowId> best) {
   ++ended;
   if (throws_at_end) fail(ExitCode::database, "disk full at the end");
   status = status_name;

@@ -75,15 +75,15 @@ class VectorStore final : public VariantStore {
     std::vector<RowId> parents = {};
     std::optional<RowId> llm_call = {};
   };
-  RowId begin_session(const SessionRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
+  RowId begin_search(const SearchRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   RowId begin_llm_call(const LlmCallRecord& record) override;
   void note_llm_reward(RowId call, double reward) override { rewards[call] = reward; }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
-  void end_session(RowId session, std::string_view status, std::string_view reason,
-                   std::optional<RowId> best_variant) override;
+  void end_search(RowId search, std::string_view status, std::string_view reason,
+                  std::optional<RowId> best_variant) override;
 
   std::vector<Row> rows;
   std::vector<RowId> told;
@@ -116,7 +116,7 @@ struct World {
     options.problem = make_problem();
     options.templates = {grid_template("grid", 10, 10)};
     options.strategy = "exhaustive";
-    options.session.proposer = "search";
+    options.search.proposer = "search";
     device.capabilities_.executes = true;
     device.capabilities_.useful_in_flight = 4;
   }

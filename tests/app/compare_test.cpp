@@ -45,13 +45,13 @@ class Search {
       : store_(store),
         problem_(std::make_shared<const ProblemInstance>(ten_shapes())),
         method_(device.kind == DeviceKind::emulator ? std::string(kEmulatedMethod) : "event") {
-    const SessionRecord record{.command = "generate_kernel",
-                               .proposer = model.empty() ? "search" : "hybrid",
-                               .strategy = "random",
-                               .seed = seed,
-                               .budgets = {{"evaluations", 10}},
-                               .version = "0.1.0"};
-    session = store_.begin_session(record, *problem_, device, kArch);
+    const SearchRecord record{.command = "generate_kernel",
+                              .proposer = model.empty() ? "search" : "hybrid",
+                              .strategy = "random",
+                              .seed = seed,
+                              .budgets = {{"evaluations", 10}},
+                              .version = "0.1.0"};
+    search = store_.begin_search(record, *problem_, device, kArch);
     if (!model.empty()) ask(model, prompts);
   }
 
@@ -73,7 +73,7 @@ class Search {
     }
     if (status == Status::ok) result.score_ns = 1000 * us;
     EvaluationRecord record;
-    record.session = session;
+    record.search = search;
     record.iteration = iteration_++;
     record.proposer = call_ ? "model" : "search";
     record.arm = iteration_ == 1 ? "start" : "improve";
@@ -83,13 +83,13 @@ class Search {
     best_ = store_.commit(record).variant;
   }
 
-  void end() { store_.end_session(session, "finished", "", best_); }
+  void end() { store_.end_search(search, "finished", "", best_); }
 
-  RowId session = 0;
+  RowId search = 0;
 
  private:
   void ask(const std::string& model, const std::string& prompts) {
-    LlmCallRecord record{.session = session,
+    LlmCallRecord record{.search = search,
                          .model = model,
                          .arm = "improve",
                          .credited_arm = "improve",
@@ -119,7 +119,7 @@ RowId search(VariantStore& store, const DeviceFacts& device, const std::vector<d
   int block = static_cast<int>(seed) * 1000;
   for (const double us : times_us) made.commit(++block, us, us > 0 ? Status::ok : Status::incorrect);
   made.end();
-  return made.session;
+  return made.search;
 }
 
 SubjectComparison compared(const TemporaryFolder& folder, const std::string& a, const std::string& b) {
@@ -142,12 +142,12 @@ const ComparedMetric& metric(const SubjectComparison& comparison, const std::str
   return *found;
 }
 
-TEST_CASE("a session whose kernel is faster on every shape is faster beyond chance") {
+TEST_CASE("a search whose kernel is faster on every shape is faster beyond chance") {
   const TemporaryFolder folder;
   const auto store = db::open_store(folder.file());
   const RowId a = search(*store, named("NVIDIA H200"), {100, 0, 90});
   const RowId b = search(*store, named("NVIDIA H200"), {100, 60, 40, 30}, 2);
-  const auto comparison = compared(folder, fmt::format("session:{}", a), fmt::format("session:{}", b));
+  const auto comparison = compared(folder, fmt::format("search:{}", a), fmt::format("search:{}", b));
   REQUIRE(comparison.test);
   CHECK(comparison.test->pairs == kShapes);
   CHECK(comparison.test->wins == kShapes);
@@ -162,18 +162,18 @@ TEST_CASE("a session whose kernel is faster on every shape is faster beyond chan
   CHECK_FALSE(comparison.estimated);
 }
 
-TEST_CASE("a session on the CPU device and one on a GPU have no pair and no score in common") {
+TEST_CASE("a search on the CPU device and one on a GPU have no pair and no score in common") {
   const TemporaryFolder folder;
   const auto store = db::open_store(folder.file());
   const RowId a = search(*store, named("NVIDIA H200"), {100});
   const RowId b = search(*store, named("CPU", DeviceKind::emulator), {50}, 2);
   const RowId c = search(*store, named("CPU", DeviceKind::emulator), {60}, 3);
-  const auto mixed = compared(folder, fmt::format("session:{}", a), fmt::format("session:{}", b));
+  const auto mixed = compared(folder, fmt::format("search:{}", a), fmt::format("search:{}", b));
   CHECK_FALSE(mixed.test);
   CHECK(mixed.pairs.empty());
   CHECK_THAT(mixed.notes.front(), Catch::Contains("do not compare"));
   for (const ComparedMetric& one : mixed.metrics) CHECK(one.unit != "us");
-  const auto costs = compared(folder, fmt::format("session:{}", b), fmt::format("session:{}", c));
+  const auto costs = compared(folder, fmt::format("search:{}", b), fmt::format("search:{}", c));
   CHECK(costs.estimated);
   CHECK(costs.test);
   CHECK_THAT(subject_comparison_text(costs), Catch::Contains("no GPU times"));
@@ -195,7 +195,7 @@ TEST_CASE("devices are compared by the variants that both timed, and named by pa
   CHECK(metric(comparison, "variants").first == 3);
 }
 
-TEST_CASE("models are compared by sessions of one problem after as many evaluations") {
+TEST_CASE("models are compared by searches of one problem after as many evaluations") {
   const TemporaryFolder folder;
   const auto store = db::open_store(folder.file());
   for (std::uint64_t seed = 1; seed <= 9; ++seed) {
@@ -209,13 +209,13 @@ TEST_CASE("models are compared by sessions of one problem after as many evaluati
   CHECK(comparison.test->pairs == 9);
   CHECK(comparison.test->wins == 9);  // the third evaluation of the slow one does not count
   CHECK(comparison.test->beyond_chance());
-  CHECK(metric(comparison, "sessions").first == 10);
+  CHECK(metric(comparison, "searches").first == 10);
   CHECK(metric(comparison, "tokens in").second == 9000);
   CHECK(metric(comparison, "verified").second == Approx(100));
   CHECK(metric(comparison, "exchanges that took the lead").second == Approx(100));
   CHECK(metric(comparison, "cost of a verified candidate").second == Approx(0.25));
   CHECK(*metric(comparison, "cost of a percent gained").second > 0);
-  CHECK_THAT(comparison.notes.back(), Catch::Contains("1 sessions have no counterpart"));
+  CHECK_THAT(comparison.notes.back(), Catch::Contains("1 searches have no counterpart"));
   CHECK(compared(folder, "prompt:1", "prompt:2").test->pairs == 9);
 }
 
@@ -224,15 +224,15 @@ TEST_CASE("what names nothing, several or two kinds is said") {
   const auto store = db::open_store(folder.file());
   search(*store, named("NVIDIA H200"), {100});
   search(*store, named("NVIDIA H100"), {100}, 2);
-  CHECK_THAT(input_error(folder, "session:77", "session:1"), Catch::Contains("no session 77"));
-  CHECK_THAT(input_error(folder, "session:x", "session:1"), Catch::Contains("expected session:NUMBER"));
+  CHECK_THAT(input_error(folder, "search:77", "search:1"), Catch::Contains("no search 77"));
+  CHECK_THAT(input_error(folder, "search:x", "search:1"), Catch::Contains("expected search:NUMBER"));
   CHECK_THAT(input_error(folder, "device:nvidia", "device:h100"), Catch::Contains("several"));
   CHECK_THAT(input_error(folder, "device:b200", "device:h100"), Catch::Contains("NVIDIA H100, NVIDIA H200"));
   CHECK_THAT(input_error(folder, "device:", "device:h100"), Catch::Contains("none"));
   CHECK_THAT(input_error(folder, "model:gpt", "model:x"), Catch::Contains("has no model"));
-  CHECK_THAT(input_error(folder, "session:1", "device:h100"), Catch::Contains("two of one kind"));
+  CHECK_THAT(input_error(folder, "search:1", "device:h100"), Catch::Contains("two of one kind"));
   CHECK_THAT(input_error(folder, "device:h200", "device:H200"), Catch::Contains("name two"));
-  CHECK_FALSE(subject_kind("sessions:1"));
+  CHECK_FALSE(subject_kind("searches:1"));
   CHECK_FALSE(subject_kind("12"));
   CHECK(subject_kind("prompt:") == SubjectKind::prompt);
 }
@@ -242,7 +242,7 @@ TEST_CASE("a comparison is text, Markdown and JSON that say the same") {
   const auto store = db::open_store(folder.file());
   const RowId a = search(*store, named("NVIDIA | H200"), {100});
   const RowId b = search(*store, named("NVIDIA | H200"), {100, 50}, 2);
-  const auto comparison = compared(folder, fmt::format("session:{}", a), fmt::format("session:{}", b));
+  const auto comparison = compared(folder, fmt::format("search:{}", a), fmt::format("search:{}", b));
   CHECK_THAT(subject_comparison_text(comparison), Catch::Contains(comparison.verdict));
   CHECK_THAT(subject_comparison_markdown(comparison), Catch::Contains("| evaluations | 1 | 2 |"));
   const Json json = subject_comparison_json(comparison);

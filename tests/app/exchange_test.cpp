@@ -143,13 +143,13 @@ void write(const fs::path& file, const std::string& text) {
 }
 
 /// One evaluation of the fixture's kernel, whose definition gets a reference.
-void commit(VariantStore& store, RowId session, const std::shared_ptr<const ProblemInstance>& problem,
+void commit(VariantStore& store, RowId search, const std::shared_ptr<const ProblemInstance>& problem,
             int block, Status status) {
   EvaluationRequest request = db::test::Run(store).request(block);
   request.problem = problem;
   const EvaluationResult result = db::test::Run::result(status, 1'600'000);
   EvaluationRecord record;
-  record.session = session;
+  record.search = search;
   record.proposer = "search";
   record.arm = "random";
   record.request = &request;
@@ -165,15 +165,15 @@ TEST_CASE("what is exported follows the rules, and comes back byte for byte from
     made.definition.name = "sum";
     made.definition.reference = "def run(a, b):\n    return a + b\n";
     const auto problem = std::make_shared<const ProblemInstance>(made);
-    const RowId session =
-        store->begin_session({.command = "generate_kernel",
-                              .proposer = "search",
-                              .strategy = "random",
-                              .budgets = {},
-                              .version = "1"},
-                             *problem, db::test::device(), {.major = 9, .minor = 0, .feature = 'a'});
-    commit(*store, session, problem, 128, Status::ok);
-    commit(*store, session, problem, 256, Status::incorrect);
+    const RowId search =
+        store->begin_search({.command = "generate_kernel",
+                             .proposer = "search",
+                             .strategy = "random",
+                             .budgets = {},
+                             .version = "1"},
+                            *problem, db::test::device(), {.major = 9, .minor = 0, .feature = 'a'});
+    commit(*store, search, problem, 128, Status::ok);
+    commit(*store, search, problem, 256, Status::incorrect);
   }
   const fs::path first = folder.path() / "first", second = folder.path() / "second",
                  good = folder.path() / "good";

@@ -75,7 +75,7 @@ TEST_CASE("a mistake in a manifest is told with file, field and what was expecte
        {"expectation 'a'", "no such column"}},
       {manifest("", R"([{"name": "a", "sql": "SELECT 1, 2", "equals": 1}])"),
        {"expectation 'a'", "2 columns"}},
-      {manifest("", R"([{"name": "a", "sql": "DELETE FROM sessions", "equals": 1}])"), {"only SELECT"}},
+      {manifest("", R"([{"name": "a", "sql": "DELETE FROM searches", "equals": 1}])"), {"only SELECT"}},
       {R"({"name": "sums", "question": "?", "runs": [{"algorithm": "vectoradd"}]})",
        {"run 'vectoradd'", "did you mean 'vector_add'?"}},
       {manifest(R"(, "params": {"dtpe": "float16"})"), {"run 'vector_add'", "did you mean 'dtype'?"}},
@@ -101,7 +101,7 @@ TEST_CASE("an experiment leaves its database, tables, kernels, manifest, environ
       "sums.json",
       manifest(
           R"(, "params": {"dtype": "float16"}, "set": {"BLOCK": [64, 128], "UNROLL": 1}, "max_evaluations": 3)",
-          R"([{"name": "three were tried", "sql": "SELECT evaluations FROM experiments WHERE session = {vector_add}", "equals": 3, "unit": "variants"},
+          R"([{"name": "three were tried", "sql": "SELECT evaluations FROM experiments WHERE search = {vector_add}", "equals": 3, "unit": "variants"},
                    {"name": "fast", "sql": "SELECT 1", "at_least": 2, "needs": "gpu"}])"));
   const ProgramResult result = box.start(file);
   INFO(result.out << result.err);

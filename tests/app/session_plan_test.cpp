@@ -9,8 +9,8 @@ using namespace ak::tools;
 
 namespace {
 
-db::CampaignRun search(const std::string& name, double share, const std::string& model = "") {
-  db::CampaignRun run;
+db::SessionSearch search(const std::string& name, double share, const std::string& model = "") {
+  db::SessionSearch run;
   run.name = name;
   run.share = share;
   run.model = model;
@@ -22,7 +22,7 @@ double minutes(const agent::Budgets& budgets) {
 }
 
 TEST_CASE("time is shared by weight, and what a search leaves goes to those behind it") {
-  db::Campaign night;
+  db::Session night;
   night.runs = {search("a", 2), search("b", 1), search("c", 1)};
   const SessionBudgets budgets{.max_minutes = 80, .max_cost_usd = {}, .max_tokens = {}};
   CHECK(minutes(budgets_of(night, night.runs[0], budgets, {})) == Approx(40));
@@ -37,7 +37,7 @@ TEST_CASE("time is shared by weight, and what a search leaves goes to those behi
 }
 
 TEST_CASE("tokens and money are shared by those that ask a model") {
-  db::Campaign night;
+  db::Session night;
   night.runs = {search("a", 1), search("b", 1, "x:y"), search("c", 3, "x:y")};
   const SessionBudgets budgets{.max_minutes = {}, .max_cost_usd = 8, .max_tokens = 1000};
   const agent::Budgets none = budgets_of(night, night.runs[0], budgets, {});

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "the same seed gives the same rows")->capture_default_str();
-  app.add_option("--until", options.until, "day on which the last session ends, YYYY-MM-DD (UTC)")
+  app.add_option("--until", options.until, "day on which the last search ends, YYYY-MM-DD (UTC)")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {

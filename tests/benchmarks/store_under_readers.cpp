@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a session commits evaluations while processes read the same file: rounds without and with readers
+// How fast a search commits evaluations while processes read the same file: rounds without and with readers
 // in turns, so that both see the same machine. Readers ask what a dashboard does, a few times a second each.
 // Commits into a copy: store_under_readers FILE --seconds 5. Prints CSV.
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ double ms_since(Clock::time_point start) {
   };
   for (;;) {
     ask("leaderboard", {"definition=softmax_bf16"});
-    ask("sessions", {});
+    ask("searches", {});
     ask("progress", {});
   }
 }
@@ -100,13 +100,13 @@ void measure(const Options& options) {
   fmt::print("round,readers,pace_ms,commits_per_s,median_ms,p95_ms\n");
   for (int round = 1; round <= options.rounds; ++round)
     for (const int readers : {0, options.readers}) write_round(options, run, round, readers);
-  store->end_session(run.session, "finished", "", std::nullopt);
+  store->end_search(run.search, "finished", "", std::nullopt);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("How fast a session commits while others read. It writes into the file: use a copy.");
+  CLI::App app("How fast a search commits while others read. It writes into the file: use a copy.");
   Options options;
   app.add_option("file", options.file, "a database")->required()->check(CLI::ExistingFile);
   app.add_option("--readers", options.readers, "processes that read")->capture_default_str();

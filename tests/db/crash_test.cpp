@@ -130,7 +130,7 @@ TEST_CASE("two processes commit to one new database at once, and both are comple
       const auto store = open_store(folder.file());
       Run run(*store);
       for (int i = 0; i < kEach; ++i) run.commit(first_block + i);
-      store->end_session(run.session, "finished", "", std::nullopt);
+      store->end_search(run.search, "finished", "", std::nullopt);
     });
   };
   // Half of the variants are the same: the second to commit one finds the other's row.
@@ -139,7 +139,7 @@ TEST_CASE("two processes commit to one new database at once, and both are comple
   CHECK(exit_status(second) == 0);
   CHECK(integer(folder.file(), "SELECT count(*) FROM evaluations") == 2 * kEach);
   CHECK(integer(folder.file(), "SELECT count(*) FROM variants") == kEach + kEach / 2);
-  CHECK(integer(folder.file(), "SELECT count(*) FROM sessions WHERE status = 'finished'") == 2);
+  CHECK(integer(folder.file(), "SELECT count(*) FROM searches WHERE status = 'finished'") == 2);
   CHECK(integer(folder.file(), "SELECT count(*) FROM definitions") == 1);
   CHECK(intact(folder.file()));
 }

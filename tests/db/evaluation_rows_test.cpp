@@ -16,24 +16,24 @@ namespace {
 /// An evaluation with a row of its own; its parts are added by the tests.
 struct Evaluated {
   Evaluated() {
-    record.session = begin_session_row(
+    record.search = begin_search_row(
         file.connection,
-        {.command = "", .proposer = "search", .strategy = "random", .budgets = {}, .version = ""}, session);
+        {.command = "", .proposer = "search", .strategy = "random", .budgets = {}, .version = ""}, search);
     record.request = &request;
     record.result = &result;
-    rows.variant = put_variant(file.connection, session.definition, request.candidate, Json::object());
+    rows.variant = put_variant(file.connection, search.definition, request.candidate, Json::object());
     put_evaluation(rows, put_proposal(file.connection, record, rows.variant), std::nullopt);
   }
 
   PreparedFile file;
-  OpenSession session = put_session_parts(file.connection, vector_add(), device(),
-                                          {.major = 9, .minor = 0, .feature = 'a'}, "1");
+  OpenSearch search = put_search_parts(file.connection, vector_add(), device(),
+                                       {.major = 9, .minor = 0, .feature = 'a'}, "1");
   std::unique_ptr<VariantStore> elsewhere = open_store(file.folder.path() / "requests.db");
   Run run{*elsewhere};
   EvaluationRequest request = run.request(128);
   EvaluationResult result = Run::result(Status::ok, 1000);
   EvaluationRecord record;
-  EvaluationRows rows{file.connection, record, session};
+  EvaluationRows rows{file.connection, record, search};
 };
 
 TEST_CASE("measurements are read as they were stored") {
@@ -156,28 +156,28 @@ TEST_CASE("predicted times belong to the evaluation, its variant and its shapes"
   CHECK(row.integer("variant_id") == e.rows.variant);
 }
 
-TEST_CASE("a shape that was sampled after the session began becomes a row once") {
+TEST_CASE("a shape that was sampled after the search began becomes a row once") {
   Evaluated e;
   auto problem = std::make_shared<ProblemInstance>(vector_add());
   problem->workloads[0].name = "held_out_1";
   e.request.problem = problem;
   const RowId sampled = e.rows.workload("held_out_1");
   CHECK(e.rows.workload("held_out_1") == sampled);
-  CHECK(e.rows.workload("large") == e.session.workloads.at("large"));
+  CHECK(e.rows.workload("large") == e.search.workloads.at("large"));
   CHECK(e.file.count("workloads") == 3);
 }
 
 TEST_CASE("a journal is kept where there is one, in order, and dropped with its search") {
   Evaluated e;
   put_journal(e.rows);
-  CHECK(journal_entries(e.file.connection, e.record.session).empty());
+  CHECK(journal_entries(e.file.connection, e.record.search).empty());
   JournalRecord kept{.key = "first", .result = R"({"status":"ok"})"};
   e.record.journal = &kept;
   put_journal(e.rows);
   put_evaluation(e.rows, put_proposal(e.file.connection, e.record, e.rows.variant), std::nullopt);
   kept = {.key = "second", .result = std::nullopt};
   put_journal(e.rows);
-  const auto entries = journal_entries(e.file.connection, e.record.session);
+  const auto entries = journal_entries(e.file.connection, e.record.search);
   REQUIRE(entries.size() == 2);
   CHECK(entries[0].key == "first");
   CHECK(entries[0].status == "ok");
@@ -186,7 +186,7 @@ TEST_CASE("a journal is kept where there is one, in order, and dropped with its 
   CHECK_FALSE(entries[1].result);
   CHECK(entries[1].evaluation == e.rows.evaluation);
   CHECK(entries[1].variant == e.rows.variant);
-  CHECK(journal_entries(e.file.connection, e.record.session + 1).empty());
+  CHECK(journal_entries(e.file.connection, e.record.search + 1).empty());
 }
 
 TEST_CASE("samples are the same after they were bytes") {

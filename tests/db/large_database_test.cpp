@@ -127,7 +127,7 @@ TEST_CASE("a database of the version before is brought up to date with its rows"
   const Databases databases;
   static_cast<void>(open_store(databases.before()));
   CHECK(verify(databases.before()).empty());
-  for (const char* table : {"scores", "session_figures"})
+  for (const char* table : {"scores", "search_figures"})
     CHECK((rows_of(databases.before(), fmt::format("SELECT * FROM {}", table)) ==
            rows_of(databases.now(), fmt::format("SELECT * FROM {}", table))));
 }
@@ -154,9 +154,9 @@ TEST_CASE("the scores follow what is done to a leader") {
   CHECK(scored() == 1);
   commit(Status::compile_error, "random");
   CHECK(scored() == 1);
-  CHECK(integer(file, "SELECT evaluations FROM session_figures") == 6);
-  CHECK(integer(file, "SELECT searched FROM session_figures") == 3);
-  CHECK(integer(file, "SELECT verified FROM session_figures") == 2);
+  CHECK(integer(file, "SELECT evaluations FROM search_figures") == 6);
+  CHECK(integer(file, "SELECT searched FROM search_figures") == 3);
+  CHECK(integer(file, "SELECT verified FROM search_figures") == 2);
 }
 
 TEST_CASE("the derived tables follow rows that are changed, taken away or come out of order") {
@@ -187,7 +187,7 @@ TEST_CASE("the derived tables follow rows that are changed, taken away or come o
       "DELETE FROM evaluations WHERE id = {0}";
   CHECK(after(fmt::format(fmt::runtime(of_4), 2)) == std::vector<std::string>{"3 | "});
   CHECK(after(fmt::format(fmt::runtime(of_4), 5)) == std::vector<std::string>{"1 | "});
-  // A row before another of its variant and session: the later one has spoken.
+  // A row before another of its variant and search: the later one has spoken.
   CHECK(after("UPDATE proposals SET arm = 'final' WHERE id = 3;"
               "UPDATE evaluations SET score_ns = 5e5 WHERE id = 3;"
               "CREATE TEMP TABLE e AS SELECT * FROM evaluations WHERE id = 3;"
@@ -200,11 +200,11 @@ TEST_CASE("verify names rows of a derived table that are not what they should be
   make_synthetic_database(folder.file(), {.variants = 60});
   CHECK(verify(folder.file()).empty());
   execute(folder.file(), "DELETE FROM scores WHERE evaluation_id = (SELECT min(evaluation_id) FROM scores)");
-  execute(folder.file(), "UPDATE session_figures SET verified = verified + 1 WHERE session_id = 1");
+  execute(folder.file(), "UPDATE search_figures SET verified = verified + 1 WHERE search_id = 1");
   const auto wrong = verify(folder.file());
   REQUIRE(wrong.size() == 3);
   CHECK_THAT(wrong[0], Catch::StartsWith("scores: 1 rows are missing"));
-  CHECK_THAT(wrong[1], Catch::StartsWith("session_figures: 1 rows should not be there"));
+  CHECK_THAT(wrong[1], Catch::StartsWith("search_figures: 1 rows should not be there"));
 }
 
 TEST_CASE("the derived tables of merged and exported databases are right") {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "db/store/journal_rows.h"
-#include "db/store/session_rows.h"
+#include "db/store/search_rows.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {
@@ -12,7 +12,7 @@ namespace {
 
 struct Asking {
   RowId ask(const std::string& question, const std::string& bottleneck = "") {
-    return put_llm_call(file.connection, {.session = session,
+    return put_llm_call(file.connection, {.search = search,
                                           .model = "provider:model",
                                           .arm = "improve",
                                           .credited_arm = "explore",
@@ -22,9 +22,9 @@ struct Asking {
   }
 
   PreparedFile file;
-  RowId session = begin_session_row(
+  RowId search = begin_search_row(
       file.connection, {.command = "", .proposer = "llm", .strategy = "", .budgets = {}, .version = "1"},
-      put_session_parts(file.connection, vector_add(), device(), {.major = 9}, "1"));
+      put_search_parts(file.connection, vector_add(), device(), {.major = 9}, "1"));
 };
 
 TEST_CASE("a call is sent before it has an answer, and the answer is read as it came") {
@@ -40,7 +40,7 @@ TEST_CASE("a call is sent before it has an answer, and the answer is read as it 
                 .note = "a note",
                 .attempts = 2},
                1500);
-  const auto calls = journal_calls(asking.file.connection, asking.session);
+  const auto calls = journal_calls(asking.file.connection, asking.search);
   REQUIRE(calls.size() == 2);
   CHECK(calls[0].id == call);
   CHECK(calls[0].model == "provider:model");
@@ -72,7 +72,7 @@ TEST_CASE("a call that failed says how, and one that was cancelled is not in the
   };
   fail_with(failed, LlmFault::overloaded);
   fail_with(cancelled, LlmFault::cancelled);
-  const auto calls = journal_calls(asking.file.connection, asking.session);
+  const auto calls = journal_calls(asking.file.connection, asking.search);
   REQUIRE(calls.size() == 1);
   REQUIRE(calls[0].reply->failure);
   CHECK(calls[0].reply->failure->fault == LlmFault::overloaded);

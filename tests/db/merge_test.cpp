@@ -28,13 +28,13 @@ void execute(const std::filesystem::path& file, const std::string& sql) {
   Connection(file, OpenMode::create).execute(sql);
 }
 
-/// A session with two variants; the second differs between the two files.
+/// A search with two variants; the second differs between the two files.
 void fill(const std::filesystem::path& file, int block) {
   const auto store = open_store(file);
   Run run(*store);
   run.commit(128);
   const RowId variant = run.commit(block).variant;
-  store->end_session(1, "finished", "space exhausted", variant);
+  store->end_search(1, "finished", "space exhausted", variant);
 }
 
 TEST_CASE("merging brings everything once, however often it is done") {
@@ -46,7 +46,7 @@ TEST_CASE("merging brings everything once, however often it is done") {
   CHECK(added(merge(all, b)) > 5);
   CHECK(added(merge(all, a)) == 0);
   CHECK(added(merge(all, b)) == 0);
-  CHECK(count(all, "sessions") == 2);
+  CHECK(count(all, "searches") == 2);
   CHECK(count(all, "evaluations") == 4);
   CHECK(count(all, "variants") == 3);  // BLOCK = 128 is the same in both
   CHECK(count(all, "definitions") == 1);
@@ -56,10 +56,10 @@ TEST_CASE("merging brings everything once, however often it is done") {
           count(a, table) + count(b, table) - (table == std::string("build_kernels") ? 1 : 0));
   // References point at the same things as before.
   CHECK(count(all, "leaderboard") == count(a, "leaderboard") + count(b, "leaderboard"));
-  CHECK(count(all, "sessions s JOIN variants v ON v.id = s.best_variant_id WHERE v.tunables LIKE '%512%'") ==
+  CHECK(count(all, "searches s JOIN variants v ON v.id = s.best_variant_id WHERE v.tunables LIKE '%512%'") ==
         1);
   CHECK(verify(all).empty());
-  CHECK(count(folder.path() / "a.db", "sessions") == 1);  // the others are as they were
+  CHECK(count(folder.path() / "a.db", "searches") == 1);  // the others are as they were
 }
 
 TEST_CASE("what was running at the first merge is brought up to date by the second") {
@@ -69,25 +69,25 @@ TEST_CASE("what was running at the first merge is brought up to date by the seco
   Run run(*store);
   run.commit(128);
   static_cast<void>(merge(all, a));
-  CHECK(count(all, "sessions WHERE status = 'running'") == 1);
+  CHECK(count(all, "searches WHERE status = 'running'") == 1);
   const RowId variant = run.commit(256).variant;
-  store->end_session(1, "finished", "space exhausted", variant);
+  store->end_search(1, "finished", "space exhausted", variant);
   CHECK(added(merge(all, a)) > 0);
   CHECK(
       count(all,
-            "sessions WHERE status = 'finished' AND ended_at IS NOT NULL AND best_variant_id IS NOT NULL") ==
+            "searches WHERE status = 'finished' AND ended_at IS NOT NULL AND best_variant_id IS NOT NULL") ==
       1);
   CHECK(count(all, "evaluations") == 2);
 }
 
-TEST_CASE("an export has the sessions since a time, what they refer to, and nothing else") {
+TEST_CASE("an export has the searches since a time, what they refer to, and nothing else") {
   const TemporaryFolder folder;
   const auto from = folder.path() / "a.db", to = folder.path() / "new.db";
   fill(from, 256);
-  execute(from, "UPDATE sessions SET started_at = '2020-01-01T00:00:00.000Z'");
+  execute(from, "UPDATE searches SET started_at = '2020-01-01T00:00:00.000Z'");
   Run(*open_store(from)).commit(1024);
   CHECK(export_since(from, to, "2021-01-01") == 1);
-  CHECK(count(to, "sessions") == 1);
+  CHECK(count(to, "searches") == 1);
   CHECK(count(to, "variants") == 1);
   CHECK(count(to, "sources") == 1);
   CHECK(count(to, "evaluations") == 1);

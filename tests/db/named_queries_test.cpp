@@ -19,7 +19,7 @@ Table run(const std::filesystem::path& file, const NamedQuery& named,
   return query(file, named.sql, 0, testing::kPatience, query_values(named, given));
 }
 
-TEST_CASE("every shipped query runs on an empty database and on one with a session") {
+TEST_CASE("every shipped query runs on an empty database and on one with a search") {
   const TemporaryFolder folder;
   static_cast<void>(open_store((folder.path() / "empty.db")));
   Run(*open_store(folder.file())).commit(128);

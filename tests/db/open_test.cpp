@@ -42,7 +42,7 @@ TEST_CASE("a new database is made with its folder, and opens again") {
   const auto file = folder.path() / "a/b/new.db";
   Run(*open_store(file)).commit(128);
   Run(*open_store(file)).commit(128);
-  CHECK(integer(file, "SELECT count(*) FROM sessions") == 2);
+  CHECK(integer(file, "SELECT count(*) FROM searches") == 2);
   CHECK(integer(file, "PRAGMA user_version") == schema_version());
   CHECK(integer(file, "PRAGMA application_id") == kApplicationId);
 }

@@ -82,8 +82,8 @@ TEST_CASE("the example queries of docs/schema.md run") {
 }
 
 TEST_CASE("every table but those owned by one row of another has a 16-byte uid") {
-  const std::set<std::string> owned{"audit_findings", "build_kernels",   "journal",
-                                    "scores",         "session_figures", "variant_parents"};
+  const std::set<std::string> owned{"audit_findings", "build_kernels",  "journal",
+                                    "scores",         "search_figures", "variant_parents"};
   const TemporaryFolder folder;
   static_cast<void>(open_store(folder.file()));
   const Table tables =
@@ -106,7 +106,7 @@ TEST_CASE("benchmark_results has the columns benchmark suites ask for") {
   for (const char* name : {"output_correct", "max_error", "mean_error", "throughput_tflops", "latency_ms",
                            "memory_bandwidth_gbs", "occupancy", "sm_efficiency", "memory_efficiency",
                            "register_usage", "shared_mem_usage", "speedup_vs_naive", "speedup_vs_pytorch",
-                           "pct_of_reference", "definition", "workload", "variant", "device", "session"}) {
+                           "pct_of_reference", "definition", "workload", "variant", "device", "search"}) {
     INFO(name);
     CHECK(have.contains(name));
   }

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     const auto store = ak::db::open_store(file);
     ak::db::test::Run run(*store);
     insert(run, variants);
-    store->end_session(run.session, "finished", "", std::nullopt);
+    store->end_search(run.search, "finished", "", std::nullopt);
   }
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

@@ -143,13 +143,13 @@ DeviceFacts device() {
 
 Run::Run(VariantStore& into, const DeviceFacts& on)
     : store(into), problem(std::make_shared<const ProblemInstance>(vector_add())) {
-  const SessionRecord record{.command = "generate_kernel --algorithm vector_add",
-                             .proposer = "search",
-                             .strategy = "random",
-                             .seed = 7,
-                             .budgets = {{"evaluations", 10}},
-                             .version = "0.1.0"};
-  session = store.begin_session(record, *problem, on, {.major = 9, .minor = 0, .feature = 'a'});
+  const SearchRecord record{.command = "generate_kernel --algorithm vector_add",
+                            .proposer = "search",
+                            .strategy = "random",
+                            .seed = 7,
+                            .budgets = {{"evaluations", 10}},
+                            .version = "0.1.0"};
+  search = store.begin_search(record, *problem, on, {.major = 9, .minor = 0, .feature = 'a'});
 }
 
 EvaluationRequest Run::request(int block) const {
@@ -184,7 +184,7 @@ StoredEvaluation Run::commit(int block, Status status, double median_ns) {
 StoredEvaluation Run::commit(const EvaluationRequest& request, const EvaluationResult& result,
                              const std::string& arm, const AskRecord* asked) {
   EvaluationRecord record;
-  record.session = session;
+  record.search = search;
   record.iteration = iteration++;
   record.proposer = "search";
   record.arm = arm;

@@ -27,7 +27,7 @@ class TemporaryFolder {
 /// A new database of this program, open.
 struct PreparedFile {
   PreparedFile();
-  /// Rows of a table, with a condition perhaps: "sessions WHERE id = 1".
+  /// Rows of a table, with a condition perhaps: "searches WHERE id = 1".
   [[nodiscard]] std::int64_t count(const std::string& what);
   TemporaryFolder folder;
   Connection connection;
@@ -38,7 +38,7 @@ struct PreparedFile {
 [[nodiscard]] ProblemInstance vector_add();
 [[nodiscard]] DeviceFacts device();
 
-/// A session with what its evaluations share.
+/// A search with what its evaluations share.
 struct Run {
   explicit Run(VariantStore& into, const DeviceFacts& on = device());
   /// An evaluation of variant BLOCK = `block`, ended as `status`; checked, timed at `median_ns` where it is
@@ -51,7 +51,7 @@ struct Run {
 
   VariantStore& store;
   std::shared_ptr<const ProblemInstance> problem;
-  RowId session = 0;
+  RowId search = 0;
   int iteration = 0;
 };
 

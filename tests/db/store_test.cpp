@@ -86,7 +86,7 @@ TEST_CASE("a proposal says when its strategy was asked and told, who chose it, a
       run.commit(run.request(128), Run::result(Status::ok, 100), "portfolio", &asked).evaluation;
   store->note_told(evaluation, {.told_ms = 40, .tell_ns = 90});
   run.commit(256);
-  store->end_session(run.session, "finished", "", std::nullopt);
+  store->end_search(run.search, "finished", "", std::nullopt);
   const auto file = folder.file();
   CHECK(text(file, "SELECT member FROM proposals WHERE iteration = 0") == "forest");
   CHECK(real(file, "SELECT asked_ms + told_ms FROM proposals WHERE iteration = 0") == 52.5);
@@ -94,7 +94,7 @@ TEST_CASE("a proposal says when its strategy was asked and told, who chose it, a
   CHECK(is_null(file, "SELECT coalesce(member, asked_ms, told_ms) FROM proposals WHERE iteration = 1"));
 }
 
-TEST_CASE("the view strategies says how soon each session came near the best of all") {
+TEST_CASE("the view strategies says how soon each search came near the best of all") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   const AskRecord asked{.member = "", .asked_ms = 1, .ask_ns = 3000};
@@ -109,7 +109,7 @@ TEST_CASE("the view strategies says how soon each session came near the best of 
   fast.commit(fast.request(128), Run::result(Status::ok, 90), "comparison");
   const auto file = folder.file();
   const auto of = [&](const Run& run, const std::string& column) {
-    return "SELECT " + column + " FROM strategies WHERE session = " + std::to_string(run.session);
+    return "SELECT " + column + " FROM strategies WHERE search = " + std::to_string(run.search);
   };
   CHECK(integer(file, of(slow, "evaluations")) == 4);
   CHECK(integer(file, of(slow, "evaluations_to_5_percent")) == 3);
@@ -123,7 +123,7 @@ TEST_CASE("the view strategies says how soon each session came near the best of 
 }
 
 TEST_CASE(
-    "what is known of a source is what other sessions of the same kind found last, and wrong stays wrong") {
+    "what is known of a source is what other searches of the same kind found last, and wrong stays wrong") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   Run first(*store);
@@ -133,32 +133,32 @@ TEST_CASE(
   first.commit(first.request(256), Run::result(Status::incorrect, 0), "held_out");
   Run second(*store);
   const std::string source = first.request(128).candidate.source_hash();
-  const auto known = store->known_points(second.session, source);
+  const auto known = store->known_points(second.search, source);
   REQUIRE(known.size() == 2);
   CHECK(known[0].tunables.at("BLOCK") == 128);
   CHECK(known[0].score_ns == 190);
   CHECK(known[1].tunables.at("BLOCK") == 256);
   CHECK_FALSE(known[1].score_ns);
-  CHECK(store->known_points(second.session, "another").empty());
-  CHECK(store->known_points(first.session, source).empty());
+  CHECK(store->known_points(second.search, "another").empty());
+  CHECK(store->known_points(first.search, source).empty());
   second.commit(128, Status::infrastructure_error);
-  CHECK(store->known_points(first.session, source).empty());
+  CHECK(store->known_points(first.search, source).empty());
   DeviceFacts newer = device();
   newer.driver_version = 14000;
-  CHECK(store->known_points(Run(*store, newer).session, source).empty());
+  CHECK(store->known_points(Run(*store, newer).search, source).empty());
   DeviceFacts other = device();
   other.name = "Other GPU";
-  CHECK(store->known_points(Run(*store, other).session, source).empty());
+  CHECK(store->known_points(Run(*store, other).search, source).empty());
   DeviceFacts twin = device();
   twin.uuid = "GPU-2";
-  CHECK(store->known_points(Run(*store, twin).session, source).size() == 2);
+  CHECK(store->known_points(Run(*store, twin).search, source).size() == 2);
   ProblemInstance reshaped = vector_add();
   reshaped.workloads.pop_back();
-  const SessionRecord record{
+  const SearchRecord record{
       .command = "", .proposer = "search", .strategy = "random", .budgets = {}, .version = "0.1.0"};
-  const RowId session =
-      store->begin_session(record, reshaped, device(), {.major = 9, .minor = 0, .feature = 'a'});
-  CHECK(store->known_points(session, source).empty());
+  const RowId search =
+      store->begin_search(record, reshaped, device(), {.major = 9, .minor = 0, .feature = 'a'});
+  CHECK(store->known_points(search, source).empty());
 }
 
 TEST_CASE("the front holds what is best in time, error or shared memory, and nothing that another beats") {
@@ -246,7 +246,7 @@ TEST_CASE("parents are kept once") {
   const EvaluationResult result = Run::result(Status::ok, 1);
   for (int i = 0; i < 2; ++i) {
     EvaluationRecord record;
-    record.session = run.session;
+    record.search = run.search;
     record.parents = {parent, parent};
     record.request = &request;
     record.result = &result;
@@ -262,7 +262,7 @@ TEST_CASE("a commit that fails leaves nothing, and the store continues") {
   const EvaluationRequest request = run.request(128);
   const EvaluationResult result = Run::result(Status::ok, 1);
   EvaluationRecord record;
-  record.session = run.session;
+  record.search = run.search;
   record.parents = {12345};  // no such variant: the foreign key refuses it after the variant was inserted
   record.request = &request;
   record.result = &result;
@@ -272,28 +272,28 @@ TEST_CASE("a commit that fails leaves nothing, and the store continues") {
   CHECK(intact(folder.file()));
 }
 
-TEST_CASE("a session ends with its status, reason and champion") {
+TEST_CASE("a search ends with its status, reason and champion") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   Run run(*store);
-  CHECK(text(folder.file(), "SELECT status FROM sessions") == "running");
+  CHECK(text(folder.file(), "SELECT status FROM searches") == "running");
   const RowId best = run.commit(128).variant;
   run.commit(128, Status::timeout);
-  store->end_session(run.session, "stopped", "evaluation budget", best);
+  store->end_search(run.search, "stopped", "evaluation budget", best);
   CHECK(text(folder.file(), "SELECT status || ': ' || reason FROM experiments") ==
         "stopped: evaluation budget");
   CHECK(integer(folder.file(), "SELECT variant FROM best_variants") == best);
   CHECK(real(folder.file(), "SELECT score_us FROM best_variants") == 1000);
 }
 
-TEST_CASE("a session without evaluations is an experiment with zero of them") {
+TEST_CASE("a search without evaluations is an experiment with zero of them") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   const Run run(*store);
   CHECK(integer(folder.file(), "SELECT evaluations + verified FROM experiments") == 0);
 }
 
-TEST_CASE("a later session shares definition, device and workloads, and a changed formula is a new row") {
+TEST_CASE("a later search shares definition, device and workloads, and a changed formula is a new row") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   Run(*store).commit(128);
@@ -303,12 +303,12 @@ TEST_CASE("a later session shares definition, device and workloads, and a change
   CHECK(integer(folder.file(), "SELECT count(*) FROM workloads") == 2);
   ProblemInstance corrected = vector_add();
   corrected.flops = Expression::parse("2 * N").value();
-  store->begin_session({}, corrected, device(), {.major = 9});
+  store->begin_search({}, corrected, device(), {.major = 9});
   CHECK(integer(folder.file(), "SELECT count(*) FROM workloads WHERE name = 'large'") == 2);
   CHECK(integer(folder.file(), "SELECT min(flops) FROM workloads WHERE name = 'large'") == 1'000'000);
 }
 
-TEST_CASE("results on a shape sampled after the session began are kept") {
+TEST_CASE("results on a shape sampled after the search began are kept") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
   Run run(*store);
@@ -343,7 +343,7 @@ TEST_CASE("generalisation gives the share of held-out shapes passed, and the sea
   EvaluationResult right = wrong;
   right.outcome.status = Status::ok;
   for (const EvaluationResult* result : {&wrong, &right}) {
-    static_cast<void>(store->commit({.session = run.session,
+    static_cast<void>(store->commit({.search = run.search,
                                      .iteration = 9,
                                      .proposer = "search",
                                      .arm = "held_out",
@@ -390,7 +390,7 @@ TEST_CASE("the last measurement of a champion counts in place of the search's") 
   Run run(*store);
   const StoredEvaluation best = run.commit(128, Status::ok, 500'000);
   run.commit(run.request(128), Run::result(Status::ok, 520'000), "final");
-  store->end_session(run.session, "finished", "space exhausted", best.variant);
+  store->end_search(run.search, "finished", "space exhausted", best.variant);
   CHECK(integer(folder.file(), "SELECT count(*) FROM leaderboard") == 1);
   CHECK(real(folder.file(), "SELECT score_us FROM leaderboard") == 520);
   CHECK(real(folder.file(), "SELECT score_us FROM best_variants") == 520);

@@ -18,13 +18,13 @@
 
 namespace ak::db::test {
 
-/// What the sessions of a synthetic database draw from.
+/// What the searches of a synthetic database draw from.
 
 struct SyntheticTarget {
   std::string_view kind, name, arch, device_arch;
   int sm_count = 0;
   double gb_per_s = 0, tflops = 0;  ///< what times are made of
-  double weight = 0;                ///< share of the sessions; 0: has turns of its own
+  double weight = 0;                ///< share of the searches; 0: has turns of its own
 };
 /// Two of them are one device with two targets of the compiler.
 inline constexpr std::array kSyntheticTargets{

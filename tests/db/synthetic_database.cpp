@@ -128,22 +128,22 @@ class Writer {
         until_(day_of(options.until)),
         catalog_(connection, random_),
         connection_(connection),
-        end_session_(
+        end_search_(
             connection.get(),
-            "UPDATE sessions SET status = ?, reason = ?, best_variant_id = ?, ended_at = ? WHERE id = ?") {}
+            "UPDATE searches SET status = ?, reason = ?, best_variant_id = ?, ended_at = ? WHERE id = ?") {}
 
   void run() {
     const std::int64_t most = std::clamp(options_.variants / 20, kMinEvaluations, kMaxEvaluations);
     while (variants_ < options_.variants) {
       const double size = std::exp(random_.between(std::log(kMinEvaluations), std::log(most + 1)));
-      session(static_cast<std::int64_t>(size));
+      search(static_cast<std::int64_t>(size));
     }
     insights();
   }
 
  private:
-  // ---- one session
-  struct Session {
+  // ---- one search
+  struct Search {
     RowId row = 0;
     SyntheticDefinition* definition = nullptr;
     std::size_t target = 0;
@@ -173,8 +173,8 @@ class Writer {
            std::chrono::duration_cast<milliseconds>(0.98 * at(variants_ - before, last) * kWeek);
   }
 
-  void session(std::int64_t evaluations) {
-    Session s;
+  void search(std::int64_t evaluations) {
+    Search s;
     begin(s, evaluations);
     evaluate_start(s);
     while (s.iteration < evaluations && variants_ < options_.variants) {
@@ -184,9 +184,9 @@ class Writer {
     end(s);
   }
 
-  void begin(Session& s, std::int64_t evaluations) {
-    // In turns, so that few sessions have all of them, too.
-    const auto turn = static_cast<std::size_t>(sessions_++);
+  void begin(Search& s, std::int64_t evaluations) {
+    // In turns, so that few searches have all of them, too.
+    const auto turn = static_cast<std::size_t>(searches_++);
     s.definition = &catalog_.definitions[turn % catalog_.definitions.size()];
     s.target =
         turn % 20 == 10
@@ -204,7 +204,7 @@ class Writer {
     if (random_.chance(0.4)) s.sources.push_back(source_of(*s.definition));
     const SyntheticTarget& target = kSyntheticTargets[s.target];
     const auto seed = random_.below(1'000);
-    s.row = session_(
+    s.row = search_(
         s.definition->row, catalog_.devices[s.target], catalog_.environment, target.arch,
         fmt::format("generate_kernel --algorithm {} --arch {} --strategy {} --seed {} --max-evaluations {}",
                     s.definition->problem->problem, target.arch, s.strategy, seed, evaluations),
@@ -223,7 +223,7 @@ class Writer {
     return source = &next;
   }
 
-  void evaluate_start(Session& s) {
+  void evaluate_start(Search& s) {
     SyntheticSource& source = *s.sources.front();
     const RowId evaluation = evaluate(s, source, variant_at(s, source, 0), {.arm = "start"});
     if (s.emulated) return;
@@ -237,8 +237,8 @@ class Writer {
     }
   }
 
-  /// False when hardly a point is left that the session has not seen.
-  bool step(Session& s) {
+  /// False when hardly a point is left that the search has not seen.
+  bool step(Search& s) {
     SyntheticSource& source = *random_.pick(s.sources);
     int tries = 0;
     std::uint64_t point = next_point(s, source);
@@ -276,7 +276,7 @@ class Writer {
   }
 
   /// Beside the champion in one tunable, or anywhere.
-  std::uint64_t next_point(const Session& s, const SyntheticSource& source) {
+  std::uint64_t next_point(const Search& s, const SyntheticSource& source) {
     const std::uint64_t points = source.points();
     if (&source != s.champion_source || s.strategy == "random" || random_.chance(0.4))
       return random_.next() % points;
@@ -289,7 +289,7 @@ class Writer {
     return s.champion->point + radix * (random_.next() % size) - radix * digit;
   }
 
-  void ask_model(Session& s) {
+  void ask_model(Search& s) {
     const bool failed = random_.chance(0.15);
     const SyntheticSource& parent = s.champion_source != nullptr ? *s.champion_source : *s.sources.front();
     const std::string_view model = random_.pick(kModels);
@@ -325,7 +325,7 @@ class Writer {
     evaluate(s, made, variant_at(s, made, random_.next() % made.points()), plan);
   }
 
-  void compare(Session& s) {
+  void compare(Search& s) {
     const auto [source, variant, ns] = *challenger_;
     challenger_.reset();
     if (s.champion != nullptr) {
@@ -341,7 +341,7 @@ class Writer {
     s.champion_ns = ns;
   }
 
-  void end(Session& s) {
+  void end(Search& s) {
     if (s.champion != nullptr) judge_champion(s);
     const double lot = random_.uniform();
     const std::string_view status = lot < 0.9    ? "finished"
@@ -351,7 +351,7 @@ class Writer {
     const std::string_view reason = lot < 0.9    ? "evaluation budget"
                                     : lot < 0.95 ? "interrupted"
                                                  : "the worker was lost";
-    end_session_.bind(1, status)
+    end_search_.bind(1, status)
         .bind(2, reason)
         .bind(3, s.champion != nullptr && lot < 0.98 ? std::optional(s.champion->row) : std::nullopt)
         .bind(4, text_of(s.now))
@@ -360,7 +360,7 @@ class Writer {
   }
 
   /// Held-out shapes, which one in thirty fails; a measurement in a fresh process, with energy; a profile.
-  void judge_champion(Session& s) {
+  void judge_champion(Search& s) {
     SyntheticSource& source = *s.champion_source;
     Plan held_out{.arm = "held_out", .tag = "held_out_1: M=1 N=11; held_out_2: M=609 N=36"};
     if (random_.chance(1 / 30.0))
@@ -385,7 +385,7 @@ class Writer {
   }
 
   // ---- rows
-  SyntheticVariant& variant_at(const Session& s, SyntheticSource& source, std::uint64_t point) {
+  SyntheticVariant& variant_at(const Search& s, SyntheticSource& source, std::uint64_t point) {
     const auto [known, fresh] = source.variants.try_emplace(point);
     SyntheticVariant& variant = known->second;
     if (!fresh) return variant;
@@ -400,7 +400,7 @@ class Writer {
     return variant;
   }
 
-  RowId build_row(const Session& s, const SyntheticSource& source, SyntheticVariant& variant,
+  RowId build_row(const Search& s, const SyntheticSource& source, SyntheticVariant& variant,
                   std::string_view status) {
     RowId& known = variant.builds[s.target];
     if (known != 0) return known;
@@ -435,7 +435,7 @@ class Writer {
   }
 
   /// A variant of a search, or what is done to a leader; the number of the evaluation.
-  RowId evaluate(Session& s, SyntheticSource& source, const SyntheticVariant& of, const Plan& plan) {
+  RowId evaluate(Search& s, SyntheticSource& source, const SyntheticVariant& of, const Plan& plan) {
     SyntheticVariant& variant = source.variants.at(of.point);
     const bool reached_build = plan.stage != "pre_check" && plan.stage != "predict";
     const bool timed = plan.status == "ok" && plan.arm != "held_out" && plan.arm != "profile";
@@ -482,7 +482,7 @@ class Writer {
     return evaluation;
   }
 
-  void note_passed(Session& s, SyntheticSource& source, const SyntheticVariant& variant, const Plan& plan,
+  void note_passed(Search& s, SyntheticSource& source, const SyntheticVariant& variant, const Plan& plan,
                    double score) {
     if (plan.status != "ok" || score <= 0 || plan.champion != nullptr || plan.arm == "final") return;
     s.passed.emplace_back(&source, &variant);
@@ -496,7 +496,7 @@ class Writer {
         plan.tag);
   }
 
-  std::vector<double> times_of(const Session& s, const SyntheticSource& source,
+  std::vector<double> times_of(const Search& s, const SyntheticSource& source,
                                const SyntheticVariant& variant, double noise) {
     std::vector<double> times;
     for (const SyntheticWorkload& workload : s.definition->timed) {
@@ -511,7 +511,7 @@ class Writer {
     return std::exp(sum / static_cast<double>(times.size()));
   }
 
-  void check_rows(const Session& s, RowId evaluation, const Plan& plan) {
+  void check_rows(const Search& s, RowId evaluation, const Plan& plan) {
     const bool wrong = plan.status == "incorrect" || plan.status == "nondeterministic";
     if (!wrong && plan.status != "ok") return;
     const auto checks = random_.chance(0.25) ? 2 : 1;
@@ -543,21 +543,21 @@ class Writer {
                  throttled ? std::optional<std::string>("[3,4,5]") : std::nullopt);
   }
 
-  void predict(const Session& s, RowId variant, RowId evaluation, const SyntheticWorkload& workload,
+  void predict(const Search& s, RowId variant, RowId evaluation, const SyntheticWorkload& workload,
                double time) {
     const double predicted = time * random_.between(0.7, 1.3);
     prediction_(variant, workload.row, catalog_.devices[s.target], "analytic+forest 3", predicted, evaluation,
                 predicted * 0.8, predicted * 1.25, random_.chance(0.7) ? "dram" : "tensor");
   }
 
-  void count_rows(const Session& s, RowId evaluation) {
+  void count_rows(const Search& s, RowId evaluation) {
     for (const std::string_view name :
          {"global/load_sectors", "global/store_sectors", "inst/warp", "shared/wavefronts"})
       metric_(evaluation, s.definition->timed.front().row, "", name, "",
               std::floor(random_.between(1e3, 1e6)));
   }
 
-  void profile_rows(const Session& s, const SyntheticSource& source, RowId evaluation) {
+  void profile_rows(const Search& s, const SyntheticSource& source, RowId evaluation) {
     const double time =
         min_ns(s.definition->timed.front(), kSyntheticTargets[s.target]) * random_.between(1, 3);
     for (const Metric& metric : kMetrics) {
@@ -596,12 +596,12 @@ class Writer {
   Time until_;
   SyntheticCatalog catalog_;
   Connection& connection_;
-  Statement end_session_;
-  std::int64_t variants_ = 0, sessions_ = 0;
+  Statement end_search_;
+  std::int64_t variants_ = 0, searches_ = 0;
   std::optional<Challenger> challenger_;
 
-  Insert session_{
-      connection_, &random_, "sessions",
+  Insert search_{
+      connection_, &random_, "searches",
       "definition_id, device_id, environment_id, arch, command, proposer, strategy, seed, budgets, "
       "status, reason, started_at, audited, resumed, workloads_hash"};
   Insert variant_{connection_, &random_, "variants",
@@ -609,7 +609,7 @@ class Writer {
   Insert parent_{connection_, nullptr, "variant_parents", "variant_id, parent_id"};
   Insert proposal_{
       connection_, &random_, "proposals",
-      "session_id, variant_id, iteration, proposer, arm, llm_call_id, asked_ms, ask_ns, told_ms, tell_ns"};
+      "search_id, variant_id, iteration, proposer, arm, llm_call_id, asked_ms, ask_ns, told_ms, tell_ns"};
   Insert build_{
       connection_, &random_, "builds",
       "variant_id, arch, build_key, options, nvrtc_version, status, cubin_hash, cubin_bytes, ptx_bytes, "
@@ -620,7 +620,7 @@ class Writer {
       "stack_bytes, occupancy_ratio"};
   Insert evaluation_{
       connection_, &random_, "evaluations",
-      "session_id, proposal_id, variant_id, build_id, device_id, depth, input_seed, request, status, "
+      "search_id, proposal_id, variant_id, build_id, device_id, depth, input_seed, request, status, "
       "stage, message, diagnostics, score_ns, occupancy_ratio, occupancy_limiter, cache_hit, queue_ms, "
       "build_ms, device_wait_ms, check_ms, time_ms, gpu_busy_ms, total_ms, started_at, ended_at, "
       "shared_bytes, gate"};
@@ -639,7 +639,7 @@ class Writer {
       "variant_id, workload_id, device_id, model, predicted_ns, evaluation_id, low_ns, high_ns, limiter"};
   Insert llm_call_{
       connection_, &random_, "llm_calls",
-      "session_id, model, prompt_version, request, answer, status, input_tokens, output_tokens, cost_usd, "
+      "search_id, model, prompt_version, request, answer, status, input_tokens, output_tokens, cost_usd, "
       "started_at, ended_at, arm, raw, message, stop, tokens_reported, attempts, latency_ms, credited_arm, "
       "reward"};
   Insert insight_{

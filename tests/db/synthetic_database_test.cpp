@@ -20,8 +20,8 @@ TEST_CASE("a synthetic database is whole, and full of what long use brings") {
   };
   CHECK(count("variants") == 2'000);
   CHECK(count("definitions") == 12);
-  CHECK(count("sessions") >= 20);
-  CHECK(count("sessions WHERE started_at >= '2026-11-15'") >= 5);
+  CHECK(count("searches") >= 20);
+  CHECK(count("searches WHERE started_at >= '2026-11-15'") >= 5);
   CHECK(count("(SELECT DISTINCT device FROM leaderboard)") == 4);
   CHECK(count("(SELECT DISTINCT status FROM evaluations)") >= 10);
   const double failing = static_cast<double>(count("failures")) / static_cast<double>(count("evaluations"));

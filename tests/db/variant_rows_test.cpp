@@ -10,11 +10,11 @@
 namespace ak::db::test {
 namespace {
 
-/// A session with a request and its result, stored by nothing yet.
+/// A search with a request and its result, stored by nothing yet.
 struct Proposed {
   Proposed() : store(open_store(folder.file())), run(*store), connection(folder.file(), OpenMode::create) {
     definition = put_definition(connection, *run.problem);
-    record.session = run.session;
+    record.search = run.search;
     record.request = &request;
     record.result = &result;
   }

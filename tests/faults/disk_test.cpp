@@ -66,16 +66,16 @@ TEST_CASE("a run continues while someone reads the database in one long transact
   db::Connection reader(box.folder / "ak.db", db::OpenMode::read_only);
   reader.execute("BEGIN");
   REQUIRE(reader.pragma("user_version") == db::schema_version());
-  db::Statement sessions(reader.get(), "SELECT count(*) FROM sessions");
-  REQUIRE(sessions.step());
-  CHECK(sessions.integer(0) == 1);
-  sessions.reset();
+  db::Statement searches(reader.get(), "SELECT count(*) FROM searches");
+  REQUIRE(searches.step());
+  CHECK(searches.integer(0) == 1);
+  searches.reset();
   const ProgramResult result = box.generate({"--seed", "2"});
   INFO(result.err);
   CHECK(result.exit_code == 0);
-  REQUIRE(sessions.step());
-  CHECK(sessions.integer(0) == 1);  // its own view of the past
-  CHECK(db::test::integer(box.folder / "ak.db", "SELECT count(*) FROM sessions") == 2);
+  REQUIRE(searches.step());
+  CHECK(searches.integer(0) == 1);  // its own view of the past
+  CHECK(db::test::integer(box.folder / "ak.db", "SELECT count(*) FROM searches") == 2);
 }
 
 TEST_CASE(

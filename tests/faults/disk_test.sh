@@ -49,9 +49,9 @@ head -c 3500k /dev/zero >"$small/ballast"
 run database_fills 240
 free
 seen=$(grep -c tried "$folder/database_fills.err")
-count database_fills_lost "SELECT count(*) < $seen FROM evaluations WHERE session_id = (SELECT max(id) FROM sessions)"
+count database_fills_lost "SELECT count(*) < $seen FROM evaluations WHERE search_id = (SELECT max(id) FROM searches)"
 run database_fills_after
-count database_fills_running "SELECT count(*) FROM sessions WHERE status = 'running'"
+count database_fills_running "SELECT count(*) FROM searches WHERE status = 'running'"
 
 mount -o remount,ro "$small"
 run database_read_only

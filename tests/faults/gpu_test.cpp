@@ -53,7 +53,7 @@ TEST_CASE("a GPU that is lost before or during a run ends it with exit code 5 an
     INFO(lost.failures << result.out << result.err);
     CHECK(result.exit_code == code(ExitCode::environment));
     CHECK_THAT(result.err, Contains(lost.words));
-    CHECK(gpu.box.query("SELECT status FROM sessions") == "failed\r\n");
+    CHECK(gpu.box.query("SELECT status FROM searches") == "failed\r\n");
     CHECK(Subreaper::all_end());
   }
 }
@@ -85,13 +85,13 @@ TEST_CASE("a session waits for a lost GPU, ends with exit code 5 where it does n
   INFO(lost.out << lost.err);
   CHECK(lost.exit_code == code(ExitCode::environment));
   CHECK_THAT(lost.err, Contains("trying again in") && Contains("CUDA_ERROR_MADE_UP"));
-  CHECK(gpu.box.query("SELECT status, exit_code FROM campaigns") == "failed,5\r\n");
-  CHECK(gpu.box.query("SELECT state FROM campaign_runs ORDER BY position") == "failed\r\nqueued\r\n");
+  CHECK(gpu.box.query("SELECT status, exit_code FROM sessions") == "failed,5\r\n");
+  CHECK(gpu.box.query("SELECT state FROM session_searches ORDER BY position") == "failed\r\nqueued\r\n");
   gpu.box.write("fail", "cuDevicePrimaryCtxRetain 46\n");
   const ProgramResult again = gpu.box.run({"session", "resume", "1", "--foreground"});
   INFO(again.out << again.err);
   CHECK(again.exit_code == code(ExitCode::environment));  // and not on the CPU instead
-  CHECK(gpu.box.query("SELECT count(*), min(status) FROM sessions") == "1,failed\r\n");
+  CHECK(gpu.box.query("SELECT count(*), min(status) FROM searches") == "1,failed\r\n");
   CHECK(Subreaper::all_end());
 }
 

@@ -76,9 +76,9 @@ std::int64_t count(const Search& search, const std::string& of) {
 /// What holds at every moment, whatever was killed.
 void check_invariants(const Search& search) {
   REQUIRE(intact(search.database()));
-  // Nothing twice: a proposal is evaluated once, an iteration of a session proposed once.
+  // Nothing twice: a proposal is evaluated once, an iteration of a search proposed once.
   CHECK(count(search, "(SELECT 1 FROM evaluations GROUP BY proposal_id HAVING count(*) > 1)") == 0);
-  CHECK(count(search, "(SELECT 1 FROM proposals GROUP BY session_id, iteration HAVING count(*) > 1)") == 0);
+  CHECK(count(search, "(SELECT 1 FROM proposals GROUP BY search_id, iteration HAVING count(*) > 1)") == 0);
   // Nothing by half.
   CHECK(count(search, "proposals WHERE id NOT IN (SELECT proposal_id FROM evaluations)") == 0);
   CHECK(count(search,
@@ -92,13 +92,13 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
   REQUIRE(search.box.run(search.arguments(1, 1)).exit_code == 0);  // makes database and cache
   std::mt19937 random(1);
   std::int64_t committed = count(search, "evaluations");
-  int sessions = 1, finished = 1, late = 0, with_kernel = 0;
+  int searches = 1, finished = 1, late = 0, with_kernel = 0;
   for (int i = 0, killed = 0; killed < kills(30); ++i) {
     std::filesystem::remove(search.box.folder / "k.cu");
     const pid_t run = search.start(100'000, i);
-    // Half of them while it starts, a quarter each from its session's begin and from its first kernel.
+    // Half of them while it starts, a quarter each from its search's begin and from its first kernel.
     const auto has_come_far_enough = [&] {
-      if (i % 4 == 1) return count(search, "sessions") > sessions;
+      if (i % 4 == 1) return count(search, "searches") > searches;
       return i % 4 != 3 || search.box.exists("k.cu");
     };
     REQUIRE(in_the_end([&] { return has_come_far_enough() || has_ended(run); }));
@@ -112,38 +112,38 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
     ++(in_time ? killed : finished);
     CHECK(Subreaper::all_end());
     check_invariants(search);
-    // What a person could have seen is stored: the kernel on disk is a verified evaluation of this session.
-    const std::string last = "evaluations WHERE session_id = (SELECT max(id) FROM sessions)";
-    const bool began = count(search, "sessions") > sessions;
+    // What a person could have seen is stored: the kernel on disk is a verified evaluation of this search.
+    const std::string last = "evaluations WHERE search_id = (SELECT max(id) FROM searches)";
+    const bool began = count(search, "searches") > searches;
     if (search.box.exists("k.cu")) {
       ++with_kernel;
       REQUIRE(began);
       CHECK(count(search, last + " AND status = 'ok'") >= 1);
       CHECK(read_file(search.box.folder / "k.cu").ends_with("}\n"));
     }
-    // Nothing of earlier sessions changed, and only the last may still be called running.
+    // Nothing of earlier searches changed, and only the last may still be called running.
     CHECK(count(search, "evaluations") - (began ? count(search, last) : 0) == committed);
-    CHECK(count(search, "sessions WHERE status = 'running' AND id < (SELECT max(id) FROM sessions)") == 0);
+    CHECK(count(search, "searches WHERE status = 'running' AND id < (SELECT max(id) FROM searches)") == 0);
     committed = count(search, "evaluations");
-    sessions += began;
-    // A kill may also come between the end of a session and that of its process.
-    late += in_time && began && count(search, "sessions WHERE status = 'finished'") > finished + late;
+    searches += began;
+    // A kill may also come between the end of a search and that of its process.
+    late += in_time && began && count(search, "searches WHERE status = 'finished'") > finished + late;
   }
   const ProgramResult after = search.box.run(search.arguments(3, 1));
   INFO(after.err);
   CHECK(after.exit_code == 0);
   CHECK(count(search, "evaluations") == committed + 3);
-  CHECK(count(search, "sessions WHERE status = 'running'") == 0);
-  CHECK(count(search, "sessions WHERE status = 'finished'") - 1 == finished + late);
-  CHECK(count(search, "sessions WHERE status = 'interrupted'") == sessions - finished - late);
+  CHECK(count(search, "searches WHERE status = 'running'") == 0);
+  CHECK(count(search, "searches WHERE status = 'finished'") - 1 == finished + late);
+  CHECK(count(search, "searches WHERE status = 'interrupted'") == searches - finished - late);
   CHECK(with_kernel > 0);
   for (const auto& entry : std::filesystem::directory_iterator(search.box.folder.path()))
     CHECK(entry.path().filename().string().find("alphakernel-pch-") == std::string::npos);
   fmt::print(
-      "orchestrators killed: {} ({} of them after their session's end), sessions begun: {}, with a kernel on "
+      "orchestrators killed: {} ({} of them after their search's end), searches begun: {}, with a kernel on "
       "disk: {}, "
       "evaluations committed: {}\n",
-      kills(30), late, sessions, with_kernel, committed);
+      kills(30), late, searches, with_kernel, committed);
 }
 
 TEST_CASE("a run whose workers are killed with -9 at random continues and ends well") {
@@ -179,7 +179,7 @@ TEST_CASE("a run whose workers are killed with -9 at random continues and ends w
     CHECK(Subreaper::all_end());
     check_invariants(search);
   }
-  CHECK(count(search, "sessions WHERE status = 'finished'") == runs + 1);
+  CHECK(count(search, "searches WHERE status = 'finished'") == runs + 1);
   const std::int64_t good = count(search, ended_well);
   const std::int64_t faults = count(search, "evaluations WHERE status = 'infrastructure_error'");
   CHECK(good > 20 * runs);

@@ -88,8 +88,8 @@ struct Night {
   [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }
   [[nodiscard]] bool began() const {
     return std::filesystem::exists(database()) &&
-           integer(database(), "SELECT count(*) FROM sqlite_schema WHERE name = 'campaigns'") > 0 &&
-           integer(database(), "SELECT count(*) FROM campaigns") > 0;
+           integer(database(), "SELECT count(*) FROM sqlite_schema WHERE name = 'sessions'") > 0 &&
+           integer(database(), "SELECT count(*) FROM sessions") > 0;
   }
   /// The same of a database that is being made meanwhile.
   [[nodiscard]] bool seems_begun() const {

@@ -18,7 +18,7 @@ namespace {
 using testing::TemporaryFolder;
 
 constexpr const char* kSql =
-    "-- A page\n-- session: number of the session (integer, required)\n--\n"
+    "-- A page\n-- search: number of the search (integer, required)\n--\n"
     "-- @kernels The kernels\nSELECT 1 AS variant, 'softmax' AS name, 2.5 AS best_us;\n"
     "-- @nothing What is not there\nSELECT 1 AS variant WHERE 0;\n";
 

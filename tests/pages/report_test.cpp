@@ -93,7 +93,7 @@ std::string with_holes(const std::string& text) {
 
 TEST_CASE("the report of a year of searches reads as the golden one does") {
   const Report report = read_report(
-      {.database = database(), .period = week_period("2026-W47"), .sessions = {}, .own_sections = {}});
+      {.database = database(), .period = week_period("2026-W47"), .searches = {}, .own_sections = {}});
   const std::string text = with_holes(report_markdown(report));
   if (const char* update = std::getenv("AK_UPDATE_GOLDEN"); update && *update == '1')
     std::ofstream(AK_GOLDEN "/report.md") << text;
@@ -103,7 +103,7 @@ TEST_CASE("the report of a year of searches reads as the golden one does") {
 TEST_CASE("every section has rows to show in a year of searches, and every format holds them") {
   const Report report = read_report({.database = database(),
                                      .period = date_period("", "2026-11-22", {}),
-                                     .sessions = {},
+                                     .searches = {},
                                      .own_sections = {}});
   REQUIRE(report.sections.size() == 11);
   const Json document = parse_json(report_json(report));
@@ -113,31 +113,31 @@ TEST_CASE("every section has rows to show in a year of searches, and every forma
     CAPTURE(section.page.name);
     CHECK(rows > 0);
   }
-  CHECK(document["sections"][0]["tables"]["totals"]["rows"][0]["sessions"] > 10);
-  CHECK(report_csv(report).at("experiments.sessions.csv").starts_with("session,definition,device"));
+  CHECK(document["sections"][0]["tables"]["totals"]["rows"][0]["searches"] > 10);
+  CHECK(report_csv(report).at("experiments.searches.csv").starts_with("search,definition,device"));
   const std::string html = report_html(report);
   CHECK(html.size() < 3'000'000);
   for (const char* kind : {"line", "bars", "roofline", "waterfall", "scatter", "heatmap", "tree"})
     CHECK(html.find(std::string("\"kind\":\"") + kind + "\"") != std::string::npos);
 }
 
-TEST_CASE("a report covers the sessions it was asked for") {
+TEST_CASE("a report covers the searches it was asked for") {
   const Report report = read_report({.database = database(),
                                      .period = date_period("", "2026-11-22", {}),
-                                     .sessions = {3, 5},
+                                     .searches = {3, 5},
                                      .own_sections = {}});
-  const db::Table& sessions = report.sections[1].data.at("sessions");
-  REQUIRE(sessions.rows.size() == 2);
-  CHECK(std::get<std::int64_t>(sessions.rows[0][0]) == 5);
+  const db::Table& searches = report.sections[1].data.at("searches");
+  REQUIRE(searches.rows.size() == 2);
+  CHECK(std::get<std::int64_t>(searches.rows[0][0]) == 5);
   CHECK(error_of([] {
           static_cast<void>(
-              read_report({.database = database(), .period = {}, .sessions = {3, 4711}, .own_sections = {}}));
-        }).find("there is no session 4711") != std::string::npos);
+              read_report({.database = database(), .period = {}, .searches = {3, 4711}, .own_sections = {}}));
+        }).find("there is no search 4711") != std::string::npos);
 }
 
-TEST_CASE("a time without sessions gives a report that says so") {
+TEST_CASE("a time without searches gives a report that says so") {
   const Report report = read_report(
-      {.database = database(), .period = week_period("2019-W01"), .sessions = {}, .own_sections = {}});
+      {.database = database(), .period = week_period("2019-W01"), .searches = {}, .own_sections = {}});
   CHECK(report_markdown(report).find("Nothing ran in this time.") != std::string::npos);
   CHECK(report_html(report).find("<script type=\"application/json\">") == std::string::npos);
 }
@@ -150,7 +150,7 @@ void corrupt(const std::string& file) {
       "onerror=alert(1)>\": 1, \"B\": 2}' WHERE id % 2;"
       "UPDATE evaluations SET message = char(27) || '[31m</td><script>alert(1)</script>' || x'FF' WHERE "
       "status <> 'ok';"
-      "UPDATE sessions SET reason = '[x](javascript:alert(1))', strategy = '\"><script>alert(1)</script>';"
+      "UPDATE searches SET reason = '[x](javascript:alert(1))', strategy = '\"><script>alert(1)</script>';"
       "UPDATE insights SET text = '</script><script>alert(1)</script>' || text;"
       "UPDATE llm_calls SET model = '<svg/onload=alert(1)>', message = 'x' || char(8238) || 'y', status = "
       "'malformed';"
@@ -166,7 +166,7 @@ TEST_CASE("hostile names, sources, answers and messages are shown harmlessly") {
   std::filesystem::copy_file(database(), file);
   corrupt(file);
   const Report report = read_report(
-      {.database = file, .period = date_period("", "2026-11-22", {}), .sessions = {}, .own_sections = {}});
+      {.database = file, .period = date_period("", "2026-11-22", {}), .searches = {}, .own_sections = {}});
   const std::string html = report_html(report);
   const std::string body = html.substr(html.find("<body>"), html.find("<!--\n") - html.find("<body>"));
   for (const char* tag : {"<script>", "<img", "<svg", "<iframe", "<b>", "href=\"javascript", "\x1b"})
@@ -185,7 +185,7 @@ TEST_CASE("the command writes what it was asked for where it was asked to") {
   CHECK(parse_json(box.run({"report", "--week", "2026-W47", "--format", "json"}).out)["title"] ==
         "week 2026-W47: 2026-11-16 to 2026-11-22");
   const std::string folder = (box.folder / "tables").string();
-  CHECK(box.run({"report", "--session", "3", "--format", "csv", "--output", folder}).exit_code == 0);
+  CHECK(box.run({"report", "--search", "3", "--format", "csv", "--output", folder}).exit_code == 0);
   CHECK(read_file(folder + "/results.best.csv").starts_with("definition,device"));
 }
 
@@ -225,16 +225,16 @@ TEST_CASE("a section of one's own needs two files and no code") {
   std::filesystem::copy_file(database(), box.folder / "ak.db");
   std::filesystem::create_directory(box.folder / "report");
   box.write("report/15_mine.sql",
-            "-- My own section\n-- @count Sessions\nSELECT count(*) AS sessions FROM report_sessions;\n");
-  box.write("report/15_mine.md", "I count {{count.sessions}}.\n");
-  const std::string text = box.run({"report", "--session", "3", "--session", "4"}).out;
+            "-- My own section\n-- @count Searches\nSELECT count(*) AS searches FROM report_searches;\n");
+  box.write("report/15_mine.md", "I count {{count.searches}}.\n");
+  const std::string text = box.run({"report", "--search", "3", "--search", "4"}).out;
   CHECK(text.find("## My own section\n\nI count 2.\n") != std::string::npos);
   CHECK(text.find("## My own section") < text.find("## Experiments conducted"));
-  box.write("report/15_mine.sql", "-- Mine\n-- @count Sessions\nSELECT wrong FROM report_sessions;\n");
+  box.write("report/15_mine.sql", "-- Mine\n-- @count Searches\nSELECT wrong FROM report_searches;\n");
   const testing::ProgramResult wrong = box.run({"report"});
   CHECK(wrong.exit_code == code(ExitCode::bad_input));
   CHECK(wrong.err.find("page mine, @count: query: no such column: wrong") != std::string::npos);
-  box.write("report/15_mine.sql", "-- Mine\n-- @count Sessions\nDELETE FROM sessions;\n");
+  box.write("report/15_mine.sql", "-- Mine\n-- @count Searches\nDELETE FROM searches;\n");
   CHECK(box.run({"report"}).err.find("only SELECT is allowed") != std::string::npos);
 }
 

@@ -81,7 +81,7 @@ void make_hostile(const Sandbox& box) {
   for (const char* sql :
        {"UPDATE sources SET text = ?1 || char(10) || text", "UPDATE variants SET name = ?1 || id",
         "UPDATE evaluations SET message = ?1, status = 'incorrect', gate = ?1",
-        "UPDATE sessions SET reason = ?1, command = ?1, strategy = ?1",
+        "UPDATE searches SET reason = ?1, command = ?1, strategy = ?1",
         "UPDATE definitions SET name = ?1 || id", "UPDATE devices SET name = ?1 || id"}) {
     db::Statement statement(connection.get(), sql);
     statement.bind(1, kHostile).run();
@@ -94,7 +94,7 @@ const std::vector<std::string>& page_paths() {
                                                "/variants?q=vector&status=compiled_only",
                                                "/failures",
                                                "/insights",
-                                               "/session?session=1",
+                                               "/search?search=1",
                                                "/variant?variant=1",
                                                "/definition?definition=vector_add_float32",
                                                "/device?device=sm_90a",
@@ -112,13 +112,13 @@ TEST_CASE("every page of a fresh run is shown, and what is asked wrongly is said
     CHECK(reply.status == 200);
     CHECK_THAT(reply.body, Catch::StartsWith("<!DOCTYPE html>") && Catch::Contains("<main id=\"main\""));
   }
-  CHECK_THAT(dashboard.get("/session?session=1&fragment=1").body, Catch::StartsWith("<main id=\"main\""));
+  CHECK_THAT(dashboard.get("/search?search=1&fragment=1").body, Catch::StartsWith("<main id=\"main\""));
   CHECK_THAT(dashboard.get("/variant?variant=1").body,
              Catch::Contains("vector_add") && Catch::Contains("__global__"));
-  CHECK(dashboard.get("/session").status == 400);
-  CHECK_THAT(dashboard.get("/session?session=one").body, Catch::Contains("session"));
-  CHECK(dashboard.get("/session?session=one").status == 400);
-  CHECK(dashboard.get("/sessions").status == 404);
+  CHECK(dashboard.get("/search").status == 400);
+  CHECK_THAT(dashboard.get("/search?search=one").body, Catch::Contains("search"));
+  CHECK(dashboard.get("/search?search=one").status == 400);
+  CHECK(dashboard.get("/searches").status == 404);
   CHECK(dashboard.get("/assets/dashboard.js").status == 200);
   CHECK(dashboard.get("/assets/plot.umd.min.js").status == 200);
 }
@@ -146,10 +146,10 @@ TEST_CASE("a commit of another process is told to open pages, and the writer's l
   db::Connection writer(box.folder / "ak.db", db::OpenMode::create);
   // What is committed before its first look at the database is no change to it.
   CHECK(in_the_end([&] {
-    writer.execute("UPDATE sessions SET reason = 'seen at once'");
+    writer.execute("UPDATE searches SET reason = 'seen at once'");
     return stream.read_until("event: change", 2s).find("event: change") != std::string::npos;
   }));
-  CHECK_THAT(dashboard.get("/session?session=1&fragment=1").body, Catch::Contains("seen at once"));
+  CHECK_THAT(dashboard.get("/search?search=1&fragment=1").body, Catch::Contains("seen at once"));
   // With a stream open and pages served before, nothing keeps the log.
   db::Statement checkpoint(writer.get(), "PRAGMA wal_checkpoint(TRUNCATE)");
   REQUIRE(checkpoint.step());
@@ -195,7 +195,7 @@ TEST_CASE("a file of an older schema is brought up to date before its pages are 
       run_program({"/bin/sh", "-c", "gunzip -c '" + packed + "' > '" + (box.folder / "ak.db").string() + "'"})
           .exit_code == 0);
   Dashboard dashboard(box);
-  for (const char* path : {"/", "/session?session=1", "/definition?definition=softmax_bf16"}) {
+  for (const char* path : {"/", "/search?search=1", "/definition?definition=softmax_bf16"}) {
     const HttpReply reply = dashboard.get(path);
     INFO(path);
     CHECK(reply.status == 200);

@@ -108,7 +108,7 @@ TEST_CASE("the address with the token sets a cookie that scripts and other sites
 
 TEST_CASE("without the cookie nothing is shown, with it pages, files and events are") {
   RunningServer running;
-  for (const char* path : {"/", "/session?session=1", "/assets/page.css", "/events", "/favicon.ico"})
+  for (const char* path : {"/", "/search?search=1", "/assets/page.css", "/events", "/favicon.ico"})
     CHECK(get(running.port(), path).status == 403);
   CHECK(get(running.port(), "/?token=00112233445566778899aabbccddeefe").status == 403);
   CHECK(get(running.port(), "/?token=").status == 403);
@@ -116,9 +116,9 @@ TEST_CASE("without the cookie nothing is shown, with it pages, files and events 
         403);
   CHECK(get(running.port(), "/", {{"Cookie", fmt::format("xalphakernel_{}={}", running.port(), kToken)}})
             .status == 403);
-  const HttpReply page = get(running.port(), "/session?session=1&q=a+%3Cb%3E&q=other", running.cookie());
+  const HttpReply page = get(running.port(), "/search?search=1&q=a+%3Cb%3E&q=other", running.cookie());
   CHECK(page.status == 200);
-  CHECK(page.body == "page /session q=a <b> session=1");
+  CHECK(page.body == "page /search q=a <b> search=1");
   CHECK(get(running.port(), "/assets/page.css", running.cookie()).headers.at("content-type") == "text/css");
   CHECK(get(running.port(), "/assets/../secret", running.cookie()).status == 404);
   CHECK(get(running.port(), "/missing", running.cookie()).status == 404);

@@ -48,9 +48,9 @@ std::string mutated_line(std::mt19937& random) {
 }
 
 /// A server in this process, whose workers are the real program's.
-class Session {
+class Search {
  public:
-  Session() {
+  Search() {
     std::signal(SIGPIPE, SIG_IGN);
     set_locations({.program = AK_PROGRAM, .config = folder_ / "config.json"});
     int to[2], from[2];
@@ -67,7 +67,7 @@ class Session {
     server_ = std::async(std::launch::async,
                          [this, context] { Server(in_.get(), out_.get(), context, interrupted).run(); });
   }
-  ~Session() {
+  ~Search() {
     to_server_.reset();
     from_server_.reset();
     if (server_.valid()) server_.wait();
@@ -160,7 +160,7 @@ TEST_CASE("whatever a line holds is a request that was checked, a stop, or an er
 }
 
 TEST_CASE("malformed lines get an error each, and the requests between them their answers") {
-  Session session;
+  Search search;
   struct Line {
     std::string text, why;
   };
@@ -182,13 +182,13 @@ TEST_CASE("malformed lines get an error each, and the requests between them thei
   int id = 100;
   for (const Line& line : bad) {
     INFO(line.text.substr(0, 100));
-    session.send(line.text + "\n");
-    const Json refused = session.receive();
+    search.send(line.text + "\n");
+    const Json refused = search.receive();
     CHECK(refused["error"]["code"] == 2);
     CHECK(refused["error"]["message"].get<std::string>().find(line.why) != std::string::npos);
     CHECK((refused["id"].is_null() || refused["id"] == 9));
-    session.send({{"id", ++id}, {"operation", "explain_failure"}, {"request", {{"gate", "tolerance"}}}});
-    const Json answer = session.receive();
+    search.send({{"id", ++id}, {"operation", "explain_failure"}, {"request", {{"gate", "tolerance"}}}});
+    const Json answer = search.receive();
     CHECK(answer["id"] == id);
     CHECK(answer["failed"] == false);
     CHECK(answer["answer"]["gate"]["name"] == "tolerance");
@@ -196,50 +196,50 @@ TEST_CASE("malformed lines get an error each, and the requests between them thei
 }
 
 TEST_CASE("requests that are piped in are all answered, in their order, before the server ends") {
-  Session session;
-  for (int id = 0; id < 20; ++id) session.send({{"id", id}, {"operation", "list_problems"}});
-  session.send(std::string(R"({"id":"last","operation":"list_problems"})"));  // without a newline
-  session.close_input();
-  for (int id = 0; id < 20; ++id) CHECK(session.receive()["id"] == id);
-  CHECK(session.receive()["answer"]["problems"].size() > 5);
-  session.finish();
+  Search search;
+  for (int id = 0; id < 20; ++id) search.send({{"id", id}, {"operation", "list_problems"}});
+  search.send(std::string(R"({"id":"last","operation":"list_problems"})"));  // without a newline
+  search.close_input();
+  for (int id = 0; id < 20; ++id) CHECK(search.receive()["id"] == id);
+  CHECK(search.receive()["answer"]["problems"].size() > 5);
+  search.finish();
 }
 
 TEST_CASE("a search reports on the way and is stopped; what waits is stopped before it begins") {
-  Session session;
-  session.send(search_request("first"));
-  session.send(search_request("second"));
-  session.send(search_request("first"));
-  const Json again = session.receive("first");
+  Search search;
+  search.send(search_request("first"));
+  search.send(search_request("second"));
+  search.send(search_request("first"));
+  const Json again = search.receive("first");
   CHECK(again["error"]["message"].get<std::string>().find("another request with this id") == 0);
-  session.send({{"stop", "second"}});
-  const Json second = session.receive("second");
+  search.send({{"stop", "second"}});
+  const Json second = search.receive("second");
   CHECK(second["error"]["code"] == 130);
-  while (session.events.empty()) session.events.push_back(session.receive());
-  session.send({{"stop", "first"}});
-  session.send({{"stop", "unknown"}});
-  const Json first = session.receive("first");
+  while (search.events.empty()) search.events.push_back(search.receive());
+  search.send({{"stop", "first"}});
+  search.send({{"stop", "unknown"}});
+  const Json first = search.receive("first");
   CHECK(first["answer"]["interrupted"] == true);
-  for (const Json& event : session.events)
+  for (const Json& event : search.events)
     CHECK((event["event"] == "progress" || event["event"] == "new_best"));
-  session.send({{"id", 3}, {"operation", "query"}, {"request", {{"sql", "SELEC"}}}});
-  CHECK(session.receive(3)["error"]["message"].get<std::string>().size() > 5);
+  search.send({{"id", 3}, {"operation", "query"}, {"request", {{"sql", "SELEC"}}}});
+  CHECK(search.receive(3)["error"]["message"].get<std::string>().size() > 5);
 }
 
 TEST_CASE("a signal, or a client that is gone, ends the server and what is at work") {
   {
-    Session session;
-    session.send(search_request(1));
-    session.send(search_request(2));
-    while (session.events.empty()) session.events.push_back(session.receive());
-    session.interrupted = true;
-    CHECK(session.receive(2)["error"]["code"] == 130);
-    CHECK(session.receive(1)["answer"]["interrupted"] == true);
-    session.finish();
+    Search search;
+    search.send(search_request(1));
+    search.send(search_request(2));
+    while (search.events.empty()) search.events.push_back(search.receive());
+    search.interrupted = true;
+    CHECK(search.receive(2)["error"]["code"] == 130);
+    CHECK(search.receive(1)["answer"]["interrupted"] == true);
+    search.finish();
   }
-  Session session;
-  session.send(search_request(1));
-  while (session.events.empty()) session.events.push_back(session.receive());
-  session.go_away();
-  CHECK_THROWS_WITH(session.finish(), Catch::Contains("cannot answer the client"));
+  Search search;
+  search.send(search_request(1));
+  while (search.events.empty()) search.events.push_back(search.receive());
+  search.go_away();
+  CHECK_THROWS_WITH(search.finish(), Catch::Contains("cannot answer the client"));
 }

@@ -134,7 +134,7 @@ TEST_CASE("a problem whose tolerance lets zeros pass fails by name, and is used 
 
   CHECK(box.run(with(generate(box, problem), "--unaudited")).exit_code == 0);
   CHECK(box.run(with(evaluate, "--unaudited")).exit_code == 0);
-  CHECK(box.query("SELECT count(*), max(audited) FROM sessions") == "2,0\r\n");
+  CHECK(box.query("SELECT count(*), max(audited) FROM searches") == "2,0\r\n");
 }
 
 TEST_CASE("a problem of one's own is audited at its first use, and again when it changes") {
@@ -147,7 +147,7 @@ TEST_CASE("a problem of one's own is audited at its first use, and again when it
   CHECK(first.err.find(note) != std::string::npos);
   CHECK(second.exit_code == 0);
   CHECK(second.err.find(note) == std::string::npos);
-  CHECK(box.query("SELECT min(audited) FROM sessions") == "1\r\n");
+  CHECK(box.query("SELECT min(audited) FROM searches") == "1\r\n");
   problem = own_problem(box, [](Json& json) { json["summary"] = "changed"; });
   CHECK(box.run(generate(box, problem)).err.find(note) != std::string::npos);
 }

@@ -187,8 +187,8 @@ TEST_CASE("Ctrl-C stops a run cleanly, keeps the best so far and leaves no proce
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::interrupted));
   CHECK(box.exists("k.cu"));
-  const ProgramResult sessions = box.run({"query", "--format", "csv", "SELECT status FROM sessions"});
-  CHECK(sessions.out.find("stopped") != std::string::npos);
+  const ProgramResult searches = box.run({"query", "--format", "csv", "SELECT status FROM searches"});
+  CHECK(searches.out.find("stopped") != std::string::npos);
 }
 
 TEST_CASE("--help teaches: every subcommand has a usage, examples and its flags") {

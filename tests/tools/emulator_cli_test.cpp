@@ -257,8 +257,8 @@ TEST_CASE(
       box.run(generate_on_emulator(box, {"--algorithm", "vector_add", "--max-evaluations", "3"}));
   INFO(again.out << again.err);
   CHECK(again.exit_code == 0);
-  CHECK(box.query("SELECT max(cache_hit) FROM evaluations WHERE session_id = 2") == "1\r\n");
-  CHECK(box.query("SELECT count(*) FROM sessions") == "2\r\n");
+  CHECK(box.query("SELECT max(cache_hit) FROM evaluations WHERE search_id = 2") == "1\r\n");
+  CHECK(box.query("SELECT count(*) FROM searches") == "2\r\n");
 }
 
 namespace {
@@ -285,7 +285,7 @@ const std::string kCorrect = "  if (i < n) c[i] = a[i] + b[i] + 0.0f * a[i * 97 
 
 }  // namespace
 
-TEST_CASE("a kernel that is right on every listed shape only wins the search, and not the session") {
+TEST_CASE("a kernel that is right on every listed shape only leads a search, and does not win it") {
   Sandbox box;
   const std::string folder = vector_add_problem(box, {{"cheat.cu", kCheat}, {"honest.cu", kCorrect}});
   const ProgramResult result = box.run(generate_on_emulator(box, {"--problem", folder}));

@@ -152,7 +152,7 @@ TEST_CASE("a comparison says by what it knows the ratio, and which work the slow
 TEST_CASE("a port begins with the kernel under other params, and knows where it came from") {
   Sandbox box;
   tuned(box);
-  const std::string best = box.query("SELECT 'v' || best_variant_id FROM sessions").substr(1);
+  const std::string best = box.query("SELECT 'v' || best_variant_id FROM searches").substr(1);
   const std::string variant = best.substr(0, best.find('\r'));
   const ProgramResult result =
       box.run({"generate", "--from", variant, "--dtype", "bfloat16", "--shape", "N=3000", "--unaudited",
@@ -167,7 +167,7 @@ TEST_CASE("a port begins with the kernel under other params, and knows where it 
   CHECK(
       box.query(
           "SELECT p.iteration, p.arm, r.parent_id FROM proposals p JOIN variant_parents r ON r.variant_id = "
-          "p.variant_id WHERE p.session_id = 2 AND p.iteration = 0") == "0,port," + variant + "\r\n");
+          "p.variant_id WHERE p.search_id = 2 AND p.iteration = 0") == "0,port," + variant + "\r\n");
   CHECK(read_file(box.folder / "k.explanation.md").find("Ported from variant " + variant) !=
         std::string::npos);
 }

@@ -93,7 +93,7 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
             "SELECT arm, exchanges, calls, output_tokens FROM llm_arms WHERE exchanges > 0 ORDER BY arm") ==
         "explore,1,1,500\r\nimprove,1,3,1500\r\n");
 
-  // What was tried is remembered: it can be found by its words, and the next session is told.
+  // What was tried is remembered: it can be found by its words, and the next search is told.
   const ProgramResult found = box.run({"knowledge", "--search", "vectors threads"});
   INFO(found.out << found.err);
   CHECK(found.out.find("vector_add for sm_80") != std::string::npos);
@@ -109,7 +109,7 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
   std::string line;
   std::getline(lines, line);
   const std::string system = parse_json(line)["request"]["system"];
-  CHECK(system.find("What earlier sessions learned") != std::string::npos);
+  CHECK(system.find("What earlier searches learned") != std::string::npos);
   CHECK(system.find("4 kernels by models ended as incorrect") != std::string::npos);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("in a hybrid run the tunables of a model's kernel are searched, and it
       box, {"--model", "replay:" + recording(box), "--strategy", "exhaustive", "--max-evaluations", "24"}));
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  CHECK(box.query("SELECT proposer FROM sessions") == "hybrid\r\n");
+  CHECK(box.query("SELECT proposer FROM searches") == "hybrid\r\n");
   CHECK(box.query(
             "SELECT count(DISTINCT v.id) > 1 FROM variants v JOIN proposals p ON p.variant_id = v.id WHERE "
             "v.name = 'llm_4.cu'") == "1\r\n");

@@ -56,8 +56,8 @@ TEST_CASE("the searches of a manifest run by priority, and a status says how eac
   CHECK(copy["speedup"].get<double>() > 0);
   CHECK(night.box.query("SELECT count(*) FROM journal") == "0\r\n");
   CHECK(night.box.query(
-            "SELECT s.budgets ->> 'max_compilations', s.status FROM sessions s JOIN campaign_runs r ON "
-            "r.session_id = s.id ORDER BY r.position") == "1000,finished\r\n1000,finished\r\n");
+            "SELECT s.budgets ->> 'max_compilations', s.status FROM searches s JOIN session_searches r ON "
+            "r.search_id = s.id ORDER BY r.position") == "1000,finished\r\n1000,finished\r\n");
   const ProgramResult text = night.session({"status", "1"});
   CHECK_THAT(text.out, Contains("2 of 2 searches done") && Contains("best emulated cost") &&
                            Contains("times as fast as") && Contains("evaluation budget"));
@@ -143,7 +143,7 @@ TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and conti
   status = night.status();
   CHECK(status["exit_code"] == 0);
   CHECK(status["searches"][0]["evaluations"] == 60);
-  CHECK(night.box.query("SELECT count(*), min(status) FROM sessions") == "1,finished\r\n");
+  CHECK(night.box.query("SELECT count(*), min(status) FROM searches") == "1,finished\r\n");
   CHECK(night.box.query(
             "SELECT count(*) FROM (SELECT 1 FROM proposals GROUP BY iteration HAVING count(*) > 1)") ==
         "0\r\n");

@@ -132,14 +132,14 @@ TEST_CASE("what cannot be simulated is refused with a reason") {
   CHECK(strategy.err.find("did you mean 'random'?") != std::string::npos);
 }
 
-TEST_CASE("a session of our own database is a space: replayed and exported") {
+TEST_CASE("a search of our own database is a space: replayed and exported") {
   Sandbox box;
   const ProgramResult search =
       box.run({"generate", "-q", "--algorithm", "vector_add", "--device", "emulator", "--arch", "sm_80",
                "--max-evaluations", "6", "--output", (box.folder / "k.cu").string()});
   INFO(search.out << search.err);
   REQUIRE(search.exit_code == 0);
-  const std::string database = (box.folder / "ak.db").string(), output = box.write("session.json", "");
+  const std::string database = (box.folder / "ak.db").string(), output = box.write("search.json", "");
   const ProgramResult shown = box.run({"space", database, "--export", output, "--format", "kernel-tuner"});
   INFO(shown.err);
   REQUIRE(shown.exit_code == 0);

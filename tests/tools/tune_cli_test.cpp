@@ -37,11 +37,11 @@ ProgramResult tune(Sandbox& box, const std::string& file, const std::vector<std:
   return box.run(arguments);
 }
 
-int evaluated(Sandbox& box, const std::string& session) {
+int evaluated(Sandbox& box, const std::string& search) {
   return std::stoi(
       box.query("SELECT count(*) FROM proposals WHERE arm IN ('start', 'known', 'exhaustive', "
-                "'portfolio') AND session_id = " +
-                session));
+                "'portfolio') AND search_id = " +
+                search));
 }
 
 }  // namespace
@@ -72,18 +72,18 @@ TEST_CASE("a brute force that was stopped continues where it was, and measures a
   const ProgramResult second = tune(box, file, {"--strategy", "exhaustive"});
   INFO(second.out << second.err);
   CHECK(second.out.find("(space exhausted)") != std::string::npos);
-  CHECK(box.query("SELECT reason FROM sessions") == "evaluation budget\r\nspace exhausted\r\n");
-  // 7 points. Both sessions begin with the file's own point; the other one that is known is measured again.
+  CHECK(box.query("SELECT reason FROM searches") == "evaluation budget\r\nspace exhausted\r\n");
+  // 7 points. Both searches begin with the file's own point; the other one that is known is measured again.
   CHECK(box.query(
-            "SELECT count(DISTINCT variant_id) FROM proposals WHERE session_id = 2 AND arm = 'exhaustive'") ==
+            "SELECT count(DISTINCT variant_id) FROM proposals WHERE search_id = 2 AND arm = 'exhaustive'") ==
         "5\r\n");
-  CHECK(box.query("SELECT count(*) FROM proposals WHERE session_id = 2 AND arm = 'known'") == "1\r\n");
+  CHECK(box.query("SELECT count(*) FROM proposals WHERE search_id = 2 AND arm = 'known'") == "1\r\n");
   const ProgramResult third = tune(box, file);
   INFO(third.out << third.err);
   CHECK(third.exit_code == 0);
   CHECK(evaluated(box, "3") <= 6);  // the start and the fastest five
-  CHECK(third.out.find(" measured by earlier sessions, and not again") != std::string::npos);
-  CHECK(box.query("SELECT resumed FROM strategies WHERE session = 3") == "1\r\n");
+  CHECK(third.out.find(" measured by earlier searches, and not again") != std::string::npos);
+  CHECK(box.query("SELECT resumed FROM strategies WHERE search = 3") == "1\r\n");
   CHECK(tune(box, file, {"--fresh"}).exit_code == 0);
   CHECK(evaluated(box, "4") == 7);
 }
@@ -160,7 +160,7 @@ TEST_CASE(
     INFO(result.out << result.err);
     REQUIRE(result.exit_code == 0);
     return box.query(
-        "SELECT DISTINCT arm FROM proposals WHERE session_id = (SELECT max(id) FROM sessions) AND "
+        "SELECT DISTINCT arm FROM proposals WHERE search_id = (SELECT max(id) FROM searches) AND "
         "arm <> 'held_out' ORDER BY iteration");
   };
   CHECK(arms("N=3000", {"--fresh"}) == "start\r\nportfolio\r\n");  // nothing to transfer to itself

@@ -3,7 +3,7 @@
 
 #include "app/audit/problem_audits.h"
 #include "app/compare/subject_comparison.h"
-#include "app/evaluate/evaluation_session.h"
+#include "app/evaluate/user_search.h"
 #include "app/explain/evaluated_subject.h"
 #include "app/explain/variant_comparison.h"
 #include "core/error.h"
@@ -20,7 +20,7 @@ constexpr const char* kCompareExamples =
     "  alphakernel compare 1234 1200                    # from the database\n"
     "  alphakernel compare old.cu new.cu --device cuda  # both evaluated now, and timed alternately\n"
     "  alphakernel compare a.result.json 3f9c2a --json\n"
-    "  alphakernel compare session:12 session:15        # what two searches found, and how soon\n"
+    "  alphakernel compare search:12 search:15        # what two searches found, and how soon\n"
     "  alphakernel compare device:h200 device:a100      # the same kernels on the same shapes\n"
     "  alphakernel compare model:opus model:gpt --format markdown\n"
     "  alphakernel compare prompt:3 prompt:4            # versions of the prompts "
@@ -30,7 +30,7 @@ enum class Form : std::uint8_t { text, markdown, json };
 const std::map<std::string, Form> kForms{
     {"text", Form::text}, {"markdown", Form::markdown}, {"json", Form::json}};
 
-/// Sessions, devices, models or prompts: all from the database.
+/// Searches, devices, models or prompts: all from the database.
 int run_subjects(const std::string (&words)[2], Form form, const std::filesystem::path& database) {
   for (const std::string& word : words) {
     if (!subject_kind(word))
@@ -57,7 +57,7 @@ std::string kernels_text(Form form, const VariantComparison& comparison, const S
   return form == Form::markdown ? fmt::format("# Comparison\n\n````\n{}````\n", text) : text;
 }
 
-/// Both by the usual gates in one session; on a GPU then in turns, as a search compares a challenger.
+/// Both by the usual gates in one search; on a GPU then in turns, as a search compares a challenger.
 std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const KernelSubject& b,
                                                    const EvaluationOptions& evaluation_options,
                                                    const Config& config,
@@ -69,24 +69,23 @@ std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const
     fail(ExitCode::usage, "a comparison needs a device that runs kernels: {}", target.notice);
   const bool audited = require_audit(*a.problem, evaluation_options.unaudited, config, database);
   const auto store = db::open_store(database);
-  EvaluationSession session({.problem = a.problem, .command = evaluation_options.command, .audited = audited},
-                            target, config, *store);
+  UserSearch search({.problem = a.problem, .command = evaluation_options.command, .audited = audited}, target,
+                    config, *store);
   const auto evaluate = [&](const KernelSubject& subject) {
-    const Completed done = session.complete(session.request(subject.choice.candidate));
-    return std::pair(session.commit(done, "").variant, done.result.outcome.status == Status::ok);
+    const Completed done = search.complete(search.request(subject.choice.candidate));
+    return std::pair(search.commit(done, "").variant, done.result.outcome.status == Status::ok);
   };
   const auto [first, first_passed] = evaluate(a);
   const auto [second, second_passed] = evaluate(b);
   if (target.kind == DeviceKind::cuda && first_passed && second_passed && first != second) {
-    EvaluationRequest request = session.request(b.choice.candidate);
+    EvaluationRequest request = search.request(b.choice.candidate);
     request.rival = std::make_shared<const Candidate>(a.choice.candidate);
     request.tag = std::to_string(first);
-    session.commit(session.complete(std::move(request)), "comparison");
+    search.commit(search.complete(std::move(request)), "comparison");
   }
-  session.end("a comparison", std::nullopt);
+  search.end("a comparison", std::nullopt);
   const auto stored = [&](RowId variant, const KernelSubject& subject) {
-    return stored_kernel(database, variant, subject.choice.candidate, *subject.problem,
-                         session.device().name);
+    return stored_kernel(database, variant, subject.choice.candidate, *subject.problem, search.device().name);
   };
   return {stored(first, a), stored(second, b)};
 }
@@ -110,7 +109,7 @@ int run_compare(const Arguments& arguments) {
       "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, "
       "counters - and "
       "why one is faster, as far as evidence goes. From the database, or measured now where a device is "
-      "named. Or compare two sessions, devices, models or prompts by pairs of what is the same but for "
+      "named. Or compare two searches, devices, models or prompts by pairs of what is the same but for "
       "them, and say whether the difference is more than chance.",
       "alphakernel compare"};
   set_style(app, kCompareExamples);
@@ -120,7 +119,7 @@ int run_compare(const Arguments& arguments) {
   app.add_option(
          "first", words[0],
          "a .cu file, a k.result.json, or a variant in the database: its number (also variant:NUMBER), "
-         "or the first digits of its key; else session:NUMBER, device:NAME, model:NAME or "
+         "or the first digits of its key; else search:NUMBER, device:NAME, model:NAME or "
          "prompt:VERSION, where part of a name will do")
       ->required();
   app.add_option("second", words[1], "the other one")->required();

@@ -63,20 +63,20 @@ int run_db(const Arguments& arguments) {
       common(app.add_subcommand("merge", "add what other databases have and --db lacks; again adds nothing"));
   merge->add_option("files", files, "databases to merge into --db")->required();
   CLI::App* exported =
-      common(app.add_subcommand("export", "write a database with the latest sessions alone"));
+      common(app.add_subcommand("export", "write a database with the latest searches alone"));
   exported->add_option("file", to, "the new database")->required();
   exported->add_option("--since", since,
-                       "sessions that began at this time or later, e.g. 2026-11-16 (default: all)");
+                       "searches that began at this time or later, e.g. 2026-11-16 (default: all)");
   common(app.add_subcommand("verify", "look for damage: structure, references, hashes"));
   if (!parse(app, arguments)) return 0;
   const std::filesystem::path file = database_file(database, load_config());
   if (merge->parsed()) return run_merge(file, files, json);
   if (!exported->parsed()) return run_verify(file, json);
-  const std::int64_t sessions = db::export_since(file, to, since);
+  const std::int64_t searches = db::export_since(file, to, since);
   if (json)
-    fmt::print("{}\n", Json{{"file", to}, {"sessions", sessions}}.dump());
+    fmt::print("{}\n", Json{{"file", to}, {"searches", searches}}.dump());
   else
-    fmt::print("{}: {} sessions\n", to, sessions);
+    fmt::print("{}: {} searches\n", to, searches);
   return 0;
 }
 

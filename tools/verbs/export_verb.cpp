@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kExportExamples =
     "Examples:\n"
     "  alphakernel export 1234 --output softmax/             # a variant of the database\n"
-    "  alphakernel export session:12 --output softmax/       # what a search ended with\n"
+    "  alphakernel export search:12 --output softmax/       # what a search ended with\n"
     "  alphakernel export --best softmax_bfloat16 --device h200 --output softmax/\n"
     "  alphakernel export fast.cu --arch sm_90a --output softmax/\n"
     "\n"
@@ -73,7 +73,7 @@ int run_export(const Arguments& arguments) {
   bool json = false, force = false;
   app.add_option(
       "kernel", word,
-      "a variant's number or the first digits of its key, session:NUMBER, a .cu file or a k.result.json");
+      "a variant's number or the first digits of its key, search:NUMBER, a .cu file or a k.result.json");
   app.add_option("--best", best, "the fastest verified kernel of this definition");
   app.add_option("--device", device,
                  "the product whose measurements are told (with --best: part of its name)");

@@ -15,10 +15,10 @@ namespace ak::tools {
 namespace {
 
 int run_knowledge(const Arguments& arguments) {
-  CLI::App app{"What earlier sessions learned: patterns, guides for architectures, decision trees.",
+  CLI::App app{"What earlier searches learned: patterns, guides for architectures, decision trees.",
                "alphakernel knowledge"};
   set_style(app,
-            "Every session learns at its end; --learn does it for the whole database, after a merge for "
+            "Every search learns at its end; --learn does it for the whole database, after a merge for "
             "example.\n\n"
             "Examples:\n"
             "  alphakernel knowledge --output knowledge.md\n"
@@ -32,7 +32,7 @@ int run_knowledge(const Arguments& arguments) {
   app.add_option("--arch", arch, "for this target alone: sm_90a, h200, ...");
   app.add_option("--search", words, "list what matches these words, best first, instead of the page");
   app.add_option("--bottleneck", filter.bottleneck, "list what was tried against this bottleneck instead");
-  app.add_flag("--learn", again, "learn from all sessions of the database first");
+  app.add_flag("--learn", again, "learn from all searches of the database first");
   app.add_option("--limit", filter.limit, "of a list: at most this many; 0 = all (default 50)");
   app.add_option("--output,-o", output, "write to this file instead of standard output");
   app.add_option("--db", database,
@@ -67,6 +67,6 @@ int run_knowledge(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kKnowledgeVerb{"knowledge", "what earlier sessions learned, as a page or by words", run_knowledge};
+const Verb kKnowledgeVerb{"knowledge", "what earlier searches learned, as a page or by words", run_knowledge};
 
 }  // namespace ak::tools

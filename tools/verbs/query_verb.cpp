@@ -85,7 +85,7 @@ int run_query(const Arguments& arguments) {
             "  alphakernel query --list\n"
             "  alphakernel query leaderboard definition=softmax_bf16 places=5\n"
             "  alphakernel query \"SELECT * FROM leaderboard LIMIT 10\"\n"
-            "  alphakernel query --format csv \"SELECT status, count(*) FROM evaluations WHERE session_id = "
+            "  alphakernel query --format csv \"SELECT status, count(*) FROM evaluations WHERE search_id = "
             ":s GROUP "
             "BY status\" s=3\n"
             "Queries, and how to add your own: docs/queries.md. Tables, views and columns: docs/schema.md\n");

@@ -36,15 +36,15 @@ std::string chosen_format(const std::string& given, const std::filesystem::path&
 }
 
 Period chosen_period(const std::string& week, const std::string& since, const std::string& until,
-                     bool sessions) {
+                     bool searches) {
   const auto now = std::chrono::system_clock::now();
   if (!week.empty() && (!since.empty() || !until.empty()))
     fail(ExitCode::usage, "--week says both ends: expected no --since or --until beside it");
   if (!week.empty()) return week_period(week);
   if (!since.empty() || !until.empty()) return date_period(since, until, now);
-  if (!sessions) return last_seven_days(now);
+  if (!searches) return last_seven_days(now);
   Period period = date_period("", "", now);
-  period.title = "chosen sessions";
+  period.title = "chosen searches";
   return period;
 }
 
@@ -70,23 +70,23 @@ void write_text(const std::string& text, const std::string& output) {
 
 int run_report(const Arguments& arguments) {
   CLI::App app{
-      "A report of a week, of any period or of chosen sessions: results, learning, plans, spend, trust.",
+      "A report of a week, of any period or of chosen searches: results, learning, plans, spend, trust.",
       "alphakernel report"};
   set_style(app,
             "Without a period: the last seven days. Times are UTC.\n\n"
             "Examples:\n"
             "  alphakernel report --week 2026-W47 --output week.html\n"
             "  alphakernel report --since 2026-11-01 --until 2026-11-15 --format markdown\n"
-            "  alphakernel report --session 12 --session 13 --output two.html\n"
+            "  alphakernel report --search 12 --search 13 --output two.html\n"
             "  alphakernel report --format csv --output tables/\n"
             "Sections, and how to add your own: docs/report.md\n");
   std::string database, output, format, week, since, until;
-  std::vector<std::int64_t> sessions;
+  std::vector<std::int64_t> searches;
   double seconds = 60;
   app.add_option("--week", week, "an ISO week, Monday to Sunday, like 2026-W47");
-  app.add_option("--since", since, "sessions that began on this day or at this time, or later");
-  app.add_option("--until", until, "sessions that began on this day or before it, or before this time");
-  app.add_option("--session", sessions, "only these sessions, by their numbers");
+  app.add_option("--since", since, "searches that began on this day or at this time, or later");
+  app.add_option("--until", until, "searches that began on this day or before it, or before this time");
+  app.add_option("--search", searches, "only these searches, by their numbers");
   app.add_option("--format,-f", format,
                  "html, markdown, json or csv (default: by the file's name, else markdown)");
   app.add_option("--output,-o", output, "file to write (of csv: a folder) instead of standard output");
@@ -96,8 +96,8 @@ int run_report(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   const std::filesystem::path config = config_path();
   const ReportRequest request{.database = database_file(database, load_config()),
-                              .period = chosen_period(week, since, until, !sessions.empty()),
-                              .sessions = sessions,
+                              .period = chosen_period(week, since, until, !searches.empty()),
+                              .searches = searches,
                               .own_sections = config.empty() ? config : config.parent_path() / "report",
                               .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
   const std::string chosen = chosen_format(format, output);

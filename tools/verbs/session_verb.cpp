@@ -5,9 +5,9 @@
 #include <chrono>
 #include <thread>
 
-#include "app/session/campaign_runner.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_process.h"
+#include "app/session/session_runner.h"
 #include "app/session/session_status.h"
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
@@ -56,7 +56,7 @@ void add_database(CLI::App& app, Common& common) {
 }
 
 /// The number given, else that of the latest session.
-RowId chosen(const Common& common, db::CampaignStore& store) {
+RowId chosen(const Common& common, db::SessionStore& store) {
   if (common.id) return *common.id;
   const auto all = store.all();
   if (all.empty())
@@ -65,7 +65,7 @@ RowId chosen(const Common& common, db::CampaignStore& store) {
 }
 
 int run_here(const fs::path& database, RowId id) {
-  return run_campaign(
+  return run_searches(
       database, id, generate_command,
       {.show = print_search, .line = [](const std::string& line) { print_now(line + "\n"); }});
 }
@@ -84,16 +84,16 @@ int launch(const fs::path& database, RowId id, bool foreground) {
 bool take_flag(Arguments& arguments, std::string_view flag) { return std::erase(arguments, flag) > 0; }
 
 /// A search that the flags of `generate` describe; its kernel goes into this folder.
-db::Campaign queue_of_flags(Arguments arguments, Common& common) {
+db::Session queue_of_flags(Arguments arguments, Common& common) {
   common.foreground = take_flag(arguments, "--foreground");
   common.database = take_option(arguments, "--db");
-  db::Campaign campaign = one_search(std::move(arguments));
-  Arguments& own = campaign.runs.front().arguments;
-  if (!has_flag(own, "--output") && !has_flag(own, "-o")) own.push_back("--output=" + campaign.name + ".cu");
-  return campaign;
+  db::Session session = one_search(std::move(arguments));
+  Arguments& own = session.runs.front().arguments;
+  if (!has_flag(own, "--output") && !has_flag(own, "-o")) own.push_back("--output=" + session.name + ".cu");
+  return session;
 }
 
-std::optional<db::Campaign> queue_of_manifest(const Arguments& arguments, Common& common) {
+std::optional<db::Session> queue_of_manifest(const Arguments& arguments, Common& common) {
   CLI::App app{"Run the searches of a manifest.", "alphakernel session start"};
   set_style(app, "Manifests: docs/sessions.md\n");
   std::string manifest, outputs = ".";
@@ -108,14 +108,14 @@ std::optional<db::Campaign> queue_of_manifest(const Arguments& arguments, Common
 int start(const Arguments& arguments) {
   Common common;
   const bool by_flags = has_flag(arguments, "--algorithm") || has_flag(arguments, "--problem");
-  auto campaign = by_flags ? queue_of_flags(arguments, common) : queue_of_manifest(arguments, common);
-  if (!campaign) return 0;
-  campaign->command = fmt::format("alphakernel session start {}", fmt::join(arguments, " "));
-  campaign->folder = fs::current_path().string();
+  auto session = by_flags ? queue_of_flags(arguments, common) : queue_of_manifest(arguments, common);
+  if (!session) return 0;
+  session->command = fmt::format("alphakernel session start {}", fmt::join(arguments, " "));
+  session->folder = fs::current_path().string();
   const fs::path database = common.file();
-  db::CampaignStore store(database);
-  check_campaign(*campaign, database, generate_command);
-  return launch(database, store.create(*campaign), common.foreground);
+  db::SessionStore store(database);
+  check_session(*session, database, generate_command);
+  return launch(database, store.create(*session), common.foreground);
 }
 
 /// `app` with the number and what `add` adds, parsed.
@@ -136,8 +136,8 @@ int status(const Arguments& arguments) {
   app.add_flag("--all", all, "every session of the database");
   if (!parse_numbered(app, arguments, common, false)) return 0;
   const fs::path database = common.file();
-  db::CampaignStore store(database);
-  const db::CampaignLock lock(database);
+  db::SessionStore store(database);
+  const db::SessionLock lock(database);
   const RowId id = chosen(common, store);
   if (watch) {
     const InterruptGuard interrupt;
@@ -147,9 +147,9 @@ int status(const Arguments& arguments) {
     return 0;
   }
   for (const RowId one : all ? store.all() : std::vector<RowId>{id}) {
-    const db::Campaign campaign = store.read(one);
-    if (json) fmt::print("{}\n", status_json(campaign, lock.is_taken(one)).dump());
-    if (!json) fmt::print("{}", status_text(campaign, lock.is_taken(one)));
+    const db::Session session = store.read(one);
+    if (json) fmt::print("{}\n", status_json(session, lock.is_taken(one)).dump());
+    if (!json) fmt::print("{}", status_text(session, lock.is_taken(one)));
   }
   return 0;
 }
@@ -161,8 +161,8 @@ int stop(const Arguments& arguments) {
   app.add_option("--wait", seconds, "seconds to wait for its end (default: 120)");
   if (!parse_numbered(app, arguments, common, true)) return 0;
   const fs::path database = common.file();
-  db::CampaignStore store(database);
-  const db::CampaignLock lock(database);
+  db::SessionStore store(database);
+  const db::SessionLock lock(database);
   if (!lock.is_taken(*common.id)) {
     fmt::print("session {} does not run: it is {}\n", *common.id,
                session_state(store.read(*common.id), false));
@@ -185,13 +185,13 @@ int resume(const Arguments& arguments) {
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
   if (!parse_numbered(app, arguments, common, true)) return 0;
   const fs::path database = common.file();
-  db::CampaignStore store(database);
-  if (db::CampaignLock(database).is_taken(*common.id))
+  db::SessionStore store(database);
+  if (db::SessionLock(database).is_taken(*common.id))
     fail(ExitCode::usage, "session {} is running already", *common.id);
-  const db::Campaign campaign = store.read(*common.id);
-  if (campaign.status == "finished" && std::ranges::all_of(campaign.runs, &db::CampaignRun::is_done)) {
+  const db::Session session = store.read(*common.id);
+  if (session.status == "finished" && std::ranges::all_of(session.runs, &db::SessionSearch::is_done)) {
     fmt::print("session {} is finished\n", *common.id);
-    return campaign.exit_code.value_or(0);
+    return session.exit_code.value_or(0);
   }
   store.queue(*common.id);
   return launch(database, *common.id, common.foreground);
@@ -204,7 +204,7 @@ int log(const Arguments& arguments) {
   app.add_flag("--follow,-f", follow, "wait until it has ended");
   if (!parse_numbered(app, arguments, common, false)) return 0;
   const fs::path database = common.file();
-  db::CampaignStore store(database);
+  db::SessionStore store(database);
   const InterruptGuard interrupt;
   read_log(database, chosen(common, store), follow, interrupt.requested(), print_now);
   return 0;

@@ -46,12 +46,12 @@ int run_space(const Arguments& arguments) {
             "Examples:\n"
             "  alphakernel space definition.json\n"
             "  alphakernel space results.json.gz --definition definition.json\n"
-            "  alphakernel space alphakernel.db --session 3 --export session3.json --format kernel-tuner\n"
+            "  alphakernel space alphakernel.db --search 3 --export search3.json --format kernel-tuner\n"
             "Reads T1, T4, Kernel Tuner caches, KTT results and our database: docs/search.md\n");
   std::string file, definition_file, output, format = "t4";
-  std::optional<std::int64_t> session;
+  std::optional<std::int64_t> search;
   app.add_option("file", file, "definition (T1), results, or our database")->required();
-  app.add_option("--session", session, "of a database: this session (default: the latest with times)");
+  app.add_option("--search", search, "of a database: this search (default: the latest with times)");
   app.add_option("--definition", definition_file, "T1 file that the results must fit");
   app.add_option("--export", output, "write the results to this file");
   app.add_option("--format", format, "of --export: t4 or kernel-tuner (default t4)");
@@ -61,7 +61,7 @@ int run_space(const Arguments& arguments) {
     show_definition(*definition, file);
     return 0;
   }
-  const MeasuredSpace space = load_space(file, session);
+  const MeasuredSpace space = load_space(file, search);
   if (!definition_file.empty()) {
     const auto definition = load_definition(definition_file);
     if (!definition) fail(ExitCode::bad_input, "{} is no definition (T1)", definition_file);

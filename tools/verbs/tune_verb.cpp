@@ -35,7 +35,7 @@ int run_tune(const Arguments& arguments) {
   bool fresh = false;
   app.add_option("file", file, "the kernel, a .cu file whose launch plan has tunables (docs/candidate.md)")
       ->required();
-  app.add_flag("--fresh", fresh, "measure every point, also those that earlier sessions measured");
+  app.add_flag("--fresh", fresh, "measure every point, also those that earlier searches measured");
   add_search_flags(app, flags);
   const std::string path = kernel_argument(arguments);
   std::optional<KernelChoice> kernel;

@@ -5,19 +5,19 @@ SELECT i.kind, i.algorithm, i.device, i.text AS finding, i.ratio AS time_ratio, 
        (SELECT group_concat(pair, ', ') FROM (SELECT (value ->> 0) || ' and ' || (value ->> 1) AS pair FROM json_each(i.evidence, '$.variants') LIMIT 4)) AS evidence_variants
 FROM insights i
 WHERE i.kind IN ('tunable', 'template', 'pattern') AND i.tries >= 2
-  AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions)) AND abs(ifnull(i.ratio, 1) - 1) > 0.02
+  AND i.algorithm IN (SELECT d.problem FROM searches s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_searches)) AND abs(ifnull(i.ratio, 1) - 1) > 0.02
 ORDER BY i.device_kind, abs(ln(max(ifnull(i.ratio, 1), 1e-9))) DESC LIMIT 20;
 
 -- @attempts What language models tried, and the result
 SELECT i.algorithm, i.device, i.bottleneck, i.text AS attempt, i.ratio AS time_ratio
 FROM insights i
-WHERE i.kind = 'attempt' AND i.algorithm IN (SELECT d.problem FROM sessions s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_sessions))
+WHERE i.kind = 'attempt' AND i.algorithm IN (SELECT d.problem FROM searches s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_searches))
 ORDER BY i.ratio IS NULL, i.ratio LIMIT 12;
 
 -- @heat Best time over two tunables of the source that was searched most
 WITH points AS (
   SELECT v.source_id, v.name, v.tunables, e.score_ns FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda'
-  WHERE e.session_id IN (SELECT id FROM report_sessions) AND e.status = 'ok' AND e.score_ns IS NOT NULL AND v.tunables <> '{}'),
+  WHERE e.search_id IN (SELECT id FROM report_searches) AND e.status = 'ok' AND e.score_ns IS NOT NULL AND v.tunables <> '{}'),
 source AS (SELECT source_id FROM points GROUP BY source_id ORDER BY count(DISTINCT tunables) DESC, source_id LIMIT 1),
 chosen AS (SELECT p.* FROM points p JOIN source USING (source_id)),
 -- The tunables over which the best times differ most.
@@ -33,29 +33,29 @@ GROUP BY a.across, a.down, 2, 3;
 
 -- @ancestors The line of a champion: what it was made from, step by step
 WITH RECURSIVE champions AS (
-  SELECT s.id AS session, s.best_variant_id AS variant FROM sessions s WHERE s.id IN (SELECT id FROM report_sessions) AND s.best_variant_id IS NOT NULL),
-line(session, variant, depth) AS (
-  SELECT session, variant, 0 FROM champions
+  SELECT s.id AS search, s.best_variant_id AS variant FROM searches s WHERE s.id IN (SELECT id FROM report_searches) AND s.best_variant_id IS NOT NULL),
+line(search, variant, depth) AS (
+  SELECT search, variant, 0 FROM champions
   UNION
-  SELECT l.session, p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant WHERE l.depth < 30),
-deepest AS (SELECT session FROM line GROUP BY session ORDER BY max(depth) DESC, session DESC LIMIT 1),
-members AS (SELECT DISTINCT l.variant, l.session FROM line l JOIN deepest USING (session))
+  SELECT l.search, p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant WHERE l.depth < 30),
+deepest AS (SELECT search FROM line GROUP BY search ORDER BY max(depth) DESC, search DESC LIMIT 1),
+members AS (SELECT DISTINCT l.variant, l.search FROM line l JOIN deepest USING (search))
 SELECT m.variant AS id, (SELECT min(p.parent_id) FROM variant_parents p WHERE p.variant_id = m.variant) AS parent,
        'variant ' || m.variant || ', ' || v.name || ', ' || (SELECT q.arm FROM evaluations e JOIN proposals q ON q.id = e.proposal_id WHERE e.variant_id = m.variant ORDER BY q.id LIMIT 1)
-       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND +e.session_id = m.session AND e.status = 'ok') / 1000, 2)
-         || iif((SELECT d.kind FROM sessions s JOIN devices d ON d.id = s.device_id WHERE s.id = m.session) = 'emulator', ' µs estimated', ' µs'), '') AS step
+       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND +e.search_id = m.search AND e.status = 'ok') / 1000, 2)
+         || iif((SELECT d.kind FROM searches s JOIN devices d ON d.id = s.device_id WHERE s.id = m.search) = 'emulator', ' µs estimated', ' µs'), '') AS step
 FROM members m JOIN variants v ON v.id = m.variant
 ORDER BY m.variant;
 
 -- @diffs What each step changed in the source
 WITH RECURSIVE champions AS (
-  SELECT s.id AS session, s.best_variant_id AS variant FROM sessions s WHERE s.id IN (SELECT id FROM report_sessions) AND s.best_variant_id IS NOT NULL),
-line(session, variant, depth) AS (
-  SELECT session, variant, 0 FROM champions
+  SELECT s.id AS search, s.best_variant_id AS variant FROM searches s WHERE s.id IN (SELECT id FROM report_searches) AND s.best_variant_id IS NOT NULL),
+line(search, variant, depth) AS (
+  SELECT search, variant, 0 FROM champions
   UNION
-  SELECT l.session, p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant WHERE l.depth < 30),
-deepest AS (SELECT session FROM line GROUP BY session ORDER BY max(depth) DESC, session DESC LIMIT 1),
-members AS (SELECT DISTINCT l.variant FROM line l JOIN deepest USING (session))
+  SELECT l.search, p.parent_id, l.depth + 1 FROM line l JOIN variant_parents p ON p.variant_id = l.variant WHERE l.depth < 30),
+deepest AS (SELECT search FROM line GROUP BY search ORDER BY max(depth) DESC, search DESC LIMIT 1),
+members AS (SELECT DISTINCT l.variant FROM line l JOIN deepest USING (search))
 SELECT 'variant ' || p.parent_id || ' to variant ' || p.variant_id || ' (' || c.name || ')' AS title,
        unified_diff((SELECT text FROM sources WHERE id = b.source_id), (SELECT text FROM sources WHERE id = c.source_id)) AS text
 FROM variant_parents p JOIN members m ON m.variant = p.variant_id JOIN variants b ON b.id = p.parent_id JOIN variants c ON c.id = p.variant_id

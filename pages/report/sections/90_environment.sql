@@ -2,23 +2,23 @@
 --
 -- @hosts Where it ran
 SELECT n.host, n.operating_system, iif(n.driver_version > 0, (n.driver_version / 1000) || '.' || (n.driver_version % 1000 / 10), NULL) AS cuda_of_driver,
-       n.alphakernel_version, count(*) AS sessions
-FROM sessions s JOIN environments n ON n.id = s.environment_id WHERE s.id IN (SELECT id FROM report_sessions)
-GROUP BY n.id ORDER BY sessions DESC LIMIT 30;
+       n.alphakernel_version, count(*) AS searches
+FROM searches s JOIN environments n ON n.id = s.environment_id WHERE s.id IN (SELECT id FROM report_searches)
+GROUP BY n.id ORDER BY searches DESC LIMIT 30;
 
 -- @devices The devices
-SELECT v.name AS device, v.kind, v.arch, v.sm_count, v.l2_bytes, v.memory_bytes, v.peak_bandwidth_gbps, count(DISTINCT v.id) AS units, count(*) AS sessions
-FROM sessions s JOIN devices v ON v.id = s.device_id WHERE s.id IN (SELECT id FROM report_sessions)
-GROUP BY v.name, v.arch ORDER BY sessions DESC LIMIT 30;
+SELECT v.name AS device, v.kind, v.arch, v.sm_count, v.l2_bytes, v.memory_bytes, v.peak_bandwidth_gbps, count(DISTINCT v.id) AS units, count(*) AS searches
+FROM searches s JOIN devices v ON v.id = s.device_id WHERE s.id IN (SELECT id FROM report_searches)
+GROUP BY v.name, v.arch ORDER BY searches DESC LIMIT 30;
 
 -- @compilers Compilers of the variants
 SELECT b.nvrtc_version AS nvrtc, b.arch, count(*) AS builds, avg(b.compile_ms) AS mean_ms
-FROM evaluations e JOIN builds b ON b.id = e.build_id WHERE e.session_id IN (SELECT id FROM report_sessions)
+FROM evaluations e JOIN builds b ON b.id = e.build_id WHERE e.search_id IN (SELECT id FROM report_searches)
 GROUP BY 1, 2 ORDER BY builds DESC LIMIT 20;
 
 -- @clocks Clocks while it was timed, and what held them down
 SELECT v.name AS device, count(*) AS measurements, min(m.sm_clock_mhz) AS lowest_clock_mhz, max(m.sm_clock_mhz) AS highest_clock_mhz,
        max(m.temperature_c) AS warmest_celsius, sum(m.throttled IS NOT NULL) AS throttled_measurements
 FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id JOIN devices v ON v.id = e.device_id
-WHERE e.session_id IN (SELECT id FROM report_sessions) AND m.method <> 'emulator'
+WHERE e.search_id IN (SELECT id FROM report_searches) AND m.method <> 'emulator'
 GROUP BY v.name ORDER BY device;

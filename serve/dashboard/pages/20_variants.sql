@@ -30,7 +30,7 @@ found AS MATERIALIZED (
   ORDER BY v.id DESC LIMIT 100)
 SELECT f.id AS variant, d.name AS definition, e.status,
        iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
-       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.session_id AS session,
+       iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.search_id AS search,
        v.name AS template, v.tunables, e.stage, p.proposer, p.arm, dev.name AS device
 FROM found f JOIN variants v ON v.id = f.id JOIN definitions d ON d.id = v.definition_id
 LEFT JOIN evaluations e ON e.id = f.evaluation LEFT JOIN proposals p ON p.id = e.proposal_id

@@ -1,12 +1,12 @@
 -- Failures
--- session: Session (integer)
+-- search: Search (integer)
 -- definition: Definition (text)
 -- status: Status, e.g. incorrect (text)
 --
 -- @causes Failures of the latest 5,000 evaluations by stage and cause
 WITH latest AS MATERIALIZED (
-  SELECT id, variant_id, session_id, status, stage, gate, message FROM evaluations
-  WHERE (:session IS NULL OR session_id = :session) ORDER BY id DESC LIMIT 5000)
+  SELECT id, variant_id, search_id, status, stage, gate, message FROM evaluations
+  WHERE (:search IS NULL OR search_id = :search) ORDER BY id DESC LIMIT 5000)
 SELECT e.stage, e.status, e.gate, count(*) AS failures, count(DISTINCT e.variant_id) AS variants,
        max(e.variant_id) AS variant, substr(max(e.message), 1, 160) AS message
 FROM latest e JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
@@ -15,8 +15,8 @@ WHERE e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupte
 GROUP BY e.stage, e.status, e.gate ORDER BY failures DESC LIMIT 40;
 -- @failures The latest of them
 WITH latest AS MATERIALIZED (
-  SELECT id FROM evaluations WHERE (:session IS NULL OR session_id = :session) ORDER BY id DESC LIMIT 5000)
-SELECT e.variant_id AS variant, e.session_id AS session, d.name AS definition, v.name AS template, e.status, e.stage,
+  SELECT id FROM evaluations WHERE (:search IS NULL OR search_id = :search) ORDER BY id DESC LIMIT 5000)
+SELECT e.variant_id AS variant, e.search_id AS search, d.name AS definition, v.name AS template, e.status, e.stage,
        e.gate, substr(e.message, 1, 200) AS message, e.ended_at
 FROM latest l JOIN evaluations e ON e.id = l.id JOIN variants v ON v.id = e.variant_id
 JOIN definitions d ON d.id = v.definition_id

@@ -8,7 +8,7 @@ SELECT kind, count(*) AS insights, sum(tries) AS tries, sum(wins) AS wins FROM i
 GROUP BY kind ORDER BY insights DESC LIMIT 10;
 -- @insights Those that rest on most comparisons first
 SELECT i.algorithm, i.kind, i.text, i.tries, i.wins, i.ratio, i.arch, i.device, i.device_kind, i.bottleneck,
-       i.session_id AS session, i.created_at
+       i.search_id AS search, i.created_at
 FROM insights i
 WHERE ifnull(:algorithm, i.algorithm) = i.algorithm AND ifnull(:kind, i.kind) = i.kind
   AND (:q IS NULL OR instr(lower(i.text), lower(:q)) > 0)

@@ -8,7 +8,7 @@ FROM variants v JOIN definitions d ON d.id = v.definition_id JOIN sources s ON s
 -- @tunables Its point
 SELECT key AS tunable, value FROM variants v, json_each(v.tunables) WHERE v.id = :variant LIMIT 100;
 -- @evaluations The result
-SELECT e.id AS evaluation, e.session_id AS session, e.status, e.stage, e.gate, dev.name AS device, p.proposer,
+SELECT e.id AS evaluation, e.search_id AS search, e.status, e.stage, e.gate, dev.name AS device, p.proposer,
        p.arm, e.depth, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.occupancy_ratio,
        e.occupancy_limiter, e.shared_bytes, substr(e.message, 1, 400) AS message, e.total_ms, e.ended_at
@@ -67,7 +67,7 @@ SELECT e.id AS evaluation, w.name AS workload, c.distribution, c.tensor, c.passe
 FROM evaluations e JOIN checks c ON c.evaluation_id = e.id JOIN workloads w ON w.id = c.workload_id
 WHERE e.variant_id = :variant ORDER BY c.passed, c.max_error / c.tolerance DESC LIMIT 60;
 -- @measurements Its times
-SELECT m.id AS measurement, e.session_id AS session, w.name AS workload, m.role, m.label, m.method, m.cold,
+SELECT m.id AS measurement, e.search_id AS search, w.name AS workload, m.role, m.label, m.method, m.cold,
        iif(m.method <> 'emulator', m.median_ns, NULL) / 1000.0 AS median_us,
        iif(m.method <> 'emulator', m.ci_low_ns, NULL) / 1000.0 AS ci_low_us,
        iif(m.method <> 'emulator', m.ci_high_ns, NULL) / 1000.0 AS ci_high_us,
@@ -122,11 +122,11 @@ SELECT w.name AS workload, s.kernel, nullif(s.line, 0) AS line,
 FROM samples s JOIN workloads w ON w.id = s.workload_id
 GROUP BY s.workload_id, s.kernel, s.line ORDER BY s.workload_id, sum(s.value) DESC LIMIT 40;
 -- @comparisons Times in pairs with the champion of the time
-SELECT c.session, c.workload, c.champion, c.challenger_us, c.champion_us, c.ratio, c.pairs, c.status,
+SELECT c.search, c.workload, c.champion, c.challenger_us, c.champion_us, c.ratio, c.pairs, c.status,
        substr(c.message, 1, 200) AS message
 FROM evaluations e JOIN comparisons c ON c.evaluation = e.id WHERE e.variant_id = :variant LIMIT 30;
 -- @predictions Times predicted
-SELECT p.session, p.workload, p.model, p.limiter, p.predicted_us, p.low_us, p.high_us, p.measured_us,
+SELECT p.search, p.workload, p.model, p.limiter, p.predicted_us, p.low_us, p.high_us, p.measured_us,
        100 * p.error AS error_pct
-FROM evaluations e JOIN prediction_errors p ON p.session = e.session_id AND p.variant = e.variant_id
+FROM evaluations e JOIN prediction_errors p ON p.search = e.search_id AND p.variant = e.variant_id
 WHERE e.variant_id = :variant LIMIT 30;

@@ -3,7 +3,7 @@
 --
 -- @definition The definition
 SELECT d.name AS definition, d.problem, d.params,
-       (SELECT count(*) FROM sessions s WHERE s.definition_id = d.id) AS sessions,
+       (SELECT count(*) FROM searches s WHERE s.definition_id = d.id) AS searches,
        (SELECT count(*) FROM workloads w WHERE w.definition_id = d.id AND w.timed = 1) AS timed_shapes
 FROM definitions d WHERE d.name = :definition;
 -- @about What it computes
@@ -11,7 +11,7 @@ SELECT name AS definition, json_extract(definition, '$.description') AS descript
 WHERE name = :definition;
 -- @leaders The fastest variants on each device
 WITH boards AS MATERIALIZED (
-  SELECT DISTINCT definition_id, device_id, arch FROM sessions
+  SELECT DISTINCT definition_id, device_id, arch FROM searches
   WHERE definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
 placed AS (
   SELECT c.*, rank() OVER (PARTITION BY c.definition_id, c.device_id, c.arch ORDER BY c.score_ns) AS place
@@ -22,27 +22,27 @@ placed AS (
                               ORDER BY t.score_ns LIMIT 1 OFFSET 9), 9e999))
 SELECT dev.name AS device, p.arch, p.place, p.variant_id AS variant,
        iif(dev.kind <> 'emulator', p.score_ns, NULL) / 1000.0 AS score_us,
-       iif(dev.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.session_id AS session,
+       iif(dev.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.search_id AS search,
        v.name AS template, v.tunables
 FROM placed p JOIN devices dev ON dev.id = p.device_id JOIN variants v ON v.id = p.variant_id
 ORDER BY dev.kind = 'emulator', device, p.arch, p.place LIMIT 80;
--- @by_session Best score of each session
-SELECT s.id AS session, s.started_at, dev.name AS device, s.best_variant_id AS variant,
+-- @by_search Best score of each search
+SELECT s.id AS search, s.started_at, dev.name AS device, s.best_variant_id AS variant,
        (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-        WHERE e.variant_id = s.best_variant_id AND e.session_id = s.id AND e.status = 'ok'
+        WHERE e.variant_id = s.best_variant_id AND e.search_id = s.id AND e.status = 'ok'
           AND p.arm NOT IN ('comparison', 'examination', 'profile')) / 1000.0 AS best_us
-FROM sessions s JOIN devices dev ON dev.id = s.device_id
+FROM searches s JOIN devices dev ON dev.id = s.device_id
 WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind <> 'emulator'
   AND s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 200;
--- @roofline The fastest variant of each session under the limits of its device
+-- @roofline The fastest variant of each search under the limits of its device
 WITH champions AS MATERIALIZED (
-  SELECT s.id, s.best_variant_id, s.device_id FROM sessions s
+  SELECT s.id, s.best_variant_id, s.device_id FROM searches s
   WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
   ORDER BY s.id DESC LIMIT 40)
 SELECT 1.0 * w.flops / (w.bytes_read + w.bytes_written) AS intensity_flop_per_byte,
        w.flops / min(m.median_ns) / 1000.0 AS throughput_tflops, dev.name AS device,
        w.name AS workload, c.best_variant_id AS variant
-FROM champions c JOIN evaluations e ON e.variant_id = c.best_variant_id AND e.session_id = c.id AND e.status = 'ok'
+FROM champions c JOIN evaluations e ON e.variant_id = c.best_variant_id AND e.search_id = c.id AND e.status = 'ok'
 JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
 JOIN workloads w ON w.id = m.workload_id AND w.flops > 0 AND w.bytes_read + w.bytes_written > 0
 JOIN devices dev ON dev.id = c.device_id
@@ -53,7 +53,7 @@ JOIN devices dev ON dev.id = l.device_id
 WHERE l.definition IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind = 'cuda' LIMIT 20;
 -- @front Of the 300 fastest on each device, those that no other beats in time, energy, error and shared memory at once
 WITH boards AS MATERIALIZED (
-  SELECT DISTINCT definition_id, device_id, arch, workloads_hash FROM sessions
+  SELECT DISTINCT definition_id, device_id, arch, workloads_hash FROM searches
   WHERE definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
 fastest AS MATERIALIZED (
   SELECT b.workloads_hash, c.*
@@ -62,7 +62,7 @@ fastest AS MATERIALIZED (
     AND c.score_ns <= ifnull((SELECT t.score_ns FROM scores t
                               WHERE t.definition_id = b.definition_id AND t.device_id = b.device_id AND t.arch = b.arch
                               ORDER BY t.score_ns LIMIT 1 OFFSET 299), 9e999)
-  JOIN sessions s ON s.id = c.session_id AND s.workloads_hash IS b.workloads_hash),
+  JOIN searches s ON s.id = c.search_id AND s.workloads_hash IS b.workloads_hash),
 points AS MATERIALIZED (
   SELECT f.device_id, f.arch, f.workloads_hash, f.variant_id, min(f.score_ns) AS score_ns,
          coalesce(f.shared_bytes, 0) AS shared_bytes,
@@ -83,17 +83,17 @@ WHERE NOT EXISTS (
     AND (b.score_ns < a.score_ns OR b.max_error < a.max_error OR b.shared_bytes < a.shared_bytes
          OR coalesce(b.energy_joule < a.energy_joule, 0)))
 ORDER BY device, a.arch, a.score_ns LIMIT 100;
--- @space Best time at each point of two tunables, in the session that found the fastest kernel
+-- @space Best time at each point of two tunables, in the search that found the fastest kernel
 WITH best AS MATERIALIZED (
-  SELECT s.id AS session, s.best_variant_id AS variant,
+  SELECT s.id AS search, s.best_variant_id AS variant,
          (SELECT min(e.score_ns) FROM evaluations e
-          WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id AND e.status = 'ok') AS score_ns
-  FROM sessions s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
+          WHERE e.variant_id = s.best_variant_id AND +e.search_id = s.id AND e.status = 'ok') AS score_ns
+  FROM searches s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
   WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
   ORDER BY score_ns IS NULL, score_ns LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.tunables, min(e.score_ns) AS score_ns
-  FROM best b JOIN evaluations e ON e.session_id = b.session AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
   JOIN variants v ON v.id = e.variant_id
   WHERE v.source_id = (SELECT source_id FROM variants WHERE id = b.variant)
   GROUP BY v.id LIMIT 3000),
@@ -107,15 +107,15 @@ FROM points JOIN varied x ON x.number = 1 JOIN varied y ON y.number = 2
 GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 1000;
 -- @axes Which tunables those are
 WITH best AS MATERIALIZED (
-  SELECT s.id AS session, s.best_variant_id AS variant,
+  SELECT s.id AS search, s.best_variant_id AS variant,
          (SELECT min(e.score_ns) FROM evaluations e
-          WHERE e.variant_id = s.best_variant_id AND +e.session_id = s.id AND e.status = 'ok') AS score_ns
-  FROM sessions s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
+          WHERE e.variant_id = s.best_variant_id AND +e.search_id = s.id AND e.status = 'ok') AS score_ns
+  FROM searches s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
   WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
   ORDER BY score_ns IS NULL, score_ns LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.tunables FROM best b
-  JOIN evaluations e ON e.session_id = b.session AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
   JOIN variants v ON v.id = e.variant_id
   WHERE v.source_id = (SELECT source_id FROM variants WHERE id = b.variant) GROUP BY v.id LIMIT 3000)
 SELECT j.key AS tunable, count(DISTINCT j.value) AS distinct_values FROM points, json_each(points.tunables) j

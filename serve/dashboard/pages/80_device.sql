@@ -8,7 +8,7 @@ FROM devices WHERE name = :device ORDER BY id LIMIT 20;
 SELECT DISTINCT j.key AS fact, j.value FROM devices, json_each(devices.facts) j WHERE devices.name = :device LIMIT 60;
 -- @best The fastest verified kernels on it
 WITH boards AS MATERIALIZED (
-  SELECT DISTINCT definition_id, device_id, arch FROM sessions
+  SELECT DISTINCT definition_id, device_id, arch FROM searches
   WHERE device_id IN (SELECT id FROM devices WHERE name = :device)),
 leaders AS MATERIALIZED (
   SELECT (SELECT c.evaluation_id FROM scores c
@@ -17,14 +17,14 @@ leaders AS MATERIALIZED (
   FROM boards b)
 SELECT d.name AS definition, iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, v.id AS variant, s.arch,
-       s.id AS session, v.name AS template, v.tunables
-FROM leaders l JOIN evaluations e ON e.id = l.evaluation JOIN sessions s ON s.id = e.session_id
+       s.id AS search, v.name AS template, v.tunables
+FROM leaders l JOIN evaluations e ON e.id = l.evaluation JOIN searches s ON s.id = e.search_id
 JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
 JOIN devices dev ON dev.id = e.device_id ORDER BY definition, s.arch LIMIT 100;
--- @sessions Its latest sessions
-SELECT s.id AS session, d.name AS definition, s.arch, s.status, s.proposer, s.strategy, s.best_variant_id AS variant,
-       (SELECT count(*) FROM evaluations e WHERE e.session_id = s.id) AS evaluations, s.started_at, s.reason
-FROM sessions s JOIN definitions d ON d.id = s.definition_id
+-- @searches Its latest searches
+SELECT s.id AS search, d.name AS definition, s.arch, s.status, s.proposer, s.strategy, s.best_variant_id AS variant,
+       (SELECT count(*) FROM evaluations e WHERE e.search_id = s.id) AS evaluations, s.started_at, s.reason
+FROM searches s JOIN definitions d ON d.id = s.definition_id
 JOIN devices dev ON dev.id = s.device_id AND dev.name = :device ORDER BY s.id DESC LIMIT 40;
 -- @clocks Clocks, heat and power of its latest measurements
 WITH latest AS (

@@ -2,7 +2,7 @@
 -- call: its number (integer, required)
 --
 -- @call The call
-SELECT id AS call, session_id AS session, model, arm, prompt_version, status, stop, input_tokens, cached_tokens,
+SELECT id AS call, search_id AS search, model, arm, prompt_version, status, stop, input_tokens, cached_tokens,
        output_tokens, cost_usd, latency_ms, attempts, reward, bottleneck, message, started_at, ended_at
 FROM llm_calls WHERE id = :call;
 -- @candidates The result

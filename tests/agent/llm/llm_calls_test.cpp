@@ -48,7 +48,7 @@ TEST_CASE("a question is committed when it is sent, and its answer when it is re
   auto call = test.calls.send(question, 0, "fresh", "dram_bound");
   REQUIRE(call);
   REQUIRE(test.store.calls.size() == 1);
-  CHECK(test.store.calls[0].session == 7);
+  CHECK(test.store.calls[0].search == 7);
   CHECK(test.store.calls[0].model == "a");
   CHECK(test.store.calls[0].arm == "improve");
   CHECK(test.store.calls[0].credited_arm == "fresh");

@@ -79,7 +79,7 @@ TEST_CASE("a parent that was not profiled is limited by what limits another poin
   CHECK(written.bottleneck_of(test::passed_attempt("unknown", 90)).empty());
 }
 
-TEST_CASE("a question says what earlier sessions tried against the parent's bottleneck") {
+TEST_CASE("a question says what earlier searches tried against the parent's bottleneck") {
   Writer writer;
   writer.options.subject.remembered = [](const std::string& bottleneck) {
     return "tried against " + bottleneck;

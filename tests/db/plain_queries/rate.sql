@@ -1,4 +1,4 @@
--- How fast sessions go: evaluations an hour, and where their time went.
+-- How fast searches go: evaluations an hour, and where their time went.
 -- limit: most rows (integer, 20)
 SELECT t.session, t.evaluations,
        round(t.evaluations / nullif((julianday(s.ended_at) - julianday(s.started_at)) * 24, 0), 1) AS evaluations_an_hour,

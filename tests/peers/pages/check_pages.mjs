@@ -38,9 +38,9 @@ function pagePaths(db) {
   const value = (sql) => ask(db, sql).split("\n")[0];
   const name = (sql) => encodeURIComponent(value(sql));
   const paths = ["/", "/variants", "/variants?q=a&status=ok", "/failures", "/insights", "/device?device=" + name("SELECT name FROM devices LIMIT 1"),
-    "/definition?definition=" + name("SELECT d.name FROM sessions s JOIN definitions d ON d.id = s.definition_id ORDER BY s.id DESC LIMIT 1")];
-  for (const id of ask(db, "SELECT DISTINCT id FROM (SELECT min(id) AS id FROM sessions UNION SELECT max(id) FROM sessions)").split("\n"))
-    paths.push(`/session?session=${id}`);
+    "/definition?definition=" + name("SELECT d.name FROM searches s JOIN definitions d ON d.id = s.definition_id ORDER BY s.id DESC LIMIT 1")];
+  for (const id of ask(db, "SELECT DISTINCT id FROM (SELECT min(id) AS id FROM searches UNION SELECT max(id) FROM searches)").split("\n"))
+    paths.push(`/search?search=${id}`);
   const variants = ask(db, "SELECT min(id) FROM variants UNION SELECT max(v.id) FROM variants v JOIN variant_parents p ON p.variant_id = v.id " +
     "UNION SELECT max(e.variant_id) FROM evaluations e JOIN metrics m ON m.evaluation_id = e.id");
   for (const id of variants.split("\n").filter(Boolean)) paths.push(`/variant?variant=${id}`);
@@ -89,8 +89,8 @@ async function checkLive(browser, program, db) {
   const context = await openContext(browser, { viewport: { width: 1280, height: 500 } });
   const { tab, faults } = await openTab(context, localOnly(server.port));
   await tab.goto(server.url);
-  const sessions = () => tab.evaluate(() => document.querySelectorAll("main td a[href^='session?']").length);
-  const before = await sessions();
+  const searches = () => tab.evaluate(() => document.querySelectorAll("main td a[href^='search?']").length);
+  const before = await searches();
   await until("the page is live", () => tab.evaluate(() => document.documentElement.dataset.live === "live"));
 
   const form = await context.newPage();
@@ -111,8 +111,8 @@ async function checkLive(browser, program, db) {
   const begin = Date.now();
   const writer = spawn(program, ["generate", "-q", "--algorithm", "vector_add", "--arch", "sm_90a", "--device", "none", "--max-evaluations", "4",
     "--db", db, "--output", `${db}.cu`], { stdio: "ignore" });
-  await until("a new session is seen", async () => (await sessions()) > before);
-  say(`a session of another process is on the page ${Date.now() - begin} ms after that process was started`);
+  await until("a new search is seen", async () => (await searches()) > before);
+  say(`a search of another process is on the page ${Date.now() - begin} ms after that process was started`);
   await until("new variants are seen", async () => (await rows()) !== newest);
   await new Promise((done) => (writer.exitCode === null ? writer.on("exit", done) : done()));
   const kept = await form.evaluate(() => ({ name: document.activeElement.name, value: document.activeElement.value,
@@ -122,7 +122,7 @@ async function checkLive(browser, program, db) {
 
   await tab.getByRole("button", { name: "Pause updates" }).click();
   const paused = await updates(tab);
-  execFileSync("sqlite3", [db, "PRAGMA busy_timeout = 5000; UPDATE sessions SET reason = reason || ' again'"]);
+  execFileSync("sqlite3", [db, "PRAGMA busy_timeout = 5000; UPDATE searches SET reason = reason || ' again'"]);
   await new Promise((done) => setTimeout(done, 2500));
   check((await updates(tab)) === paused, "a paused page was updated");
   await tab.getByRole("button", { name: "Resume updates" }).click();

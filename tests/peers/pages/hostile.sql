@@ -15,7 +15,7 @@ UPDATE variants SET name = (SELECT text FROM bad) || id,
 UPDATE evaluations SET message = (SELECT text FROM bad), gate = (SELECT text FROM bad), occupancy_limiter = (SELECT text FROM bad),
   diagnostics = json_array(json_object('severity', (SELECT text FROM bad), 'line', 3, 'message', (SELECT text FROM bad)));
 UPDATE evaluations SET status = 'incorrect' WHERE id % 3 = 0;
-UPDATE sessions SET reason = (SELECT text FROM bad), command = (SELECT text FROM bad), strategy = (SELECT text FROM bad);
+UPDATE searches SET reason = (SELECT text FROM bad), command = (SELECT text FROM bad), strategy = (SELECT text FROM bad);
 UPDATE proposals SET proposer = (SELECT text FROM bad) WHERE id % 2 = 0;
 UPDATE definitions SET name = (SELECT text FROM bad) || id;
 UPDATE devices SET name = (SELECT text FROM bad) || id, facts = json_object((SELECT text FROM bad), (SELECT text FROM bad));

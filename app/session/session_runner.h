@@ -7,16 +7,16 @@
 
 #include "app/search/search_command.h"
 #include "app/setup/arguments.h"
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 namespace ak::tools {
 
 /// `generate`'s arguments of a search, in the session's database.
-[[nodiscard]] Arguments arguments_of(const db::CampaignRun& run, const std::filesystem::path& database);
+[[nodiscard]] Arguments arguments_of(const db::SessionSearch& run, const std::filesystem::path& database);
 
 /// Everything that can be wrong with a session before it begins: its searches' problems, kernels, audits,
 /// devices, models and outputs, and the disk. Notes which models are asked. Throws Error naming the search.
-void check_campaign(db::Campaign& campaign, const std::filesystem::path& database, const ReadGenerate& read);
+void check_session(db::Session& session, const std::filesystem::path& database, const ReadGenerate& read);
 
 /// To whom a session speaks; called by the thread that runs it.
 struct SessionReport {
@@ -27,7 +27,7 @@ struct SessionReport {
 /// Runs the searches of a session that are not done, one after another, in this process. Returns the session's exit code. A device that is lost is waited for, ten
 /// minutes at most. Throws Error(usage) when another process runs the session, else only what is wrong
 /// with its database.
-[[nodiscard]] int run_campaign(const std::filesystem::path& database, RowId campaign,
-                               const ReadGenerate& read, const SessionReport& report);
+[[nodiscard]] int run_searches(const std::filesystem::path& database, RowId session, const ReadGenerate& read,
+                               const SessionReport& report);
 
 }  // namespace ak::tools

@@ -10,9 +10,9 @@
 
 namespace ak::db {
 
-/// What a search of a campaign has come to; all but the texts are written at most once a second
+/// What a search of a session has come to; all but the texts are written at most once a second
 /// while it runs.
-struct CampaignStats {
+struct SessionSearchStats {
   std::int64_t evaluations = 0, verified = 0, in_flight = 0;
   std::int64_t tokens = 0;
   double cost_usd = 0;
@@ -22,8 +22,8 @@ struct CampaignStats {
   std::int64_t spent_ms = 0;       ///< wall time of all processes that worked at it
 };
 
-/// A search of a campaign: a row of `campaign_runs`.
-struct CampaignRun {
+/// A search of a session: a row of `session_searches`.
+struct SessionSearch {
   RowId id = 0;
   std::string name;
   std::int64_t priority = 0;
@@ -32,18 +32,18 @@ struct CampaignRun {
   std::optional<Json> first_points;    ///< chosen when it began
   Json budgets;                        ///< it was given at last; null: it has not begun
   std::string model;                   ///< that is asked; empty: none
-  std::optional<RowId> session;
+  std::optional<RowId> search;
   bool emulated = false;         ///< its times are costs that the CPU device estimates
   std::string state = "queued";  ///< or "running", "finished", "stopped", "failed", "skipped"
   std::string reason;
   std::optional<int> exit_code;
-  CampaignStats stats;
+  SessionSearchStats stats;
 
   [[nodiscard]] bool is_done() const { return state == "finished" || state == "skipped"; }
 };
 
-/// A queue of searches: a row of `campaigns`.
-struct Campaign {
+/// A queue of searches: a row of `sessions`.
+struct Session {
   RowId id = 0;
   std::string name, command;
   std::string folder;  ///< that relative paths of the arguments are in
@@ -52,7 +52,7 @@ struct Campaign {
   std::string reason;
   std::optional<int> exit_code;
   std::string started_at, ended_at;
-  std::vector<CampaignRun> runs;  ///< in the order in which they run
+  std::vector<SessionSearch> runs;  ///< in the order in which they run
 };
 
 }  // namespace ak::db

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/problem_session.h"
+#include "runtime/worker/device_problem.h"
 
 #include <algorithm>
 #include <chrono>
@@ -42,8 +42,8 @@ TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
 
 }  // namespace
 
-ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report,
-                               MakeLaunchProfiler make_profiler)
+DeviceProblem::DeviceProblem(OpenProblem problem, std::function<void(const Progress&)> report,
+                             MakeLaunchProfiler make_profiler)
     : problem_(std::move(problem)),
       context_(problem_.ordinal),
       stream_(create_stream()),
@@ -63,7 +63,7 @@ ProblemSession::ProblemSession(OpenProblem problem, std::function<void(const Pro
   if (run_context_.inspector == nullptr) timer_.emplace(run_context_, store_);
 }
 
-DeviceAnswer ProblemSession::run(const DeviceTask& task) {
+DeviceAnswer DeviceProblem::run(const DeviceTask& task) {
   DeviceAnswer answer;
   answer.outcome = {.status = Status::ok, .stage = StageId::verdict, .message = {}, .diagnostics = {}};
   ScopedTurn turn(lock_, DeviceLock::Turn::shared, [this] { report_waiting(); });
@@ -95,17 +95,17 @@ DeviceAnswer ProblemSession::run(const DeviceTask& task) {
   return answer;
 }
 
-void ProblemSession::report_waiting() {
+void DeviceProblem::report_waiting() {
   run_context_.report(
       {.activity = "waiting", .what = "for another process that times on this GPU", .limit_ms = 30'000});
 }
 
-void ProblemSession::take_turn_alone() {
+void DeviceProblem::take_turn_alone() {
   lock_.take(DeviceLock::Turn::alone, [this] { report_waiting(); });
 }
 
 /// True when the task is none of an evaluation's: data to write down, or a mutation of results.
-bool ProblemSession::run_apart(const DeviceTask& task, DeviceAnswer& answer) {
+bool DeviceProblem::run_apart(const DeviceTask& task, DeviceAnswer& answer) {
   if (task.dump_dir.empty() && task.mutation.empty()) return false;
   auto failed = task.dump_dir.empty() ? check_automatic_mutation(run_context_, store_, task, answer.checks)
                                       : dump_data_sets(run_context_, store_, task);
@@ -114,8 +114,8 @@ bool ProblemSession::run_apart(const DeviceTask& task, DeviceAnswer& answer) {
 }
 
 /// What the task does not ask for is passed over.
-void ProblemSession::run_stage(StageId stage, const DeviceTask& task, ProgramLoader& program,
-                               DeviceAnswer& answer, steady_clock::time_point start) {
+void DeviceProblem::run_stage(StageId stage, const DeviceTask& task, ProgramLoader& program,
+                              DeviceAnswer& answer, steady_clock::time_point start) {
   if (task.profile) {
     if (stage != StageId::profile) return;
     take_turn_alone();
@@ -135,7 +135,7 @@ void ProblemSession::run_stage(StageId stage, const DeviceTask& task, ProgramLoa
   }
 }
 
-void ProblemSession::check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
+void DeviceProblem::check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
   if (task.image.image.empty()) return;
   bool first = true;
   for (const WorkloadTask& one : task.workloads) {
@@ -154,8 +154,8 @@ void ProblemSession::check_all(const DeviceTask& task, ProgramLoader& program, D
 }
 
 // A baseline need not work in place: its outputs get memory of their own.
-TimingTarget ProblemSession::target(const WorkloadLayout& layout, const ResolvedPlan& plan,
-                                    const LoadedImage& image, MeasurementRole role) {
+TimingTarget DeviceProblem::target(const WorkloadLayout& layout, const ResolvedPlan& plan,
+                                   const LoadedImage& image, MeasurementRole role) {
   return {.bind =
               [&, role](std::shared_ptr<const DataSet> data, const CandidateRun* outputs_of) {
                 return CandidateRun::create(run_context_, std::move(data), plan, image,
@@ -167,7 +167,7 @@ TimingTarget ProblemSession::target(const WorkloadLayout& layout, const Resolved
           .champion_score_ns = {}};
 }
 
-void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
+void DeviceProblem::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
   AK_ASSERT(timer_, "only a GPU has times to compare");
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
@@ -187,7 +187,7 @@ void ProblemSession::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
   }
 }
 
-void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
+void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
   const bool baseline = task.image.image.empty();
   for (const WorkloadTask& one : task.workloads) {
     if (!one.time) continue;
@@ -219,8 +219,8 @@ void ProblemSession::time_all(const DeviceTask& task, ProgramLoader& program, De
   if (baseline && timer_) time_libraries(task, answer);
 }
 
-void ProblemSession::profile_all(const DeviceTask& task, const ProfileOptions& profile_options,
-                                 DeviceAnswer& answer) {
+void DeviceProblem::profile_all(const DeviceTask& task, const ProfileOptions& profile_options,
+                                DeviceAnswer& answer) {
   if (!timer_ || make_profiler_ == nullptr) {
     answer.outcome = {.status = Status::unsupported,
                       .stage = StageId::profile,
@@ -246,8 +246,8 @@ void ProblemSession::profile_all(const DeviceTask& task, const ProfileOptions& p
   }
 }
 
-void ProblemSession::measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
-                                      steady_clock::time_point start) {
+void DeviceProblem::measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
+                                     steady_clock::time_point start) {
   std::optional<steady_clock::time_point> deadline;
   if (task.limit_ms > 0)
     deadline = start + std::chrono::milliseconds(static_cast<std::int64_t>(task.limit_ms));
@@ -267,7 +267,7 @@ void ProblemSession::measure_energies(const DeviceTask& task, ProgramLoader& pro
   }
 }
 
-void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer) {
+void DeviceProblem::time_libraries(const DeviceTask& task, DeviceAnswer& answer) {
   for (const std::string& name : problem_.libraries) {
     LibraryTiming timing = time_library(name, *timer_, run_context_, task);
     std::move(timing.measurements.begin(), timing.measurements.end(),
@@ -279,7 +279,7 @@ void ProblemSession::time_libraries(const DeviceTask& task, DeviceAnswer& answer
 
 // After a failure memory may hold anything, and the context may be gone. The CPU device refuses the
 // accesses it reports.
-void ProblemSession::settle(DeviceAnswer& answer) {
+void DeviceProblem::settle(DeviceAnswer& answer) {
   const CUresult state = driver().cuCtxSynchronize();
   answer.lost = state != CUDA_SUCCESS;
   const Status status = answer.outcome.status;

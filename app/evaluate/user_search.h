@@ -13,17 +13,17 @@
 
 namespace ak::tools {
 
-/// Kernels that a user names, evaluated one after another and committed to one session. Calls block. Throws
+/// Kernels that a user names, evaluated one after another and committed to one search. Calls block. Throws
 /// Error as the evaluator and the store do.
-class EvaluationSession {
+class UserSearch {
  public:
   struct Order {
     std::shared_ptr<const ProblemInstance> problem;
-    std::string command;  ///< stored with the session
+    std::string command;  ///< stored with the search
     bool audited = false;
   };
   /// `store` must outlive this.
-  EvaluationSession(Order order, const Target& target, const Config& config, VariantStore& store);
+  UserSearch(Order order, const Target& target, const Config& config, VariantStore& store);
 
   /// Of the candidate, to be timed where the target executes, on inputs that change; else to be built.
   [[nodiscard]] EvaluationRequest request(Candidate candidate) const;
@@ -31,7 +31,7 @@ class EvaluationSession {
   StoredEvaluation commit(const Completed& done, std::string arm, std::vector<RowId> parents = {});
   void end(std::string_view reason, std::optional<RowId> best);
 
-  [[nodiscard]] RowId id() const { return session_; }
+  [[nodiscard]] RowId id() const { return search_; }
   [[nodiscard]] DeviceFacts device() const { return evaluator_->capabilities().device; }
   [[nodiscard]] const Target& target() const { return target_; }
 
@@ -41,7 +41,7 @@ class EvaluationSession {
   VariantStore& store_;
   std::unique_ptr<Evaluator> evaluator_;
   std::uint64_t seed_;
-  RowId session_ = 0;
+  RowId search_ = 0;
   int iteration_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/store/session_locks.h"
+#include "db/store/process_locks.h"
 
 #include <fcntl.h>
 
@@ -11,11 +11,11 @@
 namespace ak::db {
 namespace {
 
-struct flock one_byte(RowId session, int type) {
+struct flock one_byte(RowId search, int type) {
   struct flock lock = {};
   lock.l_type = static_cast<short>(type);
   lock.l_whence = SEEK_SET;
-  lock.l_start = session;
+  lock.l_start = search;
   lock.l_len = 1;
   return lock;
 }
@@ -31,30 +31,30 @@ std::filesystem::path companion(const std::filesystem::path& database) {
 }  // namespace
 
 // Locks of the open file, not of the process: they do not vanish when another descriptor of it is closed.
-SessionLocks::SessionLocks(const std::filesystem::path& database)
+ProcessLocks::ProcessLocks(const std::filesystem::path& database)
     : file_(companion(database)),
       descriptor_(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
   if (!descriptor_) fail(ExitCode::database, "opening {}: {}", file_.string(), std::strerror(errno));
 }
 
-bool SessionLocks::try_hold(RowId session) {
-  struct flock lock = one_byte(session, F_WRLCK);
+bool ProcessLocks::try_hold(RowId search) {
+  struct flock lock = one_byte(search, F_WRLCK);
   return ::fcntl(descriptor_.get(), F_OFD_SETLK, &lock) == 0;
 }
 
-void SessionLocks::hold(RowId session) {
-  if (!try_hold(session))
-    fail(ExitCode::database, "locking session {} in {}: {}", session, file_.string(), std::strerror(errno));
+void ProcessLocks::hold(RowId search) {
+  if (!try_hold(search))
+    fail(ExitCode::database, "locking search {} in {}: {}", search, file_.string(), std::strerror(errno));
 }
 
-void SessionLocks::release(RowId session) {
-  struct flock lock = one_byte(session, F_UNLCK);
+void ProcessLocks::release(RowId search) {
+  struct flock lock = one_byte(search, F_UNLCK);
   static_cast<void>(::fcntl(descriptor_.get(), F_OFD_SETLK, &lock));
 }
 
-bool SessionLocks::is_held(RowId session) const {
-  struct flock lock = one_byte(session, F_WRLCK);
-  // Where the system cannot tell, no one's session is declared dead.
+bool ProcessLocks::is_held(RowId search) const {
+  struct flock lock = one_byte(search, F_WRLCK);
+  // Where the system cannot tell, no one's search is declared dead.
   return ::fcntl(descriptor_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/store/campaign_store.h"
+#include "db/store/session_store.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,29 +8,29 @@
 namespace ak::db::test {
 namespace {
 
-Campaign two_searches() {
-  Campaign campaign;
-  campaign.name = "night";
-  campaign.command = "session start";
-  campaign.folder = "/data";
-  campaign.budgets = {{"minutes", 5}};
-  CampaignRun& first = campaign.runs.emplace_back();
+Session two_searches() {
+  Session session;
+  session.name = "night";
+  session.command = "session start";
+  session.folder = "/data";
+  session.budgets = {{"minutes", 5}};
+  SessionSearch& first = session.runs.emplace_back();
   first.name = "a";
   first.priority = 2;
   first.share = 0.5;
   first.arguments = {"--algorithm", "x"};
-  CampaignRun& second = campaign.runs.emplace_back();
+  SessionSearch& second = session.runs.emplace_back();
   second.name = "b";
   second.model = "provider:model";
-  return campaign;
+  return session;
 }
 
-TEST_CASE("a campaign is read as it was made, with its searches in order") {
+TEST_CASE("a session is read as it was made, with its searches in order") {
   const TemporaryFolder folder;
-  CampaignStore store(folder.file());
+  SessionStore store(folder.file());
   const RowId id = store.create(two_searches());
   CHECK(store.all() == std::vector{id});
-  const Campaign read = store.read(id);
+  const Session read = store.read(id);
   CHECK(read.name == "night");
   CHECK(read.folder == "/data");
   CHECK(read.budgets == Json({{"minutes", 5}}));
@@ -44,21 +44,21 @@ TEST_CASE("a campaign is read as it was made, with its searches in order") {
   CHECK(read.runs[0].model.empty());
   CHECK(read.runs[1].model == "provider:model");
   CHECK_FALSE(read.runs[0].first_points);
-  CHECK_FALSE(read.runs[0].session);
+  CHECK_FALSE(read.runs[0].search);
   CHECK(read.runs[0].budgets.is_null());
   CHECK_THROWS_WITH(store.read(id + 1), Catch::Contains("there is no session"));
 }
 
 TEST_CASE("the figures of a search, what it was given and how it ended are those of its row alone") {
   const TemporaryFolder folder;
-  CampaignStore store(folder.file());
+  SessionStore store(folder.file());
   const RowId id = store.create(two_searches());
-  CampaignRun run = store.read(id).runs[1];
+  SessionSearch run = store.read(id).runs[1];
   run.first_points = Json::array({1});
   run.budgets = {{"evaluations", 3}};
   run.stats.limit_ns = 7;
   store.begin_run(run);
-  CampaignStats stats;
+  SessionSearchStats stats;
   stats.evaluations = 9;
   stats.verified = 8;
   stats.in_flight = 1;
@@ -69,7 +69,7 @@ TEST_CASE("the figures of a search, what it was given and how it ended are those
   stats.baseline = "naive";
   stats.spent_ms = 60;
   store.note_stats(id, run.id, stats);
-  CampaignRun read = store.read(id).runs[1];
+  SessionSearch read = store.read(id).runs[1];
   CHECK(read.state == "running");
   CHECK(read.first_points == Json::array({1}));
   CHECK(read.budgets == run.budgets);
@@ -96,9 +96,9 @@ TEST_CASE("the figures of a search, what it was given and how it ended are those
   CHECK(store.read(id).runs[0].stats.evaluations == 0);
 }
 
-TEST_CASE("a campaign that ended goes on as if no one had asked it to stop") {
+TEST_CASE("a session that ended goes on as if no one had asked it to stop") {
   const TemporaryFolder folder;
-  CampaignStore store(folder.file());
+  SessionStore store(folder.file());
   const RowId id = store.create(two_searches());
   store.begin(id);
   CHECK(store.read(id).status == "running");
@@ -106,13 +106,13 @@ TEST_CASE("a campaign that ended goes on as if no one had asked it to stop") {
   store.request_stop(id);
   CHECK(store.stop_requested(id));
   store.end(id, "stopped", "asked to", 130);
-  const Campaign ended = store.read(id);
+  const Session ended = store.read(id);
   CHECK(ended.status == "stopped");
   CHECK(ended.reason == "asked to");
   CHECK(ended.exit_code == 130);
   CHECK_FALSE(ended.ended_at.empty());
   store.queue(id);
-  const Campaign queued = store.read(id);
+  const Session queued = store.read(id);
   CHECK(queued.status == "queued");
   CHECK(queued.ended_at.empty());
   CHECK_FALSE(queued.exit_code);

@@ -14,12 +14,12 @@ namespace ak::runtime {
 
 /// One problem opened on a device: its references, data sets, and the candidates run against
 /// them. One thread.
-class ProblemSession {
+class DeviceProblem {
  public:
   /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment).
   /// @param make_profiler null: nothing can be profiled
-  ProblemSession(OpenProblem problem, std::function<void(const Progress&)> report,
-                 MakeLaunchProfiler make_profiler = nullptr);
+  DeviceProblem(OpenProblem problem, std::function<void(const Progress&)> report,
+                MakeLaunchProfiler make_profiler = nullptr);
 
   /// Never throws for what a candidate does. The answer's `lost` says that the process must be given up.
   [[nodiscard]] DeviceAnswer run(const DeviceTask& task);
@@ -47,7 +47,7 @@ class ProblemSession {
   HarnessKernels kernels_;
   LoadedImage exact_, twin_;
   RunContext run_context_;
-  DeviceLock& lock_;  ///< of all sessions of this process on this device
+  DeviceLock& lock_;  ///< of all searches of this process on this device
   DataStore store_;
   MakeLaunchProfiler make_profiler_;
   std::unique_ptr<LaunchProfiler> profiler_;  ///< made when first needed

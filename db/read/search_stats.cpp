@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/read/session_stats.h"
+#include "db/read/search_stats.h"
 
 #include <algorithm>
 #include <array>
@@ -9,56 +9,56 @@
 namespace ak::db {
 namespace {
 
-constexpr const char* kSession = R"sql(
+constexpr const char* kSearch = R"sql(
 SELECT d.name AS definition, coalesce(s.workloads_hash, '') AS workloads_hash, s.arch AS arch, s.proposer AS proposer,
        s.strategy AS strategy, s.status AS status, dev.kind AS device_kind, dev.name AS device, s.seed AS seed,
        coalesce(s.resumed, 0) AS resumed, s.best_variant_id AS best_variant,
        (SELECT e.score_ns FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-        WHERE e.session_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
+        WHERE e.search_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
           AND e.variant_id = s.best_variant_id AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'profile')
         ORDER BY p.arm <> 'final', e.score_ns LIMIT 1) AS best_ns,
        (julianday(s.ended_at) - julianday(s.started_at)) * 86400 AS wall_s,
        (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) FROM llm_calls c
-        WHERE c.session_id = s.id) AS tokens,
-       (SELECT CASE WHEN count(*) > 0 THEN total(cost_usd) END FROM llm_calls c WHERE c.session_id = s.id) AS model_usd
-FROM sessions s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
-WHERE s.id = :session)sql";
+        WHERE c.search_id = s.id) AS tokens,
+       (SELECT CASE WHEN count(*) > 0 THEN total(cost_usd) END FROM llm_calls c WHERE c.search_id = s.id) AS model_usd
+FROM searches s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
+WHERE s.id = :search)sql";
 
 // In the order of the search.
 constexpr const char* kCurve = R"sql(
 SELECT e.status AS status, min(CASE WHEN e.status = 'ok' THEN e.score_ns END) OVER (ORDER BY e.id) AS best_ns
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-WHERE e.session_id = :session AND e.status <> 'pruned'
+WHERE e.search_id = :search AND e.status <> 'pruned'
   AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile', 'ablation') ORDER BY e.id)sql";
 
 constexpr const char* kModels =
-    "SELECT DISTINCT model FROM llm_calls WHERE session_id = :session ORDER BY model";
+    "SELECT DISTINCT model FROM llm_calls WHERE search_id = :search ORDER BY model";
 
-// The evaluation that says most of a session's best kernel; of a session without a champion the
+// The evaluation that says most of a search's best kernel; of a search without a champion the
 // best that passed.
 constexpr const char* kChampions = R"sql(
 WITH best AS (
-  SELECT s.id AS session,
-         (SELECT e.id FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN sessions o ON o.id = e.session_id
-          WHERE e.session_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  SELECT s.id AS search,
+         (SELECT e.id FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN searches o ON o.id = e.search_id
+          WHERE e.search_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
             AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'profile')
           ORDER BY e.variant_id IS NOT o.best_variant_id, p.arm <> 'final',
                    EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id), e.score_ns LIMIT 1) AS evaluation
-  FROM sessions s WHERE s.id IN (:first, :second)),
+  FROM searches s WHERE s.id IN (:first, :second)),
 timed AS (
-  SELECT t.session, w.workload_uid, w.name, m.method, m.cold, m.median_ns, d.name AS definition
+  SELECT t.search, w.workload_uid, w.name, m.method, m.cold, m.median_ns, d.name AS definition
   FROM best t JOIN measurements m ON m.evaluation_id = t.evaluation AND m.role = 'candidate' AND m.median_ns > 0
   JOIN workloads w ON w.id = m.workload_id JOIN definitions d ON d.id = w.definition_id)
 SELECT a.definition AS definition, a.name AS what, a.median_ns AS first_ns, b.median_ns AS second_ns
 FROM timed a JOIN timed b ON b.workload_uid = a.workload_uid AND b.method = a.method AND b.cold = a.cold
   AND b.definition = a.definition
-WHERE a.session = :first AND b.session = :second ORDER BY a.name)sql";
+WHERE a.search = :first AND b.search = :second ORDER BY a.name)sql";
 
 // No failures of the candidate: it passed, or nothing was asked of it.
 constexpr std::array<std::string_view, 4> kNoFailures{"ok", "compiled_only", "duplicate", "interrupted"};
 
-SessionStats stats_of(const Rows& row) {
-  return {.session = 0,
+SearchStats stats_of(const Rows& row) {
+  return {.search = 0,
           .definition = row.text("definition"),
           .workloads_hash = row.text("workloads_hash"),
           .arch = row.text("arch"),
@@ -78,8 +78,8 @@ SessionStats stats_of(const Rows& row) {
           .failures = {}};
 }
 
-void add_curve(Connection& connection, SessionStats& stats) {
-  Rows row = select(connection, kCurve, {{"session", stats.session}});
+void add_curve(Connection& connection, SearchStats& stats) {
+  Rows row = select(connection, kCurve, {{"search", stats.search}});
   while (row.next()) {
     const std::string status = row.text("status");
     stats.best_so_far.push_back(row.real("best_ns").value_or(0));
@@ -90,20 +90,20 @@ void add_curve(Connection& connection, SessionStats& stats) {
 
 }  // namespace
 
-std::optional<double> SessionStats::best_after(std::int64_t count) const {
+std::optional<double> SearchStats::best_after(std::int64_t count) const {
   if (count < 1 || count > evaluations()) return std::nullopt;
   const double best = best_so_far[static_cast<std::size_t>(count - 1)];
   return best > 0 ? std::optional(best) : std::nullopt;
 }
 
-std::optional<SessionStats> session_stats(const std::filesystem::path& file, RowId session) {
+std::optional<SearchStats> search_stats(const std::filesystem::path& file, RowId search) {
   Connection connection(file, OpenMode::read_only);
-  Rows row = select(connection, kSession, {{"session", session}});
+  Rows row = select(connection, kSearch, {{"search", search}});
   if (!row.next()) return std::nullopt;
-  SessionStats stats = stats_of(row);
-  stats.session = session;
+  SearchStats stats = stats_of(row);
+  stats.search = search;
   add_curve(connection, stats);
-  stats.models = select_texts(connection, kModels, {{"session", session}});
+  stats.models = select_texts(connection, kModels, {{"search", search}});
   return stats;
 }
 

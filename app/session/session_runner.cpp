@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/session/campaign_runner.h"
+#include "app/session/session_runner.h"
 
 #include <fmt/format.h>
 
@@ -36,10 +36,10 @@ struct End {
 
 int value(ExitCode code) { return static_cast<int>(code); }
 
-class CampaignRunner {
+class SessionRunner {
  public:
-  CampaignRunner(fs::path database, RowId id, SessionWatch& watch, const SessionBudgets& budgets,
-                 const ReadGenerate& read, const SessionReport& report)
+  SessionRunner(fs::path database, RowId id, SessionWatch& watch, const SessionBudgets& budgets,
+                const ReadGenerate& read, const SessionReport& report)
       : database_(std::move(database)),
         id_(id),
         watch_(watch),
@@ -53,9 +53,9 @@ class CampaignRunner {
  private:
   /// Runs on; false when the session ends here.
   [[nodiscard]] bool run_one(std::size_t index);
-  [[nodiscard]] End search(const db::Campaign& campaign, db::CampaignRun& run);
+  [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
-  void prepare(const db::Campaign& campaign, db::CampaignRun& run, GenerateCommand& generate);
+  void prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate);
 
   fs::path database_;
   RowId id_;
@@ -63,18 +63,18 @@ class CampaignRunner {
   SessionBudgets budgets_;
   const ReadGenerate& read_;
   const SessionReport& report_;
-  db::CampaignStore store_;
+  db::SessionStore store_;
   End end_{.state = "finished", .reason = "", .code = 0};
 };
 
-bool no_time_left(const db::Campaign& campaign, const SessionBudgets& budgets) {
+bool no_time_left(const db::Session& session, const SessionBudgets& budgets) {
   std::int64_t spent_ms = 0;
-  for (const db::CampaignRun& run : campaign.runs) spent_ms += run.stats.spent_ms;
+  for (const db::SessionSearch& run : session.runs) spent_ms += run.stats.spent_ms;
   return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
 }
 
 /// What a search begins with and may use is decided once, so that it goes on as it began.
-void CampaignRunner::prepare(const db::Campaign& campaign, db::CampaignRun& run, GenerateCommand& generate) {
+void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate) {
   SearchRun& search = generate.setup.run;
   search.audited = require_audit(*search.problem, generate.flags.unaudited, generate.setup.config, database_);
   if (run.first_points) {
@@ -83,10 +83,10 @@ void CampaignRunner::prepare(const db::Campaign& campaign, db::CampaignRun& run,
     add_first_points(generate.setup, generate.flags);
     run.first_points = to_json(search.first_points);
   }
-  if (run.budgets.is_null()) run.budgets = to_json(budgets_of(campaign, run, budgets_, search.budgets));
+  if (run.budgets.is_null()) run.budgets = to_json(budgets_of(session, run, budgets_, search.budgets));
   search.budgets = budgets_from_json(run.budgets);
   run.stats.limit_ns = limit_ns(search);
-  search.campaign_run = run.id;
+  search.session_search = run.id;
   search.patient = !search.one_by_one;
   search.spent_before = std::chrono::milliseconds(run.stats.spent_ms);
   search.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
@@ -94,14 +94,14 @@ void CampaignRunner::prepare(const db::Campaign& campaign, db::CampaignRun& run,
   };
 }
 
-End CampaignRunner::search(const db::Campaign& campaign, db::CampaignRun& run) {
+End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
   const auto start = steady_clock::now();
   auto generate = read_(arguments_of(run, database_), generate_line(run.arguments));
   AK_ASSERT(generate, "a session's arguments were parsed when it began");
-  prepare(campaign, run, *generate);
+  prepare(session, run, *generate);
   store_.begin_run(run);
-  RunJournal journal(run.session ? store_.journal(*run.session) : std::vector<db::JournalEntry>(),
-                     run.session ? store_.calls(*run.session) : std::vector<db::JournalCall>());
+  RunJournal journal(run.search ? store_.journal(*run.search) : std::vector<db::JournalEntry>(),
+                     run.search ? store_.calls(*run.search) : std::vector<db::JournalCall>());
   generate->setup.run.journal = &journal;
   const auto store = db::open_store(database_);
   const auto kept = journal.around(*store);
@@ -113,16 +113,16 @@ End CampaignRunner::search(const db::Campaign& campaign, db::CampaignRun& run) {
 }
 
 /// A device that is lost may come back: what was committed until then is not done again.
-End CampaignRunner::search_patiently(std::size_t index) {
+End SessionRunner::search_patiently(std::size_t index) {
   const std::chrono::milliseconds patience(std::llround(budgets_.wait_for_device_minutes * 60'000));
   const auto give_up = steady_clock::now() + patience;
   for (;;) {
-    const db::Campaign campaign = store_.read(id_);
-    db::CampaignRun run = campaign.runs.at(index);
+    const db::Session session = store_.read(id_);
+    db::SessionSearch run = session.runs.at(index);
     watch_.begin_run(run);
     End end;
     try {
-      end = search(campaign, run);
+      end = search(session, run);
     } catch (const Error& error) {
       end = {"failed", error.what(), value(error.code())};
     }
@@ -136,12 +136,12 @@ End CampaignRunner::search_patiently(std::size_t index) {
   }
 }
 
-bool CampaignRunner::run_one(std::size_t index) {
-  const db::Campaign campaign = store_.read(id_);
-  db::CampaignRun run = campaign.runs.at(index);
+bool SessionRunner::run_one(std::size_t index) {
+  const db::Session session = store_.read(id_);
+  db::SessionSearch run = session.runs.at(index);
   End end{"skipped", "the session had no time left", 0};
-  if (!no_time_left(campaign, budgets_)) {
-    report_.line(fmt::format("[{}/{}] {}: {}", index + 1, campaign.runs.size(), run.name,
+  if (!no_time_left(session, budgets_)) {
+    report_.line(fmt::format("[{}/{}] {}: {}", index + 1, session.runs.size(), run.name,
                              generate_line(run.arguments)));
     end = search_patiently(index);
   }
@@ -158,10 +158,10 @@ bool CampaignRunner::run_one(std::size_t index) {
   return !over;
 }
 
-End CampaignRunner::run() {
+End SessionRunner::run() {
   const std::size_t runs = store_.read(id_).runs.size();
   for (std::size_t i = 0; i < runs; ++i) {
-    const db::CampaignRun run = store_.read(id_).runs.at(i);
+    const db::SessionSearch run = store_.read(id_).runs.at(i);
     if (run.is_done()) {
       if (run.exit_code.value_or(0) != 0 && end_.code == 0) end_.code = *run.exit_code;
       continue;
@@ -190,22 +190,22 @@ void check_disk(const fs::path& database, const SessionBudgets& budgets) {
        database.string(), *free >> 20, budgets.least_free_mb);
 }
 
-SessionBudgets session_budgets_of(const db::Campaign& campaign) {
-  return session_budgets_from(JsonReader(campaign.budgets));
+SessionBudgets session_budgets_of(const db::Session& session) {
+  return session_budgets_from(JsonReader(session.budgets));
 }
 
 }  // namespace
 
-Arguments arguments_of(const db::CampaignRun& run, const fs::path& database) {
+Arguments arguments_of(const db::SessionSearch& run, const fs::path& database) {
   Arguments arguments = run.arguments;
   arguments.push_back("--db=" + database.string());
   return arguments;
 }
 
-void check_campaign(db::Campaign& campaign, const fs::path& database, const ReadGenerate& read) {
-  check_disk(database, session_budgets_of(campaign));
+void check_session(db::Session& session, const fs::path& database, const ReadGenerate& read) {
+  check_disk(database, session_budgets_of(session));
   std::set<fs::path> outputs;
-  for (db::CampaignRun& run : campaign.runs) {
+  for (db::SessionSearch& run : session.runs) {
     try {
       auto generate = read(arguments_of(run, database), "");
       if (!generate) fail(ExitCode::usage, "--help is no argument of a search");
@@ -222,22 +222,22 @@ void check_campaign(db::Campaign& campaign, const fs::path& database, const Read
   }
 }
 
-int run_campaign(const fs::path& database, RowId id, const ReadGenerate& read, const SessionReport& report) {
-  db::CampaignLock lock(database);
+int run_searches(const fs::path& database, RowId id, const ReadGenerate& read, const SessionReport& report) {
+  db::SessionLock lock(database);
   if (!lock.take(id)) fail(ExitCode::usage, "session {} is running already", id);
   SessionBudgets budgets;
   {
-    db::CampaignStore store(database);
-    const db::Campaign campaign = store.read(id);
-    budgets = session_budgets_of(campaign);
+    db::SessionStore store(database);
+    const db::Session session = store.read(id);
+    budgets = session_budgets_of(session);
     std::error_code gone;
-    fs::current_path(campaign.folder, gone);
-    if (gone) fail(ExitCode::environment, "the folder {} of session {} is gone", campaign.folder, id);
+    fs::current_path(session.folder, gone);
+    if (gone) fail(ExitCode::environment, "the folder {} of session {} is gone", session.folder, id);
     store.begin(id);
   }
   const InterruptGuard interrupt;
   SessionWatch watch(database, id, budgets.least_free_mb << 20, interrupt.requested());
-  const End end = CampaignRunner(database, id, watch, budgets, read, report).run();
+  const End end = SessionRunner(database, id, watch, budgets, read, report).run();
   report.line(fmt::format("session {}: {}{}{}", id, end.state, end.reason.empty() ? "" : ": ", end.reason));
   return end.code;
 }

@@ -13,12 +13,12 @@
 
 namespace ak::db {
 
-// What `alphakernel compare` reads of two sessions. All throw Error(database). A "cost" is a GPU time or, on the CPU
+// What `alphakernel compare` reads of two searches. All throw Error(database). A "cost" is a GPU time or, on the CPU
 // device, an estimated cost, in nanoseconds: the caller looks at the kind of device before it compares two.
 
-/// A session in figures. Evaluations are those of the search, without the pruned.
-struct SessionStats {
-  RowId session = 0;
+/// A search in figures. Evaluations are those of the search, without the pruned.
+struct SearchStats {
+  RowId search = 0;
   std::string definition, workloads_hash, arch, proposer, strategy, status;
   DeviceName device;
   std::int64_t seed = 0;
@@ -37,10 +37,10 @@ struct SessionStats {
   /// Best score after so many evaluations; nothing when nothing had passed, or fewer were done.
   [[nodiscard]] std::optional<double> best_after(std::int64_t count) const;
 };
-/// Nothing when there is no such session.
-[[nodiscard]] std::optional<SessionStats> session_stats(const std::filesystem::path& file, RowId session);
+/// Nothing when there is no such search.
+[[nodiscard]] std::optional<SearchStats> search_stats(const std::filesystem::path& file, RowId search);
 
-/// The medians of both sessions' best kernels on the shapes that both timed in the same way.
+/// The medians of both searches' best kernels on the shapes that both timed in the same way.
 [[nodiscard]] std::vector<MatchedPair> champion_pairs(const std::filesystem::path& file, RowId first,
                                                       RowId second);
 

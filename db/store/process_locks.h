@@ -8,20 +8,20 @@
 
 namespace ak::db {
 
-/// Which sessions of a database have a process that runs them: each holds a lock on one byte of the file
+/// Which searches of a database have a process that runs them: each holds a lock on one byte of the file
 /// "<database>-running", which the system drops with the process however it ends. One object per store, one
 /// thread; several processes, and several objects of a process, see each other's locks.
-class SessionLocks {
+class ProcessLocks {
  public:
   /// Makes the file where it is missing. Throws Error(database).
-  explicit SessionLocks(const std::filesystem::path& database);
+  explicit ProcessLocks(const std::filesystem::path& database);
 
-  void hold(RowId session);
+  void hold(RowId search);
   /// False when someone else has it.
-  [[nodiscard]] bool try_hold(RowId session);
-  void release(RowId session);
-  /// Someone else holds the session. Of a session held by this object it knows nothing.
-  [[nodiscard]] bool is_held(RowId session) const;
+  [[nodiscard]] bool try_hold(RowId search);
+  void release(RowId search);
+  /// Someone else holds the search. Of a search held by this object it knows nothing.
+  [[nodiscard]] bool is_held(RowId search) const;
 
  private:
   std::filesystem::path file_;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/evaluate/user_search.h"
+
+#include "app/setup/assembler.h"
+#include "core/error.h"
+#include "core/text/hash.h"
+
+namespace ak::tools {
+
+UserSearch::UserSearch(Order order, const Target& target, const Config& config, VariantStore& store)
+    : order_(std::move(order)),
+      target_(target),
+      store_(store),
+      evaluator_(make_evaluator(target, config)),
+      seed_(random_seed() >> 1) {
+  search_ = store.begin_search({.command = order_.command,
+                                .proposer = "user",
+                                .strategy = "none",
+                                .seed = seed_,
+                                .budgets = Json::object(),
+                                .version = AK_VERSION,
+                                .audited = order_.audited},
+                               *order_.problem, target.device.value_or(DeviceFacts{}), target.arch);
+}
+
+EvaluationRequest UserSearch::request(Candidate candidate) const {
+  EvaluationRequest request;
+  request.problem = order_.problem;
+  request.candidate = std::move(candidate);
+  request.arch = target_.arch;
+  request.depth = target_.executes() ? Depth::time : Depth::build;
+  request.seed = seed_;
+  request.changing_inputs = true;
+  return request;
+}
+
+Completed UserSearch::complete(EvaluationRequest request) {
+  evaluator_->submit(std::move(request));
+  auto done = evaluator_->wait_any(std::chrono::steady_clock::time_point::max());
+  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
+  return std::move(*done);
+}
+
+StoredEvaluation UserSearch::commit(const Completed& done, std::string arm, std::vector<RowId> parents) {
+  return store_.commit({.search = search_,
+                        .iteration = iteration_++,
+                        .proposer = "user",
+                        .arm = std::move(arm),
+                        .parents = std::move(parents),
+                        .request = &done.request,
+                        .result = &done.result});
+}
+
+void UserSearch::end(std::string_view reason, std::optional<RowId> best) {
+  store_.end_search(search_, "finished", reason, best);
+}
+
+}  // namespace ak::tools

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "db/sqlite.h"
+#include "db/store/session.h"
+
+namespace ak::db {
+
+// Rows of `sessions` and `session_searches`. All throw SqliteError; what writes belongs into a transaction of the
+// caller.
+
+/// With its runs, all as queued.
+RowId put_session(Connection& connection, const Session& session);
+
+/// With its runs; nothing when there is none of this number.
+[[nodiscard]] std::optional<Session> select_session(Connection& connection, RowId session);
+
+/// What a run is given when it begins.
+void begin_session_run(Connection& connection, const SessionSearch& run);
+/// The figures of a run that goes on.
+void update_stats(Connection& connection, RowId run, const SessionSearchStats& stats);
+void end_session_run(Connection& connection, const SessionSearch& run);
+
+}  // namespace ak::db

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "db/store/search_rows.h"
+
+#include "core/text/hash.h"
+#include "core/text/print_stderr.h"
+#include "db/rows.h"
+#include "db/store/catalogue_rows.h"
+#include "db/store/stored_values.h"
+#include "db/utc.h"
+
+namespace ak::db {
+namespace {
+
+/// Of all workloads: where it is the same, scores are of the same shapes with the same weights.
+std::string workloads_hash(Connection& connection, const OpenSearch& search) {
+  std::string hashes;
+  for (const auto& [name, row] : search.workloads) {
+    Rows workload =
+        select(connection, "SELECT content_hash FROM workloads WHERE id = :workload", {{"workload", row}});
+    if (workload.next()) hashes += workload.text("content_hash");
+  }
+  return sha256_hex(hashes);
+}
+
+/// The search of a session that began before.
+std::optional<RowId> begun_search(Connection& connection, const SearchRecord& search, const OpenSearch& open,
+                                  const std::string& hash) {
+  if (!search.session_search) return std::nullopt;
+  const auto begun = select_integer(connection, "SELECT search_id FROM session_searches WHERE id = :run",
+                                    {{"run", *search.session_search}});
+  if (!begun) return std::nullopt;
+  const auto same = find(connection, "searches",
+                         {{"id", *begun},
+                          {"definition_id", open.definition},
+                          {"device_id", open.device},
+                          {"environment_id", open.environment},
+                          {"arch", open.arch.sm()},
+                          {"workloads_hash", hash}});
+  if (!same) {
+    fail(
+        ExitCode::bad_input,
+        "search {} cannot continue: its problem, shapes, device, driver or version of alphakernel is another "
+        "now; start it again",
+        *begun);
+  }
+  return begun;
+}
+
+}  // namespace
+
+OpenSearch put_search_parts(Connection& connection, const ProblemInstance& problem, const DeviceFacts& device,
+                            const Arch& arch, const std::string& version) {
+  OpenSearch open{.definition = put_definition(connection, problem),
+                  .device = put_device(connection, device),
+                  .environment = put_environment(connection, device, version),
+                  .arch = arch,
+                  .workloads = {}};
+  for (const Workload& workload : problem.workloads)
+    open.workloads[workload.name] = put_workload(connection, open.definition, problem, workload);
+  return open;
+}
+
+RowId begin_search_row(Connection& connection, const SearchRecord& search, const OpenSearch& open) {
+  const std::string hash = workloads_hash(connection, open);
+  if (const auto begun = begun_search(connection, search, open, hash)) {
+    update(connection, "searches", *begun,
+           {{"status", "running"}, {"reason", ""}, {"best_variant_id", nullptr}, {"ended_at", nullptr}});
+    return *begun;
+  }
+  const RowId id = insert(connection, "searches",
+                          {{"uid", random_uid()},
+                           {"definition_id", open.definition},
+                           {"device_id", open.device},
+                           {"environment_id", open.environment},
+                           {"arch", open.arch.sm()},
+                           {"command", search.command},
+                           {"proposer", search.proposer},
+                           {"strategy", search.strategy},
+                           {"seed", as_signed(search.seed)},
+                           {"budgets", stored_json(search.budgets)},
+                           {"status", "running"},
+                           {"reason", ""},
+                           {"started_at", utc_now()},
+                           {"audited", search.audited},
+                           {"resumed", search.resumed},
+                           {"workloads_hash", hash}});
+  if (search.session_search)
+    update(connection, "session_searches", *search.session_search, {{"search_id", id}});
+  return id;
+}
+
+void end_search_row(Connection& connection, RowId search, std::string_view status, std::string_view reason,
+                    std::optional<RowId> best_variant) {
+  update(
+      connection, "searches", search,
+      {{"status", status}, {"reason", reason}, {"best_variant_id", best_variant}, {"ended_at", utc_now()}});
+}
+
+void close_dead_searches(Connection& connection, const std::function<bool(RowId)>& alive) {
+  for (const RowId id : select_integers(connection, "SELECT id FROM searches WHERE status = 'running'")) {
+    if (alive(id)) continue;
+    run(connection,
+        "UPDATE searches SET status = 'interrupted', "
+        "reason = 'its process ended without a word: it was killed, or the machine stopped', ended_at = "
+        "coalesce((SELECT max(ended_at) FROM evaluations WHERE search_id = searches.id), started_at) "
+        "WHERE id = :search",
+        {{"search", id}});
+    print_stderr("note: search {} was interrupted (its process was killed); all that it committed is kept\n",
+                 id);
+  }
+}
+
+}  // namespace ak::db

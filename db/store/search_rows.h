@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/store.h"
+#include "db/sqlite.h"
+
+namespace ak::db {
+
+// Rows of `searches`. All throw SqliteError and belong into a transaction of the caller.
+
+/// What the rows of a running search refer to.
+struct OpenSearch {
+  RowId definition = 0, device = 0, environment = 0;
+  Arch arch;
+  std::map<std::string, RowId> workloads;  ///< by name
+};
+
+/// Adds what a search refers to where it is not there.
+[[nodiscard]] OpenSearch put_search_parts(Connection& connection, const ProblemInstance& problem,
+                                          const DeviceFacts& device, const Arch& arch,
+                                          const std::string& version);
+
+/// The row of a search that begins; where it belongs to a search of a session that has one, that one goes on.
+/// Throws Error(bad_input) where it cannot.
+RowId begin_search_row(Connection& connection, const SearchRecord& search, const OpenSearch& open);
+
+void end_search_row(Connection& connection, RowId search, std::string_view status, std::string_view reason,
+                    std::optional<RowId> best_variant);
+
+/// Ends the running searches that are not alive, "interrupted", and says so.
+void close_dead_searches(Connection& connection, const std::function<bool(RowId)>& alive);
+
+}  // namespace ak::db
