@@ -1,4 +1,4 @@
--- Schema version 1. Documented column by column in docs/schema.md; a public interface: names are never changed.
+-- Schema version 1. Documented column by column in docs/schema.md; a public interface: version 18 alone changes names.
 -- Times are nanoseconds or milliseconds as the name says; started_at and ended_at are ISO 8601 UTC texts.
 
 CREATE TABLE environments (
