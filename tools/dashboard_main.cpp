@@ -65,8 +65,7 @@ int serve_dashboard(const Arguments& arguments) {
   const std::filesystem::path file = database_file(flags->database, load_config());
   const std::chrono::milliseconds time_limit(std::llround(flags->seconds * 1000));
   // Says now what would be wrong with every page.
-  if (db::upgrade_schema(file))
-    print_stderr("note: the database was of an older schema and has been brought up to date\n");
+  db::upgrade_schema(file);
   const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = time_limit});
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),

@@ -10,11 +10,14 @@
 
 #include "core/device/arch.h"
 #include "core/error.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::tools {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"search", "device", "model", "prompt"};
+/// What searches were called until schema version 18.
+constexpr std::string_view kFormerSearch = "session:";
 
 /// Index of the one name that is `wanted`, or has it as a part.
 std::size_t choose(const std::vector<std::string>& names, const std::string& wanted, std::string_view what) {
@@ -56,6 +59,7 @@ std::optional<SubjectKind> subject_kind(std::string_view word) {
     if (word.starts_with(kKinds[i]) && word.substr(kKinds[i].size()).starts_with(":"))
       return static_cast<SubjectKind>(i);
   }
+  if (word.starts_with(kFormerSearch)) return SubjectKind::search;
   return std::nullopt;
 }
 
@@ -64,7 +68,8 @@ ComparedSubject find_subject(const std::filesystem::path& database, const std::s
     fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
          database.string());
   const SubjectKind kind = subject_kind(word).value();
-  const std::string wanted = word.substr(to_string(kind).size() + 1);
+  const std::string wanted = word.substr(word.find(':') + 1);
+  if (word.starts_with(kFormerSearch)) print_stderr("note: session:{0} is called search:{0} now\n", wanted);
   if (kind == SubjectKind::device) return find_device(database, wanted);
   if (kind == SubjectKind::search) {
     const RowId number = search_number(wanted);

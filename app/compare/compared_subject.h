@@ -16,6 +16,7 @@ enum class SubjectKind : std::uint8_t { search, device, model, prompt };
 [[nodiscard]] std::string_view to_string(SubjectKind kind);
 
 /// What is compared other than kernels: "search:12", "device:h200", "model:...", "prompt:...".
+/// "session:12" is a former name of "search:12": find_subject() says so on stderr.
 struct ComparedSubject {
   SubjectKind kind = SubjectKind::search;
   std::string name;       ///< as the database has it: a number, a product, a model, a version

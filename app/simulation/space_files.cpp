@@ -11,6 +11,7 @@
 #include "core/text/file.h"
 #include "core/tuning/decompress.h"
 #include "db/database.h"
+#include "db/read/reader.h"
 
 namespace ak::tools {
 namespace {
@@ -117,6 +118,7 @@ bool has_results(const fs::path& file) {
 
 MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> search) {
   if (!is_database(file)) return read_measured_space(file);
+  db::upgrade_schema(file);
   return load_search(file, search ? *search : latest_search(file));
 }
 

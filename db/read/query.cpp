@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "core/text/print_stderr.h"
 #include "db/read/reader.h"
 #include "db/read/sample_values.h"
 #include "db/schema.h"
@@ -82,6 +83,14 @@ std::string point_at(std::string_view sql, int offset) {
   return fmt::format("\n  {}\n  {}^", sql.substr(begin, end - begin), blanks);
 }
 
+/// What to say to SQL of the time before schema version 18, when a search was called a session.
+std::string_view hint_of(std::string_view message) {
+  const bool former = message.starts_with("no such column: ") &&
+                      (message.ends_with("session") || message.ends_with("session_id"));
+  return former ? "\nOne run of the loop is called a search since schema version 18: see docs/schema.md."
+                : "";
+}
+
 constexpr const char* kOnlySelect = "query: only SELECT is allowed: the database is opened for reading";
 
 /// Throws what a failed call means: a mistake in the SQL, or a file that cannot be read.
@@ -95,8 +104,8 @@ constexpr const char* kOnlySelect = "query: only SELECT is allowed: the database
     case SQLITE_TOOBIG:
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:
-      fail(ExitCode::bad_input, "query: {}{}", sqlite3_errmsg(connection.get()),
-           point_at(sql, sqlite3_error_offset(connection.get())));
+      fail(ExitCode::bad_input, "query: {}{}{}", sqlite3_errmsg(connection.get()),
+           point_at(sql, sqlite3_error_offset(connection.get())), hint_of(sqlite3_errmsg(connection.get())));
     default:
       throw SqliteError(result, fmt::format("reading the database: {}", sqlite3_errmsg(connection.get())));
   }
@@ -250,11 +259,11 @@ void Reader::define(const std::string& name, TextFunction function) {
   if (result != SQLITE_OK) throw SqliteError(result, fmt::format("defining the SQL function {}", name));
 }
 
-bool upgrade_schema(const std::filesystem::path& file) {
+void upgrade_schema(const std::filesystem::path& file) {
   const Table version = query(file, "PRAGMA user_version", 1, std::chrono::seconds(10));
-  if (std::get<std::int64_t>(version.rows.at(0).at(0)) == schema_version()) return false;
+  if (std::get<std::int64_t>(version.rows.at(0).at(0)) == schema_version()) return;
   static_cast<void>(open_store(file));
-  return true;
+  print_stderr("note: {} was of an older schema and has been brought up to date\n", file.string());
 }
 
 Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,

@@ -44,7 +44,7 @@ class Reader {
 };
 
 /// Brings a file of an older schema to the present one, as every search does: what asks for tables of the
-/// present one begins with it. True where there was something to do. Throws Error(database).
-bool upgrade_schema(const std::filesystem::path& file);
+/// present one begins with it. Says so on stderr where there was something to do. Throws Error(database).
+void upgrade_schema(const std::filesystem::path& file);
 
 }  // namespace ak::db

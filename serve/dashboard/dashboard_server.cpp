@@ -156,7 +156,9 @@ HttpResponse DashboardService::made_page(const HttpRequest& request) const {
   for (const auto& [name, value] : request.query) wanted.query.emplace(name, value);
   try {
     PageResponse made = parts_.pages(wanted);
-    return page(made.status, std::move(made.type), std::move(made.body));
+    HttpResponse response = page(made.status, std::move(made.type), std::move(made.body));
+    if (!made.location.empty()) response.headers.emplace_back("Location", std::move(made.location));
+    return response;
   } catch (const std::exception& error) {
     return page(503, "text/plain; charset=utf-8", fmt::format("{}\n", error.what()));
   }

@@ -21,6 +21,7 @@ struct PageResponse {
   int status = 200;
   std::string type = "text/html; charset=utf-8";
   std::string body = {};
+  std::string location = {};  ///< where the page is, for status 308
 };
 
 /// Makes a page; called on several threads at once. May throw ak::Error, whose message is then shown as text.

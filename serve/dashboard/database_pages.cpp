@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "core/text/line_diff.h"
 #include "dashboard_assets.h"
@@ -61,6 +62,18 @@ std::string title_of(const Page& page, const db::QueryValues& values) {
   return harmless(title, kMaxTitleBytes);
 }
 
+/// The page of a search was called "session" once, and links to it were kept.
+std::optional<PageResponse> moved(const PageRequest& request) {
+  if (request.path != "/session") return std::nullopt;
+  const auto number = request.query.find("session");
+  if (number == request.query.end() || number->second.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return PageResponse{.status = 308,
+                      .type = "text/plain; charset=utf-8",
+                      .body = "The page is at /search.\n",
+                      .location = fmt::format("/search?search={}", number->second)};
+}
+
 /// The limits of devices take a look at every search: only for pages that ask for them.
 bool asks_for_limits(const Page& page) {
   return std::ranges::any_of(page.datasets, [](const Dataset& dataset) {
@@ -94,7 +107,10 @@ const Page* DatabasePages::find(std::string_view path) const {
 PageResponse DatabasePages::operator()(const PageRequest& request) const {
   const Page* page = find(request.path);
   const bool fragment = request.query.contains("fragment");
-  if (page == nullptr) return error_page(404, "There is no page of this name.", fragment);
+  if (page == nullptr) {
+    if (auto other = moved(request)) return *std::move(other);
+    return error_page(404, "There is no page of this name.", fragment);
+  }
   const auto begin = steady_clock::now();
   try {
     return show(*page, values_of(*page, request), fragment);

@@ -234,6 +234,8 @@ TEST_CASE("what names nothing, several or two kinds is said") {
   CHECK_THAT(input_error(folder, "device:h200", "device:H200"), Catch::Contains("name two"));
   CHECK_FALSE(subject_kind("searches:1"));
   CHECK_FALSE(subject_kind("12"));
+  CHECK(subject_kind("session:1") == SubjectKind::search);  // the former name
+  CHECK(find_subject(folder.file(), "session:1").name == "1");
   CHECK(subject_kind("prompt:") == SubjectKind::prompt);
 }
 

@@ -119,6 +119,10 @@ TEST_CASE("every page of a fresh run is shown, and what is asked wrongly is said
   CHECK_THAT(dashboard.get("/search?search=one").body, Catch::Contains("search"));
   CHECK(dashboard.get("/search?search=one").status == 400);
   CHECK(dashboard.get("/searches").status == 404);
+  const HttpReply moved = dashboard.get("/session?session=1");  // the former address
+  CHECK(moved.status == 308);
+  CHECK(moved.headers.at("location") == "/search?search=1");
+  CHECK(dashboard.get("/session?session=//elsewhere").status == 404);
   CHECK(dashboard.get("/assets/dashboard.js").status == 200);
   CHECK(dashboard.get("/assets/plot.umd.min.js").status == 200);
 }

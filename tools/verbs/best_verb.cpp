@@ -9,6 +9,7 @@
 #include "runtime/build/candidate_plan.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/database_to_read.h"
 
 namespace ak::tools {
 namespace {
@@ -27,7 +28,7 @@ int export_best(const Arguments& arguments) {
   app.add_option("--output,-o", output, "file to write")->required();
   app.add_option("--algorithm", problem, "only points of this problem");
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path file = database_file(database, load_config());
+  const std::filesystem::path file = database_to_read(database, load_config());
   if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
   const BestPoints best = best_points_of(file, problem);
   write_file_atomically(output, to_json(best).dump(1) + "\n");

@@ -11,6 +11,7 @@
 #include "db/database.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/database_to_read.h"
 
 namespace ak::tools {
 namespace {
@@ -133,7 +134,7 @@ int run_compare(const Arguments& arguments) {
       ->transform(CLI::CheckedTransformer(kForms).description("{text,markdown,json}"));
 
   const Config config = load_config();
-  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), config);
+  const std::filesystem::path db_file = database_to_read(peek(arguments, "--db"), config);
   std::optional<KernelChoice> first;
   if (!arguments.empty() && !subject_kind(arguments[0]) && names_kernel(arguments[0]))
     first = choose_kernel(arguments[0], db_file);

@@ -8,6 +8,7 @@
 #include "codegen/emit/markdown.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/database_to_read.h"
 
 namespace ak::tools {
 namespace {
@@ -46,7 +47,7 @@ int run_explain(const Arguments& arguments) {
   app.add_flag("--markdown", markdown, "print the page as k.explanation.md has it");
 
   const Config config = load_config();
-  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), config);
+  const std::filesystem::path db_file = database_to_read(peek(arguments, "--db"), config);
   std::optional<KernelChoice> choice;
   if (!arguments.empty() && names_kernel(arguments[0])) choice = choose_kernel(arguments[0], db_file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");

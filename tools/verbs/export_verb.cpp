@@ -8,6 +8,7 @@
 #include "core/text/json.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/database_to_read.h"
 
 namespace ak::tools {
 namespace {
@@ -84,7 +85,7 @@ int run_export(const Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
 
   const Config config = load_config();
-  const fs::path file = database_file(peek(arguments, "--db"), config);
+  const fs::path file = database_to_read(peek(arguments, "--db"), config);
   const std::string wanted = exported_kernel(arguments, file);
   std::optional<ExportChoice> choice;
   if (!wanted.empty())

@@ -9,6 +9,7 @@
 #include "serve/mcp/tool_main.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/database_to_read.h"
 
 namespace ak::tools {
 namespace {
@@ -35,7 +36,7 @@ int run_mcp(const Arguments& arguments) {
   if (!tool.empty()) {
     const Config config = load_config();
     return mcp::tool_main(
-        tool, {.config = config, .database = database_file(database, config), .caller = "alphakernel mcp"});
+        tool, {.config = config, .database = database_to_read(database, config), .caller = "alphakernel mcp"});
   }
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
   mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database), AK_VERSION).run();

@@ -12,6 +12,7 @@
 #include "core/text/json_line.h"
 #include "serve/stdio/stdio_server.h"
 #include "tools/command_line.h"
+#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -27,7 +28,7 @@ constexpr const char* kOperationsExamples =
 
 operations::Context operation_context(const std::string& database) {
   const Config config = load_config();
-  return {.config = config, .database = database_file(database, config), .caller = "alphakernel operations"};
+  return {.config = config, .database = database_to_read(database, config), .caller = "alphakernel operations"};
 }
 
 void list_operations() {

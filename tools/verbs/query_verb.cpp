@@ -13,6 +13,8 @@
 #include "db/read/named_queries.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/database_to_read.h"
+#include "tools/former_names.h"
 
 namespace ak::tools {
 namespace {
@@ -77,6 +79,12 @@ db::NamedQuery chosen_query(const std::string& text, const std::vector<std::stri
   return query;
 }
 
+/// `query sessions` showed single searches once.
+void point_to_searches(const db::NamedQuery& query, const db::Table& table) {
+  if (query.name == "sessions" && table.rows.empty())
+    print_stderr("note: there is no queue of searches; single searches: alphakernel query searches\n");
+}
+
 int run_query(const Arguments& arguments) {
   CLI::App app{"Run a named query, or one SELECT, on the performance database (read-only).",
                "alphakernel query"};
@@ -115,12 +123,13 @@ int run_query(const Arguments& arguments) {
     fmt::print("{}", query.sql);
     return 0;
   }
-  const std::filesystem::path file = database_file(database, load_config());
+  const std::filesystem::path file = database_to_read(database, load_config());
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
   const db::Table table =
       db::query(file, query.sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)),
-                db::query_values(query, given));
+                db::query_values(query, with_present_names(query, given)));
   fmt::print("{}", db::render(table, chosen));
+  point_to_searches(query, table);
   if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "pages/report/report.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/former_names.h"
 
 namespace ak::tools {
 namespace {
@@ -87,6 +88,7 @@ int run_report(const Arguments& arguments) {
   app.add_option("--since", since, "searches that began on this day or at this time, or later");
   app.add_option("--until", until, "searches that began on this day or before it, or before this time");
   app.add_option("--search", searches, "only these searches, by their numbers");
+  add_former_flag(app, "--session", "--search", searches);
   app.add_option("--format,-f", format,
                  "html, markdown, json or csv (default: by the file's name, else markdown)");
   app.add_option("--output,-o", output, "file to write (of csv: a folder) instead of standard output");
@@ -101,8 +103,7 @@ int run_report(const Arguments& arguments) {
                               .own_sections = config.empty() ? config : config.parent_path() / "report",
                               .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
   const std::string chosen = chosen_format(format, output);
-  if (db::upgrade_schema(request.database))
-    print_stderr("note: the database was of an older schema and has been brought up to date\n");
+  db::upgrade_schema(request.database);
   const Report report = read_report(request);
   if (chosen == "csv")
     write_csv(report, output);

@@ -9,6 +9,7 @@
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
+#include "tools/former_names.h"
 
 namespace ak::tools {
 namespace {
@@ -52,6 +53,7 @@ int run_space(const Arguments& arguments) {
   std::optional<std::int64_t> search;
   app.add_option("file", file, "definition (T1), results, or our database")->required();
   app.add_option("--search", search, "of a database: this search (default: the latest with times)");
+  add_former_flag(app, "--session", "--search", search);
   app.add_option("--definition", definition_file, "T1 file that the results must fit");
   app.add_option("--export", output, "write the results to this file");
   app.add_option("--format", format, "of --export: t4 or kernel-tuner (default t4)");
