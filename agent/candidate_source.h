@@ -19,14 +19,15 @@ struct Origin {
   std::optional<RowId> llm_call = {};
 };
 
-/// A candidate that joins a search while it goes on.
+/// A candidate that joins a search while it continues.
 struct Offer {
   Candidate candidate;
   Origin origin;
-  std::string input_error;  ///< why it is no candidate; empty: it is one. It is committed then, not evaluated
+  std::string
+      input_error;  ///< why it is not a candidate; empty: it is one. It is committed then, not evaluated
 };
 
-/// Writes candidates beside the search: a language model. Called by the loop's thread; its own work goes on
+/// Writes candidates alongside the search: a language model. Called by the loop's thread; its own work continues
 /// elsewhere, and no call but wait() and stop() blocks.
 class CandidateSource {
  public:
@@ -38,7 +39,7 @@ class CandidateSource {
   [[nodiscard]] virtual std::optional<Offer> poll(bool busy) = 0;
   /// Every evaluation of the search that was committed, and offers that were not accepted.
   virtual void tell(const Completed& completed, RowId variant) = 0;
-  /// More may come: from what is in progress, or from what it will be told.
+  /// More may come: from what is in progress, or from the results that it will receive.
   [[nodiscard]] virtual bool working() const = 0;
   /// Nothing is in progress for a while: its share of the evaluations is the search's meanwhile.
   [[nodiscard]] virtual bool resting() const { return false; }

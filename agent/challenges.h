@@ -10,7 +10,7 @@
 
 namespace ak::agent {
 
-/// Times those that challenge the champion in pairs with it, one at a time, beside the search and not counted
+/// Times those that challenge the champion in pairs with it, one at a time, alongside the search and not counted
 /// as part of it. One thread.
 class Challenges {
  public:

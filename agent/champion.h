@@ -15,7 +15,7 @@ namespace ak::agent {
 /// passes when it carries what the earlier evaluation of the same kernel found.
 [[nodiscard]] bool passed(const EvaluationResult& result, Depth depth);
 
-/// What an offer came to.
+/// The result of an offer.
 enum class OfferResult : std::uint8_t {
   behind,
   challenges,  ///< seems faster than the champion; the two are to be timed in pairs

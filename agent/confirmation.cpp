@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 // as long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
 
-// Further apart is no tie: by the scores of the search such are not compared, and in pairs an interval that
+// Further apart is not a tie: by the scores of the search such are not compared, and in pairs an interval that
 // holds 1 all the same says that the pairs were too noisy (chosen).
 constexpr double kTieReach = 0.02;
 

@@ -11,14 +11,14 @@
 
 namespace ak::agent {
 
-/// What the leader of a search must stand when the search has ended, in this order: shapes that no one could
+/// The checks that the leader of a search must pass when the search has ended, in this order: shapes that no one could
 /// know, the examiners' checkers, being compared with those close to it, and being measured again in a fresh
 /// process. One that fails is
 /// disqualified, and the next best goes through the same. What could not be done is said in the reports, and
 /// costs no one the lead.
 class Confirmation {
  public:
-  /// Commits an evaluation that is no step of the search; `device` is null for the search's own.
+  /// Commits an evaluation that is not a step of the search; `device` is null for the search's own.
   using Commit = std::function<void(const Completed&, const DeviceFacts* device, std::string arm)>;
 
   /// All must outlive it. @param depth that was reached

@@ -28,7 +28,7 @@ class HeldOutShapes {
  private:
   const LoopOptions& options_;
   Evaluator& evaluator_;
-  EvaluationRequest request_;  ///< but for the candidate
+  EvaluationRequest request_;  ///< except for the candidate
 };
 
 }  // namespace ak::agent

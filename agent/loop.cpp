@@ -147,7 +147,7 @@ void Run::drain() {
 }
 
 void Run::confirm() {
-  progress_.stop_clock();  // what follows is no search
+  progress_.stop_clock();  // what follows is not a search
   const auto keep = [this](const Completed& completed, const DeviceFacts* device, std::string arm) {
     record_.commit(completed, {.arm = std::move(arm), .device = device});
   };

@@ -79,7 +79,7 @@ struct LoopOptions {
   bool search_tunables = true;
   /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
   const Predictor* predictor = nullptr;
-  /// What to see of the leader of a GPU when it has been measured again, and before the source is told
+  /// What to see of the leader of a GPU when it has been measured again, and before the source receives it
   /// of a kernel that passed and that it or a template's author wrote, or that took the lead; none:
   /// nothing is profiled.
   std::optional<ProfileOptions> profile;
@@ -112,14 +112,14 @@ struct HeldOutReport {
   std::string note;   ///< why the champion was not checked; empty when it was
 };
 
-/// Whether the leader of a GPU stands an examiner's checkers of memory and races on small shapes.
+/// Whether the leader of a GPU passes an examiner's checkers of memory and races on small shapes.
 struct ExaminationReport {
   std::string examiner;
   bool passed = false;
   std::string note;  ///< why it was not examined, or what was found; empty when it passed
 };
 
-/// The last measurement of a search: the champion in a device process of its own, with the baselines beside
+/// The last measurement of a search: the champion in its own device process, with the baselines alongside
 /// it. The lowest of many times is lower than what its kernel takes; this one was not chosen for being low.
 struct FinalMeasurement {
   std::optional<double> search_ns;  ///< what the search had for it
@@ -139,7 +139,7 @@ struct Leader {
   RowId variant = 0;
 };
 
-/// A candidate that the champion cannot be told from: pairs of their times are as likely to favour either, or
+/// A candidate that cannot be distinguished from the champion: pairs of their times are as likely to favour either, or
 /// differ by 0.5 % at most.
 struct Tie {
   Leader with;
@@ -167,7 +167,7 @@ struct LoopResult {
 /// held-out shapes, and while it fails there the next best; then measure it again in a fresh process. On a
 /// GPU a candidate takes the lead only after it was timed in pairs with the leader (docs/search.md). Keeps
 /// `useful_in_flight` requests submitted, but no more than `max_in_flight`. Every completed evaluation is
-/// committed before the strategy is told. Throws Error when the environment failed; the search row then
+/// committed before the strategy receives it. Throws Error when the environment failed; the search row then
 /// ends as "failed".
 [[nodiscard]] LoopResult run_loop(const LoopOptions& options, Evaluator& evaluator, VariantStore& store,
                                   const Clock& clock);

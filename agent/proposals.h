@@ -39,7 +39,7 @@ class Proposals {
   /// with the reasons.
   Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock);
 
-  /// The strategies need not ask for these: they are told what is known, and the fastest kRemeasured of all
+  /// The strategies need not ask for these: they receive what is known, and the fastest kRemeasured of all
   /// templates become first points. Before the first next(). Returns how many will not be evaluated.
   int remember(std::vector<std::vector<KnownPoint>> known_of_templates);
 

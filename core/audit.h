@@ -11,7 +11,7 @@
 
 namespace ak {
 
-/// What the audit of a problem tries: the reference's honest twin, which must pass, and mistakes, made of its
+/// What the audit of a problem tries: the reference's twin, which must pass, and mistakes, made of its
 /// results or declared by the problem, which must not.
 enum class AuditKind : std::uint8_t { honest, automatic, declared };
 enum class AuditVerdict : std::uint8_t { accepted, rejected, not_applicable, exempt };
@@ -25,7 +25,7 @@ struct AuditFinding {
   std::string tensor;  ///< output that was looked at; empty: all of them
   AuditVerdict verdict = AuditVerdict::not_applicable;
   int checks = 0, rejections = 0;       ///< comparisons made, and those that failed; it ends at the first
-                                        ///< failure of what is a program of its own
+                                        ///< failure of what is its own program
   std::optional<CheckRecord> evidence;  ///< the comparison that failed most clearly, or came nearest to it
   std::string message = {};             ///< what the checks said, or why the mutation is exempt
 

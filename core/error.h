@@ -21,7 +21,7 @@ enum class ExitCode : int {
   database = 6,        ///< not a database, newer schema, locked past the timeout, or disk full
   output = 7,          ///< an output file cannot be written
   expectation = 8,     ///< an experiment ran to its end and an expectation was not met
-  audit = 9,           ///< a problem's checks accept a deliberate mistake, or reject its honest twin
+  audit = 9,           ///< a problem's checks accept a deliberate mistake, or reject its twin
   interrupted = 130,   ///< stopped by Ctrl-C; the best verified kernel so far was written
 };
 

@@ -62,7 +62,7 @@ struct CheckRecord {
 enum class MeasurementRole : std::uint8_t { candidate, champion, baseline };
 [[nodiscard]] std::string_view to_string(MeasurementRole role);
 
-/// Measurement::method of what is no time but a cost estimated from the CPU emulator's counters.
+/// Measurement::method of what is not time but a cost estimated from the CPU emulator's counters.
 inline constexpr std::string_view kEmulatedMethod = "emulator";
 
 /// Measurement::method of calls too short for an event pair of their own: several between two events.

@@ -16,7 +16,7 @@ constexpr std::array kGates{
     GateInfo{Gate::includes, "includes", GateDevices::both,
              "a candidate includes headers of the CUDA toolkit and no other file of the machine"},
     GateInfo{Gate::compile_limits, "compile_limits", GateDevices::both,
-             "compiling ends within limits of time, memory and size, in a process of its own"},
+             "compiling ends within limits of time, memory and size, in its own process"},
     GateInfo{Gate::untrusted_text, "untrusted_text", GateDevices::both,
              "names, prints and compiler messages are data: control characters are stripped and length is "
              "capped"},
@@ -30,9 +30,8 @@ constexpr std::array kGates{
              "threads, registers, shared memory and clusters fit the device"},
     GateInfo{Gate::context_limits, "context_limits", GateDevices::gpu,
              "printf and malloc on the device have 1 MiB each"},
-    GateInfo{
-        Gate::private_protocol, "private_protocol", GateDevices::both,
-        "results travel on a descriptor of their own under a nonce; what a kernel prints is never parsed"},
+    GateInfo{Gate::private_protocol, "private_protocol", GateDevices::both,
+             "results travel on a separate descriptor under a nonce; what a kernel prints is never parsed"},
     GateInfo{
         Gate::launch_errors, "launch_errors", GateDevices::both,
         "every launch and every wait is checked: a trap, a failed assertion or a refused launch ends the "
@@ -43,7 +42,7 @@ constexpr std::array kGates{
              "reference results are not mapped while candidate code runs; touching what is not mapped ends "
              "the launch"},
     GateInfo{Gate::memory_checker, "memory_checker", GateDevices::cpu,
-             "every access lies within the buffers a kernel was given, aligned and in the right space"},
+             "every access is within the buffers a kernel was given, aligned and in the right space"},
     GateInfo{Gate::initialised_reads, "initialised_reads", GateDevices::cpu,
              "no byte is read before it was written"},
     GateInfo{Gate::race_detector, "race_detector", GateDevices::cpu,
@@ -57,13 +56,13 @@ constexpr std::array kGates{
     GateInfo{Gate::input_hash, "input_hash", GateDevices::both,
              "inputs hold after a call what they held before"},
     GateInfo{Gate::tolerance, "tolerance", GateDevices::both,
-             "every element is within the tolerance derived from the exact reference and its honest twin"},
+             "every element is within the tolerance derived from the exact reference and its twin"},
     GateInfo{Gate::non_finite, "non_finite", GateDevices::both,
              "NaN and infinity are where the reference has them and nowhere else"},
     GateInfo{Gate::distributions, "distributions", GateDevices::both,
              "results are right under every input distribution of the problem"},
     GateInfo{Gate::shapes, "shapes", GateDevices::both,
-             "results are right on further shapes than the timed ones: odd, prime, 1, beside tile edges"},
+             "results are right on further shapes than the timed ones: odd, prime, 1, next to tile edges"},
     GateInfo{Gate::repeat_bitwise, "repeat_bitwise", GateDevices::both,
              "a second call on the same inputs, in other buffers, is right and gives the same bytes"},
     GateInfo{Gate::module_reload, "module_reload", GateDevices::both,

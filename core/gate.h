@@ -8,7 +8,7 @@
 
 namespace ak {
 
-/// What stands between a candidate and a verdict it has not earned. Stored by name, never renamed.
+/// What is between a candidate and a verdict it has not earned. Stored by name, never renamed.
 enum class Gate : std::uint8_t {
   source_rules,
   includes,

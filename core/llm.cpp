@@ -14,14 +14,15 @@ constexpr std::array<std::string_view, 4> kStopNames{"end", "length", "stop_sequ
 
 constexpr std::array kFaults{
     LlmFaultInfo{LlmFault::rate_limited, "rate_limited", "too many requests for now", true, false},
-    LlmFaultInfo{LlmFault::overloaded, "overloaded", "the provider has no room for now", true, false},
+    LlmFaultInfo{LlmFault::overloaded, "overloaded", "the provider is at capacity", true, false},
     LlmFaultInfo{LlmFault::unreachable, "unreachable", "no connection", true, false},
     LlmFaultInfo{LlmFault::timeout, "timeout", "silent for too long", true, false},
     LlmFaultInfo{LlmFault::cut_short, "cut_short", "the answer broke off", false, false},
-    LlmFaultInfo{LlmFault::malformed, "malformed", "what came is no answer", false, false},
+    LlmFaultInfo{LlmFault::malformed, "malformed", "the response is not an answer", false, false},
     LlmFaultInfo{LlmFault::auth, "auth", "the key is missing, wrong or not allowed this", false, true},
     LlmFaultInfo{LlmFault::quota, "quota", "no money or quota is left", false, true},
-    LlmFaultInfo{LlmFault::no_model, "no_model", "the provider knows no such model or address", false, true},
+    LlmFaultInfo{LlmFault::no_model, "no_model", "the provider does not know this model or address", false,
+                 true},
     LlmFaultInfo{LlmFault::too_long, "too_long", "the request is longer than the model takes", false, false},
     LlmFaultInfo{LlmFault::rejected, "rejected", "the provider does not accept the request", false, false},
     LlmFaultInfo{LlmFault::refused, "refused", "the model declined to answer", false, false},

@@ -30,7 +30,7 @@ struct LlmRequest {
 /// How an answer ended. Stored by name.
 enum class LlmStop : std::uint8_t { end, length, stop_sequence, other };
 [[nodiscard]] std::string_view to_string(LlmStop stop);
-[[nodiscard]] LlmStop parse_llm_stop(std::string_view name);  ///< `other` for what is no name
+[[nodiscard]] LlmStop parse_llm_stop(std::string_view name);  ///< `other` for what is not name
 
 /// Why there is no answer. Stored by name.
 enum class LlmFault : std::uint8_t {
@@ -101,7 +101,7 @@ class LlmClient {
   /// Blocks until there is an answer or a failure, retrying what may pass.
   /// @param cancelled may be null; ends the call as `cancelled` within a second of becoming true
   [[nodiscard]] virtual LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) = 0;
-  /// The next answer is known from an earlier process: what answers from a list goes on behind it.
+  /// The next answer is known from an earlier process: what answers from a list continues behind it.
   virtual void pass_over() {}
 };
 

@@ -66,7 +66,7 @@ struct Outcome {
   StageId stage = StageId::pre_check;
   std::string message;  ///< one line: what happened and what to do; empty for ok
   std::vector<Diagnostic> diagnostics;
-  std::optional<Gate> gate = std::nullopt;  ///< what stopped it; nothing for ok and for what is no verdict
+  std::optional<Gate> gate = std::nullopt;  ///< what stopped it; nothing for ok and for what is not a verdict
 };
 
 /// The diagnostics that the message does not already say, one line each, indented by two spaces.

@@ -17,7 +17,7 @@ struct ProfileOptions {
 };
 
 /// Hardware metrics of one launch by name, e.g. "dram/bytes_read". The metric catalogue of profiler lists the
-/// names, units and meanings; one that was not measured is not there.
+/// names, units and meanings; one that was not measured is missing.
 using Metrics = std::map<std::string, double>;
 
 /// Samples of warps' program counters that fell on one line of the candidate's file, by stall reason

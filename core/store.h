@@ -24,7 +24,7 @@ struct SearchRecord {
   Json budgets;
   std::string version;   ///< of AlphaKernel
   bool audited = true;   ///< the problem had passed its audit; false: used with --unaudited
-  bool resumed = false;  ///< the strategy is told what earlier searches found for the same sources
+  bool resumed = false;  ///< the strategy begins with what earlier searches found for the same sources
   /// Row of `session_searches` that the search belongs to: where it has a search already, that one continues.
   std::optional<RowId> session_search = {};
 };
@@ -95,7 +95,7 @@ class VariantStore {
   [[nodiscard]] virtual std::vector<KnownPoint> known_points(RowId search,
                                                              const std::string& source_hash) = 0;
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
-  /// The strategy was told of a committed evaluation. Stored with the next commit or the search's end.
+  /// The strategy received a committed evaluation. Stored with the next commit or the search's end.
   virtual void note_told(RowId evaluation, const TellRecord& told) = 0;
   /// Before a request is sent: what it may have cost is then never forgotten.
   virtual RowId begin_llm_call(const LlmCallRecord& record) = 0;

@@ -50,7 +50,7 @@ Json json_of(const db::Cell& cell) {
 
 const db::Table& table_of(const PageData& data, const std::string& name) {
   const auto found = data.find(name);
-  if (found == data.end()) fail(ExitCode::bad_input, "chart: '{}' is no dataset of the page", name);
+  if (found == data.end()) fail(ExitCode::bad_input, "chart: '{}' is not a dataset of the page", name);
   return found->second;
 }
 
@@ -106,8 +106,8 @@ Json headings_of(const Json& chart, const ChartKind& kind) {
     headings[std::string(key)] = label.empty() ? column_heading(column) : label;
     const bool measured = std::ranges::find(kind.measured, key) != kind.measured.end();
     if (measured && label.empty() && column_unit(column).empty())
-      fail(ExitCode::bad_input, "chart: the column '{}' of {} names no unit; expected {}_label", column, key,
-           key);
+      fail(ExitCode::bad_input, "chart: the column '{}' of {} does not name a unit; expected {}_label",
+           column, key, key);
   }
   return headings;
 }

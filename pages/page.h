@@ -35,7 +35,7 @@ using PageData = std::map<std::string, db::Table>;
 /// Reads a page. Throws Error(bad_input) naming page, line and what was expected.
 [[nodiscard]] Page parse_page(std::string_view name, std::string_view sql, std::string_view text);
 
-/// Pages of the program, and in their place or beside them those of `folder` where it is there; ordered by
+/// Pages of the program, and in their place or alongside them those of `folder` if it exists; ordered by
 /// the names of their files ("20_results.sql" is the page "results").
 [[nodiscard]] std::vector<Page> load_pages(std::span<const EmbeddedFile> files,
                                            const std::filesystem::path& folder);

@@ -64,7 +64,7 @@ class HtmlWriter {
 
   std::string operator()(const TextPiece& piece) const { return markdown_html(piece.markdown); }
 
-  /// A region of its own, so that a wide table scrolls inside of it and the keyboard can reach it.
+  /// A separate region, so that a wide table scrolls inside of it and the keyboard can reach it.
   std::string operator()(const TablePiece& piece) const {
     const db::Table& table = *piece.rows;
     std::string out = fmt::format(

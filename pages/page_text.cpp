@@ -131,14 +131,14 @@ class Expansion {
 
   const db::Table& dataset(const std::string& name, std::size_t at) const {
     const auto found = data_.find(name);
-    if (found == data_.end()) reject(at, "'{}' is no dataset of the page (-- @{} in its SQL)", name, name);
+    if (found == data_.end()) reject(at, "'{}' is not a dataset of the page (-- @{} in its SQL)", name, name);
     return found->second;
   }
 
   std::size_t column(const db::Table& table, std::string_view name, std::size_t at) const {
     const auto found = std::ranges::find(table.columns, name);
     if (found == table.columns.end())
-      reject(at, "'{}' is no column here; expected one of {}", name, fmt::join(table.columns, ", "));
+      reject(at, "'{}' is not a column here; expected one of {}", name, fmt::join(table.columns, ", "));
     return static_cast<std::size_t>(found - table.columns.begin());
   }
 
@@ -161,7 +161,7 @@ class Expansion {
       column_name = name.substr(dot + 1);
       row = 0;
     }
-    if (!table) reject(at, "'{}' stands outside of a {{{{#dataset}}}}; expected dataset.column", name);
+    if (!table) reject(at, "'{}' is outside of a {{{{#dataset}}}}; expected dataset.column", name);
     const std::size_t index = column(*table, column_name, at);
     if (row >= table->rows.size()) return;
     write(markdown_escape(harmless(shown(table->rows[row][index], column_name), kMaxValueBytes)));
@@ -178,7 +178,7 @@ class Expansion {
         pieces_.emplace_back(CodePiece{harmless(shown(row[title], "title"), kMaxValueBytes),
                                        harmless(shown(row[text], "text"), kMaxCodeBytes), kind == "diff"});
     } else {
-      reject(at, "'{}' is no block; expected table, code, diff or form", kind);
+      reject(at, "'{}' is not a block; expected table, code, diff or form", kind);
     }
   }
 

@@ -31,7 +31,7 @@ constexpr const char* kAuditExamples =
     "  alphakernel algorithms audit softmax\n"
     "  alphakernel algorithms audit gemm --dtype int8 --device emulator\n"
     "  alphakernel algorithms audit --problem my_problem/ --json\n\n"
-    "Exits with 9 when a lesion passes or the honest twin does not. See docs/checking.md, Audit.\n";
+    "Exits with 9 when a mutation passes or the twin does not. See docs/checking.md, Audit.\n";
 
 void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_option("name", flags.name, "algorithm to audit (default: all)");
@@ -46,7 +46,7 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_flag("--json", flags.json, "print JSON");
 }
 
-/// The name among the arguments, wherever it stands; "" for none.
+/// The name among the arguments, at any position; "" for none.
 std::string positional(const Arguments& arguments) {
   CLI::App app;
   AuditFlags flags;
@@ -153,7 +153,7 @@ Target audit_target(const AuditFlags& flags, const Config& config) {
 
 int run_audit(const Arguments& arguments) {
   CLI::App app{
-      "Audit problems: their checks must reject deliberate mistakes, and accept the reference's honest twin.",
+      "Audit problems: their checks must reject deliberate mistakes, and accept the reference's twin.",
       "alphakernel algorithms audit"};
   set_style(app, kAuditExamples);
   AuditFlags flags;

@@ -18,7 +18,7 @@ namespace ak::tools {
 /// lines are only described. Throws Error(usage) for a bad flag, with the nearest known one.
 [[nodiscard]] bool parse(CLI::App& app, const Arguments& arguments);
 
-/// The subcommands of a verb, such as `alphakernel db merge`, where each is a function of its own: runs the one
+/// The subcommands of a verb, such as `alphakernel db merge`, where each is its own function: runs the one
 /// that the first argument names, with the other arguments, and returns its exit code. Prints `help` for --help.
 /// Nothing where the first argument is none of them.
 [[nodiscard]] std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kOutputLost = "cannot write to standard output";
 
-/// What is no Error.
+/// What is not an Error.
 int unexpected(const std::exception& error) {
   const bool output_lost = std::ferror(stdout) != 0;  // fmt throws what the system says of a full disk
   if (output_lost) print_stderr("error: {}: {}\n", kOutputLost, error.what());

@@ -27,7 +27,7 @@ void add_search_flags(CLI::App& app, SearchFlags& flags) {
       "where to run candidates: auto, cuda, cuda:N, emulator (on the CPU: checked, costs estimated), "
       "none (build and rank only)");
   app.add_option("--output,-o", flags.output,
-                 "file to write the kernel to; explanation, test and result go beside it");
+                 "file to write the kernel to; explanation, test and result go next to it");
   app.add_option("--set", flags.fixed,
                  "search only points with this value of a tunable, e.g. BM=128 or BM=64,128")
       ->allow_extra_args(false);

@@ -47,7 +47,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
              loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
              loop.progress.elapsed_s, loop.stop_reason);
   if (loop.progress.tokens > 0)
-    fmt::print("model: {} tokens, {:.4g} US dollars, {} answers that were no candidate\n",
+    fmt::print("model: {} tokens, {:.4g} US dollars, {} answers that were not candidates\n",
                loop.progress.tokens, loop.progress.cost_usd, loop.progress.refused);
   if (!loop.best) {
     fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",

@@ -88,7 +88,7 @@ std::optional<InputError> read_edits(std::string_view answer, std::vector<Edit>&
 }
 
 /// Where `search` stands in `source`, line by line without regard to white space at the ends of lines: models
-/// lose it. Nothing unless it stands there exactly once.
+/// lose it. Nothing unless it is there exactly once.
 std::optional<std::pair<std::size_t, std::size_t>> find_lines(std::string_view source,
                                                               std::string_view search, int& found) {
   const auto tail_trimmed = [](std::string_view line) {

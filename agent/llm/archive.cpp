@@ -127,7 +127,7 @@ Archive::Turn Archive::stagnating(int island) {
   const int best = best_island();
   Island& now = islands_[static_cast<std::size_t>(island)];
   if (island == best) return {island, "crossover"};
-  // Nothing has come of a fresh start: a founder from the best island, to go another way from there.
+  // A fresh start had no result: a founder from the best island, to go another way from there.
   if (now.elites.empty()) {
     const auto& founders = islands_[static_cast<std::size_t>(best)].elites;
     if (founders.empty()) return {island, "fresh"};

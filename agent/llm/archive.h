@@ -70,7 +70,7 @@ class Archive {
   explicit Archive(std::uint64_t seed) : seed_(seed) {}
 
   void add(Attempt attempt);
-  /// The verdicts on all that came of a question of this island are in.
+  /// The verdicts on all candidates from a question of this island are known.
   void note_question(int island) { ++islands_[static_cast<std::size_t>(island)].stale; }
 
   /// Whose turn it is, and what must be asked there because it stagnates or is empty.

@@ -30,7 +30,7 @@ struct LlmCall {
   }
 };
 
-/// Sends questions to models, each on a thread of its own. Every question is committed before it is sent, every
+/// Sends questions to models, each on its own thread. Every question is committed before it is sent, every
 /// answer before anyone reads it. Called by one thread.
 class LlmCalls {
  public:

@@ -216,7 +216,7 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
   if (exchange->awaited.empty()) settle(*exchange);
 }
 
-/// The verdicts on all that came of the last question are in.
+/// The verdicts on all candidates from the last question are known.
 void LlmProposer::settle(Exchange& exchange) {
   const bool repair = !exchange.passed && exchange.last_failed &&
                       !has_no_launches(exchange.last_failed->candidate) && !exchange.question.asks_points() &&

@@ -42,7 +42,7 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] std::string end_reason() const override { return end_reason_; }
 
  private:
-  /// From the first question to the verdict on the last candidate that came of it.
+  /// From the first question to the verdict on its last candidate.
   struct Exchange {
     std::size_t model = 0;
     std::string credited;  ///< the bandit's arm: "MODEL ARM"

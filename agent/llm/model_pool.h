@@ -47,7 +47,7 @@ class ModelPool {
   void give_up(const std::string& name, const std::string& why);
 
   const LlmProposerOptions& options_;
-  std::vector<State> states_;  ///< beside options_.models
+  std::vector<State> states_;  ///< alongside options_.models
   std::string end_reason_;
 };
 

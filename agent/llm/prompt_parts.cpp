@@ -68,7 +68,7 @@ std::string workloads_text(const PromptSubject& subject) {
 
 std::string tolerance_text(const Tolerance& tolerance) {
   return fmt::format(
-      "An element may be off by {:g} times the error of an honest kernel that accumulates in fp32 ({}). {}",
+      "An element may be off by {:g} times the error of a correct kernel that accumulates in fp32 ({}). {}",
       tolerance.factor, tolerance.reason,
       tolerance.allow_nondeterministic ? "Repeated runs may differ within that."
                                        : "Repeated runs must give the same bits.");
@@ -129,7 +129,7 @@ std::string times_text(const PromptSubject& subject, const EvaluationResult& res
         fmt::format("  {}{}: {}", m.workload, workload ? fmt::format(" ({})", axes_text(workload->axes)) : "",
                     time_text(m.median_ns));
     const double floor_ns = workload ? floor_of(*subject.problem, *workload, subject.device).time_ns : 0;
-    if (floor_ns > 0) text += fmt::format(", {:.3g} times the least possible", m.median_ns / floor_ns);
+    if (floor_ns > 0) text += fmt::format(", {:.3g} times the minimum possible", m.median_ns / floor_ns);
     text += m.truncated ? ", stopped early: far too slow\n" : "\n";
   }
   if (text.empty()) return "";

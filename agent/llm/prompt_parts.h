@@ -36,7 +36,7 @@ struct PromptSubject {
                                         const std::string& fence);
 
 /// Everything that an evaluation says to the one who wrote the candidate: the verdict and its findings with
-/// the lines they are about, times by shape beside the least that the device allows, resources, and on the
+/// the lines they are about, times by shape alongside the least that the device allows, resources, and on the
 /// CPU device what the cost is made of.
 [[nodiscard]] std::string outcome_text(const PromptSubject& subject, const Candidate& candidate,
                                        const EvaluationResult& result);

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kVersionLength = 12;  // of the hash: enough to tell versions apart
+constexpr std::size_t kVersionLength = 12;  // of the hash: enough to distinguish versions
 
 }  // namespace
 
@@ -47,8 +47,7 @@ std::string PromptSet::fill(std::string_view name,
     const std::string key = text.substr(open + 2, close == std::string::npos ? 0 : close - open - 2);
     const auto value = values.find(key);
     if (close == std::string::npos || value == values.end())
-      fail(ExitCode::bad_input, "prompt {}.md: nothing is known to put in the place of '{{{{{}}}}}'", name,
-           key);
+      fail(ExitCode::bad_input, "prompt {}.md: nothing is known to put in place of '{{{{{}}}}}'", name, key);
     filled += text.substr(at, open - at) + value->second;
     at = close + 2;
   }

@@ -11,7 +11,7 @@ namespace ak::agent {
 /// the quotation. Another one for every request; the same for the same seed, request and text.
 [[nodiscard]] std::string fence_for(std::uint64_t seed, int request, std::string_view text);
 
-/// Someone else's text as it may stand between two lines of a prompt: without controls, in at most about so
+/// Someone else's text as it may be between two lines of a prompt: without controls, in at most about so
 /// many tokens, ending with a line feed.
 [[nodiscard]] std::string quotable(std::string_view text, std::int64_t tokens);
 

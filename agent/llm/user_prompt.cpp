@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kSourceTokens = 12'000, kOutcomeTokens = 2'500, kHistoryTokens = 1'500,
                        kSurfaceTokens = 1'000, kRememberedTokens = 1'000;
 constexpr std::size_t kElitesShown = 6, kFastestShown = 5;
-constexpr std::size_t kMinSurface = 3;  // points: fewer stand in the history
+constexpr std::size_t kMinSurface = 3;  // points: fewer are in the history
 
 std::string attempt_line(const Attempt& attempt) {
   return fmt::format("- {} ({}) [{}]: {}\n", attempt.candidate.name,

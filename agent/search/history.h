@@ -46,7 +46,7 @@ class History {
   [[nodiscard]] std::size_t snap(Engine& engine, Ordinals ordinals) const;
 
   void propose(std::size_t point);
-  /// False when it was told before: the first answer counts.
+  /// False when it was known before: the first answer counts.
   bool tell(std::size_t point, std::optional<double> time_ns);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace ak::agent {
 
-/// A brute-forced space in the form in which strategies search it. Values that are no integers are replaced
+/// A brute-forced space in the form in which strategies search it. Values that are not integers are replaced
 /// by their places in the parameter's list. Immutable; several threads may replay over it.
 class ReplaySpace {
  public:

@@ -71,10 +71,10 @@ std::string audit_error(const ProblemAudit& audit) {
   for (const AuditFinding& finding : audit.findings) {
     if (finding.as_expected()) continue;
     if (finding.kind == AuditKind::honest) {
-      parts.push_back(fmt::format("its checks reject its own honest twin: {}", finding.message));
+      parts.push_back(fmt::format("its checks reject its own twin: {}", finding.message));
       continue;
     }
-    parts.push_back(fmt::format("its checks accept the lesion '{}'{} ({})", finding.name,
+    parts.push_back(fmt::format("its checks accept the mutation '{}'{} ({})", finding.name,
                                 finding.tensor.empty() ? "" : fmt::format(" of '{}'", finding.tensor),
                                 finding.what));
   }

@@ -33,7 +33,7 @@ struct AuditOptions {
                                            const std::filesystem::path& database,
                                            const AuditOptions& options = {});
 
-/// Names of the mutations that got through, and what they do; or why the honest twin did not.
+/// Names of the mutations that got through, and what they do; or why the twin did not.
 [[nodiscard]] std::string audit_error(const ProblemAudit& audit);
 
 /// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`

@@ -17,7 +17,7 @@ struct SelfcheckOptions {
   std::optional<Gate> gate;       ///< only what this gate is to stop
   bool exploits = true, templates = true;
   int samples =
-      1;  ///< points of each template beside its defaults, under any of the problem's dtypes and flags
+      1;  ///< points of each template in addition to its defaults, under any of the problem's dtypes and flags
   std::uint64_t seed = 1;  ///< of inputs and samples
 };
 

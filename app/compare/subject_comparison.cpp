@@ -61,7 +61,7 @@ void add_notes(const SearchStats& a, const SearchStats& b, std::vector<std::stri
         "Their shapes or weights differ: shapes that both timed are paired, scores do not compare.");
   if (a.resumed || b.resumed)
     notes.push_back(
-        fmt::format("{} was told results of earlier searches: numbers of evaluations do not compare.",
+        fmt::format("{} began with results of earlier searches: numbers of evaluations do not compare.",
                     a.resumed && b.resumed ? "Each" : (a.resumed ? "The first" : "The second")));
 }
 
@@ -103,7 +103,7 @@ void add_search_stats(const SearchStats& a, const SearchStats& b, bool comparabl
     });
 }
 
-/// What timing the two champions in turns said, where that was done.
+/// What timing the two champions alternately said, where that was done.
 std::string turns_text(const std::filesystem::path& database, const SearchStats& a, const SearchStats& b) {
   if (!a.best_variant || !b.best_variant || *a.best_variant == *b.best_variant) return "";
   for (const bool swapped : {false, true}) {
@@ -232,16 +232,17 @@ void pair_searches(const Asked& a, const Asked& b, SubjectComparison& comparison
       if (const auto pair = pair_of(*first, *second))
         by_kind[first->device.kind].push_back(*pair);
       else
-        comparison.notes.push_back(fmt::format(
-            "Searches {} and {} are no pair: nothing had passed in one of them after as many evaluations as "
-            "both did.",
-            first->search, second->search));
+        comparison.notes.push_back(
+            fmt::format("Searches {} and {} do not form a pair: nothing had passed in one of them after as "
+                        "many evaluations as "
+                        "both did.",
+                        first->search, second->search));
     }
   }
   comparison.estimated = by_kind["cuda"].empty();
   comparison.pairs = by_kind[comparison.estimated ? std::string(kEmulator) : "cuda"];
   if (!comparison.estimated && !by_kind[std::string(kEmulator)].empty())
-    comparison.notes.push_back(fmt::format("{} pairs on the CPU device are left out: costs are no times.",
+    comparison.notes.push_back(fmt::format("{} pairs on the CPU device are left out: costs are not times.",
                                            by_kind[std::string(kEmulator)].size()));
   if (unpaired > 0)
     comparison.notes.push_back(fmt::format(
@@ -321,7 +322,7 @@ std::string verdict_of(const SubjectComparison& comparison) {
                        test.wilcoxon_p, counts_text(test));
   if (test.pairs < kMinPairs)
     return fmt::format(
-        "Too few pairs to tell from chance ({} are needed at least): the second is {} in these. {}.",
+        "Too few pairs to distinguish from chance ({} are needed at least): the second is {} in these. {}.",
         kMinPairs, size, counts_text(test));
   return fmt::format("No difference beyond chance (signed ranks: p = {:.2g}): the second is {}. {}.",
                      test.wilcoxon_p, size, counts_text(test));

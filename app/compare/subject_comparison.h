@@ -24,7 +24,7 @@ struct DefinitionPairs {
   PairedTest test;
 };
 
-/// Two searches, devices, models or versions of the prompts beside each other.
+/// Two searches, devices, models or versions of the prompts alongside each other.
 struct SubjectComparison {
   ComparedSubject first, second;
   std::string first_is, second_is;  ///< in words

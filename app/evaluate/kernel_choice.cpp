@@ -84,7 +84,7 @@ KernelChoice choose_kernel(const std::string& word, const std::filesystem::path&
   if (word.ends_with(".cu")) return kernel_of_file(word);
   if (word.ends_with(kResult)) {
     const auto variant = variant_of_result(word, database);
-    if (!variant) fail(ExitCode::usage, "{} names no variant of {}", word, database.string());
+    if (!variant) fail(ExitCode::usage, "{} is not a variant of {}", word, database.string());
     return kernel_of_variant(database, std::to_string(*variant));
   }
   // Few keys begin with so many decimal digits, and no database has so many rows.

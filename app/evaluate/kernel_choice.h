@@ -36,7 +36,7 @@ struct KernelChoice {
 [[nodiscard]] bool names_kernel(const std::string& word);
 
 /// The row of `choice` among the variants of a definition. Of a file that a run wrote, it is what that run
-/// found, where k.result.json beside it says so and the file is still as it was written.
+/// found, where k.result.json alongside it says so and the file is still as it was written.
 /// @param file that the kernel was read from
 /// @param definition its name; empty: any
 [[nodiscard]] std::optional<RowId> known_variant(const std::filesystem::path& database,

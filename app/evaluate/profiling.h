@@ -50,7 +50,7 @@ struct ProfileOrder {
 };
 
 /// Evaluates the candidate, profiles it where it passed and the device runs it, analyses every launch, and
-/// commits all of it as a search of its own. On the CPU device its exact counts are the profile. Throws
+/// commits all of it as its own search. On the CPU device its exact counts are the profile. Throws
 /// Error(usage) when the problem times no such workload.
 [[nodiscard]] ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target,
                                             const Config& config, VariantStore& store);

@@ -10,7 +10,7 @@
 
 namespace ak::tools {
 
-/// The four files of a run: k.cu, k.explanation.md, k.test.cu and k.result.json beside it.
+/// The four files of a run: k.cu, k.explanation.md, k.test.cu and k.result.json alongside it.
 struct OutputPaths {
   std::filesystem::path kernel, explanation, test, result;
 };

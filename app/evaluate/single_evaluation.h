@@ -30,7 +30,7 @@ struct SingleEvaluation {
   [[nodiscard]] bool passed() const;
 };
 
-/// Builds, checks and times it, and commits it to `database` as a search of its own. Blocks. Throws Error as
+/// Builds, checks and times it, and commits it to `database` as its own search. Blocks. Throws Error as
 /// the evaluator and the store do.
 [[nodiscard]] SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target,
                                              const Config& config, const std::filesystem::path& database);

@@ -20,13 +20,13 @@ struct ExchangeReport {
 /// Where what an import cannot put into tables is kept: DATABASE.exchange/, a data set itself.
 [[nodiscard]] std::filesystem::path kept_folder(const std::filesystem::path& database);
 
-/// Writes definitions, workloads, solutions and traces of the database, and what is kept beside it.
+/// Writes definitions, workloads, solutions and traces of the database, and what is kept alongside it.
 /// @param all  failed variants, too
 [[nodiscard]] ExchangeReport export_exchange(const std::filesystem::path& database,
                                              const std::filesystem::path& folder, bool all);
 
 /// Reads a data set into the database: definitions, workloads, and solutions in CUDA with a launch plan
-/// become rows; all that follows the rules is kept beside it, so that an export has it again.
+/// become rows; all that follows the rules is kept alongside it, so that an export has it again.
 [[nodiscard]] ExchangeReport import_exchange(const std::filesystem::path& folder,
                                              const std::filesystem::path& database);
 

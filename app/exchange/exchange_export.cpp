@@ -75,7 +75,7 @@ class Exporter {
   }
 
  private:
-  /// A row that breaks the rules of the format is told, not written.
+  /// A row that breaks the rules of the format is reported, not written.
   [[nodiscard]] bool fits(const std::string& what, const SchemaFaults& faults) {
     if (faults.empty()) return true;
     report_.notes.push_back(fmt::format("{} is left out: {}", what, faults_text(faults)));
@@ -148,7 +148,7 @@ class Exporter {
     }
   }
 
-  /// Null where the source is no candidate any more.
+  /// Null where the source is not a candidate any more.
   [[nodiscard]] Json solution_json(const db::ExchangedDefinition& row, const db::ExchangedVariant& variant,
                                    const ProblemInstance* problem) {
     Result<Candidate> candidate = parse_candidate(variant.name, variant.source);

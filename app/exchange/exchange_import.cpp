@@ -96,7 +96,7 @@ class Importer {
     ++report_.workloads;
     const auto known = definitions_.find(line["definition"].get<std::string>());
     if (known == definitions_.end()) {
-      report_.notes.push_back(fmt::format("{}: a workload of {} is only kept: its definition is not there",
+      report_.notes.push_back(fmt::format("{}: a workload of {} is only kept: its definition is missing",
                                           path, line["definition"].get<std::string>()));
       return;
     }
@@ -123,7 +123,7 @@ class Importer {
       report_.notes.push_back(fmt::format("solution {} is only kept: {}", name, why));
     };
     const auto known = definitions_.find(json["definition"].get<std::string>());
-    if (known == definitions_.end()) return only_kept("its definition is not there");
+    if (known == definitions_.end()) return only_kept("its definition is missing");
     if (json["spec"]["language"] != "cuda")
       return only_kept(fmt::format("it is in {}", json["spec"]["language"].get<std::string>()));
     if (!known->second.row) return only_kept("its definition is");

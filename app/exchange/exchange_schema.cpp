@@ -33,7 +33,7 @@ std::string shown(const Json& value) {
   return text.size() > kShownBytes ? text.substr(0, kShownBytes) + "..." : text;
 }
 
-/// A key as it stands in a pointer.
+/// A key as it is in a pointer.
 std::string escaped(const std::string& key) {
   std::string result;
   for (const char c : key) {
@@ -194,7 +194,7 @@ void shapes_name_axes(const Place& tensors, const Json& axes) {
       const Json& one = value["shape"][i];
       if (one.is_string() && !axes.contains(one.get<std::string>()))
         tensors.at(name).at("shape").at(i).print_stderr(
-            fmt::format("{} is no axis of the definition", shown(one)));
+            fmt::format("{} is not an axis of the definition", shown(one)));
     }
   }
 }
@@ -381,10 +381,10 @@ SchemaFaults check_workload_of(const Json& json, const Json& definition_json) {
       faults.push_back({"/axes/" + escaped(name), "is missing; expected the size of every axis that varies"});
   for (const auto& [name, value] : json["axes"].items())
     if (!definition_json["axes"].contains(name) || definition_json["axes"][name]["type"] != "var")
-      faults.push_back({"/axes/" + escaped(name), "is no axis of the definition that varies"});
+      faults.push_back({"/axes/" + escaped(name), "is not an axis of the definition that varies"});
   for (const auto& [name, value] : json["inputs"].items())
     if (!definition_json["inputs"].contains(name))
-      faults.push_back({"/inputs/" + escaped(name), "is no input of the definition"});
+      faults.push_back({"/inputs/" + escaped(name), "is not an input of the definition"});
   for (const auto& [name, value] : definition_json["inputs"].items())
     if (!json["inputs"].contains(name))
       faults.push_back({"/inputs/" + escaped(name), "is missing; expected how the input is made"});

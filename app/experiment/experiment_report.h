@@ -8,7 +8,7 @@
 
 namespace ak::tools {
 
-/// Runs every expectation's SQL on the still empty database of `folder`, so that a mistake is told before
+/// Runs every expectation's SQL on the still empty database of `folder`, so that a mistake is reported before
 /// hours of work. Throws Error(bad_input) naming the manifest and the expectation.
 void try_expectations(const Manifest& manifest, const ResultFolder& folder);
 

@@ -17,7 +17,7 @@ std::string text(const Json& value) {
   return words;
 }
 
-/// Three or four digits tell times and rates apart.
+/// Three or four digits distinguish times and rates.
 std::string number(const Json& value, const char* unit = "") {
   if (!value.is_number()) return "-";
   const double real = value.get<double>();

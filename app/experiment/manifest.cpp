@@ -83,7 +83,7 @@ std::map<std::string, std::size_t> searches_of(const Manifest& manifest) {
   return searches;
 }
 
-/// `sql` with every {name} replaced; throws JsonInputError for a name that is no run.
+/// `sql` with every {name} replaced; throws JsonInputError for a name that is not a run.
 std::string fill(const JsonReader& at, std::string sql, const std::map<std::string, std::size_t>& searches) {
   for (std::size_t begin = sql.find('{'); begin != std::string::npos; begin = sql.find('{', begin)) {
     const std::size_t end = sql.find('}', begin);

@@ -46,7 +46,7 @@ Target target_of(const StoredKernel& kernel, const EvaluationOptions& evaluation
   return target;
 }
 
-/// The step in turns with the kernel itself, as the loop compares a challenger with its champion.
+/// The step in alternation with the kernel itself, as the loop compares a challenger with its champion.
 void compare(UserSearch& search, const Candidate& step, const Candidate& kernel, RowId variant) {
   EvaluationRequest request = search.request(step);
   request.rival = std::make_shared<const Candidate>(kernel);

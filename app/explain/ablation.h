@@ -16,7 +16,7 @@ struct AblationStep {
 };
 [[nodiscard]] std::vector<AblationStep> ablation_steps(const StoredKernel& kernel);
 
-/// Evaluates them by the usual gates, beside the kernel itself, as a search of arm "ablation"; on a GPU each
+/// Evaluates them by the usual gates, alongside the kernel itself, as a search of arm "ablation"; on a GPU each
 /// that passes is timed alternately with the kernel, too. On the requested device, else on the one that the
 /// kernel was evaluated on. Throws Error(usage) where no device executes it.
 void run_ablation(const StoredKernel& kernel, const EvaluationOptions& evaluation_options,

@@ -42,7 +42,7 @@ struct JudgedWorkload {
 [[nodiscard]] codegen::ExplanationParts explanation_parts(const std::filesystem::path& database,
                                                           const StoredKernel& kernel);
 
-/// What emit_explanation() takes beside the kernel, from the database alone.
+/// What emit_explanation() takes in addition to the kernel, from the database alone.
 [[nodiscard]] codegen::RunSummary stored_summary(const std::filesystem::path& database,
                                                  const StoredKernel& kernel);
 

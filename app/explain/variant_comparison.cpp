@@ -120,7 +120,7 @@ void add_counters(const JudgedWorkload& a, const JudgedWorkload& b, std::vector<
   const auto* first = profiler::longest(a.launches);
   const auto* second = profiler::longest(b.launches);
   if (!first || !second || a.profile.method != b.profile.method) return;
-  // A count of the CPU device that is not there is zero; a counter of a GPU that is not there was not read.
+  // A count of the CPU device that is missing is zero; a counter of a GPU that is missing was not read.
   const bool counted = a.profile.method == kEmulatedMethod;
   std::map<std::string, std::string> units = a.profile.units;
   units.insert(b.profile.units.begin(), b.profile.units.end());

@@ -52,7 +52,7 @@ std::string variants_text(const Json& evidence) {
   return groups.empty() ? "" : fmt::format(" [variants {}]", fmt::join(groups, ", "));
 }
 
-/// Text of models stands in code spans of its own: it renders as nothing but text.
+/// Text of models is in code spans of its own: it renders as nothing but text.
 std::string plain(std::string text) {
   for (char& c : text)
     if (c == '<' || c == '>' || c == '`' || c == '|' || c == '[' || c == ']')

@@ -58,7 +58,7 @@ using Pairs = std::map<std::string, std::map<std::pair<std::int64_t, std::int64_
 void add_pairs(const std::vector<const TimedVariant*>& points, Pairs& pairs) {
   if (points.empty()) return;
   for (const auto& [name, unused] : points.front()->tunables) {
-    std::map<TunableValues, std::vector<const TimedVariant*>> same;  // all but this tunable
+    std::map<TunableValues, std::vector<const TimedVariant*>> same;  // all except this tunable
     for (const TimedVariant* point : points) {
       TunableValues rest = point->tunables;
       rest.erase(name);

@@ -43,7 +43,7 @@ std::vector<fs::path> usual_places() {
 fs::path find_program(const std::string& named) {
   const std::string said = named.empty() ? variable("ALPHAKERNEL_PROGRAM") : named;
   if (!said.empty()) {
-    if (!is_program(said)) fail(ExitCode::environment, "{} is no program: expected `alphakernel`", said);
+    if (!is_program(said)) fail(ExitCode::environment, "{} is not a program: expected `alphakernel`", said);
     return fs::absolute(said);
   }
   for (const fs::path& place : usual_places()) {

@@ -9,7 +9,7 @@
 namespace ak::library {
 
 /// The program whose processes build and run kernels: `named`, else $ALPHAKERNEL_PROGRAM, else `alphakernel`
-/// beside this process's executable, else on PATH. Throws Error(environment) where there is none.
+/// alongside this process's executable, else on PATH. Throws Error(environment) where there is none.
 [[nodiscard]] std::filesystem::path find_program(const std::string& named);
 
 /// Holds the locations of the process for as long as it lives. Several must agree. Threads may share it.

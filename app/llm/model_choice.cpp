@@ -68,7 +68,7 @@ ProposerChoice choose_proposer(const std::string& proposer, const std::vector<st
     fail(ExitCode::usage, "proposer '{}' is not known; expected auto, search, llm or hybrid", proposer);
   if (choice.proposer == "search") {
     if (!models.empty())
-      fail(ExitCode::usage, "a search asks no model: leave --model or --proposer search out");
+      fail(ExitCode::usage, "a search does not ask a model: leave out --model or --proposer search");
     return choice;
   }
   if (names.empty()) {

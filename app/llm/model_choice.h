@@ -19,7 +19,7 @@ struct ProposerChoice {
   std::vector<agent::LlmModel> models;  ///< each as often as it may be asked at once
 };
 
-/// What the flags and the configuration come to: "auto" is hybrid where a model is named, else search. Models
+/// The result of the flags and the configuration: "auto" is hybrid where a model is named, else search. Models
 /// named by flag and a search are a contradiction.
 /// @param record_to every exchange is appended to this file; empty: none is
 /// Throws Error(usage) also when money is limited and a model has no price; else as agent::open_model().

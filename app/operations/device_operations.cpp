@@ -18,10 +18,9 @@ Json devices_here() {
     list.push_back(to_json(device));
   Json json{{"gpus", std::move(list)}};
   if (!why.empty()) json["no_gpu_because"] = why;
-  json["emulator"] =
-      "the CPU in place of any target: results are checked, costs are estimates, not GPU times";
+  json["emulator"] = "the CPU instead of any target: results are checked, costs are estimates, not GPU times";
   json["archs"] = arch_names();
-  json["archs_note"] = "arch takes sm_NN and these; show_devices with a name tells all figures of one";
+  json["archs_note"] = "arch takes sm_NN and these; show_devices with a name shows all properties of one";
   return json;
 }
 

@@ -42,7 +42,7 @@ void claim(const fs::path& file, bool overwrite) {
   if (made) return;
   if (errno == EEXIST)
     fail(ExitCode::usage, "{} is there already; {}", file.string(),
-         overwrite ? "it is no regular file" : "say overwrite: true to replace it");
+         overwrite ? "it is not a regular file" : "say overwrite: true to replace it");
   fail(ExitCode::output, "cannot write {}", file.string());
 }
 

@@ -27,7 +27,7 @@ struct BestPoint {
   double time_ns = 0;  ///< median of a call; of a device of the CPU an estimated cost
   std::int64_t samples = 0;
   bool emulated = false;   ///< `time_ns` is such a cost
-  bool confirmed = false;  ///< measured again, in a process of its own
+  bool confirmed = false;  ///< measured again, in its own process
   std::string date;        ///< ISO 8601 UTC
   Json provenance;         ///< where it was measured: database row ids, version, driver, host
 };

@@ -19,7 +19,7 @@
 namespace ak::tools {
 namespace {
 
-/// The baselines that were timed beside the champion in a fresh process count, if there are any.
+/// The baselines that were timed alongside the champion in a fresh process count, if there are any.
 void note_baseline_again(codegen::RunSummary& run, const ProblemInstance& problem,
                          const EvaluationResult& result) {
   codegen::RunSummary again;

@@ -175,7 +175,7 @@ class JournalClient final : public LlmClient {
 RunJournal::RunJournal(std::vector<db::JournalEntry> entries, std::vector<db::JournalCall> calls)
     : calls_(std::make_move_iterator(calls.begin()), std::make_move_iterator(calls.end())) {
   for (const db::JournalEntry& entry : entries) iterations_.insert(entry.iteration);
-  // Where the device was lost, the last evaluations came to no verdict: those are done again.
+  // Where the device was lost, the last evaluations reached no verdict: those are done again.
   while (!entries.empty() && parse_status(entries.back().status) == Status::infrastructure_error)
     entries.pop_back();
   for (db::JournalEntry& entry : entries) {

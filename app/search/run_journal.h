@@ -52,7 +52,7 @@ class RunJournal {
   bool goes_on_ = false;                                         ///< an evaluation was waited for
   std::set<int> iterations_;                                     ///< that are committed
   std::deque<db::JournalCall> calls_;
-  std::mutex mutex_;  ///< of what follows: questions are asked from threads of their own
+  std::mutex mutex_;  ///< of what follows: questions are asked from their own threads
   std::map<std::string, std::deque<LlmReply>> answers_;         ///< by request, of questions that are begun
   std::map<std::string, std::deque<StoredEvaluation>> handed_;  ///< by key: not committed again
   std::multiset<std::string> live_;                             ///< keys: evaluated now, not committed yet

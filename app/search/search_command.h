@@ -16,7 +16,7 @@
 
 namespace ak::tools {
 
-/// What the subcommands that search, generate and tune, can be told.
+/// The flags of the subcommands that search: generate and tune.
 struct SearchFlags {
   std::string arch, device, output, proposer = "auto", strategy = "portfolio", record, best, database, cache,
                                     target;
@@ -33,7 +33,7 @@ void check_search_flags(const SearchFlags& flags);
 /// --set, parsed. Throws Error(usage).
 [[nodiscard]] FixedTunables fixed_tunables(const std::vector<std::string>& texts);
 
-/// A search that is ready but for what it searches, run.templates.
+/// A search that is ready except for what it searches, run.templates.
 struct SearchSetup {
   Config config;
   std::filesystem::path database;
@@ -51,7 +51,7 @@ struct SearchSetup {
                                         std::shared_ptr<const ProblemInstance> problem, std::string command);
 
 /// What the search begins with: points of the file that the user names, then those of other problems that the
-/// database has. A database that cannot be read now is no reason not to search.
+/// database has. A database that cannot be read now is not a reason not to search.
 void add_first_points(SearchSetup& setup, const SearchFlags& flags);
 
 /// Shows the user what a search that has ended found. `result` is what k.result.json holds.

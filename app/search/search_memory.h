@@ -13,7 +13,7 @@ namespace ak::tools {
 /// was learned meanwhile. That it is a port stays true.
 [[nodiscard]] Memory memory_of(const SearchRun& run, const db::InsightScope& scope);
 
-/// Keeps what the search has shown. That is no reason to lose a kernel: failures are only said.
+/// Keeps what the search has shown. That is not a reason to lose a kernel: failures are only said.
 void learn_from(const SearchRun& run, const db::InsightScope& scope, const SearchOutcome& outcome);
 
 }  // namespace ak::tools

@@ -89,7 +89,7 @@ std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const 
   return make_proposer(std::move(models), options, device, config, memory_of(run, scope), run.patient);
 }
 
-/// What the loop is asked to do, but for what the parts of the run supply.
+/// What the loop is asked to do, except for what the parts of the run supply.
 agent::LoopOptions options_on(const SearchRun& run, const Config& config, const DeviceFacts& device) {
   agent::LoopOptions options = loop_options(run);
   options.spent_before = run.spent_before;

@@ -40,7 +40,7 @@ struct SearchRun {
   bool audited = true;   ///< see require_audit()
   bool patient = false;  ///< a model's outage that may pass does not end it for the run
   OutputPaths paths;     ///< the best kernel so far is kept here; empty: no files are written
-  /// That the store writes: whose knowledge models are told, where more is learned, and where the
+  /// That the store writes: whose knowledge prompts contain, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
   std::optional<RowId> session_search = {};   ///< SearchRecord::session_search

@@ -68,9 +68,10 @@ void check_constraint_names(const Candidate& candidate, const ProblemInstance& p
   for (const Expression& constraint : plan.constraints) {
     for (const std::string& name : constraint.names()) {
       if (std::ranges::find(names, name) != names.end()) continue;
-      fail(ExitCode::bad_input,
-           "{}: the constraint '{}' names '{}', which is no tunable, parameter, axis or 'let'{}; known: {}",
-           candidate.name, constraint.text(), name, did_you_mean(name, names), fmt::join(names, ", "));
+      fail(
+          ExitCode::bad_input,
+          "{}: the constraint '{}' names '{}', which is not a tunable, parameter, axis or 'let'{}; known: {}",
+          candidate.name, constraint.text(), name, did_you_mean(name, names), fmt::join(names, ", "));
     }
   }
 }

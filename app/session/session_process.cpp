@@ -36,7 +36,7 @@ FileDescriptor open_log(const fs::path& file) {
   return log;
 }
 
-/// In a process of its own; only calls that are safe after a fork.
+/// In its own process; only calls that are safe after a fork.
 [[noreturn]] void become(char* const* argv, int log) {
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
@@ -47,7 +47,7 @@ FileDescriptor open_log(const fs::path& file) {
   ::_exit(127);
 }
 
-/// A grandchild in a session of its own: no terminal can end it, and init reaps it.
+/// A grandchild in its own session: no terminal can end it, and init reaps it.
 void spawn(std::vector<std::string> words, int log) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

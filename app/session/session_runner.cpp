@@ -73,7 +73,7 @@ bool no_time_left(const db::Session& session, const SessionBudgets& budgets) {
   return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
 }
 
-/// What a search begins with and may use is decided once, so that it goes on as it began.
+/// What a search begins with and may use is decided once, so that it continues as it began.
 void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate) {
   SearchRun& search = generate.setup.run;
   search.audited = require_audit(*search.problem, generate.flags.unaudited, generate.setup.config, database_);
@@ -208,7 +208,7 @@ void check_session(db::Session& session, const fs::path& database, const ReadGen
   for (db::SessionSearch& run : session.runs) {
     try {
       auto generate = read(arguments_of(run, database), "");
-      if (!generate) fail(ExitCode::usage, "--help is no argument of a search");
+      if (!generate) fail(ExitCode::usage, "--help is not an argument of a search");
       const SearchRun& search = generate->setup.run;
       run.model = model_names(search.models);
       if (!outputs.insert(fs::absolute(search.paths.kernel)).second)

@@ -12,7 +12,7 @@
 
 namespace ak::tools {
 
-/// How a session stands: "running", "killed", "stopped", "finished", "failed", "queued".
+/// The state of a session: "running", "killed", "stopped", "finished", "failed", "queued".
 /// @param alive its process has the lock
 [[nodiscard]] std::string session_state(const db::Session& session, bool alive);
 

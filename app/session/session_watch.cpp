@@ -106,7 +106,7 @@ void SessionWatch::watch() {
         if (!store) store.emplace(database_);
         look(*store);
       } catch (const Error&) {
-        // The figures come late. What is wrong with the database is told by the search, which
+        // The figures come late. What is wrong with the database is reported by the search, which
         // cannot do without.
       }
     }

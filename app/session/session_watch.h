@@ -18,8 +18,8 @@ namespace ak::tools {
 /// Bytes that its user may still write to the disk of this file; nothing where the system does not say.
 [[nodiscard]] std::optional<std::int64_t> free_bytes(const std::filesystem::path& file);
 
-/// Beside the searches of a session, on a thread of its own: writes what they have come to to the database,
-/// once a second, and tells them to stop when the session is asked to, is interrupted, or its disk fills up.
+/// Alongside the searches of a session, on its own thread: writes their statistics to the database,
+/// once a second, and stops them when the session is asked to, is interrupted, or its disk fills up.
 class SessionWatch {
  public:
   /// @param min_free_bytes of the database's disk
@@ -39,7 +39,7 @@ class SessionWatch {
   /// The figures that follow are of this search; those it has already are added to.
   void begin_run(const db::SessionSearch& run);
   void note(const agent::Progress& progress, const codegen::RunSummary& summary);
-  /// What it has come to; also what is stored last.
+  /// Its statistics; also what is stored last.
   db::SessionSearchStats end_run();
   /// Waits this long, or until the session is to stop.
   void rest(std::chrono::milliseconds time);

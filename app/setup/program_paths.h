@@ -11,7 +11,7 @@ namespace ak::tools {
 [[nodiscard]] std::vector<std::string> worker_command();
 
 /// $ALPHAKERNEL_CACHE, else $XDG_CACHE_HOME/alphakernel, else ~/.cache/alphakernel; empty when there
-/// is no home.
+/// is not a home.
 [[nodiscard]] std::filesystem::path default_cache_dir();
 
 }  // namespace ak::tools

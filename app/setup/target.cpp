@@ -87,7 +87,7 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
   const DeviceChoice choice = parse_device(device_flag);
   const bool native = arch_flag.empty() || arch_flag == "native";
   if (!native)
-    static_cast<void>(parse_arch_or_fail(arch_flag));  // a typo is told before a device is looked for
+    static_cast<void>(parse_arch_or_fail(arch_flag));  // a typo is reported before a device is looked for
   if (choice.kind == DeviceKind::none) {
     if (native) fail(ExitCode::usage, "--device none needs --arch, e.g. --arch sm_90a");
     return nothing_executed(parse_arch_or_fail(arch_flag), "--device none");

@@ -20,13 +20,13 @@ struct Target {
   [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
 };
 
-/// What the CPU emulator stands in for when no one says.
+/// What the CPU emulator replaces when no one says.
 [[nodiscard]] Arch emulated_by_default();
 
 /// Resolves --device (auto, cuda, cuda:N, emulator, none) and --arch (empty, native, a name) against the
 /// devices found. With `auto`, the CPU emulator stands in where there is no GPU or one that cannot load the
 /// target's code: the notice says so. It runs the code of any target; without one that of sm_90a.
-/// Throws Error(usage) for a bad flag, Error(environment) when a named device is not there.
+/// Throws Error(usage) for a bad flag, Error(environment) when a named device is missing.
 [[nodiscard]] Target choose_target(const std::string& device_flag, const std::string& arch_flag);
 
 /// Time a run should reach, from "60us", "1.5ms", "500TFLOPS", "2000GB/s" or "90%sol"; nanoseconds of the

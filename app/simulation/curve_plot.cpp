@@ -10,7 +10,7 @@
 namespace ak::tools {
 namespace {
 
-// Pixels: the picture, and the field of the plot inside it; the legend stands to its right.
+// Pixels: the picture, and the field of the plot inside it; the legend is to its right.
 constexpr double kWidth = 860, kHeight = 460, kLeft = 70, kRight = 640, kTop = 40, kBottom = 400;
 
 // Okabe and Ito's colours, which colour-blind readers can tell apart; a dash pattern once they are used up.

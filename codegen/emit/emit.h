@@ -46,7 +46,7 @@ struct RunSummary {
                                            const EvaluationResult& result, const RunSummary& run);
 
 /// k.test.cu: a stand-alone host program. The command in its head builds it with nvcc for `arch`, with
-/// nothing else but `kernel_file` beside it; it fills inputs, runs the reference and the kernel, compares,
+/// nothing else but `kernel_file` alongside it; it fills inputs, runs the reference and the kernel, compares,
 /// times with cold L2, prints one line per workload and exits 1 on a mismatch.
 [[nodiscard]] std::string emit_stand_alone_test(const ProblemInstance& problem, const Candidate& candidate,
                                                 const Arch& arch, const std::string& kernel_file);

@@ -131,7 +131,7 @@ struct ExplanationWriter {
       return fmt::format(
           "\nChosen without measurement: of {} variants built by the strategy {} this one has the most "
           "favourable "
-          "resources. Which is fastest can only be told on a device.\n",
+          "resources. Only a run on a device shows which is fastest.\n",
           run.evaluations, run.strategy);
     return fmt::format(
         "\nChosen by {}: of {} variants evaluated ({} verified) in {:.0f} s by the strategy {}, none that "
@@ -236,7 +236,7 @@ struct ExplanationWriter {
                              markdown_cell(m.throttle_reasons));
     }
     const std::string formulas =
-        fmt::format("The least work of one call: {} bytes read, {} bytes written, {} operations.\n",
+        fmt::format("The minimum work of one call: {} bytes read, {} bytes written, {} operations.\n",
                     markdown_code(problem.bytes_read.text()), markdown_code(problem.bytes_written.text()),
                     markdown_code(problem.flops.text()));
     if (rows.empty()) return fmt::format("## Time\n\nNot measured.\n{}\n", formulas);

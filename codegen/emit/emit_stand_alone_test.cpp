@@ -251,7 +251,7 @@ class TestWriter {
     return fmt::format("{}_shape{{{}}}", exported_, fmt::join(sizes, ", "));
   }
 
-  /// The same by the exported function. Outputs that share an input's memory are no parameters of it.
+  /// The same by the exported function. Outputs that share an input's memory are not parameters of it.
   [[nodiscard]] std::string exported_call(std::size_t index) const {
     std::string arguments;
     for (std::size_t i = 0; i < tensors_.size(); ++i)

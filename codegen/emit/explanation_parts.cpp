@@ -21,18 +21,19 @@ std::string lines_text(const std::vector<int>& lines) {
 std::string near_or_far(const LimitNote& limit, bool emulated) {
   if (!limit.time_ns) return "No time was measured.";
   if (emulated)
-    return fmt::format("An estimated cost of {}, which is no time: there is no distance to a limit.",
+    return fmt::format("An estimated cost of {}, which is not time: there is no distance to a limit.",
                        time_text(*limit.time_ns));
   if (!limit.floor_ns || *limit.floor_ns <= 0)
-    return fmt::format("{}; the least possible time is not known here.", time_text(*limit.time_ns));
-  return fmt::format("{}, {:.2f} times the least possible, {} ({}).", time_text(*limit.time_ns),
+    return fmt::format("{}; the minimum possible time is not known here.", time_text(*limit.time_ns));
+  return fmt::format("{}, {:.2f} times the minimum possible, {} ({}).", time_text(*limit.time_ns),
                      *limit.time_ns / *limit.floor_ns, time_text(*limit.floor_ns),
                      markdown_cell(limit.floor_reason));
 }
 
 std::string_view caution(const std::string& basis) {
-  if (basis == "counts") return ", by exact counts of the CPU device: what has most to do, as no GPU ran it";
-  if (basis == "facts") return ", a guess from what the compiler reported: nothing was counted";
+  if (basis == "counts")
+    return ", by exact counts of the CPU device: the unit with the most work, since no GPU ran it";
+  if (basis == "facts") return ", an estimate from what the compiler reported: nothing was counted";
   return ", by hardware counters";
 }
 

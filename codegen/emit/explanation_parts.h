@@ -24,7 +24,7 @@ struct TunableNote {
 struct LimitNote {
   std::string workload;
   std::optional<double> time_ns, floor_ns;  ///< the floor only where a time was measured
-  std::string floor_reason;                 ///< what the least possible time is based on
+  std::string floor_reason;                 ///< what the minimum possible time is based on
   std::string basis;  ///< what the bottleneck was named by: "counters", "counts", "facts"
   std::string bottleneck, evidence;
   double at_most = 1;                 ///< times faster without it
@@ -40,7 +40,7 @@ struct LogNote {
   std::optional<double> gain;  ///< times as fast as the step before
 };
 
-/// What the sections of an explanation say beside what an evaluation has.
+/// What the sections of an explanation say in addition to what an evaluation has.
 struct ExplanationParts {
   std::string approach;  ///< "wgmma, TMA, shared memory; 2 launches"
   std::vector<OptimisationNote> optimisations;

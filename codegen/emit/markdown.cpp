@@ -12,7 +12,7 @@
 namespace ak::codegen {
 namespace {
 
-constexpr std::size_t kWidest = 60;  // a column of a terminal's table; what is longer goes on unaligned
+constexpr std::size_t kWidest = 60;  // a column of a terminal's table; what is longer continues unaligned
 
 using TableRow = std::vector<std::string>;
 

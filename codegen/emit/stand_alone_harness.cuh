@@ -368,7 +368,7 @@ class Tester {
 
 inline void print_usage(const char* program) {
   std::printf(
-      "Checks and times the kernel beside this file.\n\n"
+      "Checks and times the kernel next to this file.\n\n"
       "usage: %s [--workload NAME] [--seed N] [--no-time]\n\n"
       "  --workload NAME  only this workload (huge ones run only so)\n"
       "  --seed N         of the random inputs (default 1)\n"

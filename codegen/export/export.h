@@ -17,7 +17,7 @@ struct ExportedFile {
   std::string text;
 };
 
-/// What the README says beside what the kernel computes; Markdown.
+/// What the README says in addition to what the kernel computes; Markdown.
 struct ExportFacts {
   std::string version;   ///< of AlphaKernel
   std::string measured;  ///< where, how fast, what was checked
@@ -35,7 +35,7 @@ struct ExportFacts {
 [[nodiscard]] std::string export_name(const Definition& definition);
 
 /// The source of the operators (torch/NAME_torch.cpp) as a pybind11 module with the one function NAME(),
-/// which takes inputs and then outputs. NAME.h has to lie beside it.
+/// which takes inputs and then outputs. NAME.h has to be next to it.
 [[nodiscard]] std::string plain_binding(const std::string& operators, const std::string& name);
 
 }  // namespace ak::codegen

@@ -88,7 +88,7 @@ std::string limits_text(const ExportSubject& subject) {
     text += fmt::format("- `{}` (of the problem)\n", one);
   for (const Expression& one : subject.candidate.plan.constraints)
     text += fmt::format("- `{}` (of the kernel)\n", one.text());
-  return text.empty() ? "None but that every size is at least 1.\n" : text;
+  return text.empty() ? "Only that every size is at least 1.\n" : text;
 }
 
 std::string arguments_text(const ExportSubject& subject) {

@@ -18,7 +18,7 @@ namespace ak::codegen {
 namespace {
 
 constexpr LaunchStyle kStyle{.space = "ak_launch", .stream = "call->stream"};
-constexpr std::int64_t kAlignmentBytes = 256;  // of parts of the workspace, as an allocation of their own has
+constexpr std::int64_t kAlignmentBytes = 256;  // of parts of the workspace, as their own allocation has
 constexpr std::array<std::int64_t, 3> kMaxGrid{2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> kMaxBlock{1024, 1024, 64};
 constexpr std::int64_t kMaxShared = 1 << 20, kMaxCluster = 16;
@@ -169,7 +169,7 @@ class LauncherWriter {
     const auto param = constants_.find(dtype);
     const auto* named = param == constants_.end() ? nullptr : std::get_if<std::string>(&param->second);
     const auto found = parse_dtype(named != nullptr ? *named : dtype);
-    if (!found) throw NoExport{fmt::format("'{}' is no element type", dtype)};
+    if (!found) throw NoExport{fmt::format("'{}' is not an element type", dtype)};
     return info(*found).bytes;
   }
   [[nodiscard]] DType dtype_of(const std::string& dtype) const {

@@ -26,7 +26,7 @@ struct ExportSubject {
   std::vector<const Axis*> axes;        ///< those that vary
   std::vector<ExportedTensor> tensors;  ///< inputs first
 
-  /// Those that are parameters: all but outputs that share an input's memory.
+  /// Those that are parameters: all except outputs that share an input's memory.
   [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;
 };
 

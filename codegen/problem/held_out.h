@@ -18,7 +18,7 @@ namespace ak::codegen {
                                             std::uint64_t seed, std::uint32_t index);
 
 /// `count` shapes to check, named "held_out_1", "held_out_2", ...: drawn in rotation from the ranges for
-/// `device`, which are those of tier emulator for the emulator and all but tier deep for others. Empty when
+/// `device`, which are those of tier emulator for the emulator and all except tier deep for others. Empty when
 /// there is no such range. Throws Error(bad_input) naming a range from which no shape could be drawn.
 [[nodiscard]] std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device,
                                                     int count, std::uint64_t seed);

@@ -233,10 +233,10 @@ std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
       std::vector<std::string_view> names;
       for (const AutomaticMutation& known : kAutomaticMutations) names.push_back(known.name);
       reason.reject(
-          fmt::format("'{}' is no automatic lesion; those are {}", mutation, fmt::join(names, ", ")));
+          fmt::format("'{}' is not an automatic mutation; those are {}", mutation, fmt::join(names, ", ")));
     }
     if (reason.text().find_first_not_of(' ') == std::string::npos)
-      reason.fail("the reason why the lesion is right here");
+      reason.fail("the reason why the mutation is right here");
     exemptions[mutation] = reason.text();
   }
   return exemptions;
@@ -245,7 +245,7 @@ std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
 std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
   std::map<std::string, std::string> aliases;
   for (const auto& [output, input] : at.members()) {
-    if (!definition.find_tensor(output)) input.reject(fmt::format("'{}' is no output", output));
+    if (!definition.find_tensor(output)) input.reject(fmt::format("'{}' is not an output", output));
     if (!definition.find_tensor(input.text())) input.fail("the name of an input");
     aliases[output] = input.text();
   }
@@ -387,7 +387,7 @@ std::string size_error(const ProblemInstance& instance, const AxisValues& sizes)
   }
   for (const auto& [name, value] : sizes) {
     if (!varying.contains(name))
-      return fmt::format("'{}' is no varying axis; those are {}", name, fmt::join(varying, ", "));
+      return fmt::format("'{}' is not a varying axis; those are {}", name, fmt::join(varying, ", "));
     if (value < 1) return fmt::format("{} is {}, expected at least 1", name, value);
   }
   const Environment environment = instance.environment(sizes);

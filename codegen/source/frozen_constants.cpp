@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kOpenDefaults = "#ifndef ALPHAKERNEL";
 
-/// Capitals, and '_' for what cannot stand in a macro name.
+/// Capitals, and '_' for what cannot be in a macro name.
 std::string macro_name(std::string text) {
   for (char& c : text) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');

@@ -53,7 +53,7 @@ class Blanker {
     return before == 'u' || before == 'U' || before == 'L' || before == '8';
   }
 
-  /// A line comment goes on past a backslash at the end of the line.
+  /// A line comment continues past a backslash at the end of the line.
   void blank_line_comment() {
     std::size_t end = source_.find('\n', at_);
     while (end != std::string_view::npos && end > 0 && source_[end - 1] == '\\')

@@ -99,7 +99,7 @@ bool is_one_of(std::string_view word, const auto& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// An identifier of a source text and what stands around it.
+/// An identifier of a source text and what is around it.
 struct Word {
   std::string_view text, before;  ///< before: the identifier in front, with only blanks between
   std::string_view scope;         ///< the name in front of a "::" before this one

@@ -96,7 +96,8 @@ class Skeleton {
     note("problem.json: shapes, flops, bytes_read and bytes_written: guessed from the names of the sizes");
     note("problem.json: reference: the same computation in PyTorch");
     note(
-        "problem.json: lesions: mistakes in reference.cu that the checks must notice, each behind its macro");
+        "problem.json: lesions: mutations of reference.cu that the checks must notice, each behind its "
+        "macro");
     note("workloads.jsonl: the shapes you care about, and odd ones");
     note("reference.cu: the computation, plainly: one element of the output a thread");
   }
@@ -124,7 +125,7 @@ class Skeleton {
             {"tolerance",
              {{"factor", 4},
               {"floor_ulps", 2},
-              {"reason", "FILL-IN: where an honest kernel rounds (docs/problem.md)"}}},
+              {"reason", "FILL-IN: where a correct kernel rounds (docs/problem.md)"}}},
             {"distributions",
              {{{"name", "normal"}, {"kind", "normal"}},
               {{"name", "shifted"}, {"kind", "normal"}, {"shift", 4}},
@@ -138,7 +139,7 @@ class Skeleton {
   }
 
   [[nodiscard]] std::string workloads() const {
-    // One element, odd sizes, beside powers of two; then a size to time.
+    // One element, odd sizes, alongside powers of two; then a size to time.
     constexpr std::array<std::array<std::int64_t, 3>, 5> kChecks{
         {{1, 1, 1}, {3, 33, 17}, {64, 128, 64}, {127, 255, 129}, {1000, 1024, 513}}};
     std::string text;
@@ -249,7 +250,7 @@ class Skeleton {
       const bool type = parameter.starts_with("typename") || parameter.starts_with("class");
       arguments.emplace_back(type ? "float" : "256");
     }
-    note(fmt::format("the kernel's template arguments: {}<{}> stands in the launch plan", signature_.name,
+    note(fmt::format("the kernel's template arguments: {}<{}> is in the launch plan", signature_.name,
                      fmt::join(arguments, ", ")));
     return fmt::format("<{}>", fmt::join(arguments, ", "));
   }
@@ -258,7 +259,7 @@ class Skeleton {
     if (parameter.pointer) return parameter.name;
     if (contains(kIntegers64, parameter.type)) return {{"i64", axis_name(parameter.name)}};
     if (contains(kIntegers32, parameter.type)) return {{"i32", axis_name(parameter.name)}};
-    note(fmt::format("the kernel's argument {} ({}): 1 stands in the launch plan", parameter.name,
+    note(fmt::format("the kernel's argument {} ({}): 1 is in the launch plan", parameter.name,
                      parameter.type));
     return {{parameter.type == "double" ? "f64" : "f32", 1}};
   }
@@ -328,7 +329,7 @@ class Skeleton {
         "\n#ifndef ALPHAKERNEL\nusing accum_t = double;\nusing out_t = double;\n#endif\n\n"
         "// FILL-IN: the computation, plainly, in accum_t: it is compiled with double (the exact result) and "
         "with float\n"
-        "// (what an honest kernel would give). Convert inputs with "
+        "// (what a correct kernel would give). Convert inputs with "
         "static_cast<accum_t>(static_cast<float>(x)).\n"
         "__global__ void {}_reference({}) {{\n"
         "  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;\n"

@@ -54,7 +54,7 @@ void check_property_name(const JsonReader& at, const std::string& name) {
   std::vector<std::string> names;
   for (const DevicePropertyInfo& property : device_properties()) names.emplace_back(property.name);
   if (std::ranges::find(names, name) == names.end())
-    at.reject(fmt::format("no such figure{}; docs/devices.md lists them", did_you_mean(name, names)));
+    at.reject(fmt::format("no such property{}; docs/devices.md lists them", did_you_mean(name, names)));
 }
 
 Json read_sources(const JsonReader& at) {

@@ -49,7 +49,7 @@ class DeviceCatalog {
   /// The entries that come with the program (core/device/catalog/, compiled in). Loaded at the first call.
   [[nodiscard]] static const DeviceCatalog& shipped();
   /// The shipped entries and above them those of the files *.json of `folder`, in order of names: one of a
-  /// known name replaces the figures that it has, another one is new. A folder that is not there adds
+  /// known name replaces the figures that it has, another one is new. A folder that is missing adds
   /// nothing. Throws Error(bad_input) naming file and key.
   [[nodiscard]] static DeviceCatalog with_folder(const std::filesystem::path& folder);
 

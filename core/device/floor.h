@@ -16,7 +16,7 @@ struct Floor {
 
 /// From data-sheet peaks at the highest clock, less 2 %, with cold caches: reads and what of the writes
 /// does not stay in L2 over the bandwidth, operations over the fastest arithmetic that the inputs' types
-/// allow. Measured ceilings are no floor: an honest kernel may beat them. Of an architecture that is not
+/// allow. Measured ceilings are no floor: a correct kernel may beat them. Of an architecture that is not
 /// known only memory counts.
 [[nodiscard]] Floor floor_of(const ProblemInstance& problem, const Workload& workload,
                              const DeviceFacts& device);

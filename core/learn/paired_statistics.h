@@ -9,7 +9,7 @@
 
 namespace ak {
 
-/// Two times, or two costs, of what is the same but for the one thing that is compared. Both positive.
+/// Two times, or two costs, of what is the same except for the one thing that is compared. Both positive.
 struct NumberPair {
   double first = 0, second = 0;
 };

@@ -119,7 +119,7 @@ Definition read_definition(const JsonReader& at) {
   definition.tags = read_texts(at, "tags");
   for (const auto& [name, value] : at.member("axes").members())
     definition.axes.push_back(read_axis(name, value));
-  // Kept as text: FlashInfer-Bench allows Python here that is no Expression, e.g. "n == indptr[-1].item()".
+  // Kept as text: FlashInfer-Bench allows Python here that is not an Expression, e.g. "n == indptr[-1].item()".
   definition.constraints = read_texts(at, "constraints");
   for (const auto& [name, value] : at.member("inputs").members()) {
     definition.inputs.push_back(read_tensor(name, value, definition.axes));

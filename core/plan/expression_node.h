@@ -64,7 +64,7 @@ struct Expression::Node {
   std::vector<std::shared_ptr<const Node>> children{};
 };
 
-/// Why a text is no expression or has no value. Thrown inside the parser and the evaluator only; the public
+/// Why a text is not an expression or has no value. Thrown inside the parser and the evaluator only; the public
 /// functions of Expression turn it into an Error.
 struct ExpressionFault {
   int column = 1;
@@ -85,7 +85,7 @@ struct FunctionInfo {
 [[nodiscard]] std::int64_t apply_arithmetic(Operator op, std::int64_t left, std::int64_t right, int column);
 [[nodiscard]] std::int64_t checked_negate(std::int64_t value, int column);
 
-/// @throws ExpressionFault where the text is no expression. Adds the names it refers to to `names`. `reals`:
+/// @throws ExpressionFault where the text is not an expression. Adds the names it refers to to `names`. `reals`:
 /// literals with a fraction or an exponent are accepted; Expression itself knows integers only.
 [[nodiscard]] std::shared_ptr<const Expression::Node> parse_expression_tree(std::string_view text,
                                                                             std::set<std::string>& names,

@@ -161,7 +161,7 @@ class Parser {
     return node.children.empty() ? first : finish(std::move(node));
   }
 
-  /// `[a, b]` or `(a, b)`, only after `in`. As in Python, `(a)` is no tuple.
+  /// `[a, b]` or `(a, b)`, only after `in`. As in Python, `(a)` is not a tuple.
   NodePointer list() {
     Node node = start(Kind::list);
     const bool tuple = at("(");

@@ -139,7 +139,7 @@ void append_launches(const LaunchPlanEntry& entry, const LaunchPlan& plan, Envir
   if (entry.loop) {
     low = integer(entry.loop->low, environment, field + ".for[1]");
     high = integer(entry.loop->high, environment, field + ".for[2]");
-    // Checked before the loop: steps whose `when` is false count no launch and could go on for years.
+    // Checked before the loop: steps whose `when` is false count no launch and could continue for years.
     std::int64_t steps = 0;
     if (__builtin_sub_overflow(high, low, &steps) || steps > kMaxLoopSteps) {
       throw ResolveFailure{fmt::format("{}.for has more than {} steps", field, kMaxLoopSteps)};
@@ -158,11 +158,11 @@ DType resolve_dtype(const std::string& name, const Environment& environment, con
   if (const auto dtype = parse_dtype(name)) return *dtype;
   const auto param = environment.find(name);
   if (param == environment.end())
-    throw ResolveFailure{fmt::format("{}: '{}' is no dtype and no param", field, name)};
+    throw ResolveFailure{fmt::format("{}: '{}' is neither a dtype nor a param", field, name)};
   const auto dtype = parse_dtype(to_string(param->second));
   if (!dtype)
     throw ResolveFailure{
-        fmt::format("{}: '{}' is {}, which is no dtype", field, name, to_string(param->second))};
+        fmt::format("{}: '{}' is {}, which is not a dtype", field, name, to_string(param->second))};
   return *dtype;
 }
 

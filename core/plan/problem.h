@@ -94,7 +94,7 @@ struct Mutation {
   std::string macro;  ///< reference.cu compiled with this macro defined makes the mistake
 };
 
-/// A mistake that the audit makes by itself, out of the results of the problem's honest twin.
+/// A mistake that the audit makes by itself, out of the results of the problem's twin.
 struct AutomaticMutation {
   std::string_view name, what;
 };
@@ -134,7 +134,7 @@ struct ProblemInstance {
   std::string reference_cu;              ///< reference kernel in the candidate contract
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;
-  std::vector<std::string> baselines = {};  ///< of kLibraryBaselines: timed beside candidates on a GPU
+  std::vector<std::string> baselines = {};  ///< of kLibraryBaselines: timed alongside candidates on a GPU
   std::vector<HeldOutRange> held_out = {};
 
   /// Params, fixed axes, `sizes`, and `sizeof_<tensor>` (bytes of an element), for evaluating the formulas.

@@ -23,7 +23,7 @@ struct Format {
   [[nodiscard]] constexpr int current() const { return oldest + static_cast<int>(migrations.size()); }
 };
 
-/// The version that an object has. Throws JsonInputError when `json` is no object or its version no integer >= 1.
+/// The version that an object has. Throws JsonInputError when `json` is not an object or its version no integer >= 1.
 [[nodiscard]] int version_of(const Format& format, const Json& json);
 
 /// The same contents in the current version, after the migrations that it takes. Throws JsonInputError naming the format

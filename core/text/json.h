@@ -12,9 +12,9 @@ using Json = nlohmann::ordered_json;
 // The parser is compiled once, in json.cpp: a file that calls Json::parse() itself takes
 // three seconds longer.
 
-/// Throws Json::parse_error where `text` is no JSON.
+/// Throws Json::parse_error where `text` is not JSON.
 [[nodiscard]] Json parse_json(std::string_view text);
-/// A value whose is_discarded() is true where `text` is no JSON.
+/// A value whose is_discarded() is true where `text` is not JSON.
 [[nodiscard]] Json try_parse_json(std::string_view text);
 
 }  // namespace ak

@@ -9,7 +9,7 @@
 
 namespace ak {
 
-/// The JSON value of a line that comes from outside, or why it has none: it is no UTF-8, no JSON, or nested
+/// The JSON value of a line that comes from outside, or why it has none: it is not UTF-8, no JSON, or nested
 /// so deeply that handling it would take stack without bound. Never throws.
 [[nodiscard]] Result<Json> parse_json_line(std::string_view line);
 

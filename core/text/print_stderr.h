@@ -9,7 +9,7 @@
 
 namespace ak {
 
-/// Tells the person at the terminal, on standard error. Fails silently: a full disk behind a log must not end
+/// Prints to standard error, for the person at the terminal. Fails silently: a full disk behind a log must not end
 /// a run, and fmt::print would throw.
 template <class... Args>
 void print_stderr(fmt::format_string<Args...> format, Args&&... args) {

@@ -48,7 +48,7 @@ ValueRange absolute(const ValueRange& value) {
 std::string unknown(const std::string& name, const std::map<std::string, std::size_t>& slots) {
   std::vector<std::string> known;
   for (const auto& entry : slots) known.push_back(entry.first);
-  return fmt::format("'{}' is no parameter{}; parameters: {}", name, did_you_mean(name, known),
+  return fmt::format("'{}' is not a parameter{}; parameters: {}", name, did_you_mean(name, known),
                      fmt::join(known, ", "));
 }
 

@@ -37,7 +37,7 @@ enum class Truth : std::uint8_t { no, yes, unknown };
 class Condition {
  public:
   /// `slots`: number of each variable. `text_number` gives strings their numbers, 0 to the empty one. Errors
-  /// name the column; a name that is no variable is one, with the nearest known name.
+  /// name the column; a name that is not a variable is one, with the nearest known name.
   static Result<Condition> compile(const std::string& text, const std::map<std::string, std::size_t>& slots,
                                    const std::function<double(const std::string&)>& text_number);
 

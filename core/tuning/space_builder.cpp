@@ -80,7 +80,7 @@ std::optional<InputError> SpaceBuilder::compile() {
         Condition::compile(text, slots, [this](const std::string& word) { return text_number(word); });
     if (!condition) return InputError{fmt::format("constraint '{}': {}", text, condition.error().message)};
     if (condition->slots().empty())
-      return InputError{fmt::format("constraint '{}' names no parameter", text)};
+      return InputError{fmt::format("constraint '{}' does not name a parameter", text)};
     for (const std::size_t slot : condition->slots()) touching_[slot].push_back(conditions_.size());
     conditions_.push_back(std::move(condition).value());
   }
@@ -206,7 +206,7 @@ std::optional<InputError> SpaceBuilder::add_layer(std::size_t layer) {
     nodes.push_back({begin, static_cast<std::uint32_t>(space_.edges_.size())});
     if (space_.edges_.size() > kMaxEdges)
       return InputError{fmt::format(
-          "the constraints tell more than {} beginnings apart: bind fewer parameters in one constraint, or "
+          "the constraints distinguish more than {} beginnings: bind fewer parameters in one constraint, or "
           "give fewer values",
           kMaxEdges)};
   }

@@ -229,7 +229,7 @@ std::optional<Json> parse_closing(const std::string& text, std::string& note) {
     if (end == std::string::npos || (text[end] != '}' && text[end] != '{')) continue;
     json = try_parse_json(text.substr(0, end + 1) + "}}");
     if (json.is_discarded()) continue;
-    note = fmt::format("cut short: the last {} bytes are no whole entry and were left out",
+    note = fmt::format("cut short: the last {} bytes are not a whole entry and were left out",
                        text.size() - end - 1);
     return json;
   }

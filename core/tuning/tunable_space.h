@@ -23,8 +23,8 @@ using TuningPoint = std::vector<std::uint16_t>;
 class TunableSpace {
  public:
   /// Constraints are Python conditions over the parameters' names (docs/search.md). A point at which one of
-  /// them has no value (division by zero, a string where a number is due) is no point. A space without points
-  /// is no error: see contradiction(). Errors: no parameters, two of one name, a constraint that is malformed
+  /// them has no value (division by zero, a string where a number is due) is not a point. A space without points
+  /// is not an error: see contradiction(). Errors: no parameters, two of one name, a constraint that is malformed
   /// or names no parameter, more than 2^62 points, a diagram of more than 2^25 edges.
   static Result<TunableSpace> build(std::vector<TuningParameter> parameters,
                                     std::vector<std::string> constraints);
@@ -50,7 +50,7 @@ class TunableSpace {
     one_changed,  ///< any other value of one parameter (Hamming distance 1)
     adjacent      ///< the nearest value on either side that gives a point, of one parameter
   };
-  /// Numbers of the points beside `point`, which need not be one itself.
+  /// Numbers of the neighbours of `point`, which need not be one itself.
   [[nodiscard]] std::vector<std::uint64_t> neighbours(std::span<const std::uint16_t> point,
                                                       Neighbourhood neighbourhood) const;
 

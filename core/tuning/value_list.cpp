@@ -17,7 +17,7 @@ constexpr std::size_t kMaxValues = 65'535;  // ordinals have 16 bits
 constexpr std::size_t kMaxCharacters = 1u << 20;
 constexpr int kDeepest = 16;
 
-/// Why a text is no list of values; becomes an Error.
+/// Why a text is not a list of values; becomes an Error.
 struct ListFault {
   std::string message;
 };
@@ -56,7 +56,7 @@ std::vector<std::string_view> split_outside(std::string_view text, std::string_v
   return parts;
 }
 
-/// What stands in the brackets that begin after `name` and end the text; nothing for any other text.
+/// What is in the brackets that begin after `name` and end the text; nothing for any other text.
 std::optional<std::string_view> inside(std::string_view text, std::string_view name, char open, char close) {
   if (!text.starts_with(name) || text.size() < name.size() + 2) return std::nullopt;
   text.remove_prefix(name.size());

@@ -8,7 +8,7 @@ namespace ak::db {
 /// A copy of a database that may be in use, of this program's schema; removed at the end.
 class Snapshot {
  public:
-  /// @param near what the copy is written beside, under another name
+  /// @param near what the copy is written alongside, under another name
   /// Throws Error(database).
   Snapshot(const std::filesystem::path& of, const std::filesystem::path& near);
   ~Snapshot();

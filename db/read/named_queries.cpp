@@ -103,8 +103,8 @@ QueryValues query_values(const NamedQuery& query, std::span<const std::string> g
     const std::string name = text.substr(0, text.find('='));
     const auto found = std::ranges::find(query.parameters, name, &QueryParameter::name);
     if (found == query.parameters.end() || text.find('=') == std::string::npos)
-      fail(ExitCode::usage, "query {}: '{}' is no parameter of it{}; expected NAME=VALUE with {}", query.name,
-           name, did_you_mean(name, names),
+      fail(ExitCode::usage, "query {}: '{}' is not a parameter of it{}; expected NAME=VALUE with {}",
+           query.name, name, did_you_mean(name, names),
            names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
     const std::string value = text.substr(name.size() + 1);
     values[name] = found->type == QueryParameter::Type::integer ? integer_of(value, name) : Cell(value);

@@ -30,7 +30,7 @@ struct NamedQuery {
 /// Reads one. Throws Error(bad_input) naming what was expected.
 [[nodiscard]] NamedQuery parse_named_query(std::string_view name, std::string_view text);
 
-/// Those shipped, and above them the files *.sql of `folder` where it is there; by name.
+/// Those shipped, and above them the files *.sql of `folder` if it exists; by name.
 [[nodiscard]] std::vector<NamedQuery> named_queries(const std::filesystem::path& folder);
 
 /// Values for all parameters out of "name=value" texts. Throws Error(usage) for one that is not known,

@@ -38,7 +38,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-constexpr int kShownDigits = 6;            // enough to tell times apart, few enough to read
+constexpr int kShownDigits = 6;            // enough to distinguish times, few enough to read
 constexpr std::size_t kWidestColumn = 60;  // a message beyond it makes the table unreadable
 
 /// Number of characters as a terminal shows them: bytes that do not continue a UTF-8 sequence.

@@ -22,7 +22,7 @@ struct SearchStats {
   std::string definition, workloads_hash, arch, proposer, strategy, status;
   DeviceName device;
   std::int64_t seed = 0;
-  bool resumed = false;  ///< its strategies were told earlier results
+  bool resumed = false;  ///< its strategies began with earlier results
   std::optional<RowId> best_variant;
   std::optional<double> best_ns;                 ///< of the champion, measured last
   std::vector<double> best_so_far;               ///< ns after each evaluation; 0: nothing had passed yet

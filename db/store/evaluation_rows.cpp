@@ -24,7 +24,7 @@ Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
   return json;
 }
 
-/// What was asked for beyond candidate, arch, depth and seed, which have columns of their own.
+/// What was asked for beyond candidate, arch, depth and seed, which have their own columns.
 Json request_json(const EvaluationRequest& request) {
   return {{"workloads", request.workloads},
           {"incumbent_ns", request.champion_score_ns ? Json(*request.champion_score_ns) : Json(nullptr)},

@@ -54,7 +54,7 @@ void ProcessLocks::release(RowId search) {
 
 bool ProcessLocks::is_held(RowId search) const {
   struct flock lock = one_byte(search, F_WRLCK);
-  // Where the system cannot tell, no one's search is declared dead.
+  // Where the system does not say, no search is declared dead.
   return ::fcntl(descriptor_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

@@ -20,7 +20,7 @@ RowId put_session(Connection& connection, const Session& session);
 
 /// What a run is given when it begins.
 void begin_session_run(Connection& connection, const SessionSearch& run);
-/// The figures of a run that goes on.
+/// The figures of a run that continues.
 void update_stats(Connection& connection, RowId run, const SessionSearchStats& stats);
 void end_session_run(Connection& connection, const SessionSearch& run);
 

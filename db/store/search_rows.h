@@ -21,12 +21,12 @@ struct OpenSearch {
   std::map<std::string, RowId> workloads;  ///< by name
 };
 
-/// Adds what a search refers to where it is not there.
+/// Adds what a search refers to where it is missing.
 [[nodiscard]] OpenSearch put_search_parts(Connection& connection, const ProblemInstance& problem,
                                           const DeviceFacts& device, const Arch& arch,
                                           const std::string& version);
 
-/// The row of a search that begins; where it belongs to a search of a session that has one, that one goes on.
+/// The row of a search that begins; where it belongs to a search of a session that has one, that one continues.
 /// Throws Error(bad_input) where it cannot.
 RowId begin_search_row(Connection& connection, const SearchRecord& search, const OpenSearch& open);
 

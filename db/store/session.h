@@ -10,7 +10,7 @@
 
 namespace ak::db {
 
-/// What a search of a session has come to; all but the texts are written at most once a second
+/// Statistics of a search of a session; all but the texts are written at most once a second
 /// while it runs.
 struct SessionSearchStats {
   std::int64_t evaluations = 0, verified = 0, in_flight = 0;

@@ -19,7 +19,7 @@ class SessionStore {
 
   /// Adds it, as queued. Ids, states and figures are not looked at.
   RowId create(const Session& session);
-  /// It is to go on.
+  /// It is to continue.
   void queue(RowId session);
   [[nodiscard]] std::vector<RowId> all();
   /// Throws Error(usage) when there is none of this number.

@@ -339,7 +339,7 @@ void SharedShadow::barrier(const std::vector<std::uint32_t>& lanes) {
     joined.join(all_of(i));
     latest = std::max(latest, warps_[i].own);
   }
-  // Participants go on from one number: a whole block's barrier then orders everything below it.
+  // Participants continue from one number: a whole block's barrier then orders everything below it.
   for (std::uint32_t i = 0; i < count; ++i) {
     if (lanes[i] != 0) joined.at[i] = std::max(joined.at[i], latest);
   }

@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kMaxRecordedOp = (1u << 18) - 1;
 [[nodiscard]] inline std::uint32_t record_op(Index op) { return op < kMaxRecordedOp ? op : kMaxRecordedOp; }
 
 /// An access to shared memory. A larger clock makes a larger number, and a pending copy the largest, so that
-/// one comparison tells most records to be harmless.
+/// one comparison shows that most records are harmless.
 struct ThreadRecord {
   static constexpr int kMaskShift = 18, kSharingShift = 23, kLaneShift = 25, kParticipantShift = 30,
                        kClockShift = 36;

@@ -104,7 +104,7 @@ void ControlFlow::split(const Function& function) {
 
 Index ControlFlow::block_at(const std::string& label) const {
   const auto found = labels_.find(label);
-  if (found == labels_.end()) Lowering::unsupported("a branch to '" + label + "', which is no label here");
+  if (found == labels_.end()) Lowering::unsupported("a branch to '" + label + "', which is not a label here");
   return found->second;
 }
 

@@ -185,7 +185,7 @@ Slot FunctionLowering::source(const Operand& operand, Type type) {
 
 Slot FunctionLowering::destination(const Operand& operand, Type type) {
   if (operand.kind == OperandKind::sink) return builder_.sink_;
-  if (operand.kind != OperandKind::reg) unsupported("a result that is no register");
+  if (operand.kind != OperandKind::reg) unsupported("a result that is not a register");
   return register_slot(operand, type);
 }
 
@@ -199,7 +199,7 @@ PredicateSlot FunctionLowering::predicate(const Operand& operand) {
 
 PredicateSlot FunctionLowering::predicate_destination(const Operand& operand) {
   if (operand.kind == OperandKind::sink) return kPredicateSink;
-  if (operand.kind != OperandKind::reg) unsupported("a result that is no predicate");
+  if (operand.kind != OperandKind::reg) unsupported("a result that is not a predicate");
   return predicate(operand) & ~kNegated;
 }
 
@@ -270,7 +270,7 @@ std::vector<Index> FunctionLowering::branch_table(const std::string& name) const
 
 // ---- the program
 
-// Depth is bounded: a chain of calls longer than this is no program that NVRTC writes.
+// Depth is bounded: a chain of calls longer than this is not a program that NVRTC writes.
 constexpr std::size_t kDeepestCalls = 64;
 
 const Function& ProgramBuilder::called(const std::string& name) const {

@@ -26,7 +26,7 @@ class MemoryLayout {
   /// in a space it cannot be in.
   MemoryLayout(const Module& module, const std::vector<const Function*>& functions,
                const SymbolAddresses& globals, Program& program);
-  /// What `name` means inside `function`; null when it is no variable.
+  /// What `name` means inside `function`; null when it is not a variable.
   [[nodiscard]] const Symbol* find(const Function& function, const std::string& name) const;
 
  private:

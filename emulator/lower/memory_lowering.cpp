@@ -23,7 +23,7 @@ constexpr std::array kSpaces = {
 Space parameter_space(const Lowering& lowering, const Operand& address) {
   const Space symbol = lowering.symbol_space(address);
   if (symbol == Space::param || symbol == Space::local) return symbol;
-  if (symbol != Space::none) Lowering::unsupported("a .param access to what is no parameter");
+  if (symbol != Space::none) Lowering::unsupported("a .param access to something that is not a parameter");
   if (lowering.has("param::func")) return Space::local;
   return lowering.has("param::entry") || lowering.in_entry() ? Space::param : Space::local;
 }

@@ -193,7 +193,7 @@ const Region* Arena::find(std::uint64_t address) const noexcept {
   if (offset >= used_) return nullptr;
   const std::uint32_t index = region_of_granule_[offset / kRegionGranule];
   if (index != 0 && holds(regions_[index], address)) return &regions_[index];
-  // Regions that are no multiples of the granule may share one.
+  // Regions that are not multiples of the granule may share one.
   const auto after = regions_by_address_.upper_bound(address);
   if (after == regions_by_address_.begin()) return nullptr;
   const Region& below = regions_[std::prev(after)->second];

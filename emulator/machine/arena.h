@@ -51,7 +51,7 @@ class Arena {
   /// Contents are arbitrary and count as uninitialised. The whole allocation is one region at first.
   [[nodiscard]] std::optional<std::uint64_t> allocate(std::uint64_t bytes,
                                                       const std::string& name = "memory");
-  /// False when `address` is no allocation.
+  /// False when `address` is not an allocation.
   bool release(std::uint64_t address);
   /// Makes [address, address + bytes) inside an allocation the region that accesses are checked against:
   /// what lies around it in the same allocation (guard bands) is then out of bounds.

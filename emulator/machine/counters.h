@@ -24,7 +24,7 @@ struct MemoryCount {
   std::uint64_t sectors = 0;            ///< distinct 32-byte sectors touched, global and local
   std::uint64_t ideal_sectors = 0;      ///< ceil(bytes / 32) of every request, summed
   std::uint64_t shared_wavefronts = 0;  ///< passes over the 32 banks
-  std::uint64_t bank_conflicts = 0;     ///< wavefronts beyond the least possible for the bytes asked for
+  std::uint64_t bank_conflicts = 0;     ///< wavefronts beyond the minimum possible for the bytes asked for
   std::uint64_t atomic_conflicts = 0;   ///< lanes of a request beyond the first on the same address
 };
 

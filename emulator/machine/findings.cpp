@@ -171,7 +171,7 @@ std::string access_text(const Finding& finding, const KindInfo& kind) {
   if (kind.kind == FaultKind::uninitialized_read) words += ", which nothing has written";
   if (kind.kind == FaultKind::misaligned)
     words +=
-        fmt::format(", whose address 0x{:x} is no multiple of {}", finding.address, finding.access_bytes);
+        fmt::format(", whose address 0x{:x} is not a multiple of {}", finding.address, finding.access_bytes);
   return words;
 }
 

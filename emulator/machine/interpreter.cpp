@@ -52,7 +52,7 @@ bool can_meet(const Warp& warp, const Fragment& a, const Fragment& b) {
          warp.launch->program.facts[a.pc].spelling == "bar.warp.sync";
 }
 
-/// Lanes that `first` waits with, and for; 0 when some of them are not there.
+/// Lanes that `first` waits with, and for; 0 when some of them are missing.
 std::uint32_t participant_of(const Warp& warp, const Fragment& first) {
   std::uint32_t lanes = first.lanes, wanted = first.wanted;
   for (bool grows = true; grows;) {
@@ -125,7 +125,7 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
   std::uint64_t issued = 0;
   bool rotate = false;
   while (issued < quantum && !warp.launch->stop) {
-    // Before any lanes go on: those that are ready may spin until those that have met are further.
+    // Before any lanes continue: those that are ready may spin until those that have met are further.
     if (meet(warp)) {
       ++issued;
       continue;

@@ -16,7 +16,7 @@ struct SharedPlace {
 };
 
 /// What a shared, shared::cluster or generic address of `bytes` bytes names, seen from `warp`'s block;
-/// nothing when it is no shared memory that exists.
+/// nothing when it is not a shared memory that exists.
 [[nodiscard]] inline std::optional<SharedPlace> shared_place(const Warp& warp, std::uint64_t address,
                                                              std::uint64_t bytes) {
   if ((address & kWindowMask) != 0 && (address & kWindowMask) != kSharedWindow) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace ak::ptx {
 
 /// Width of a special register that is kept as a row; throws UnsupportedInstruction for one that is not
-/// covered. Clocks are no rows: they change.
+/// covered. Clocks are not rows: they change.
 [[nodiscard]] int special_bits(const std::string& name);
 /// Value of a name that is a constant to every program (WARP_SZ); nothing for others.
 [[nodiscard]] std::optional<std::uint64_t> constant_special(const std::string& name);

@@ -79,7 +79,7 @@ struct Warp {
   std::vector<ReconvergenceGroup> groups;
   std::uint64_t instructions = 0;  ///< issued so far
   std::uint64_t spent = 0;         ///< the same, with a fee for each turn that ended in a wait
-  bool apart = false;              ///< lanes went on from where others should have met them
+  bool apart = false;              ///< lanes continued from where others should have met them
   Index waits_at = kNone;          ///< op of a wait for an mbarrier's phase that failed when last tried
 
   /// cp.async: groups committed and not yet waited for, oldest first; the last one is open.

@@ -29,7 +29,7 @@ void add_fragment(Warp& warp, Fragment fragment) {
   warp.fragments.push_back(std::move(fragment));
 }
 
-/// Lanes of a group that have arrived go on, as members of what the group is part of.
+/// Lanes of a group that have arrived continue, as members of what the group is part of.
 void go_on(Warp& warp, Index which) {
   ReconvergenceGroup& group = warp.groups[which];
   Fragment together{.pc = group.target,

@@ -50,7 +50,7 @@ template <class... Rest>
                                                      0x1.3b2a54p-7f, 0x1.5f0890p-10f, 0x1.44138ap-13f),
                                   1.0f);
   const auto exponent = static_cast<std::int32_t>(bits_of(shifted) - bits_of(detail::kIntegerShift));
-  // In two steps, since 2^130 and 2^-152 are no floats: only the second one can round.
+  // In two steps, since 2^130 and 2^-152 are not floats: only the second one can round.
   const std::int32_t half = exponent >> 1;
   const float scaled = mantissa * detail::power_of_two(half) * detail::power_of_two(exponent - half);
   return x != x ? x : scaled;

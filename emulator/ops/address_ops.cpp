@@ -140,7 +140,7 @@ std::optional<Op> lower_cvta(Lowering& lowering) {
   return op;
 }
 
-// Constant memory lies among global memory here, and a kernel could tell.
+// Constant memory is part of global memory here, and a kernel could notice.
 std::optional<Op> lower_isspacep(Lowering& lowering) {
   lowering.accept_modifiers(
       {"global", "local", "param", "param::entry", "shared", "shared::cta", "shared::cluster"});

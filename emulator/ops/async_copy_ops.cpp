@@ -165,7 +165,7 @@ void require(bool condition, const char* what) {
 
 std::uint32_t copy_bytes(const Lowering& lowering) {
   const Operand& size = lowering.operand(2);
-  require(size.kind == OperandKind::integer, "a size that is no number");
+  require(size.kind == OperandKind::integer, "a size that is not a number");
   const bool fits =
       lowering.has("cg") ? size.bits == 16 : size.bits == 4 || size.bits == 8 || size.bits == 16;
   require(fits, "a copy of this size");

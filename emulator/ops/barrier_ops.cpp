@@ -108,7 +108,7 @@ bool invalid(Warp& warp, const Op& op, const std::string& what) {
 bool valid_operands(Warp& warp, const Op& op, std::uint32_t id, std::uint32_t count) {
   if (id >= warp.block->barriers.size()) return invalid(warp, op, fmt::format("barrier {} of 16", id));
   if ((op.aux & kHasCount) != 0 && (count == 0 || count % kLanes != 0))
-    return invalid(warp, op, fmt::format("a thread count of {}, which is no multiple of 32", count));
+    return invalid(warp, op, fmt::format("a thread count of {}, which is not a multiple of 32", count));
   return true;
 }
 

@@ -153,7 +153,7 @@ void lop3(Warp& warp, const Op& op) {
 std::optional<Op> lower_lop3(Lowering& lowering) {
   lowering.accept_modifiers({});  // the forms with a predicate result are refused
   const Operand& table = lowering.operand(4);
-  if (table.kind != OperandKind::integer) Lowering::unsupported("a table that is no constant");
+  if (table.kind != OperandKind::integer) Lowering::unsupported("a table that is not a constant");
   lowering.classify(InstructionClass::integer);
   return Op{.run = lop3,
             .d = lowering.destination(lowering.operand(0), Type::b32),

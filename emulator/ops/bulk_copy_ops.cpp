@@ -164,7 +164,7 @@ void bulk_copy(Warp& warp, const Op& op) {
     const std::uint32_t bytes = number_at(warp, op, kSize, lane);
     if (bytes % kBulkAlignment != 0)
       return refuse(warp, op, lane, FaultKind::misaligned,
-                    fmt::format("a bulk copy of {} bytes, which is no multiple of 16", bytes));
+                    fmt::format("a bulk copy of {} bytes, which is not a multiple of 16", bytes));
     if (static_cast<Direction>(op.aux & kDirection) == Direction::shared_to_global)
       copy_to_global(warp, op, lane, bytes);
     else

@@ -104,7 +104,7 @@ struct Div {
     return round_to_float<kRounding>(a / b);
   }
 };
-/// div.approx: within 2 ulp of a / b, but for 2^126 < |b| < 2^128, where the reciprocal that the GPU
+/// div.approx: within 2 ulp of a / b, except for 2^126 < |b| < 2^128, where the reciprocal that the GPU
 /// multiplies by is flushed: zero, and NaN for an infinite a (PTX ISA 9.0, div).
 struct DivApprox : Div {
   static float nearest(float a, float b) {

@@ -12,7 +12,7 @@ namespace ak::ptx {
 //
 // All of mma's fragments follow one rule (PTX ISA 9.0, 9.7.14.5 "Matrix multiply-accumulate operation using
 // mma"): a register of all 32 lanes, 4 lanes after the other, is 8 packed lines of 16 bytes (32 of f64). The
-// lines are rows of A and of C, columns of B. So its 128 bytes, as they stand in the register file, are a
+// lines are rows of A and of C, columns of B. So its 128 bytes, as they are in the register file, are a
 // tile of 8 lines. An accumulator of 4 or 8 bytes has two registers a tile, one with the even columns and one
 // with the odd ones. Tiles of A and C follow each other down the rows first, those of B along k first. The
 // layouts of wmma are not defined; here they are the same.

@@ -237,7 +237,7 @@ void select_by_sign(Warp& warp, const Op& op) {
 }
 std::optional<Op> lower_slct(Lowering& lowering) {
   lowering.accept_modifiers(
-      {"ftz"});  // a subnormal flushed to -0 or kept: both are compared with 0 alike but for its sign
+      {"ftz"});  // a subnormal flushed to -0 or kept: both are compared with 0 alike except for its sign
   const Type decider = lowering.type(0), type = lowering.type(1);
   if (lowering.has("ftz")) Lowering::unsupported("slct.ftz");
   const bool by_float = decider == Type::f32, wide = bits(type) == 64;

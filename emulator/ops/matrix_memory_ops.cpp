@@ -116,7 +116,7 @@ struct Lines {
   [[nodiscard]] std::byte* at(int line) { return memory + line * bytes; }
 };
 
-// Op::aux of both, beside the address's.
+// Op::aux of both, alongside the address's.
 constexpr std::uint32_t kAlongLines = 1u << kFreeAuxBits;  ///< lines in memory are those of the fragment
 constexpr int kRoleShift = kFreeAuxBits + 1, kSizeShift = kFreeAuxBits + 3, kTypeShift = kFreeAuxBits + 8;
 constexpr std::uint32_t kRoleMask = 3, kSizeMask = 7;  ///< size: log2 of the bits of an element

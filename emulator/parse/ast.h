@@ -92,7 +92,7 @@ struct Variable {
 
 struct Label {
   std::string name;       ///< made unique where nested scopes declare the same name again
-  Index instruction = 0;  ///< the label stands before this one; instructions.size() at the end
+  Index instruction = 0;  ///< the label is before this one; instructions.size() at the end
 };
 
 /// `name: .branchtargets a, b;` and `name: .calltargets`, `.callprototype`.

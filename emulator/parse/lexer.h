@@ -23,7 +23,7 @@ enum class TokenKind : std::uint8_t {
 /// A piece of PTX; its views point into the text the Lexer was given.
 struct Token {
   TokenKind kind = TokenKind::end;
-  bool glued = false;        ///< nothing stands between this and the token before
+  bool glued = false;        ///< nothing is between this and the token before
   bool is_unsigned = false;  ///< of integer: the suffix U, or too large for s64
   Type type = Type::f64;
   int line = 1;  ///< 1-based

@@ -62,7 +62,7 @@ class ModuleParser {
     if (word == "section") return skip_section();
     if (word == "alias") return parse_alias();
     if (word == "pragma") return tokens_.take().kind == TokenKind::string && tokens_.expect(';');
-    return tokens_.fail(fmt::format("{} is no directive of a module", in_quotes(word)), directive.line);
+    return tokens_.fail(fmt::format("{} is not a directive of a module", in_quotes(word)), directive.line);
   }
 
   bool parse_variable_declaration(Space space, bool is_extern) {
@@ -129,14 +129,14 @@ class ModuleParser {
     return true;
   }
 
-  /// An alias is a copy under its own name: its code is the same, which is all a call can tell.
+  /// An alias is a copy under its own name: its code is the same, which is all that a call can notice.
   bool resolve_aliases() {
     for (const Alias& alias : aliases_) {
       const auto name = state_.names.find(alias.name);
       const auto target = state_.names.find(alias.target);
       if (name == state_.names.end() || target == state_.names.end() || !name->second.is_function ||
           !target->second.is_function) {
-        return tokens_.fail("an alias of what is not declared", alias.line);
+        return tokens_.fail("an alias of an undeclared name", alias.line);
       }
       const Function& original = state_.module.functions[target->second.index];
       if (!state_.budgets.instructions.spend(original.instructions.size()) ||

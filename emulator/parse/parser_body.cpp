@@ -55,10 +55,10 @@ bool BodyParser::parse_directive() {
   if (space) return parse_variable_declaration(*space, is_extern);
   if (word == "pragma") return tokens_.take().kind == TokenKind::string && tokens_.expect(';');
   if (tokens_.accept(':')) {
-    // The view of the dot and the name: they stand next to each other in the text.
+    // The view of the dot and the name: they are next to each other in the text.
     return declare_label({word.data() - 1, word.size() + 1}, directive.line);
   }
-  return tokens_.fail(fmt::format("{} is no directive of a function's body", in_quotes(word)),
+  return tokens_.fail(fmt::format("{} is not a directive of a function's body", in_quotes(word)),
                       directive.line);
 }
 

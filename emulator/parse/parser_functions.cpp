@@ -88,7 +88,7 @@ class FunctionParser {
     if (std::ranges::find(kIgnoredWithNumber, word) != kIgnoredWithNumber.end()) {
       return tokens_.expect_integer(ignored, std::numeric_limits<std::uint32_t>::max(), "a number");
     }
-    return tokens_.fail(fmt::format("{} is no directive of a function", in_quotes(word)));
+    return tokens_.fail(fmt::format("{} is not a directive of a function", in_quotes(word)));
   }
 
   /// One to three numbers; those not given are 1.

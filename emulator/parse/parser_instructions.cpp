@@ -37,7 +37,7 @@ bool BodyParser::parse_guard(Instruction& instruction) {
   Operand& guard = instruction.guard.emplace();
   if (!parse_name(guard, false)) return false;
   if (guard.kind != OperandKind::reg || function_.registers[guard.index].type != Type::pred) {
-    return tokens_.fail("a guard is no predicate register", instruction.ptx_line);
+    return tokens_.fail("a guard is not a predicate register", instruction.ptx_line);
   }
   guard.negated = negated;
   return true;

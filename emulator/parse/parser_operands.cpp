@@ -87,7 +87,7 @@ bool BodyParser::parse_list(Instruction& instruction, char close, Operand& opera
   return tokens_.expect(close);
 }
 
-/// `[base + offset, coordinates ...]` and the `.unified` that may stand behind it.
+/// `[base + offset, coordinates ...]` and the `.unified` that may be behind it.
 bool BodyParser::parse_address(Instruction& instruction, Operand& operand, int depth) {
   operand.kind = OperandKind::address;
   Operand& base = operand.elements.emplace_back();
@@ -117,7 +117,7 @@ bool BodyParser::parse_component(std::string_view& component) {
   component = tokens_.take().text;
   return component_index(component) != std::string_view::npos ||
          tokens_.fail(
-             fmt::format("{} is no component of a register that is supported", in_quotes(component)));
+             fmt::format("{} is not a component of a register that is supported", in_quotes(component)));
 }
 
 /// A name of whatever kind. Without `with_offset` it is the base of an address, which no label can be.
@@ -154,7 +154,7 @@ bool BodyParser::parse_name(Operand& operand, bool with_offset) {
 
 bool BodyParser::name_local(const Local& local, std::string_view component, Operand& operand) {
   if (local.kind == LocalKind::vector_reg) return name_vector(local, component, operand);
-  if (!component.empty()) return tokens_.fail("a component of what is no vector");
+  if (!component.empty()) return tokens_.fail("a component of something that is not a vector");
   const bool is_register = local.kind == LocalKind::reg;
   operand.kind = is_register ? OperandKind::reg : OperandKind::symbol;
   if (is_register) {
@@ -186,7 +186,8 @@ bool BodyParser::name_vector(const Local& local, std::string_view component, Ope
 bool BodyParser::name_special(std::string_view name, std::string_view component, Operand& operand) {
   const SpecialName special = special_name(name);
   if (!special.known) return tokens_.fail(fmt::format("undeclared register {}", in_quotes(name)));
-  if (!component.empty() && !special.is_vector) return tokens_.fail("a component of what is no vector");
+  if (!component.empty() && !special.is_vector)
+    return tokens_.fail("a component of something that is not a vector");
   operand.kind = OperandKind::special;
   operand.name = name;
   if (!component.empty()) operand.name.append(".").append(component);

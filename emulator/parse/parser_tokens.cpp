@@ -8,7 +8,7 @@
 namespace ak::ptx {
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kShown = 80;  // a mangled name's beginning tells which it is
+  constexpr std::size_t kShown = 80;  // a mangled name's beginning shows which it is
   std::string shown = "'";
   for (const char c : text.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
   return shown + (text.size() > kShown ? "...'" : "'");

@@ -33,7 +33,7 @@ class TokenStream {
   /// Takes the token if it is that one.
   bool accept(char c);
   bool accept(TokenKind kind, std::string_view text);
-  /// As accept, but what else stands there is an error.
+  /// As accept, but what else is there is an error.
   bool expect(char c);
   bool expect_word(std::string_view& text, std::string_view what);
   bool expect_integer(std::uint64_t& value, std::uint64_t maximum, std::string_view what);

@@ -28,7 +28,7 @@ constexpr std::array kVariableSpaces = {NamedSpace{"global", Space::global},
 bool parse_alignment(TokenStream& tokens, std::uint32_t& alignment) {
   std::uint64_t value = 0;
   if (!tokens.expect_integer(value, kMaxAlignment, "an alignment")) return false;
-  if (!std::has_single_bit(value)) return tokens.fail("an alignment is no power of two");
+  if (!std::has_single_bit(value)) return tokens.fail("an alignment is not a power of two");
   alignment = static_cast<std::uint32_t>(value);
   return true;
 }
@@ -59,7 +59,7 @@ bool compute_bytes(TokenStream& tokens, const Shape& shape, std::uint64_t& bytes
   return true;
 }
 
-/// `.v4 .f32` and what else may stand before a name.
+/// `.v4 .f32` and what else may be before a name.
 class DeclarationParser {
  public:
   DeclarationParser(ModuleState& state, DeclaredVariable& declared)
@@ -93,7 +93,7 @@ class DeclarationParser {
     if (is_parameter && variable_.pointer_alignment && variable_space(word)) return true;
     const std::optional<Type> type = parse_type(word);
     if (!type || *type == Type::pred || bits(*type) < 8) {
-      return tokens_.fail(fmt::format("{} is no type of a variable", in_quotes(word)));
+      return tokens_.fail(fmt::format("{} is not a type of a variable", in_quotes(word)));
     }
     variable_.type = *type;
     return has_type_ = true;

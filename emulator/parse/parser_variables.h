@@ -31,7 +31,7 @@ struct Shape {
   std::uint64_t element_bytes = 1;
 };
 
-/// Reads what stands behind the `=` of a variable into contents and relocations; sets the bytes of `[]`.
+/// Reads what is behind the `=` of a variable into contents and relocations; sets the bytes of `[]`.
 bool parse_initializer(ModuleState& state, const Shape& shape, Variable& variable);
 
 }  // namespace ak::ptx

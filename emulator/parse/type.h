@@ -47,7 +47,7 @@ enum class Type : std::uint8_t {
   b1,
 };
 
-/// "f32" (no dot) -> Type::f32; nothing for what is no type.
+/// "f32" (no dot) -> Type::f32; nothing for what is not a type.
 [[nodiscard]] std::optional<Type> parse_type(std::string_view name);
 [[nodiscard]] std::string_view to_string(Type type);
 

@@ -17,7 +17,7 @@ struct Options {
   std::string config;     ///< configuration file (docs/config.md)
   std::string templates;  ///< folder with problem folders, searched before the shipped ones
   /// The program `alphakernel`, whose processes build and run kernels. Empty: $ALPHAKERNEL_PROGRAM, else the
-  /// one beside this process's executable, else the one on PATH.
+  /// one alongside this process's executable, else the one on PATH.
   std::string program;
 };
 

@@ -33,7 +33,7 @@ struct ReportRequest {
 };
 
 /// Reads all sections. Their SQL sees the table `report_searches(id)`, the searches that the report speaks
-/// of, and the parameters :since, :until. Throws Error(usage) for a search that is not there,
+/// of, and the parameters :since, :until. Throws Error(usage) for a search that is missing,
 /// Error(bad_input) for a mistake in a section, Error(database).
 [[nodiscard]] Report read_report(const ReportRequest& request);
 

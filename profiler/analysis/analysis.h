@@ -38,13 +38,13 @@ struct Analysis {
   Finding bottleneck;  ///< name "unclear" where no rule holds
   std::vector<Finding> others;                 ///< further rules that hold, greatest gain first
   std::vector<UnitUse> units;                  ///< those that are known, busiest first
-  std::optional<double> times_speed_of_light;  ///< the measured time over the least possible
+  std::optional<double> times_speed_of_light;  ///< the measured time over the minimum possible
   std::string speed_of_light;                  ///< that limit in words
   std::vector<std::string> not_judged;         ///< "barrier_bound (no stall/barrier)"
 };
 
 /// Pure: the same input gives the same answer. Named is the cause that promises most (a symptom must
-/// promise a quarter more); a limit where no cause promises a tenth; within 3 % the rule that stands first
+/// promise a quarter more); a limit where no cause promises a tenth; within 3 % the rule that is first
 /// in the table.
 [[nodiscard]] Analysis analyze(const AnalysisInput& input);
 

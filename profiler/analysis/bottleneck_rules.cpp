@@ -50,7 +50,7 @@ double wasted(Q q, const std::string& kind) {
   return sectors > 0 ? sectors * (100 - q["global/" + kind + "_sector_use"]) : 0;
 }
 
-// A request of few bytes touches a sector that it does not fill: a broadcast is no waste.
+// A request of few bytes touches a sector that it does not fill: a broadcast is not waste.
 bool scattered_loads(Q q) {
   if (q.has("global/load_sector_use")) {
     return q["global/load_sector_use"] < 70 && q["global/load_sectors_per_request"] >= 2 &&

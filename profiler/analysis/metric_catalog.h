@@ -27,7 +27,7 @@ struct MetricInfo {
   MetricSet set;  ///< smallest set that has it
 };
 
-/// Every metric known, grouped by what it tells of.
+/// Every metric known, grouped by what it describes.
 [[nodiscard]] std::span<const MetricInfo> catalog();
 
 /// In the catalogue's order; a set holds the smaller ones.

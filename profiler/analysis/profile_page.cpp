@@ -166,7 +166,8 @@ std::string at_most(double bound) {
 
 std::string_view caution(const Analysis& analysis) {
   if (!analysis.bottleneck.sure) return " (a guess from the compiler's facts: nothing was measured)";
-  return analysis.basis == "counts" ? " (by exact counts: what has most to do, as no GPU ran it)" : "";
+  return analysis.basis == "counts" ? " (by exact counts: the unit with the most work, since no GPU ran it)"
+                                    : "";
 }
 
 std::string verdict(const Analysis& analysis) {
@@ -261,7 +262,7 @@ std::string render_profile(const Profile& profile, std::span<const ProfiledLaunc
   for (const std::string& note : profile.degradation) text += fmt::format("note: {}\n", note);
   const ProfiledLaunch* most = longest(launches);
   if (most != nullptr && most->analysis.times_speed_of_light) {
-    text += fmt::format("{:.2f} us, {:.2f} times the least possible ({})\n", *most->input.time_ns / 1e3,
+    text += fmt::format("{:.2f} us, {:.2f} times the minimum possible ({})\n", *most->input.time_ns / 1e3,
                         *most->analysis.times_speed_of_light, most->analysis.speed_of_light);
   }
   for (const ProfiledLaunch& launch : launches) text += launch_page(launch, profile.method, source);

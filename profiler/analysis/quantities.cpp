@@ -13,7 +13,7 @@ constexpr double kSectorBytes = 32;
 constexpr double kWarpThreads = 32;
 constexpr std::string_view kStall = "stall/";
 
-// Of the CPU device: a count that is not there is zero (docs/timing.md).
+// Of the CPU device: a count that is missing is zero (docs/timing.md).
 constexpr std::string_view kCounts[] = {
     "inst/thread/integer", "inst/thread/fp32", "inst/thread/fp64",      "inst/thread/special_function",
     "global/requests",     "global/sectors",   "shared/bank_conflicts", "shared/wavefronts",

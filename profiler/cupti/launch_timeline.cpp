@@ -19,7 +19,7 @@ struct Span {
   std::uint64_t start_ns = 0, end_ns = 0;
 };
 
-/// What CUPTI's callbacks write to, from a thread of its own or from the flush.
+/// What CUPTI's callbacks write to, from its own thread or from the flush.
 struct Recorder {
   std::mutex mutex;
   const CuptiApi* api = nullptr;

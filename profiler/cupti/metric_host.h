@@ -23,7 +23,7 @@ class MetricHost {
 
   /// Whether the chip has the metric.
   [[nodiscard]] bool has(const std::string& metric) const;
-  /// What the hardware is told in order to count for `metrics`, all of which it has. Throws CuptiError.
+  /// The configuration with which the hardware counts `metrics`, all of which it has. Throws CuptiError.
   [[nodiscard]] std::vector<std::uint8_t> configuration(const std::vector<std::string>& metrics) const;
   /// Times that the work has to run for it.
   [[nodiscard]] int passes(std::vector<std::uint8_t> configuration) const;

@@ -80,7 +80,7 @@ double tensor_flops_per_ns(const CallFacts& facts, const DeviceFacts& device, co
   const auto dtype = parse_dtype(facts.dtype);
   const int peak = dtype ? peak_operations_per_clock(device.arch, *dtype) : 0;
   const bool slower = facts.matrix_unit == MatrixUnit::warp && device.arch.number() == 90;
-  // float64 and unknown types: the rate of 16-bit types stands in
+  // float64 and unknown types: the rate of 16-bit types is used
   return (peak > 0 ? peak : 2048) * (slower ? kWarpMatrixShareOnHopper : kMatrixShare) * rates.sm_count *
          rates.clock_ghz;
 }

@@ -12,7 +12,7 @@ namespace ak::profiler {
 /// weighted sum of distances, one a feature, and one more that tells equal from unequal. Weights and noise
 /// are those of the greatest marginal likelihood (Rasmussen and Williams, Gaussian Processes for Machine
 /// Learning, chapter 5), found by some steps from weights that depend on the number of features alone. A
-/// feature that is not known is a value of its own. Of many rows some are kept, evenly. Immutable once
+/// feature that is not known is its own value. Of many rows some are kept, evenly. Immutable once
 /// fitted; threads may share it.
 class Kriging {
  public:

@@ -26,7 +26,7 @@ Result<std::unique_ptr<LibraryBaseline>> open_library_baseline(const std::string
   for (const Library& library : kLibraries) {
     if (library.name == name) return library.open();
   }
-  return InputError{fmt::format("this build knows no library '{}'", name)};
+  return InputError{fmt::format("this build does not have the library '{}'", name)};
 }
 
 Result<void*> load_vendor_library(const std::vector<std::string>& file_names) {

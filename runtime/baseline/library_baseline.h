@@ -37,7 +37,7 @@ class LibraryBaseline {
 /// Loads one of kLibraryBaselines (core/plan/problem.h). The error says why there is none here.
 [[nodiscard]] Result<std::unique_ptr<LibraryBaseline>> open_library_baseline(const std::string& name);
 
-/// dlopen of the first of `file_names` that the dynamic linker knows or that lies beside NVRTC in the CUDA
+/// dlopen of the first of `file_names` that the dynamic linker knows or that is next to NVRTC in the CUDA
 /// toolkit. Never unloaded: such libraries register with the driver. The error names what was looked for.
 [[nodiscard]] Result<void*> load_vendor_library(const std::vector<std::string>& file_names);
 

@@ -14,12 +14,12 @@ namespace ak::runtime {
 /// Facts of a target nobody has here: the largest product of its compute capability, from data sheets.
 [[nodiscard]] DeviceFacts nominal_device(const Arch& target);
 
-/// Facts of the CPU device when it stands in for `target`: the limits of that product.
+/// Facts of the CPU device when it replaces `target`: the limits of that product.
 [[nodiscard]] DeviceFacts emulated_device_facts(const Arch& target);
 
 /// The workloads a request asks for, smallest first by elements of all tensors; with no names, those that
-/// suit the device: on the CPU device those of tier emulator, or all but deep ones where there are none (a
-/// shape the user gave); else all but deep ones. Throws Error(usage) for an unknown name.
+/// suit the device: on the CPU device those of tier emulator, or all except deep ones where there are none (a
+/// shape the user gave); else all except deep ones. Throws Error(usage) for an unknown name.
 [[nodiscard]] std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
                                                             const std::vector<std::string>& names,
                                                             DeviceKind device = DeviceKind::cuda);

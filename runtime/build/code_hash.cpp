@@ -36,7 +36,7 @@ bool tells_of_source(std::string_view section) {
          section == ".symtab" || section == ".note.nv.tkinfo";
 }
 
-/// Names and contents of the sections that matter; nothing when this is no ELF file as it should be.
+/// Names and contents of the sections that matter; nothing when this is not an ELF file as it should be.
 std::optional<std::string> code_of_elf(std::string_view image) {
   if (!image.starts_with(ELFMAG)) return std::nullopt;
   const auto header = read_at<Elf64_Ehdr>(image, 0);
@@ -74,7 +74,7 @@ class ProgramTokens {
  public:
   explicit ProgramTokens(std::string_view text) : lexer_(text) {}
 
-  /// `end` when the text is over, `bad` for what is no PTX.
+  /// `end` when the text is over, `bad` for what is not PTX.
   Token next() {
     for (;;) {
       const Token token = lexer_.next();
@@ -184,7 +184,7 @@ std::string without_unused_variables(std::span<const Token> tokens) {
   return code;
 }
 
-/// The program that PTX says, however it is laid out; nothing for text that is no PTX.
+/// The program that PTX says, however it is laid out; nothing for text that is not PTX.
 std::optional<std::string> code_of_ptx(std::string_view text) {
   if (text.find(".version") == text.npos || text.find(".target") == text.npos) return std::nullopt;
   ProgramTokens source(text);

@@ -13,7 +13,7 @@
 namespace ak::runtime {
 namespace {
 
-// NVRTC never gives memory back to the system; 16 workers at this size fit beside a run.
+// NVRTC never gives memory back to the system; 16 workers at this size fit alongside a run.
 constexpr std::size_t kRecycleBytes = std::size_t{512} << 20;
 // A worker that starts no more will not start the fourth time either.
 constexpr int kMaxFailedStarts = 3;
@@ -80,7 +80,7 @@ std::optional<FinishedBuild> CompilePool::wait(Clock::time_point deadline) { ret
 
 void CompilePool::cancel(BuildTicket ticket) { queue_.cancel(ticket); }
 
-// A worker that is killed while it starts is no reason to give up; one that says why it cannot work is.
+// A worker that is killed while it starts is not a reason to give up; one that says why it cannot work is.
 Result<CompilerFacts> CompilePool::start_first(CompileSlot& slot) {
   for (int attempt = 1;; ++attempt) {
     slot.start(options_.worker_command);

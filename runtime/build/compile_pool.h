@@ -28,7 +28,7 @@ struct CompilePoolOptions {
 };
 
 /// Compile workers and the build cache before them. Workers start when there is work for them, are killed at
-/// a build's deadline, and replaced when lost or grown. A thread of its own keeps them busy whatever the
+/// a build's deadline, and replaced when lost or grown. A separate thread keeps them busy whatever the
 /// caller does; the members may be called from any thread.
 class CompilePool {
  public:

@@ -22,7 +22,7 @@ struct PchPrefix {
   std::vector<std::string> options;
 };
 
-/// One precompiled header per include set, in a folder of its own below `folder`. NVRTC reuses one only when
+/// One precompiled header per include set, in its own folder below `folder`. NVRTC reuses one only when
 /// every preprocessing directive before it is equal, and AK_ macros differ from candidate to candidate: so
 /// the includes are repeated in front of the source, end there with `#pragma nv_hdrstop`, and are empty by
 /// their guards where the candidate names them. Used by one thread; NVRTC binds the files to the process

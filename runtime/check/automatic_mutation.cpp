@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// An output with the honest twin's result in it, to be corrupted.
+/// An output with the twin's result in it, to be corrupted.
 struct OutputArray {
   const RunContext& run_context;
   const DataSet& data;
@@ -131,7 +131,7 @@ class CorruptedResults final : public LibraryCall {
                                                CUstream stream) const override {
     for (const auto& [tensor, bytes] : results_)
       check(driver().cuMemcpyHtoDAsync(addresses.at(tensor).address, bytes.data(), bytes.size(), stream),
-            "writing a spoilt '{}'", tensor);
+            "writing a corrupted '{}'", tensor);
     return std::nullopt;
   }
 
@@ -161,7 +161,7 @@ std::optional<Outcome> check_one(RunContext& run_context, std::shared_ptr<const 
 std::optional<Outcome> check_automatic_mutation(RunContext& run_context, DataStore& store,
                                                 const DeviceTask& task, std::vector<CheckRecord>& records) {
   const auto corruption = std::ranges::find(kCorruptions, task.mutation, &Corruption::name);
-  AK_ASSERT(corruption != kCorruptions.end(), "a device task names an automatic lesion");
+  AK_ASSERT(corruption != kCorruptions.end(), "a device task names an automatic mutation");
   for (const WorkloadTask& one : task.workloads) {
     for (const std::string& distribution : one.distributions) {
       auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);

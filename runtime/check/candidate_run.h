@@ -29,7 +29,7 @@ class CandidateRun {
       RunContext& run_context, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
       const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
 
-  /// A library's call in a candidate's place, with outputs of its own; `call` must outlive it
+  /// A library's call in a candidate's place, with its own outputs; `call` must outlive it
   /// too. Errors: out_of_memory.
   [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
                                                             std::shared_ptr<const DataSet> data,

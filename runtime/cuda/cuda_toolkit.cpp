@@ -42,7 +42,7 @@ fs::path library_in(const fs::path& root) {
 std::vector<fs::path> include_dirs_in(const fs::path& root) {
   std::vector<fs::path> found;
   std::error_code error;
-  // CCCL (cub, cuda/std, thrust) has a folder of its own since CUDA 13.
+  // CCCL (cub, cuda/std, thrust) has its own folder since CUDA 13.
   for (const char* folder : {"include", "include/cccl"})
     if (fs::is_directory(root / folder, error)) found.push_back(root / folder);
   return found;

@@ -61,7 +61,7 @@ class Binder {
     const auto found = addresses_.find(name);
     if (found == addresses_.end()) {
       return candidate_fault(Gate::argument_types, Status::invalid_candidate,
-                             fmt::format("the plan passes '{}', which is no tensor or workspace", name));
+                             fmt::format("the plan passes '{}', which is not a tensor or workspace", name));
     }
     return pack(found->second.address, fmt::format("pointer '{}'", name));
   }
@@ -74,7 +74,8 @@ class Binder {
       if (found == addresses_.end()) {
         return candidate_fault(
             Gate::argument_types, Status::invalid_candidate,
-            fmt::format("tensor map '{}' describes '{}', which is no tensor or workspace", name, map.tensor));
+            fmt::format("tensor map '{}' describes '{}', which is not a tensor or workspace", name,
+                        map.tensor));
       }
       const auto encoded = encode_tensor_map(map, found->second);
       if (!encoded)

@@ -29,7 +29,7 @@ NvmlFunctions functions_of(void* library) {
 NvmlLibrary load() {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    return {.functions = {}, .unavailable_reason = "the driver's libnvidia-ml.so.1 is not there"};
+    return {.functions = {}, .unavailable_reason = "the driver's libnvidia-ml.so.1 is missing"};
   const NvmlFunctions functions = functions_of(library);
   const int result = functions.init == nullptr ? -1 : functions.init();
   if (result != 0)

@@ -42,7 +42,7 @@ Result<Nvrtc> load_nvrtc(const std::filesystem::path& library) {
   AK_NVRTC_FUNCTIONS(AK_NVRTC_LOAD)
 #undef AK_NVRTC_LOAD
   if (table.nvrtcVersion(&table.major, &table.minor) != NVRTC_SUCCESS)
-    return InputError{fmt::format("{} does not tell its version", library.string())};
+    return InputError{fmt::format("{} does not report its version", library.string())};
   return table;
 }
 

@@ -9,7 +9,7 @@
 namespace ak::runtime {
 
 /// Makes the CPU this process's CUDA device while it lives: driver() is a table of functions on one
-/// EmulatedDevice that stands in for a GPU of the target's architecture. One at a time; one thread.
+/// EmulatedDevice that replaces a GPU of the target's architecture. One at a time; one thread.
 class EmulatedDriver {
  public:
   explicit EmulatedDriver(const Arch& target);

@@ -82,7 +82,7 @@ std::optional<std::string> EmulatedModule::initialize(const ptx::Variable& varia
   for (const ptx::Relocation& relocation : variable.relocations) {
     const auto target = addresses_.find(relocation.symbol);
     if (target == addresses_.end())
-      return fmt::format("the initial value of '{}' is the address of '{}', which is no variable",
+      return fmt::format("the initial value of '{}' is the address of '{}', which is not a variable",
                          variable.name, relocation.symbol);
     const std::uint64_t value = target->second + static_cast<std::uint64_t>(relocation.offset);
     const auto size = static_cast<std::uint64_t>(std::clamp(relocation.bytes, 0, 8));

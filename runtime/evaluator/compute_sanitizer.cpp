@@ -34,7 +34,7 @@ constexpr std::array kTools{
     Tool{"synccheck", Status::hang, Gate::barrier_checker},
 };
 
-// What the harness asks of the driver and is refused is no fault of a kernel; nor is it how the worker ends.
+// What the harness asks of the driver and is refused is not a fault of a kernel; nor is it how the worker ends.
 constexpr std::array<std::string_view, 6> kFlags{"--report-api-errors", "no", "--check-exit-code", "no",
                                                  "--show-backtrace",    "no"};
 

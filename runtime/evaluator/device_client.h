@@ -23,7 +23,7 @@ struct DeviceFinish {
 };
 
 /// The parent's side of the device worker: starts it, opens problems, gives it one task at a time with the
-/// next one sent ahead, kills it when it hangs and starts it again. Never blocks but for the start of a
+/// next one sent ahead, kills it when it hangs and starts it again. Never blocks except for the start of a
 /// process and in describe(). One thread.
 class DeviceClient {
  public:

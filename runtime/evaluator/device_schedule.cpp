@@ -109,7 +109,7 @@ void DeviceSchedule::requeue_lost_task(Line& line) {
   if (EvaluationJob* lost = std::exchange(line.queued, nullptr)) waiting_.add_first(*lost);
 }
 
-// Its baselines are timed again beside it.
+// Its baselines are timed again alongside it.
 void DeviceSchedule::start_fresh_process(Line& line, EvaluationJob& job) {
   if (std::exchange(job.in_fresh_process, true)) return;
   line.client.abandon();

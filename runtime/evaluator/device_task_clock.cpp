@@ -41,7 +41,7 @@ void DeviceTaskClock::note_progress(const Json& progress, TimePoint now) {
   if (time_left_) deadline_ = now + *std::exchange(time_left_, std::nullopt);
 }
 
-// Waiting for other processes is no time of the task.
+// Waiting for other processes is not time of the task.
 void DeviceTaskClock::suspend(TimePoint now) {
   if (!time_left_) {
     time_left_ = deadline_ - now;

@@ -42,7 +42,7 @@ struct EvaluationJob {
   [[nodiscard]] bool wants_changing_inputs() const {
     return request.changing_inputs || request.fresh_process;
   }
-  /// What is asked for is no plain result, that another of the same program could stand for.
+  /// What is asked for is not a plain result, that another of the same program could stand for.
   [[nodiscard]] bool asks_its_own() const {
     return request.rival || request.profile || wants_changing_inputs();
   }

@@ -101,12 +101,12 @@ struct DottedWord {
   }
 };
 
-/// Reads the dotted words of PTX, whatever stands around them: guards, braces, labels, source locations, comments.
+/// Reads the dotted words of PTX, whatever is around them: guards, braces, labels, source locations, comments.
 class DottedWords {
  public:
   explicit DottedWords(std::string_view text) : lexer_(text), token_(lexer_.next()) {}
 
-  /// Nothing when the text is over, or is no PTX from there on: `bad()`.
+  /// Nothing when the text is over, or is not PTX from there on: `bad()`.
   std::optional<DottedWord> next() {
     while (token_.kind != ptx::TokenKind::word) {
       if (token_.kind == ptx::TokenKind::end || bad()) return std::nullopt;

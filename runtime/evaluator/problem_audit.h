@@ -17,7 +17,7 @@ struct AuditRequest {
   std::uint64_t seed = 0;
 };
 
-/// Puts the honest twin and every mutation through the checks of candidates (docs/checking.md, Audit). Where
+/// Puts the twin and every mutation through the checks of candidates (docs/checking.md, Audit). Where
 /// the twin does not pass, the mutations are not tried. Blocks; starts workers of its own. Throws Error as an
 /// evaluator does, and Error(environment) where the device cannot run the problem's references.
 /// @param device facts of the device that `options` names.

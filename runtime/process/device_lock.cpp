@@ -51,7 +51,7 @@ DeviceLock::DeviceLock(const std::string& uuid) {
   if (!descriptor_) {
     unavailable_reason_ = fmt::format("cannot open {}: {}", file, std::strerror(errno));
   } else if (::fstat(descriptor_.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    unavailable_reason_ = fmt::format("{} is no regular file", file);
+    unavailable_reason_ = fmt::format("{} is not a regular file", file);
     descriptor_.reset();
   }
 }

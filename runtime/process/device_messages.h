@@ -72,7 +72,7 @@ struct WorkloadTask {
   bool energy = false;                          ///< measured when everything has been timed
   std::optional<double> champion_score_ns;      ///< of this workload
   std::optional<ResolvedPlan> rival_plan = {};  ///< set where the task has a rival
-  /// Outputs that alias inputs get memory of their own: a reference need not work in place.
+  /// Outputs that alias inputs get their own memory: a reference need not work in place.
   bool separate_outputs = false;
 };
 

@@ -39,7 +39,7 @@ void limit_cpu_time(std::chrono::seconds more);
 
 void forbid_core_dumps();
 
-/// Memory of this process that is in use, in bytes; 0 when the system does not tell. Any thread; works in a
+/// Memory of this process that is in use, in bytes; 0 when the system does not say. Any thread; works in a
 /// confined process if it was called once before.
 [[nodiscard]] std::size_t resident_bytes();
 

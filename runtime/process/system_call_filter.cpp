@@ -151,7 +151,7 @@ class Program {
     answer(refuse_with(EPERM));
   }
 
-  // clone() makes threads and processes; only the flags tell them apart.
+  // clone() makes threads and processes; only the flags distinguish them.
   void allow_threads() {
     jump(BPF_JEQ, SYS_clone, 0, 4);
     load(offsetof(seccomp_data, args[0]));

@@ -28,7 +28,7 @@ struct WorkerLost {
 struct WorkerTimeout {};
 using WorkerReply = std::variant<WorkerMessage, WorkerLost, WorkerTimeout>;
 
-/// A worker's child process, seen from its parent. A thread of its own starts the child, moves bytes, sends
+/// A worker's child process, seen from its parent. A separate thread starts the child, moves bytes, sends
 /// heartbeats and reaps; the members may be called from one thread at a time. The child is in a process group
 /// of its own, gets only the environment variables of an allow-list (docs/sandbox.md), and is killed when
 /// this object or this process ends.
@@ -42,7 +42,7 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// Queues a message; never blocks. To a lost worker it does nothing: receive() tells.
+  /// Queues a message; never blocks. To a lost worker it does nothing: receive() reports the loss.
   void send(const WorkerMessage& message);
   /// Next message, or what became of the worker. A malformed line or a wrong nonce kills it. Once
   /// lost, always lost.

@@ -8,7 +8,7 @@
 namespace ak::runtime {
 namespace {
 
-constexpr std::size_t kScreeningSamples = 5;  // docs/timing.md: enough to tell a factor of two
+constexpr std::size_t kScreeningSamples = 5;  // docs/timing.md: enough to notice a factor of two
 constexpr double kTooSlowFactor = 2.0;
 // A lower end of the median's interval this far above the incumbent leaves no chance of leading (chosen).
 constexpr double kClearlySlower = 1.3;

@@ -42,7 +42,7 @@ struct TimedFault {
   std::size_t which = 0;
 };
 
-/// The inputs of one measurement, and the kernels bound to them, each with workspace of its own. Which samples are
+/// The inputs of one measurement, and the kernels bound to them, each with its own workspace. Which samples are
 /// checked is decided after them, so that nothing before or in a sample depends on it: contents that are kept have
 /// their references at hand; of changing ones all samples leave their outputs behind, and references are run when
 /// all have been taken (verify_kept). One thread.

@@ -28,7 +28,7 @@ struct PairFault {
 /// How a measurement is made.
 struct TimingMode {
   Contents contents = Contents::kept;  ///< repeated: with warm caches, else cold
-  bool batch = false;                  ///< many short calls between two events, each on a set of its own
+  bool batch = false;                  ///< many short calls between two events, each on its own set
 };
 
 /// Times launch sequences with events, L2 flushed before every sample, inputs and outputs rotating
@@ -43,7 +43,7 @@ class Timer {
   [[nodiscard]] Result<Measurement, Outcome> measure(const TimingTarget& target, const TimingMode& mode,
                                                      std::uint64_t seed, const TimingBudget& budget);
 
-  /// Times `challenger` and `champion` in turns, in random order within each pair, on the same inputs,
+  /// Times `challenger` and `champion` alternately, in random order within each pair, on the same inputs,
   /// which change from pair to pair; both are of one workload. The measurements have as many samples each,
   /// and those of a pair the same index. How many is fixed before the first, so that looking at them
   /// decides nothing; only a challenger that is clearly slower ends early. Errors as above, of whichever

@@ -153,7 +153,7 @@ void DeviceProblem::check_all(const DeviceTask& task, ProgramLoader& program, De
   }
 }
 
-// A baseline need not work in place: its outputs get memory of their own.
+// A baseline need not work in place: its outputs get their own memory.
 TimingTarget DeviceProblem::target(const WorkloadLayout& layout, const ResolvedPlan& plan,
                                    const LoadedImage& image, MeasurementRole role) {
   return {.bind =

@@ -127,7 +127,7 @@ PageResponse DatabasePages::operator()(const PageRequest& request) const {
   }
 }
 
-/// A page that is open already shows the sentence in a line of its own.
+/// A page that is open already shows the sentence in its own line.
 PageResponse DatabasePages::error_page(int status, std::string_view sentence, bool fragment) const {
   if (fragment) return {.status = status, .type = "text/plain; charset=utf-8", .body = std::string(sentence)};
   return {

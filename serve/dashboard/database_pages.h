@@ -25,7 +25,7 @@ class DatabasePages {
   explicit DatabasePages(Parts parts);
 
   /// A page; with "fragment" in the query only its <main>. From any thread. What is asked wrongly is 400,
-  /// what is not there 404, what takes too long 503, each with a sentence.
+  /// what is missing 404, what takes too long 503, each with a sentence.
   [[nodiscard]] PageResponse operator()(const PageRequest& request) const;
 
   [[nodiscard]] const std::vector<Page>& pages() const { return pages_; }

@@ -24,7 +24,7 @@ Identity identity_of(const std::filesystem::path& file) {
   return {.device = status.st_dev, .inode = status.st_ino};
 }
 
-/// A connection and what it saw last. A failure to look (a lock, a file that is away) is no news: the next
+/// A connection and what it saw last. A failure to look (a lock, a file that is away) is not news: the next
 /// look begins again.
 class Look {
  public:

@@ -11,7 +11,7 @@
 
 namespace ak::tools::dashboard {
 
-/// Looks from a thread of its own whether a database was written to, at the price of one read of its header,
+/// Looks from its own thread whether a database was written to, at the price of one read of its header,
 /// and holds no lock or transaction between. Ends when destroyed.
 class DatabaseWatch {
  public:

@@ -28,7 +28,7 @@ constexpr int kListLifetimeMs = 3'600'000;
 
 constexpr const char* kInstructions =
     "AlphaKernel checks, times, profiles and predicts CUDA kernels. Start with show_problem: it says what a "
-    "kernel must compute and how its file is written. Then evaluate your kernel, which tells whether it is "
+    "kernel must compute and how its file is written. Then evaluate your kernel, which shows whether it is "
     "right and how fast; a failure names the gate and the line, and explain_failure says more. Work that "
     "takes long answers with a job: ask job_result for it. Times on the device 'emulator' are costs "
     "estimated "

@@ -20,11 +20,11 @@ enum class JobState : std::uint8_t { queued, running, done, cancelled };
 
 /// One call of a tool, from its submission until no one can ask for it any more.
 struct ToolJob {
-  std::string name;  ///< "job-3"; empty until the client is told
+  std::string name;  ///< "job-3"; empty until the client knows it
   const Tool* tool = nullptr;
   Json arguments;
   JobState state = JobState::queued;
-  bool kept = false;  ///< the client was told its name, and may ask for the answer
+  bool kept = false;  ///< the client knows its name, and may ask for the answer
   steady_clock::time_point submitted, ended;
   std::optional<ToolProcess> process;  ///< while it runs
   ToolAnswer answer;                   ///< of one that is done
@@ -44,7 +44,7 @@ class ToolJobs {
 
   /// Null when too many wait already.
   std::shared_ptr<ToolJob> submit(const Tool& tool, Json arguments);
-  /// Null when there is none that the client was told of.
+  /// Null when there is none that the client knows of.
   [[nodiscard]] std::shared_ptr<ToolJob> find(std::string_view name) const;
   void cancel(ToolJob& job);
   /// Gives it a name, by which the client can ask for it.

@@ -12,7 +12,7 @@
 namespace ak::mcp {
 
 /// A tool at work in a child process: what it does wrong or takes long ends there, and killing it stops it.
-/// The child leads a process group of its own and is killed when this object or this process ends, its own
+/// The child leads its own process group and is killed when this object or this process ends, its own
 /// children with it. For one thread, which has to be the one that started it.
 class ToolProcess {
  public:

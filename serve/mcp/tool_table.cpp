@@ -70,7 +70,7 @@ std::vector<Tool> job_tools() {
        .lane = Lane::server},
       {.name = "job_cancel",
        .title = "Cancel a job",
-       .description = "Stops a job at once; it gives no answer then.",
+       .description = "Stops a job at once; it has no result then.",
        .parameters = {kJob},
        .output_schema = operations::fields_schema(job_fields()),
        .lane = Lane::server,

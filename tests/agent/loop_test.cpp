@@ -554,7 +554,7 @@ TEST_CASE("a space that is too large to list is cut, not refused") {
   CHECK(world.run().progress.space_points == static_cast<std::int64_t>(Proposals::kMaxPoints));
 }
 
-/// The surface as a GPU would show it: one slow point looks fast in the search, and pairs tell the truth.
+/// The surface as a GPU would show it: one slow point looks fast in the search, and pairs show the truth.
 EvaluationResult on_noisy_surface(const EvaluationRequest& request) {
   const double truth_ns = surface_ns(request.candidate.tunables);
   if (request.rival) return test::timed_in_pairs(truth_ns, surface_ns(request.rival->tunables));

@@ -66,7 +66,7 @@ TEST_CASE("a source that writes leaves the strategies half of the evaluations, a
   SearchParts parts(world);
   parts.schedule.fill({});
   while (end_one(world, parts)) parts.schedule.fill({});
-  CHECK(world.device.submitted == 5);  // the template's own point is no strategy's
+  CHECK(world.device.submitted == 5);  // the template's own point is not a strategy's
   source.rests = true;
   parts.schedule.fill({});
   while (end_one(world, parts)) parts.schedule.fill({});

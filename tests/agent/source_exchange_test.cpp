@@ -58,7 +58,7 @@ TEST_CASE("an accepted offer is a template of its own, whose points come from it
   CHECK(test.exchange->origin_of(test.flight(1))->parents == std::vector<RowId>{1007});
 }
 
-TEST_CASE("an offer that is no candidate is recorded with its reason and told to the source") {
+TEST_CASE("an offer that is not a candidate is recorded with its reason and told to the source") {
   Exchange test;
   test.source.offers.push_back(test.offer("bad", "it has no plan"));
   CHECK_FALSE(test.exchange->take_offer(true));

@@ -164,7 +164,7 @@ TEST_CASE("random search picks every point equally often") {
   for (std::uint64_t seed = 0; seed < 4000; ++seed)
     ++firsts[*find_strategy("random")->make(grid_space(2, 2), seed)->ask()];
   REQUIRE(firsts.size() == 4);
-  // Binomial(4000, 1/4): mean 1000, standard deviation 27; seeds are fixed, so this is no matter of luck.
+  // Binomial(4000, 1/4): mean 1000, standard deviation 27; seeds are fixed, so this is not a matter of luck.
   for (const auto& [point, count] : firsts) CHECK(std::abs(count - 1000) < 5 * 27);
 }
 

@@ -183,7 +183,7 @@ TEST_CASE("what is exported follows the rules, and comes back byte for byte from
   CHECK(report.workloads == 2);
   CHECK(report.solutions == 2);
   CHECK(report.traces ==
-        3);  // timed on one shape; wrong on one of two; what was checked alone is no result there
+        3);  // timed on one shape; wrong on one of two; what was checked alone is not a result there
   CHECK(export_exchange(folder.file(), good, false).solutions == 1);
   std::vector<FileFault> faults;
   static_cast<void>(read_exchange(first, faults));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library as another program uses it: through its public headers only, but for what the test needs.
+// The library as another program uses it: through its public headers only, except for what the test needs.
 #include <alphakernel/library.h>
 
 #include <catch2/catch.hpp>

@@ -42,7 +42,7 @@ class Work {
   void add_memory(const std::string& buffer, std::uint64_t bytes, bool zeroed = false);
   void add_launch(const ResolvedLaunch& launch);
 
-  /// All launches in order. A finding of the checker is an Error too: a wrong run is no measurement.
+  /// All launches in order. A finding of the checker is an Error too: a wrong run is not a measurement.
   [[nodiscard]] Sample execute(const ptx::LaunchOptions& options);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast a search commits evaluations while processes read the same file: rounds without and with readers
-// in turns, so that both see the same machine. Readers ask what a dashboard does, a few times a second each.
+// alternately, so that both see the same machine. Readers ask what a dashboard does, a few times a second each.
 // Commits into a copy: store_under_readers FILE --seconds 5. Prints CSV.
 #include <fmt/format.h>
 #include <signal.h>

@@ -94,7 +94,7 @@ TEST_CASE("an exemption from the audit names an automatic mutation and gives a r
   CHECK(sample.instantiate()->audit_exempt.at("identity") == "it is one");
   for (const auto& [mutation, reason, words] : {std::tuple{"identity", "", "the reason why"},
                                                 {"identity", " ", "the reason why"},
-                                                {"zeroes", "why not", "no automatic lesion"}}) {
+                                                {"zeroes", "why not", "not an automatic mutation"}}) {
     sample.json["audit_exempt"] = {{mutation, reason}};
     const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
     CHECK(code == ExitCode::bad_input);
@@ -265,7 +265,7 @@ TEST_CASE("a mistake in workloads.jsonl names file and line") {
         {R"({"name": "a", "axes": {"N": [0, 2]}, "role": "held_out"})", "1 <= low"},
         {R"({"name": "a", "axes": {"N": "2"}, "role": "held_out"})", "axes.N"},
         {R"({"name": "a", "axes": {}, "role": "held_out"})", "the axis N has no value"},
-        {R"({"name": "a", "axes": {"N": 1, "Q": 1}, "role": "held_out"})", "'Q' is no varying axis"},
+        {R"({"name": "a", "axes": {"N": 1, "Q": 1}, "role": "held_out"})", "'Q' is not a varying axis"},
         {R"({"name": "a", "axes": {"N": [2000, 3000]}, "role": "held_out"})", "N <= 1000"},
         {R"({"name": "a", "axes": {"N": 1}, "role": "held_out", "weight": 2})", "weight"},
         {R"({"name": "a", "axes": {"N": 1}, "role": "held_out", "tier": "cpu"})", "tier"},

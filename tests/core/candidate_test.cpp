@@ -69,7 +69,7 @@ TEST_CASE("the leading comment may be written in several ways") {
   }
 }
 
-TEST_CASE("a text that is no candidate is refused with the reason and the line") {
+TEST_CASE("a text that is not a candidate is refused with the reason and the line") {
   struct Row {
     std::string source;
     int line;

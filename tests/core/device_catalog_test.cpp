@@ -171,7 +171,7 @@ TEST_CASE("a file that is wrong is refused with its name and the key") {
   says(R"({"name": "X"})", "'arch' is missing");
   says(R"({"name": "X", "arch": "hopper"})", "arch: expected a target such as \"sm_90a\"");
   says(R"({"name": "X", "arch": "sm_90", "figure": {}})", "unknown key 'figure'");
-  says(R"({"name": "H200", "figures": {"sm_counts": [1, "me"]}})", "figures.sm_counts: no such figure");
+  says(R"({"name": "H200", "figures": {"sm_counts": [1, "me"]}})", "figures.sm_counts: no such property");
   says(R"({"name": "H200", "figures": {"sm_counts": [1, "me"]}})", "did you mean 'sm_count'?");
   says(R"({"name": "H200", "figures": {"sm_count": 132}})", "figures.sm_count: expected a list");
   says(R"({"name": "H200", "figures": {"sm_count": [132]}})", "figures.sm_count: expected [value, source]");

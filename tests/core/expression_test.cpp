@@ -49,7 +49,7 @@ Pair string(const char* text, const char* value) { return {text, std::string(val
 
 }  // namespace
 
-// Every value was checked with Python 3.11, but for the functions that Python lacks.
+// Every value was checked with Python 3.11, except for the functions that Python lacks.
 TEST_CASE("expressions have the values that Python gives them") {
   const std::vector<Pair> pairs{
       integer("0", 0), integer(" 42 ", 42), integer("00", 0), integer("True", 1), integer("False", 0),
@@ -110,7 +110,7 @@ TEST_CASE("expressions have the values that Python gives them") {
   }
 }
 
-TEST_CASE("a text that is no expression is refused with the column and what was expected") {
+TEST_CASE("a text that is not an expression is refused with the column and what was expected") {
   struct Row {
     const char* text;
     const char* message;
@@ -259,7 +259,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// A random expression with its text and its value, computed beside the real parser and evaluator: by value of
+// A random expression with its text and its value, computed alongside the real parser and evaluator: by value of
 // the tree, in 128 bits. No value: something in it overflows or divides by zero.
 struct Sample {
   std::string text;

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder of its own, removed at the end of the test.
+/// A separate folder, removed at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(fs::temp_directory_path() / ("ak_file_test_" + std::to_string(random_seed()))) {

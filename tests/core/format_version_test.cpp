@@ -55,7 +55,7 @@ TEST_CASE("an object that is current is left as it is, with and without its vers
   CHECK(up_to_date(kFirst, object(R"({"a": 1, "format": 1})")) == object(R"({"a": 1, "format": 1})"));
 }
 
-TEST_CASE("a newer version is refused by name, and what is no version, too") {
+TEST_CASE("a newer version is refused by name, and what is not a version, too") {
   CHECK(refusal(kSample, R"({"format": 4})") ==
         "sample.json has format 4; this AlphaKernel reads up to 3: update AlphaKernel");
   CHECK(refusal(kSample, R"({"format": 0})") ==

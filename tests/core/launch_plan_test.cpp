@@ -310,7 +310,7 @@ TEST_CASE("a plan that cannot run for these sizes says which field is wrong and 
                                      {"name": "w", "dtype": "int8", "count": 1}]})"),
        "workspace[1].count is 1: workspace is limited"},
       {small("{}", R"({"workspace": [{"name": "w", "dtype": "element", "count": 1}]})"),
-       "workspace[0].dtype: 'element' is no dtype and no param"},
+       "workspace[0].dtype: 'element' is neither a dtype nor a param"},
       {small("{}",
              R"({"tensor_maps": [{"name": "m", "tensor": "a", "dtype": "fp32", "dims": [0], "box": [1]}]})"),
        "tensor_maps[0].dims[0] is 0, expected at least 1"},

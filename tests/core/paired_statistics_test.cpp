@@ -70,7 +70,7 @@ TEST_CASE("turning pairs around turns the answer around, and the same pairs give
   CHECK(other.wilcoxon_p == Approx(one.wilcoxon_p));
 }
 
-TEST_CASE("pairs within half a percent are ties, and none at all is no answer") {
+TEST_CASE("pairs within half a percent are ties, and none at all is not an answer") {
   const PairedTest test = test_pairs(std::vector<NumberPair>{{100, 100.4}, {100, 101}, {100, 90}}).value();
   CHECK(test.ties == 1);
   CHECK(test.losses == 1);

@@ -61,7 +61,7 @@ TEST_CASE("the weighted geometric mean follows its weights") {
 
 namespace {
 
-/// Pairs whose times share a drift, as clocks do, and have noise of their own.
+/// Pairs whose times share a drift, as clocks do, and have their own noise.
 PairedSamples pairs(double ratio, double noise, std::mt19937& generator) {
   std::normal_distribution<double> own(0, noise), step(0, 0.002);
   PairedSamples samples;

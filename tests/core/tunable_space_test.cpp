@@ -155,7 +155,7 @@ TEST_CASE("texts and real numbers are values, with Python's division") {
   CHECK_FALSE(points.contains("double 1.5 1"));
 }
 
-TEST_CASE("a point at which a constraint has no value is no point") {
+TEST_CASE("a point at which a constraint has no value is not a point") {
   CHECK(built({{"a", "[0, 1, 2]"}}, {"6 % a == 0"}).size() == 2);
   CHECK(built({{"a", "[0, 1, 2]"}}, {"not 6 // a < 1"}).size() == 2);
   CHECK(built({{"a", "['x', 3]"}}, {"a < 5"}).size() == 1);
@@ -193,9 +193,9 @@ TEST_CASE("constraints that contradict each other are named, and only they") {
 }
 
 TEST_CASE("what is wrong with a space is said") {
-  CHECK(input_error({{"block", "[1]"}}, {"blok < 3"}).find("'blok' is no parameter; did you mean 'block'?") !=
-        std::string::npos);
-  CHECK(input_error({{"a", "[1]"}}, {"1 < 2"}) == "constraint '1 < 2' names no parameter");
+  CHECK(input_error({{"block", "[1]"}}, {"blok < 3"})
+            .find("'blok' is not a parameter; did you mean 'block'?") != std::string::npos);
+  CHECK(input_error({{"a", "[1]"}}, {"1 < 2"}) == "constraint '1 < 2' does not name a parameter");
   CHECK(input_error({{"a", "[1]"}}, {"a <"}).find("constraint 'a <': column 4") != std::string::npos);
   CHECK(input_error({{"a", "[1]"}, {"a", "[2]"}}, {}) == "two parameters are called a");
   CHECK(input_error({}, {}) == "the space has no parameters");

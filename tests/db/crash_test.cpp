@@ -23,7 +23,7 @@ int kills() {
   return wanted ? std::max(1, std::atoi(wanted)) : kKills;
 }
 
-/// Runs `body` in a process of its own, which ends with 0, or 1 when it throws.
+/// Runs `body` in its own process, which ends with 0, or 1 when it throws.
 template <class Body>
 pid_t start(Body body) {
   const pid_t child = fork();
@@ -44,7 +44,7 @@ int exit_status(pid_t child) {
   return status;
 }
 
-/// Commits until killed, and tells each commit that returned as "variant evaluation" in the pipe.
+/// Commits until killed, and reports each commit that returned as "variant evaluation" in the pipe.
 void commit_for_ever(const std::filesystem::path& file, int pipe, int first_block) {
   const auto store = open_store(file);
   Run run(*store);

@@ -13,7 +13,7 @@
 namespace ak::db::test {
 namespace {
 
-/// An evaluation with a row of its own; its parts are added by the tests.
+/// An evaluation with its own row; its parts are added by the tests.
 struct Evaluated {
   Evaluated() {
     record.search = begin_search_row(

@@ -119,7 +119,7 @@ TEST_CASE("values of parameters are checked, and what is wrong is said") {
   CHECK_THAT(input_error({}), Catch::Contains("needs v=NUMBER: it"));
   CHECK_THAT(input_error({"v=x"}), Catch::Contains("v: expected an integer"));
   CHECK_THAT(input_error({"v=1", "m=2"}),
-             Catch::Contains("'m' is no parameter") && Catch::Contains("n, v, t"));
+             Catch::Contains("'m' is not a parameter") && Catch::Contains("n, v, t"));
   CHECK_THROWS_WITH(parse_named_query("q", "SELECT 1"), Catch::Contains("expected a title"));
   CHECK_THROWS_WITH(parse_named_query("q", "-- T.\n-- x\nSELECT 1"),
                     Catch::Contains("name: help (type, default)"));

@@ -152,7 +152,7 @@ TEST_CASE("every column that a row must have: left out, it is refused by name") 
   CHECK(columns > 100);
 }
 
-/// SELECT with a column and a parameter for each name, in an order of its own.
+/// SELECT with a column and a parameter for each name, in its own order.
 struct Question {
   explicit Question(Random& random) {
     for (std::int64_t i = random.within(2, 30); i > 0; --i)

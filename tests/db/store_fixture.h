@@ -10,7 +10,7 @@
 
 namespace ak::db::test {
 
-/// A folder of its own, removed at the end.
+/// A separate folder, removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -83,7 +83,7 @@ class SyntheticCatalog {
   std::array<RowId, kSyntheticTargets.size()> devices{};
   RowId environment = 0;
 
-  /// Another text that behaves as `like` does, but for `salt` and `slowness` where they are given again.
+  /// Another text that behaves as `like` does, except for `salt` and `slowness` where they are given again.
   SyntheticSource& add_source(SyntheticDefinition& definition, const SyntheticSource& like, std::string name,
                               const std::string& remark);
 

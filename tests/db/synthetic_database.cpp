@@ -89,10 +89,10 @@ Time day_of(const std::string& text) {
   int year = 0;
   unsigned month = 0, day = 0;
   if (std::sscanf(text.c_str(), "%d-%u-%u", &year, &month, &day) != 3)
-    fail(ExitCode::usage, "'{}' is no day: expected YYYY-MM-DD", text);
+    fail(ExitCode::usage, "'{}' is not a day: expected YYYY-MM-DD", text);
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
                                          std::chrono::day(day)};
-  if (!date.ok()) fail(ExitCode::usage, "'{}' is no day: expected YYYY-MM-DD", text);
+  if (!date.ok()) fail(ExitCode::usage, "'{}' is not a day: expected YYYY-MM-DD", text);
   return Time(std::chrono::sys_days(date));
 }
 
@@ -275,7 +275,7 @@ class Writer {
     plan.message = failure.message;
   }
 
-  /// Beside the champion in one tunable, or anywhere.
+  /// A neighbour of the champion, or anywhere.
   std::uint64_t next_point(const Search& s, const SyntheticSource& source) {
     const std::uint64_t points = source.points();
     if (&source != s.champion_source || s.strategy == "random" || random_.chance(0.4))

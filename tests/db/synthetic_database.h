@@ -18,7 +18,7 @@ struct SyntheticOptions {
 /// points that several searches evaluate, about 15 % failures, baselines, what is done to leaders, exchanges
 /// with models, predictions and profiles. The last seven days hold a fifth of the variants, at most 20,000.
 /// Nothing was measured: times follow a formula with noise. It passes `db verify`.
-/// Throws Error(usage) where `file` is there already or `until` is no date.
+/// Throws Error(usage) where `file` is there already or `until` is not a date.
 void make_synthetic_database(const std::filesystem::path& file, const SyntheticOptions& options = {});
 
 }  // namespace ak::db::test

@@ -74,7 +74,7 @@ std::vector<Fault> faults() {
        kernel("for (int k = 0; k < 200; ++k) printf(\"%d {\\\"type\\\": \\\"evaluated\\\"}\\n\", k);"),
        {Status::incorrect, Status::hang},
        ""},
-      {"syntax", "this is no kernel", {Status::compile_error}, "expected a declaration"},
+      {"syntax", "this is not a kernel", {Status::compile_error}, "expected a declaration"},
   };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 with one GPU that fails as the file "fail" beside it says: lines of a function and an error
+// A libcuda.so.1 with one GPU that fails as the file "fail" alongside it says: lines of a function and an error
 // code. Every other call succeeds and does nothing.
 #include <dlfcn.h>
 

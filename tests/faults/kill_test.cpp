@@ -38,7 +38,7 @@ milliseconds between(std::mt19937& random, int least, int most) {
   return milliseconds(std::uniform_int_distribution<int>(least, most)(random));
 }
 
-/// A search over vector_add that would take minutes, in a folder of its own.
+/// A search over vector_add that would take minutes, in its own folder.
 struct Search {
   Search() { box.environment["TMPDIR"] = box.folder.path().string(); }
 

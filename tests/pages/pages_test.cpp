@@ -100,14 +100,14 @@ TEST_CASE("tags show values, rows, and what there is to say without rows") {
 }
 
 TEST_CASE("a tag that means nothing is told with its line") {
-  CHECK(has(input_error("a\n{{wrong.name}}"), "line 2: 'wrong' is no dataset"));
+  CHECK(has(input_error("a\n{{wrong.name}}"), "line 2: 'wrong' is not a dataset"));
   CHECK(has(input_error("{{kernels.wrong}}"), "expected one of variant, name, best_us"));
   CHECK(has(input_error("{{#kernels}}"), "not closed"));
   CHECK(has(input_error("{{/kernels}}"), "closes nothing"));
   CHECK(has(input_error("{{#kernels}}{{/nothing}}"), "open is 'kernels'"));
   CHECK(has(input_error("{{name}}"), "outside"));
   CHECK(has(input_error("{{picture kernels}}"), "expected table, code, diff or form"));
-  CHECK(has(input_error("{{code kernels}}"), "'title' is no column"));
+  CHECK(has(input_error("{{code kernels}}"), "'title' is not a column"));
   CHECK(has(input_error("{{kernels.name"), "without '}}'"));
 }
 
@@ -121,13 +121,13 @@ TEST_CASE("a chart says its units or is refused") {
     std::string text = good;
     return input_error(text.replace(text.find(from), from.size(), to));
   };
-  CHECK(has(with("best_us", "variant"), "names no unit; expected x_label"));
+  CHECK(has(with("best_us", "variant"), "does not name a unit; expected x_label"));
   CHECK(has(with("best_us", "wrong"), "expected one of"));
   CHECK(has(with("bars", "pie"), "kind is 'pie', expected line, scatter"));
   CHECK(has(with("\"T\"", "\"\""), "expected a title"));
   CHECK(has(with("\"y\": \"name\", ", ""), "a bars needs y"));
   CHECK(has(with("\"title\"", "\"tilte\""), "'tilte' is unknown"));
-  CHECK(has(with("kernels", "wrong"), "no dataset"));
+  CHECK(has(with("kernels", "wrong"), "not a dataset"));
   CHECK(markdown_of("```chart\n{\"kind\": \"bars\", \"title\": \"T\", \"data\": \"nothing\", \"y\": "
                     "\"variant\", \"x\": \"variant\", \"x_label\": \"number\"}\n```\n") == "");
 }

@@ -274,7 +274,7 @@ TEST_CASE("the interval of a plan that was never measured is that of algorithms 
   CHECK(fresh.high_ns / fresh.low_ns > known.high_ns / known.low_ns);
 }
 
-TEST_CASE("what is no model is refused with the reason") {
+TEST_CASE("what is not a model is refused with the reason") {
   CHECK_THAT(input_error("no json"), Catch::Contains("parse"));
   CHECK_THAT(input_error("[1]"), Catch::Contains("alphakernel model fit"));
   CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 99})"),

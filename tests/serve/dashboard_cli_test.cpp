@@ -148,7 +148,7 @@ TEST_CASE("a commit of another process is told to open pages, and the writer's l
   Dashboard dashboard(box);
   HttpClient stream = dashboard.stream();
   db::Connection writer(box.folder / "ak.db", db::OpenMode::create);
-  // What is committed before its first look at the database is no change to it.
+  // What is committed before its first look at the database is not a change to it.
   CHECK(in_the_end([&] {
     writer.execute("UPDATE searches SET reason = 'seen at once'");
     return stream.read_until("event: change", 2s).find("event: change") != std::string::npos;

@@ -43,7 +43,7 @@ PageResponse sample_pages(const PageRequest& request) {
   return {.body = body};
 }
 
-/// A server on a free port, running on a thread of its own.
+/// A server on a free port, running on its own thread.
 class RunningServer {
  public:
   explicit RunningServer(ServerLimits limits = {})

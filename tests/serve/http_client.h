@@ -42,7 +42,7 @@ class HttpClient {
 [[nodiscard]] std::string get_request(std::uint16_t port, const std::string& path,
                                       const std::map<std::string, std::string>& headers = {});
 
-/// Asks once on a connection of its own.
+/// Asks once on its own connection.
 [[nodiscard]] HttpReply get(std::uint16_t port, const std::string& path,
                             const std::map<std::string, std::string>& headers = {});
 

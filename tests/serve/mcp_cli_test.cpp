@@ -177,7 +177,7 @@ TEST_CASE("a failure is explained: the gate's promise, the lines around the find
   session.shake_hands();
   const Json judged = content(session.call("evaluate", on_cpu(vector_add("  c[i] = a[i] + b[i];"))));
   const Json outside = content(session.call("explain_failure", {{"variant", judged["variant"]}}));
-  CHECK(outside["gate"]["promise"].get<std::string>().find("every access lies within") == 0);
+  CHECK(outside["gate"]["promise"].get<std::string>().find("every access is within") == 0);
   CHECK(outside["findings"][0]["line"] == kBodyLine);
   CHECK(outside["findings"][0]["source"].get<std::string>().find("blockIdx.x * 256ll") != std::string::npos);
   CHECK(outside["try"].size() >= 2);  // of the finding and of the gate

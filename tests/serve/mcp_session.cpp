@@ -70,7 +70,7 @@ Json McpSession::receive() {
     if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {
       Json message = parse_json(buffer_.substr(0, end));
       buffer_.erase(0, end + 1);
-      if (!message.is_object()) throw std::runtime_error("a line that is no message");
+      if (!message.is_object()) throw std::runtime_error("a line that is not a message");
       return message;
     }
     pollfd ready{.fd = out_.get(), .events = POLLIN, .revents = 0};

@@ -20,7 +20,7 @@ class McpSession {
 
   void send_line(const std::string& line);
   void send(const Json& message) { send_line(message.dump()); }
-  /// The next message. Throws where none comes, or where a line is no JSON object.
+  /// The next message. Throws where none comes, or where a line is not a JSON object.
   Json receive();
   /// Sends a request with the next id, and returns the message that answers it.
   Json request(const std::string& method, Json params = Json::object());

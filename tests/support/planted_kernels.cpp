@@ -137,7 +137,7 @@ void check_planted(DeviceBench& bench, const Planted& planted, const Verdict& ex
     CHECK(to_string(result.outcome.status) == to_string(expected.status));
     CHECK_THAT(result.outcome.message, Catch::Contains(expected.message, Catch::CaseSensitive::No));
   }
-  // A different size to look for each time, so that it is no duplicate of the one before.
+  // A different size to look for each time, so that it is not a duplicate of the one before.
   const auto correct =
       bench.run(kernel(fmt::format("if (n == {}) c[0] = 1; {}", 1'000'000 + ++round, kCorrectBody)));
   INFO("afterwards: " << describe(correct));

@@ -24,7 +24,7 @@ struct Planted {
 };
 [[nodiscard]] std::vector<Planted> planted_kernels();
 
-/// Body of an honest kernel.
+/// Body of a correct kernel.
 inline const std::string kCorrectBody = "if (i < n) c[i] = a[i] + b[i];";
 
 /// Evaluates the planted kernel and an honest one after it.

@@ -50,7 +50,7 @@ int start_process() {
   return error;
 }
 
-// Of a program that is not there: nothing more happens where it is allowed.
+// Of a program that is missing: nothing more happens where it is allowed.
 int execute() {
   char name[] = "/no/such/program";
   char* const arguments[] = {name, nullptr};

@@ -219,7 +219,7 @@ TEST_CASE("devices shows what is known of a device, with the user's figures abov
   write_file_atomically(box.folder / "devices/mine.json", R"({"name": "h200", "figures": {"power": []}})");
   const ProgramResult bad = box.run({"devices", "show", "h200"});
   CHECK(bad.exit_code == code(ExitCode::bad_input));
-  CHECK(bad.err.find("devices/mine.json: figures.power: no such figure") != std::string::npos);
+  CHECK(bad.err.find("devices/mine.json: figures.power: no such property") != std::string::npos);
 }
 
 TEST_CASE("doctor names every part and how to get what is missing") {

@@ -176,7 +176,7 @@ TEST_CASE("every fault of a kernel is told, not only the first") {
 
 TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and keeps it in the database") {
   Sandbox box;
-  // Neighbouring threads are 32 elements apart: every access of a warp is a sector of its own.
+  // Neighbouring threads are 32 elements apart: every access of a warp is its own sector.
   const std::string file =
       box.write("strided.cu", vector_add("const long long j = i / 1024 * 1024 + i % 32 * 32 + i / 32 % 32;\n"
                                          "if (i >= n / 1024 * 1024 && i < n) c[i] = a[i] + b[i];\n"

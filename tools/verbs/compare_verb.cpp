@@ -10,8 +10,8 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/database_to_read.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -58,7 +58,7 @@ std::string kernels_text(Form form, const VariantComparison& comparison, const S
   return form == Form::markdown ? fmt::format("# Comparison\n\n````\n{}````\n", text) : text;
 }
 
-/// Both by the usual gates in one search; on a GPU then in turns, as a search compares a challenger.
+/// Both by the usual gates in one search; on a GPU then alternately, as a search compares a challenger.
 std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const KernelSubject& b,
                                                    const EvaluationOptions& evaluation_options,
                                                    const Config& config,
@@ -110,7 +110,7 @@ int run_compare(const Arguments& arguments) {
       "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, "
       "counters - and "
       "why one is faster, as far as evidence goes. From the database, or measured now where a device is "
-      "named. Or compare two searches, devices, models or prompts by pairs of what is the same but for "
+      "named. Or compare two searches, devices, models or prompts by pairs of what is the same except for "
       "them, and say whether the difference is more than chance.",
       "alphakernel compare"};
   set_style(app, kCompareExamples);

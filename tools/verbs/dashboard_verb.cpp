@@ -13,7 +13,7 @@
 namespace ak::tools {
 namespace {
 
-/// Becomes alphakernel-dashboard, the program beside this one; does not return where it is there.
+/// Becomes alphakernel-dashboard, the program alongside this one; does not return if it exists.
 int run_dashboard(const Arguments& arguments) {
   if (!dashboard_flags(arguments)) return 0;
   const std::filesystem::path program = program_file().parent_path() / "alphakernel-dashboard";
@@ -23,7 +23,7 @@ int run_dashboard(const Arguments& arguments) {
   for (std::string& argument : copies) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execv(name.c_str(), argv.data());
-  fail(ExitCode::environment, "cannot start {}: {}; it is installed beside alphakernel", name,
+  fail(ExitCode::environment, "cannot start {}: {}; it is installed next to alphakernel", name,
        std::strerror(errno));
 }
 

@@ -35,7 +35,7 @@ void print_devices() {
   }
   if (devices.empty()) fmt::print("no GPU: {}\n", why);
   fmt::print(
-      "emulator  the CPU in place of any target: results are checked, costs are estimates, not GPU times\n");
+      "emulator  the CPU instead of any target: results are checked, costs are estimates, not GPU times\n");
   fmt::print("\n--arch accepts sm_NN (alphakernel doctor lists those this NVRTC builds) and: {}\n",
              fmt::join(arch_names(), ", "));
 }
@@ -58,7 +58,8 @@ void list_catalog(bool json) {
     fmt::print("{}\n", list.dump(2));
   else
     fmt::print(
-        "\nalphakernel devices show NAME prints all figures of one of them, or of an sm_NN, with sources\n");
+        "\nalphakernel devices show NAME prints all properties of one of them, or of an sm_NN, with "
+        "sources\n");
 }
 
 std::string value_text(const DevicePropertyInfo& info, const DeviceProperty& property) {
@@ -97,13 +98,13 @@ int run_devices(const Arguments& arguments) {
   set_style(app,
             "Examples:\n  alphakernel devices\n  alphakernel devices --catalog\n"
             "  alphakernel devices show h200\n  alphakernel devices show \"RTX 4090\" --json\n"
-            "Figures, and how to add your own: docs/devices.md\n");
+            "Properties, and how to add your own: docs/devices.md\n");
   bool json = false, catalog = false;
   std::string name;
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--catalog", catalog, "list the devices of the catalogue instead");
   CLI::App* shown =
-      app.add_subcommand("show", "all figures of one device of the catalogue, with their sources");
+      app.add_subcommand("show", "all properties of one device of the catalogue, with their sources");
   shown->add_option("name", name, "a product or an architecture, e.g. h200 or sm_90")->required();
   shown->add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;

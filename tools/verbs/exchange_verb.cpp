@@ -59,7 +59,7 @@ int run_exchange(const Arguments& arguments) {
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
       "solutions, traces. "
       "An import makes rows of definitions, of workloads, and of solutions that are CUDA with a launch plan; "
-      "all else that follows the rules is kept beside the database and exported again.",
+      "all else that follows the rules is kept next to the database and exported again.",
       "alphakernel exchange"};
   set_style(app, kExchangeExamples);
   std::string folder, database;

@@ -68,7 +68,7 @@ ResultFolder make_folder(const fs::path& path, bool force) {
       fail(ExitCode::output, "{} has results already; name another folder with --output, or give --force",
            path.string());
     if (!fs::exists(folder.path / "manifest.json"))
-      fail(ExitCode::output, "{} holds no experiment: --force does not empty it", path.string());
+      fail(ExitCode::output, "{} does not contain an experiment: --force does not empty it", path.string());
     for (const char* file :
          {"experiment.db", "experiment.db-wal", "experiment.db-shm", "report.md", "report.json",
           "environment.json", "benchmark_results.csv", "leaderboard.csv", "manifest.json", "kernels"})
@@ -121,7 +121,7 @@ void add_experiment_flags(CLI::App& app, RunFlags& flags) {
                  std::string("result folder (default: ") + kResults + "/<date>_<device>_<name>)");
   app.add_flag("--force", flags.force, "replace the results of an earlier experiment in that folder");
   app.add_option("--device", flags.experiment.device,
-                 "where to run what names no device of its own: auto, cuda, cuda:N, emulator, none");
+                 "where runs without their own device run: auto, cuda, cuda:N, emulator, none");
   app.add_option("--arch,--target", flags.experiment.arch, "what to compile for where the run does not say");
   app.add_option("--max-evaluations", flags.experiment.max_evaluations,
                  "at most this many candidates in every run")

@@ -7,8 +7,8 @@
 #include "app/explain/explanation.h"
 #include "codegen/emit/markdown.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/database_to_read.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -25,7 +25,7 @@ int run_explain(const Arguments& arguments) {
   CLI::App app{
       "Say what a kernel does, which optimisations it has and what each is worth by measurement, why it is "
       "near "
-      "its limit or far from it, and how it came to be. From the database; nothing runs unless it was never "
+      "its limit or far from it, and how it was found. From the database; nothing runs unless it was never "
       "evaluated, or a device is named.",
       "alphakernel explain"};
   set_style(app, kExplainExamples);
@@ -37,7 +37,7 @@ int run_explain(const Arguments& arguments) {
       ->required();
   app.add_flag(
       "--ablate", ablate,
-      "evaluate it with one tunable at a time at its least value, and with switches of its text off");
+      "evaluate it with one tunable at a time at its smallest value, and with switches of its text off");
   app.add_option("--device", device, "evaluate it again on: auto, cuda, cuda:N, emulator");
   app.add_option("--arch,--target", arch,
                  "what to compile for, where something is evaluated (default: as before)");

@@ -7,8 +7,8 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/database_to_read.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -27,7 +27,7 @@ constexpr const char* kExportExamples =
 
 void require_room(const fs::path& folder, bool force) {
   if (force || !fs::exists(folder)) return;
-  if (!fs::is_directory(folder)) fail(ExitCode::output, "{} is no folder", folder.string());
+  if (!fs::is_directory(folder)) fail(ExitCode::output, "{} is not a folder", folder.string());
   if (!fs::is_empty(folder))
     fail(ExitCode::output, "{} is not empty; --force writes into it", folder.string());
 }
@@ -77,9 +77,9 @@ int run_export(const Arguments& arguments) {
       "a variant's number or the first digits of its key, search:NUMBER, a .cu file or a k.result.json");
   app.add_option("--best", best, "the fastest verified kernel of this definition");
   app.add_option("--device", device,
-                 "the product whose measurements are told (with --best: part of its name)");
+                 "the product whose measurements are shown (with --best: part of its name)");
   app.add_option("--arch,--target", arch, "what to compile for (default: what it was evaluated for)");
-  app.add_option("-o,--output", output, "the folder; made where it is not there")->required();
+  app.add_option("-o,--output", output, "the folder; created if it does not exist")->required();
   app.add_flag("--force", force, "write_exported_files into a folder that is not empty");
   app.add_option("--db", database, "performance database");
   app.add_flag("--json", json, "print JSON");

@@ -8,8 +8,8 @@
 #include "serve/mcp/mcp_server.h"
 #include "serve/mcp/tool_main.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/database_to_read.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -27,7 +27,7 @@ int run_mcp(const Arguments& arguments) {
       "Serve coding agents over the Model Context Protocol on standard input and output, until the input "
       "ends.",
       "alphakernel mcp"};
-  set_style(app, "How to tell your agent of it: docs/mcp.md\n");
+  set_style(app, "How to add it to your agent: docs/mcp.md\n");
   std::string database, tool;
   app.add_option("--db", database, "performance database");
   app.add_option("--tool", tool,
@@ -36,7 +36,8 @@ int run_mcp(const Arguments& arguments) {
   if (!tool.empty()) {
     const Config config = load_config();
     return mcp::tool_main(
-        tool, {.config = config, .database = database_to_read(database, config), .caller = "alphakernel mcp"});
+        tool,
+        {.config = config, .database = database_to_read(database, config), .caller = "alphakernel mcp"});
   }
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
   mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database), AK_VERSION).run();

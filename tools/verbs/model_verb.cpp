@@ -51,7 +51,7 @@ std::string target_name(const Flags& flags) {
 MeasuredCalls read_calls(const Flags& flags, const Config& config) {
   MeasuredCalls found = measured_calls(databases(flags, config), target_name(flags));
   if (found.left_out > 0)
-    print_stderr("note: {} calls are left out: their plans cannot be resolved any more\n", found.left_out);
+    print_stderr("note: {} calls are left out: their plans can no longer be resolved\n", found.left_out);
   return found;
 }
 
@@ -91,7 +91,7 @@ int fit_model(const Arguments& arguments) {
   set_style(app, "Example:\n  alphakernel model fit --db h200.db --arch sm_90a\n");
   Flags flags;
   add_model_flags(app, flags);
-  app.add_option("--output", flags.output, "where to write it (default: beside the user's database)");
+  app.add_option("--output", flags.output, "where to write it (default: next to the user's database)");
   if (!parse(app, arguments)) return 0;
   const Config config = load_config();
   const MeasuredCalls found = read_calls(flags, config);

@@ -106,7 +106,7 @@ int check_problem(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   const codegen::Problem loaded = codegen::load_problem(folder);
   const auto problem = codegen::instantiate(loaded, codegen::choose_params(loaded, {}));
-  fmt::print("{}: {} with {} workloads, {} distributions, {} lesions, {} kernels\n", folder,
+  fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
              problem->definition.name, problem->workloads.size(), problem->distributions.size(),
              problem->mutations.size(), problem->templates.size());
   const Target target = choose_target(device, arch);

@@ -12,8 +12,8 @@
 #include "db/read/reader.h"
 #include "pages/report/report.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/former_names.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -40,7 +40,7 @@ Period chosen_period(const std::string& week, const std::string& since, const st
                      bool searches) {
   const auto now = std::chrono::system_clock::now();
   if (!week.empty() && (!since.empty() || !until.empty()))
-    fail(ExitCode::usage, "--week says both ends: expected no --since or --until beside it");
+    fail(ExitCode::usage, "--week says both ends: expected no --since or --until with it");
   if (!week.empty()) return week_period(week);
   if (!since.empty() || !until.empty()) return date_period(since, until, now);
   if (!searches) return last_seven_days(now);

@@ -20,7 +20,7 @@ constexpr const char* kSelfcheckExamples =
     "  alphakernel selfcheck\n"
     "  alphakernel selfcheck --device emulator --rows 5,8 --samples 0\n"
     "  alphakernel selfcheck --only r09 --no-templates --json\n\n"
-    "Exits with 9 when a cheat is missed, or stopped by another gate than its own, or an honest template is\n"
+    "Exits with 9 when a cheat is missed, or stopped by another gate than its own, or a correct template is\n"
     "rejected. See docs/trust.md.\n";
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -150,7 +150,8 @@ int run_selfcheck(const Arguments& arguments) {
   app.add_option("--only", options.only, "parts of the names of the cheats to try, e.g. r09,nan")
       ->delimiter(',');
   app.add_option("--gate", gate, "only the cheats that this gate is to stop");
-  app.add_option("--samples", options.samples, "points of each template beside its defaults (default: 1)");
+  app.add_option("--samples", options.samples,
+                 "points of each template in addition to its defaults (default: 1)");
   app.add_option("--seed", options.seed, "of inputs and samples (default: 1)");
   app.add_flag("--no-exploits", no_exploits, "only the templates");
   app.add_flag("--no-templates", no_templates, "only the cheats");

@@ -128,7 +128,7 @@ bool parse_numbered(CLI::App& app, const Arguments& arguments, Common& common, b
 }
 
 int status(const Arguments& arguments) {
-  CLI::App app{"Say how a session stands.", "alphakernel session status"};
+  CLI::App app{"Show the state of a session.", "alphakernel session status"};
   Common common;
   bool watch = false, json = false, all = false;
   app.add_flag("--watch", watch, "wait until it has ended");
@@ -173,7 +173,7 @@ int stop(const Arguments& arguments) {
   while (lock.is_taken(*common.id) && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (lock.is_taken(*common.id))
-    fail(ExitCode::environment, "session {} was told to stop and has not ended after {} s", *common.id,
+    fail(ExitCode::environment, "session {} was asked to stop and has not ended after {} s", *common.id,
          seconds);
   fmt::print("{}", status_text(store.read(*common.id), false));
   return 0;

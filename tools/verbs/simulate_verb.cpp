@@ -57,7 +57,7 @@ std::string in_seconds(std::optional<double> seconds) {
 
 /// "-" where a strategy never arrived, or where builds' times were not recorded.
 void print_clock(const std::vector<SimulationRow>& rows, std::size_t workers, std::size_t width) {
-  fmt::print("\nSeconds to 95 %, one build at a time and with {} compile workers beside one GPU\n", workers);
+  fmt::print("\nSeconds to 95 %, one build at a time and with {} compile workers and one GPU\n", workers);
   fmt::print("{:<{}}  {:<24}{:>12}{:>12}{:>8}\n", "space", width, "strategy", "serial", "parallel", "ratio");
   for (const SimulationRow& row : rows)
     if (row.space != "all")
@@ -159,7 +159,7 @@ int run_simulate(const Arguments& arguments) {
             "Examples:\n"
             "  alphakernel simulate results.json.gz --strategy random --repeats 100 --seed 1\n"
             "  alphakernel simulate folder --strategy random,exhaustive --picture curves.svg\n"
-            "Formats and what the figures mean: docs/search.md\n");
+            "Formats and what the columns mean: docs/search.md\n");
   SimulationPlan plan;
   Outputs outputs;
   std::vector<std::string> paths, names{"random"};
@@ -169,7 +169,7 @@ int run_simulate(const Arguments& arguments) {
   app.add_option("--seed", plan.seed, "the same seed gives the same runs (default 1)");
   app.add_option("--budget", plan.budget, "evaluations a run (default 220)");
   app.add_option("--compile-workers", plan.compile_workers,
-                 "also replay by the clock, with so many builds at a time beside one GPU");
+                 "also replay by the clock, with so many builds at a time and one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
   app.add_option("--csv", outputs.csv, "write_simulation the curves to this file");
   app.add_option("--picture", outputs.plot, "draw the curves into this SVG file");

@@ -8,8 +8,8 @@
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/former_names.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -66,7 +66,7 @@ int run_space(const Arguments& arguments) {
   const MeasuredSpace space = load_space(file, search);
   if (!definition_file.empty()) {
     const auto definition = load_definition(definition_file);
-    if (!definition) fail(ExitCode::bad_input, "{} is no definition (T1)", definition_file);
+    if (!definition) fail(ExitCode::bad_input, "{} is not a definition (T1)", definition_file);
     if (const auto input_error = mismatch(space, build_space(*definition, definition_file)))
       fail(ExitCode::bad_input, "{}: {}", file, input_error->message);
   }

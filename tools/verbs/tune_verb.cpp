@@ -20,7 +20,7 @@ constexpr const char* kTuneExamples =
     "  alphakernel tune mine.cu --algorithm gemm --dtype bf16 --shape M=4096,N=4096,K=4096 --max-minutes 10\n"
     "Points that the database knows are not measured again (docs/tuning.md).\n";
 
-/// "softmax.tuned.cu" beside "softmax.cu".
+/// "softmax.tuned.cu" alongside "softmax.cu".
 std::string default_output(const std::string& file) {
   return std::filesystem::path(file).replace_extension(".tuned.cu").string();
 }

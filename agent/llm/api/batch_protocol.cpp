@@ -74,7 +74,7 @@ std::string BatchProtocol::path() const {
   return is_anthropic(provider_) ? "/v1/messages/batches" : "/batches";
 }
 
-/// OpenAI's requests travel as a file of their own.
+/// OpenAI's requests travel as their own file.
 BatchStep BatchProtocol::upload(const std::vector<Json>& bodies) const {
   std::string lines;
   for (std::size_t i = 0; i < bodies.size(); ++i)

@@ -17,7 +17,7 @@ struct BatchResult {
   std::optional<LlmFailure> failure = {};
 };
 
-/// Where a batch stands after a call.
+/// The state of a batch after a call.
 struct BatchStep {
   std::string id = {};
   bool ended = false;

@@ -63,7 +63,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// A running child in a process group of its own; killed, with what it started, and reaped at the end.
+/// A running child in its own process group; killed, with what it started, and reaped at the end.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}

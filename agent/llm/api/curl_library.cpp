@@ -25,7 +25,7 @@ CurlLibrary load() {
   CurlLibrary curl;
   void* library = open_library();
   if (library == nullptr) {
-    curl.unavailable_reason = "libcurl.so.4 is not there (Debian: libcurl4)";
+    curl.unavailable_reason = "libcurl.so.4 is missing (Debian: libcurl4)";
     return curl;
   }
   decltype(&curl_global_init) global_init = nullptr;

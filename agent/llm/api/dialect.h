@@ -72,7 +72,7 @@ class AnswerReader {
 // Access to JSON that no one promised anything about.
 /// The member, or null JSON.
 [[nodiscard]] const Json& member(const Json& json, std::string_view key);
-[[nodiscard]] std::string text_of(const Json& json, std::string_view key);    ///< empty when it is no text
-[[nodiscard]] std::int64_t count_of(const Json& json, std::string_view key);  ///< 0 when it is no count
+[[nodiscard]] std::string text_of(const Json& json, std::string_view key);    ///< empty when it is not text
+[[nodiscard]] std::int64_t count_of(const Json& json, std::string_view key);  ///< 0 when it is not a count
 
 }  // namespace ak::agent

@@ -38,7 +38,7 @@ using HttpHeaders = std::map<std::string, std::string, std::less<>>;
 struct HttpReply {
   long status = 0;  ///< 0: none came
   HttpHeaders headers;
-  std::string error_body;                  ///< of a status that is no success; at most 64 KiB
+  std::string error_body;                  ///< of a status that is not a success; at most 64 KiB
   bool began = false;                      ///< a byte of a successful answer has come
   std::optional<LlmFailure> failure = {};  ///< of the transport
 };

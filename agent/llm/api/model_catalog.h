@@ -38,7 +38,7 @@ class ModelCatalog {
  public:
   /// The entries that come with the program (agent/llm/models/, compiled in) and above them those of `file`,
   /// in the same form or a list of such; an entry of a known name replaces the keys that it has. A file that
-  /// is not there adds nothing. Throws Error(bad_input) naming file and key.
+  /// is missing adds nothing. Throws Error(bad_input) naming file and key.
   [[nodiscard]] static ModelCatalog with_file(const std::filesystem::path& file);
 
   [[nodiscard]] const std::vector<ModelEntry>& entries() const { return entries_; }

@@ -47,7 +47,7 @@ Result<Json> ModelInfoClient::ask(const std::string& path, const Json* body) con
                     .is_get = body == nullptr});
   if (answer.failure) return InputError{answer.failure->message};
   Json json = try_parse_json(answer.body);
-  if (!json.is_object()) return InputError{"what came is no JSON object"};
+  if (!json.is_object()) return InputError{"the answer is not a JSON object"};
   return json;
 }
 

@@ -10,7 +10,7 @@
 namespace ak::agent {
 
 /// Asks a provider about a model. Each function sends one request and waits for seconds at most; many servers
-/// that imitate a provider have no answer, which is no error. May be used by several threads.
+/// that imitate a provider have no answer, which is not an error. May be used by several threads.
 class ModelInfoClient {
  public:
   ModelInfoClient(Provider provider, std::string key, ModelEntry entry);

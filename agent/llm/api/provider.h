@@ -41,7 +41,7 @@ struct LlmSettings {
   std::vector<Provider> providers;  ///< the user's own: one of a known name replaces it
   std::map<std::string, LlmCommand> commands;
   std::map<std::string, std::filesystem::path> key_files;  ///< by provider; readable by their owner alone
-  std::map<std::string, ModelEntry> entries;  ///< by full name: these stand in for those of the catalogue
+  std::map<std::string, ModelEntry> entries;  ///< by full name: these replace those of the catalogue
   std::filesystem::path models_file;          ///< laid over the shipped models
   std::filesystem::path record_to;            ///< every exchange is appended; empty: none is
   std::shared_ptr<BatchQueues> batches = {};  ///< set: requests are sent in batches by those who offer them

@@ -17,7 +17,7 @@ namespace ak::agent {
 namespace {
 
 constexpr std::size_t kFirst = 8;  // spread points before the model is asked (chosen)
-// Random points that are scored beside neighbours. All are compared again when weights are fitted, so that
+// Random points that are scored alongside neighbours. All are compared again when weights are fitted, so that
 // such a proposal begins with few and later ones bring more (chosen: time).
 constexpr std::size_t kFirstPool = 400, kMorePool = 100, kMaxPool = 1200;
 constexpr std::size_t kCentres = 6;    // fastest points whose neighbours are scored

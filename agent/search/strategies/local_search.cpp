@@ -11,7 +11,7 @@ namespace {
 constexpr int kKickedAxes = 2;
 
 /// Walks to the first better neighbour, closest values first, until none is left; then starts again from a
-/// random point, or beside the best one.
+/// random point, or near the best one.
 class LocalSearch final : public Member {
  public:
   explicit LocalSearch(bool from_best) : from_best_(from_best) {}
@@ -57,7 +57,7 @@ class LocalSearch final : public Member {
 std::unique_ptr<Member> local_search(bool from_best) { return std::make_unique<LocalSearch>(from_best); }
 
 const Strategy kLocalSearch{
-    "local-search", "first better neighbour, again from beside the best",
+    "local-search", "first better neighbour, again from near the best",
     [](SearchSpace space, std::uint64_t seed) { return stand_alone(space, seed, local_search(true)); }};
 
 }  // namespace ak::agent

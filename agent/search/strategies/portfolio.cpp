@@ -16,12 +16,12 @@ namespace {
 constexpr std::array kFirstShares{0.7, 0.25, 0.05};
 constexpr std::array<std::string_view, kFirstShares.size()> kNames{"bayesian", "forest", "local-search"};
 constexpr double kNotStuck = 100, kStuck = 400;
-// Credit fades with every answer; kPatience answers' worth of the first shares counts beside it.
+// Credit fades with every answer; kPatience answers' worth of the first shares counts alongside it.
 constexpr double kDecay = 0.97, kPatience = 4;
 
 /// Several members over one history. Each answer is heard by all; the one that asked for it is credited when
 /// it is among the fastest tenth, and gets more of the turns. Until the Gaussian process is stuck, it is
-/// alone and proposes what it would without the others: these draw random numbers of their own.
+/// alone and proposes what it would without the others: these draw their own random numbers.
 class Portfolio final : public Member {
  public:
   explicit Portfolio(std::uint64_t seed)

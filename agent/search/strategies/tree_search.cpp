@@ -12,8 +12,8 @@ namespace ak::agent {
 namespace {
 
 constexpr std::size_t kFirstTreePoints = 12;  // spread points before the model is asked (chosen)
-constexpr std::size_t kPool = 400;         // random points that are scored, beside neighbours (chosen: time)
-constexpr std::size_t kTreeCentres = 6;    // fastest points whose neighbours are scored
+constexpr std::size_t kPool = 400;       // random points that are scored, alongside neighbours (chosen: time)
+constexpr std::size_t kTreeCentres = 6;  // fastest points whose neighbours are scored
 constexpr std::size_t kMaxTreeRows = 300;  // the fastest and the last of them are learned from
 constexpr double kTreeRefitGrowth = 1.02;  // trees are grown again when there are so many times the answers
 constexpr double kMinVariance = 1e-4;      // trees that agree are not that sure; of (log time)^2

@@ -11,7 +11,7 @@ SELECT c.model, c.status, count(*) AS calls, max(c.message) AS example
 FROM llm_calls c WHERE c.status <> 'ok' AND c.search_id IN (SELECT id FROM report_searches)
 GROUP BY c.model, c.status ORDER BY calls DESC LIMIT 20;
 
--- @environment Evaluations that the environment spoilt
+-- @environment Evaluations that failed because of the environment
 SELECT e.status, e.stage, count(*) AS evaluations, max(e.message) AS example
 FROM evaluations e WHERE e.status IN ('infrastructure_error', 'unsupported', 'out_of_memory', 'timeout') AND e.search_id IN (SELECT id FROM report_searches)
 GROUP BY 1, 2 ORDER BY evaluations DESC LIMIT 20;

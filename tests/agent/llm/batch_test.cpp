@@ -92,7 +92,7 @@ TEST_CASE("requests that wait together become one batch, and results in any orde
   CHECK(sent[4].starts_with("GET /v1/messages/batches/msgbatch_1/results "));
   const Json requests = round->requests();
   REQUIRE(requests.size() == 3);
-  // Each asker's text tells which request of the batch it was.
+  // Each asker's text shows which request of the batch it was.
   const std::vector<std::string> expected{"zero", "", "two"};
   for (std::size_t i = 0; i < 3; ++i) {
     const Json& params = requests[i]["params"];

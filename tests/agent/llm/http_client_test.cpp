@@ -233,7 +233,7 @@ TEST_CASE("a server that reads less than the prompt is found out") {
   CHECK(reply.note.find("2048 tokens") != std::string::npos);
 }
 
-TEST_CASE("a count of zeros is no count, and one from before a stream broke off is too low") {
+TEST_CASE("a count of zeros is not a count, and one from before a stream broke off is too low") {
   const auto ask = [](const std::string& stream) {
     FakeServer server({once(stream_head() + stream)});
     return client_of(server, *find_dialect("anthropic-messages")).ask(request(), nullptr).usage;

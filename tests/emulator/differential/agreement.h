@@ -36,7 +36,7 @@ struct CaseReport {
   std::string message;  ///< unsupported, failed: why
 };
 
-/// Results of `emulated` that the rule does not accept beside `gpu`. `magnitudes` is empty, or an output of
+/// Results of `emulated` that the rule does not accept alongside `gpu`. `magnitudes` is empty, or an output of
 /// the kernel for Case::magnitudes. All as the kernel wrote them.
 [[nodiscard]] std::vector<Difference> differences(const Case& one, const std::vector<std::byte>& gpu,
                                                   const std::vector<std::byte>& emulated,

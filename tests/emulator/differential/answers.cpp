@@ -22,7 +22,7 @@ bool get(std::ifstream& file, std::uint64_t& value) {
 }
 
 bool get_all(std::ifstream& file, Answers& answers) {
-  constexpr std::uint64_t kMax = 1u << 20;  // bytes of a case; more is no answers file
+  constexpr std::uint64_t kMax = 1u << 20;  // bytes of a case; more is not an answers file
   std::uint64_t magic = 0, count = 0, key = 0, bytes = 0;
   if (!get(file, magic) || magic != kMagic || !get(file, count)) return false;
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -123,7 +123,7 @@ int record_suite(const Options& options, const Suite& suite) {
   return error.empty() ? 0 : 1;
 }
 
-/// In a process of its own, so that a kernel that corrupts the context or never ends costs one suite.
+/// In its own process, so that a kernel that corrupts the context or never ends costs one suite.
 bool in_child(const std::function<int()>& work) {
   constexpr unsigned kMaxSeconds = 120;
   std::fflush(stdout);

@@ -93,7 +93,7 @@ struct Shape {
   [[nodiscard]] std::string text() const { return fmt::format("m{}n{}k{}", m, n, k); }
 };
 
-// Tensor cores add in an order of their own and cut off what does not fit their adder; how much is not
+// Tensor cores add in their own order and cut off what does not fit their adder; how much is not
 // documented. Bounds on the sum of the magnitudes: products and sums of 24 bits with a few bits lost to 16 or
 // 32 terms; 13 bits and more are kept where the elements have 8 (Hopper); 11 bits of an f16 result.
 Rule rule_of(const ElementType& a, std::string_view accumulator) {

@@ -288,7 +288,7 @@ DoubleTriples double_triples() {
   return t;
 }
 
-/// Any NaN stands for all: their payloads have a test of their own.
+/// Any NaN stands for all: their payloads have their own test.
 Longs with_one_nan(Longs values) {
   for (std::uint64_t& value : values)
     if (std::isnan(std::bit_cast<double>(value))) value = 0x7FF8000000000000ull;

@@ -381,7 +381,7 @@ TEST_CASE("A definition replaces its declaration and an alias is a copy") {
   CHECK_FALSE(module.variables[0].is_extern);
 }
 
-TEST_CASE("What is no PTX is refused with its line") {
+TEST_CASE("What is not PTX is refused with its line") {
   CHECK_FALSE(parse(""));
   CHECK_FALSE(parse("hello"));
   CHECK_FALSE(parse(".version 9.0\n.target sm_90\n.address_size 32\n"));

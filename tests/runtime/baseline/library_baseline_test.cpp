@@ -43,7 +43,7 @@ TEST_CASE("a product is read from the shapes, whichever way its matrices lie in 
   }
 }
 
-TEST_CASE("what is no product has a reason") {
+TEST_CASE("what is not a product has a reason") {
   OpenProblem problem = product("row", "row");
   const auto read = [&](std::vector<std::vector<std::int64_t>> shapes) {
     return matmul_task(problem, {.name = "w", .shapes = std::move(shapes), .exact = {}, .twin = {}});
@@ -93,7 +93,7 @@ TEST_CASE("an attention is read from the shapes and the param causal") {
   CHECK(causal->causal);
 }
 
-TEST_CASE("what is no attention, or one with another causal mask, has a reason") {
+TEST_CASE("what is not an attention, or one with another causal mask, has a reason") {
   const Shapes good{{1, 4, 5, 64}, {1, 2, 7, 64}, {1, 2, 7, 64}, {1, 4, 5, 64}, {1, 4, 5}};
   const auto input_error = [](const OpenProblem& problem, Shapes shapes) {
     const auto task = read_attention(problem, std::move(shapes));

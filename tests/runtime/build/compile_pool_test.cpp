@@ -144,7 +144,7 @@ TEST_CASE("a build does not say when it was made") {
                              "48, 48, 58, 48, 48"));
 }
 
-TEST_CASE("what is no name of a kernel does not reach the compiler") {
+TEST_CASE("what is not name of a kernel does not reach the compiler") {
   auto pool = make_pool();
   for (const char* name :
        {"k\n#include \"/etc/hostname\"\n", "k\\u0023", "k%:include", "k\"", "", "k;", "k{}"}) {
@@ -155,7 +155,7 @@ TEST_CASE("what is no name of a kernel does not reach the compiler") {
   }
 }
 
-TEST_CASE("time that a busy machine does not give to a build's worker is no time of the build") {
+TEST_CASE("time that a busy machine does not give to a build's worker is not time of the build") {
   bool waited = false;
   // The worker has to be stopped before the build has used up its time.
   for (auto limit = 500ms; !waited && limit < kPatience; limit *= 4) {

@@ -90,7 +90,7 @@ TEST_CASE("what stands behind a location, a file's name or a comment is part of 
   CHECK(code_hash(ptx("add.u32 %r1, %r1, 2;")) != code_hash(ptx("add.u32 %r1, %r1, 3;")));
 }
 
-TEST_CASE("a variable that no code uses is no part of a program in PTX, one that is used is") {
+TEST_CASE("a variable that no code uses is not part of a program in PTX, one that is used is") {
   const auto ptx = [](const std::string& variables, const std::string& used) {
     return ".version 9.0\n.target sm_90a\n" + variables + ".visible .entry k()\n{\n\tld.global.u32 %r1, [" +
            used + "];\n}\n";

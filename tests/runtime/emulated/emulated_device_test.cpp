@@ -109,7 +109,7 @@ TEST_CASE("memory that is not mapped is out of a kernel's reach, and its content
 
 TEST_CASE("the emulated driver refuses what is not PTX with the place") {
   runtime::EmulatedDriver driver(kHopper);
-  CHECK_THROWS_WITH(runtime::load_module("this is no PTX", "a test program"),
+  CHECK_THROWS_WITH(runtime::load_module("this is not PTX", "a test program"),
                     Catch::Contains("CUDA_ERROR_NOT_SUPPORTED") && Catch::Contains("line 1"));
 }
 

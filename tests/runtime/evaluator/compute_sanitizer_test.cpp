@@ -26,7 +26,7 @@ TEST_CASE("a log of memcheck gives the number of errors and the first of them") 
         "(1,0,0); Access at 0x7f00 is out of bounds");
 }
 
-TEST_CASE("warnings of racecheck are no errors") {
+TEST_CASE("warnings of racecheck are not errors") {
   const auto log = read_sanitizer_log(
       "========= COMPUTE-SANITIZER\n"
       "========= Warning: Race reported between Write access at sum+0x120 in k.cu:9\n"
@@ -46,7 +46,7 @@ TEST_CASE("warnings of racecheck are no errors") {
   CHECK(race->finding.starts_with("Error: Race reported between Write access"));
 }
 
-TEST_CASE("a log without a summary is no verdict") {
+TEST_CASE("a log without a summary is not a verdict") {
   CHECK_FALSE(read_sanitizer_log(""));
   CHECK_FALSE(
       read_sanitizer_log("========= COMPUTE-SANITIZER\n========= Error: Target application terminated\n"));

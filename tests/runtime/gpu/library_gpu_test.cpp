@@ -138,7 +138,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cuBLASLt is no baseline for the exact GELU, and a note says why") {
+TEST_CASE("cuBLASLt is not a baseline for the exact GELU, and a note says why") {
   const auto result = evaluate("gemm", kProduct, {{"activation", "gelu"}}, "M=256,N=128,K=64");
   INFO(describe(result));
   REQUIRE(result.outcome.status == Status::ok);
@@ -162,7 +162,7 @@ TEST_CASE("cuDNN's attention passes the checks of candidates, and it is faster t
   }
 }
 
-TEST_CASE("cuDNN is no baseline for a causal mask with more keys than queries, and a note says why") {
+TEST_CASE("cuDNN is not a baseline for a causal mask with more keys than queries, and a note says why") {
   const auto result = evaluate("flash_attention", kAttention, {{"head_dim", "64"}, {"causal", "true"}},
                                "B=1,H=2,G=1,S=100,T=200");
   INFO(describe(result));

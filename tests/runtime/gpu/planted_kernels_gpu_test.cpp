@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that are wrong on purpose: each names the outcome it must earn, and an honest kernel must
+// Kernels that are wrong on purpose: each names the outcome it must earn, and a correct kernel must
 // pass right after.
 #include <catch2/catch.hpp>
 

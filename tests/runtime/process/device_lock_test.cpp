@@ -47,7 +47,7 @@ class LockFolder {
   std::filesystem::path path_;
 };
 
-/// Runs `body` in a process of its own.
+/// Runs `body` in its own process.
 template <class Body>
 pid_t start(Body body) {
   const pid_t child = ::fork();
@@ -123,7 +123,7 @@ TEST_CASE("who waits for the GPU says so, and gets it when the holder is killed"
   ::close(ends[1]);
 }
 
-TEST_CASE("the lock file can be locked by every user and is no link to anywhere") {
+TEST_CASE("the lock file can be locked by every user and is not a link to anywhere") {
   const LockFolder folder;
   const mode_t before = ::umask(0077);
   const DeviceLock made(kUuid);
@@ -141,7 +141,7 @@ TEST_CASE("the lock file can be locked by every user and is no link to anywhere"
   CHECK_FALSE(DeviceLock(kUuid).unavailable_reason().empty());
   std::filesystem::remove(folder.file());
   REQUIRE(::mkfifo(folder.file().c_str(), 0600) == 0);
-  CHECK_THAT(DeviceLock(kUuid).unavailable_reason(), Catch::Contains("no regular file"));
+  CHECK_THAT(DeviceLock(kUuid).unavailable_reason(), Catch::Contains("not a regular file"));
 }
 
 TEST_CASE("without a lock file nothing waits, and the reason is known") {
@@ -155,7 +155,7 @@ TEST_CASE("without a lock file nothing waits, and the reason is known") {
   none.take(Turn::alone, [] { FAIL("nothing to hold"); });
 }
 
-TEST_CASE("waiting for another process's turn is no time of the task, working is") {
+TEST_CASE("waiting for another process's turn is not time of the task, working is") {
   auto command = worker_command();
   command.insert(command.end(), {"--role", "scripted_worker"});
   DeviceClient client(command);

@@ -42,7 +42,7 @@ Json ask(WorkerProcess& worker, const std::string& type, const Json& body = Json
   return message->body;
 }
 
-/// Runs `body` in a child of its own, which it may confine, and returns its wait status.
+/// Runs `body` in its own child, which it may confine, and returns its wait status.
 template <class Body>
 int in_child(Body body) {
   const pid_t child = ::fork();

@@ -130,7 +130,7 @@ TEST_CASE("a worker ends when its parent closes the channel, however stuck it is
 }
 
 TEST_CASE("a stuck worker whose parent is killed does not survive it") {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that its end is told to this process
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that this process learns of its end
   std::array<int, 2> pipe{};
   REQUIRE(::pipe(pipe.data()) == 0);
   const pid_t parent = ::fork();
