@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "pages/column.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 struct ChartKind {
@@ -138,4 +138,4 @@ Json chart_of(std::string_view specification, const Page& page, const PageData& 
   return chart;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

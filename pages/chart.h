@@ -6,7 +6,7 @@
 #include "core/text/json.h"
 #include "pages/page.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// A picture's specification, a JSON object of the page's text, with what charts.js needs to draw it:
 ///   kind     line, scatter, roofline, bars, waterfall, heatmap or tree
@@ -21,4 +21,4 @@ namespace ak::tools {
 /// axis without a unit or a label: a chart without them is not drawn.
 [[nodiscard]] Json chart_of(std::string_view specification, const Page& page, const PageData& data);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 struct UnitOfSuffix {
@@ -166,4 +166,4 @@ std::string harmless(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -7,7 +7,7 @@
 
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// What the end of a column's name says of its unit: "score_us" is in µs. Empty where it says nothing.
 [[nodiscard]] std::string_view column_unit(std::string_view column);
@@ -32,4 +32,4 @@ namespace ak::tools {
 /// become U+FFFD ("\n" and "\t" stay), and what is longer than `max_bytes` ends in a note on the rest.
 [[nodiscard]] std::string harmless(std::string_view text, std::size_t max_bytes);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

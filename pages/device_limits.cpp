@@ -10,7 +10,7 @@
 #include "core/plan/dtype.h"
 #include "core/text/json.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 /// The input type that the device multiplies fastest, and its operations per clock per SM.
@@ -62,4 +62,4 @@ void keep_device_limits(db::Reader& reader) {
               {{"list", list.dump()}});
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

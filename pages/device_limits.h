@@ -3,7 +3,7 @@
 
 #include "db/read/reader.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// Gives the reader's SQL the table `device_limits(definition, device_id, label, peak_gbps, peak_tflops)`:
 /// what a device can do at most for a definition, for every pair that has a search. The bandwidth is that of
@@ -12,4 +12,4 @@ namespace ak::tools {
 /// row of definitions.
 void keep_device_limits(db::Reader& reader);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -11,7 +11,7 @@
 #include "page_assets.h"
 #include "pages/page_html.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 /// What the scripts are, in the order they are needed.
@@ -76,4 +76,4 @@ std::string self_contained_document(std::string_view title, std::string_view bod
       page_asset("d3.LICENSE"), page_asset("plot.LICENSE"), scripts);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// A file that pages need in the browser: "page.css", "charts.js", "plot.umd.min.js", "d3.min.js". Throws
 /// Error(bug) for another name.
@@ -19,4 +19,4 @@ namespace ak::tools {
 /// @param body HTML
 [[nodiscard]] std::string self_contained_document(std::string_view title, std::string_view body);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

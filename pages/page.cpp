@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,4 +100,4 @@ PageData read_page(db::Reader& reader, const Page& page, const db::QueryValues& 
   return data;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

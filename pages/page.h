@@ -12,7 +12,7 @@
 #include "db/read/named_queries.h"
 #include "db/read/reader.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// A SELECT of a page whose rows its text shows.
 struct Dataset {
@@ -47,4 +47,4 @@ inline constexpr std::size_t kMaxRows = 5'000;
 /// Runs the page's statements. Throws as db::Reader::query(), naming page and dataset.
 [[nodiscard]] PageData read_page(db::Reader& reader, const Page& page, const db::QueryValues& values);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "pages/column.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 struct ParserDeleter {
@@ -188,4 +188,4 @@ std::string page_html(std::span<const Piece> pieces, const HtmlOptions& options)
   return out;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

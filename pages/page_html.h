@@ -8,7 +8,7 @@
 
 #include "pages/page_text.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// How a page's HTML refers to others.
 struct HtmlOptions {
@@ -25,4 +25,4 @@ struct HtmlOptions {
 /// else is escaped here.
 [[nodiscard]] std::string page_html(std::span<const Piece> pieces, const HtmlOptions& options);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

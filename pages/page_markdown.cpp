@@ -7,7 +7,7 @@
 
 #include "pages/column.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 std::string line(const std::vector<std::string>& fields) {
@@ -59,4 +59,4 @@ std::string page_markdown(std::span<const Piece> pieces) {
   return out;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -10,7 +10,7 @@
 #include "pages/chart.h"
 #include "pages/column.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 // A value in a sentence; whole texts are for {{code}}.
@@ -228,4 +228,4 @@ std::string markdown_escape(std::string_view text) {
   return out;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -8,7 +8,7 @@
 #include "core/text/json.h"
 #include "pages/page.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// Markdown whose values are escaped: what they hold shows as text.
 struct TextPiece {
@@ -49,4 +49,4 @@ constexpr std::size_t kMaxCellBytes = 1'000;
 
 [[nodiscard]] std::string markdown_escape(std::string_view text);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -16,7 +16,7 @@ namespace {
 
 struct AuditFlags {
   std::string name, arch, device, database;
-  AuditOptions options;
+  app::AuditOptions options;
   bool json = false, record = false;
 };
 
@@ -47,13 +47,13 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
 }
 
 /// The name among the arguments, at any position; "" for none.
-std::string positional(const Arguments& arguments) {
+std::string positional(const app::Arguments& arguments) {
   CLI::App app;
   AuditFlags flags;
   add_audit_flags(app, flags);
   app.set_help_flag();
   app.allow_extras();
-  Arguments reversed(arguments.rbegin(), arguments.rend());
+  app::Arguments reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError&) {
@@ -95,8 +95,8 @@ Json audit_json(const Audited& one) {
   return {{"problem", one.problem->problem},
           {"definition", one.problem->definition.name},
           {"params", params},
-          {"content_hash", audited_content(one.problem->folder)},
-          {"recorded", has_audit_record(one.problem->folder)},
+          {"content_hash", app::audited_content(one.problem->folder)},
+          {"recorded", app::has_audit_record(one.problem->folder)},
           {"passed", one.audit.passed()},
           {"findings", findings}};
 }
@@ -140,9 +140,9 @@ std::vector<std::shared_ptr<const ProblemInstance>> instances(const codegen::Pro
   return list;
 }
 
-Target audit_target(const AuditFlags& flags, const Config& config) {
-  Target target = choose_target(flags.device.empty() ? config.device : flags.device,
-                                flags.arch.empty() ? config.arch : flags.arch);
+app::Target audit_target(const AuditFlags& flags, const app::Config& config) {
+  app::Target target = app::choose_target(flags.device.empty() ? config.device : flags.device,
+                                          flags.arch.empty() ? config.arch : flags.arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
@@ -151,7 +151,7 @@ Target audit_target(const AuditFlags& flags, const Config& config) {
 
 }  // namespace
 
-int run_audit(const Arguments& arguments) {
+int run_audit(const app::Arguments& arguments) {
   CLI::App app{
       "Audit problems: their checks must reject deliberate mistakes, and accept the reference's twin.",
       "alphakernel algorithms audit"};
@@ -162,19 +162,19 @@ int run_audit(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   if (flags.record && (problem_flags.chosen() || !flags.options.workloads.empty()))
     fail(ExitCode::usage, "--record needs every combination of parameters and the workloads as they are");
-  const Config config = load_config();
-  const Target target = audit_target(flags, config);
-  const std::filesystem::path database = database_file(flags.database, config);
+  const app::Config config = app::load_config();
+  const app::Target target = audit_target(flags, config);
+  const std::filesystem::path database = app::database_file(flags.database, config);
   Json results = Json::array();
   bool all_passed = true;
   for (const codegen::Problem& problem : problems(problem_flags)) {
     std::vector<Audited> audited;
     for (const auto& instance : instances(problem, problem_flags)) {
-      audited.push_back({instance, audit_and_store(instance, target, config, database, flags.options)});
+      audited.push_back({instance, app::audit_and_store(instance, target, config, database, flags.options)});
       if (!flags.json) print_audit(audited.back());
     }
     const bool passed = std::ranges::all_of(audited, [](const Audited& one) { return one.audit.passed(); });
-    if (flags.record && passed) write_audit_record(problem.folder);
+    if (flags.record && passed) app::write_audit_record(problem.folder);
     for (const Audited& one : audited) results.push_back(audit_json(one));
     all_passed = all_passed && passed;
   }

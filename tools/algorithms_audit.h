@@ -6,6 +6,6 @@
 namespace ak::tools {
 
 /// `alphakernel algorithms audit ...`. Returns the exit code.
-int run_audit(const Arguments& arguments);
+int run_audit(const app::Arguments& arguments);
 
 }  // namespace ak::tools

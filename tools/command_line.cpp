@@ -54,7 +54,7 @@ std::string choices_text(const ParamSpec& param) {
 
 }  // namespace
 
-std::string peek(const Arguments& arguments, const std::string& name) {
+std::string peek(const app::Arguments& arguments, const std::string& name) {
   std::string value;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == name && i + 1 < arguments.size()) value = arguments[i + 1];
@@ -63,7 +63,7 @@ std::string peek(const Arguments& arguments, const std::string& name) {
   return value;
 }
 
-std::string kernel_argument(const Arguments& arguments) {
+std::string kernel_argument(const app::Arguments& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const bool output = i > 0 && (arguments[i - 1] == "--output" || arguments[i - 1] == "-o");
@@ -90,7 +90,7 @@ DescribeCommandLines::~DescribeCommandLines() { observer.reset(); }
 bool DescribeCommandLines::active() { return observer.has_value(); }
 
 std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,
-                                  const Arguments& arguments) {
+                                  const app::Arguments& arguments) {
   if (observer) {
     observer->group_help(help);
     for (const Verb& one : subcommands) {
@@ -112,14 +112,14 @@ std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::
   return found->run({arguments.begin() + 1, arguments.end()});
 }
 
-bool parse(CLI::App& app, const Arguments& arguments) {
+bool parse(CLI::App& app, const app::Arguments& arguments) {
   add_version_flag(app);
   if (observer) {
     observer->command(app);
     return false;
   }
   try {
-    Arguments reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from the back
+    app::Arguments reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from the back
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
@@ -134,7 +134,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
   return true;
 }
 
-ProblemFlags::ProblemFlags(CLI::App& app, const Arguments& arguments, const std::string& fallback) {
+ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const std::string& fallback) {
   app.add_option("--algorithm", algorithm_,
                  "algorithm to write a kernel for (alphakernel algorithms lists them)");
   app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");

@@ -16,13 +16,13 @@ namespace ak::tools {
 
 /// Parses `arguments`. Returns false when --help or --version was asked for and has been printed, or when command
 /// lines are only described. Throws Error(usage) for a bad flag, with the nearest known one.
-[[nodiscard]] bool parse(CLI::App& app, const Arguments& arguments);
+[[nodiscard]] bool parse(CLI::App& app, const app::Arguments& arguments);
 
 /// The subcommands of a verb, such as `alphakernel db merge`, where each is its own function: runs the one
 /// that the first argument names, with the other arguments, and returns its exit code. Prints `help` for --help.
 /// Nothing where the first argument is none of them.
 [[nodiscard]] std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,
-                                                const Arguments& arguments);
+                                                const app::Arguments& arguments);
 
 /// Prints what `--version` prints, for all programs.
 void print_version();
@@ -45,11 +45,11 @@ class DescribeCommandLines {
 };
 
 /// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins. Empty without.
-[[nodiscard]] std::string peek(const Arguments& arguments, const std::string& name);
+[[nodiscard]] std::string peek(const app::Arguments& arguments, const std::string& name);
 
 /// The kernel file among the arguments: the first one ending in .cu that is not the value of --output; empty
 /// when there is none.
-[[nodiscard]] std::string kernel_argument(const Arguments& arguments);
+[[nodiscard]] std::string kernel_argument(const app::Arguments& arguments);
 
 /// A CLI::App with the house style: help formatter, exit codes in the footer.
 void set_style(CLI::App& app, const std::string& examples);
@@ -60,7 +60,7 @@ class ProblemFlags {
  public:
   /// Adds --algorithm, --problem, --shape, and one flag per param of the problem that `arguments` name.
   /// `fallback` is used when they name none (a finished kernel file says what it was made for).
-  ProblemFlags(CLI::App& app, const Arguments& arguments, const std::string& fallback = "");
+  ProblemFlags(CLI::App& app, const app::Arguments& arguments, const std::string& fallback = "");
 
   [[nodiscard]] bool given() const { return problem_.has_value(); }
   [[nodiscard]] const codegen::Problem& problem() const { return problem_.value(); }

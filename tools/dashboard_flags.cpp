@@ -5,7 +5,7 @@
 
 namespace ak::tools {
 
-std::optional<DashboardFlags> dashboard_flags(const Arguments& arguments) {
+std::optional<DashboardFlags> dashboard_flags(const app::Arguments& arguments) {
   CLI::App app{"Show the performance database in your browser, live while searches write to it.",
                "alphakernel dashboard"};
   set_style(app,

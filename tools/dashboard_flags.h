@@ -18,6 +18,6 @@ struct DashboardFlags {
 };
 
 /// Nothing when --help or --version was asked for and has been printed. Throws Error(usage).
-[[nodiscard]] std::optional<DashboardFlags> dashboard_flags(const Arguments& arguments);
+[[nodiscard]] std::optional<DashboardFlags> dashboard_flags(const app::Arguments& arguments);
 
 }  // namespace ak::tools

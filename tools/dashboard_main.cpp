@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::milliseconds kWatchInterval{1'000};
 
 std::filesystem::path own_pages() {
-  const std::filesystem::path config = config_path();
+  const std::filesystem::path config = app::config_path();
   return config.empty() ? config : config.parent_path() / "dashboard";
 }
 
@@ -58,20 +58,20 @@ void announce(const dashboard::DashboardService& service, const std::filesystem:
   std::fflush(stdout);
 }
 
-int serve_dashboard(const Arguments& arguments) {
+int serve_dashboard(const app::Arguments& arguments) {
   const auto flags = dashboard_flags(arguments);
   if (!flags) return 0;
 
-  const std::filesystem::path file = database_file(flags->database, load_config());
+  const std::filesystem::path file = app::database_file(flags->database, app::load_config());
   const std::chrono::milliseconds time_limit(std::llround(flags->seconds * 1000));
   // Says now what would be wrong with every page.
   db::upgrade_schema(file);
   const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = time_limit});
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),
-                                       .style_sources = plot_style_hashes(),
+                                       .style_sources = pages::plot_style_hashes(),
                                        .token = dashboard::random_token()});
-  const InterruptGuard interrupt;
+  const app::InterruptGuard interrupt;
   dashboard::HttpServer server(service, flags->port);
   service.set_port(server.port());
   announce(service, file, server.port(), flags->json);
@@ -91,5 +91,5 @@ int serve_dashboard(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   return ak::tools::guarded_main(
-      [&] { return ak::tools::serve_dashboard(ak::tools::Arguments(argv + 1, argv + argc)); });
+      [&] { return ak::tools::serve_dashboard(ak::app::Arguments(argv + 1, argv + argc)); });
 }

@@ -5,8 +5,8 @@
 
 namespace ak::tools {
 
-std::filesystem::path database_to_read(const std::string& flag, const Config& config) {
-  std::filesystem::path file = database_file(flag, config);
+std::filesystem::path database_to_read(const std::string& flag, const app::Config& config) {
+  std::filesystem::path file = app::database_file(flag, config);
   if (std::filesystem::exists(file)) db::upgrade_schema(file);
   return file;
 }

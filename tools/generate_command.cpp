@@ -23,11 +23,11 @@ constexpr const char* kExamples =
     "  generate_kernel --help --algorithm softmax      # lists that algorithm's parameters\n";
 
 /// What the search begins with; the rest of the port goes into `setup`.
-std::vector<Candidate> port_first(PortOrigin origin, SearchSetup& setup) {
-  SearchRun& run = setup.run;
-  const auto written = known_variant(setup.database, origin.choice, origin.word);
-  if (written) origin.choice = kernel_of_variant(setup.database, std::to_string(*written));
-  run.port = port_kernel(origin, run.problem, run.target, setup.config, setup.database);
+std::vector<Candidate> port_first(app::PortOrigin origin, app::SearchSetup& setup) {
+  app::SearchRun& run = setup.run;
+  const auto written = app::known_variant(setup.database, origin.choice, origin.word);
+  if (written) origin.choice = app::kernel_of_variant(setup.database, std::to_string(*written));
+  run.port = app::port_kernel(origin, run.problem, run.target, setup.config, setup.database);
   for (const std::string& note : run.port->notes) print_stderr("note: {}\n", note);
   if (run.port->candidates.empty())
     print_stderr("note: nothing can be ported; the search begins with the templates\n");
@@ -37,14 +37,14 @@ std::vector<Candidate> port_first(PortOrigin origin, SearchSetup& setup) {
 
 }  // namespace
 
-std::optional<GenerateCommand> generate_command(const Arguments& arguments, std::string command) {
+std::optional<app::GenerateCommand> generate_command(const app::Arguments& arguments, std::string command) {
   CLI::App app{
       "Find a fast, verified CUDA kernel: search a template's parameters, build, check and time every "
       "variant.",
       "generate_kernel"};
   set_style(app, kExamples);
-  GenerateCommand generate;
-  SearchFlags& flags = generate.flags;
+  app::GenerateCommand generate;
+  app::SearchFlags& flags = generate.flags;
   std::string start, only, from;
   add_search_flags(app, flags);
   app.add_option("--start", start, "your own kernel: seeds the search and is the baseline of the report");
@@ -54,22 +54,23 @@ std::optional<GenerateCommand> generate_command(const Arguments& arguments, std:
       "port this kernel: a .cu file or a variant in the database. The problem and its parameters are its own "
       "unless flags say otherwise; the search begins with it, or with its best relative that can be built");
   const std::string origin_word = peek(arguments, "--from");
-  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), load_config());
-  std::optional<KernelChoice> origin;
-  if (!origin_word.empty()) origin = choose_kernel(origin_word, db_file);
+  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), app::load_config());
+  std::optional<app::KernelChoice> origin;
+  if (!origin_word.empty()) origin = app::choose_kernel(origin_word, db_file);
   const ProblemFlags problem_flags(app, arguments, origin ? origin->problem : "");
   if (!parse(app, arguments)) return std::nullopt;
   if (origin && !start.empty())
     fail(ExitCode::usage, "give --from, a kernel to port, or --start, one to beat; not both");
   if (flags.output.empty()) fail(ExitCode::usage, "say where to write the kernel: --output FILE.cu");
-  check_search_flags(flags);
-  generate.setup =
-      set_up_search(flags, problem_flags.instance(origin ? origin->params : Params{}), std::move(command));
-  SearchRun& run = generate.setup.run;
+  app::check_search_flags(flags);
+  generate.setup = app::set_up_search(flags, problem_flags.instance(origin ? origin->params : Params{}),
+                                      std::move(command));
+  app::SearchRun& run = generate.setup.run;
   std::vector<Candidate> own;
-  if (!start.empty()) own.push_back(kernel_of_file(start).candidate);
+  if (!start.empty()) own.push_back(app::kernel_of_file(start).candidate);
   if (origin) own = port_first({.choice = *origin, .word = origin_word}, generate.setup);
-  run.templates = starting_points(*run.problem, run.target.arch, own, only, fixed_tunables(flags.fixed));
+  run.templates =
+      app::starting_points(*run.problem, run.target.arch, own, only, app::fixed_tunables(flags.fixed));
   run.own_kernel = !start.empty();
   return generate;
 }

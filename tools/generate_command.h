@@ -12,7 +12,7 @@ namespace ak::tools {
 /// Reads the problem, the templates and the configuration, and looks for the device. Nothing when the
 /// arguments ask for help, which was printed. Throws Error for what is wrong with them.
 /// @param command stored with the search
-[[nodiscard]] std::optional<GenerateCommand> generate_command(const Arguments& arguments,
-                                                              std::string command);
+[[nodiscard]] std::optional<app::GenerateCommand> generate_command(const app::Arguments& arguments,
+                                                                   std::string command);
 
 }  // namespace ak::tools

@@ -29,7 +29,7 @@ void print_help() {
       "Exit codes: docs/exit_codes.md\n");
 }
 
-int run_verb(const std::string& name, const Arguments& arguments) {
+int run_verb(const std::string& name, const app::Arguments& arguments) {
   const auto known = verbs();
   const auto found = std::ranges::find(known, name, &Verb::name);
   if (found == known.end()) {
@@ -41,7 +41,7 @@ int run_verb(const std::string& name, const Arguments& arguments) {
   return (*found)->run(arguments);
 }
 
-int dispatch(const std::string& program, Arguments arguments) {
+int dispatch(const std::string& program, app::Arguments arguments) {
   // generate_kernel is a link to the same program.
   if (std::filesystem::path(program).filename() == "generate_kernel") {
     // Candidates run in children of this same binary, whatever name it was started by.
@@ -65,5 +65,5 @@ int dispatch(const std::string& program, Arguments arguments) {
 
 int main(int argc, char** argv) {
   return ak::tools::guarded_main(
-      [&] { return ak::tools::dispatch(argv[0], ak::tools::Arguments(argv + 1, argv + argc)); });
+      [&] { return ak::tools::dispatch(argv[0], ak::app::Arguments(argv + 1, argv + argc)); });
 }

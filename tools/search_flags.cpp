@@ -19,7 +19,7 @@ std::string strategy_help() {
 
 }  // namespace
 
-void add_search_flags(CLI::App& app, SearchFlags& flags) {
+void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_option("--arch,--target", flags.arch,
                  "what to compile for: sm_90a, hopper, h200, native (default: native)");
   app.add_option(

@@ -8,6 +8,6 @@
 namespace ak::tools {
 
 /// The flags of the subcommands that search, generate and tune.
-void add_search_flags(CLI::App& app, SearchFlags& flags);
+void add_search_flags(CLI::App& app, app::SearchFlags& flags);
 
 }  // namespace ak::tools

@@ -35,13 +35,13 @@ void print_leaders(const agent::LoopResult& loop, bool emulated) {
   fmt::print("best points{}:\n", emulated ? " (by emulated cost)" : "");
   for (std::size_t i = 0; i < std::min(kShown, loop.leaders.size()); ++i) {
     const agent::Leader& leader = loop.leaders[i];
-    fmt::print("  {}. {:>10} {}\n", i + 1, leader.score_ns ? format_ns(*leader.score_ns) : "built",
+    fmt::print("  {}. {:>10} {}\n", i + 1, leader.score_ns ? app::format_ns(*leader.score_ns) : "built",
                point_text(leader.candidate.tunables));
   }
 }
 
 void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
-                   const codegen::RunSummary& run, const OutputPaths& paths,
+                   const codegen::RunSummary& run, const app::OutputPaths& paths,
                    const std::filesystem::path& database) {
   fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
              loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
@@ -72,7 +72,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
                point_text(tie.with.candidate.tunables), std::abs(100 * (tie.ratio.ratio - 1)),
                tie.ratio.ratio < 1 ? "less" : "more");
   }
-  fmt::print("{}", evaluation_text(problem, loop.best->result));
+  fmt::print("{}", app::evaluation_text(problem, loop.best->result));
   if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
   if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
@@ -81,7 +81,8 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
   for (const std::string& cross_check : run.duration_checks) fmt::print("  cross-check: {}\n", cross_check);
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
-               run.baseline_label, format_ns(*run.baseline_ns), run.emulated ? ", by emulated cost" : "");
+               run.baseline_label, app::format_ns(*run.baseline_ns),
+               run.emulated ? ", by emulated cost" : "");
   }
   if (!run.parts.ported.empty()) fmt::print("  ported {}\n", run.parts.ported);
   for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
@@ -96,7 +97,7 @@ void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop
 
 }  // namespace
 
-void print_search(const SearchSetup& setup, const SearchOutcome& outcome, const Json& result) {
+void print_search(const app::SearchSetup& setup, const app::SearchOutcome& outcome, const Json& result) {
   if (setup.json) {
     fmt::print("{}\n", result.dump());
   } else {

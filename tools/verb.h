@@ -12,8 +12,8 @@ namespace ak::tools {
 /// a file in tools/verbs/ that defines one of these.
 struct Verb {
   std::string_view name;
-  std::string_view summary;                ///< one line for `alphakernel --help`; empty hides it
-  int (*run)(const Arguments& arguments);  ///< returns the exit code; ak::Error is caught by main
+  std::string_view summary;                     ///< one line for `alphakernel --help`; empty hides it
+  int (*run)(const app::Arguments& arguments);  ///< returns the exit code; ak::Error is caught by main
 };
 
 /// All of them, in the order of the table.

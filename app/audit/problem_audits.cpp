@@ -13,7 +13,7 @@
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/problem_audit.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ bool require_audit(const ProblemInstance& problem, bool unaudited, const Config&
        problem.definition.name, audit_error(audit), (problem.folder / "problem.json").string());
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -11,7 +11,7 @@
 #include "core/audit.h"
 #include "core/plan/problem.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What an audit's verdict holds for: SHA-256 of problem.json, workloads.jsonl and reference.cu of a folder,
 /// and of the audit's own rules.
@@ -42,4 +42,4 @@ struct AuditOptions {
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
                    const std::filesystem::path& database);
 
-}  // namespace ak::tools
+}  // namespace ak::app

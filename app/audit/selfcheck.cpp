@@ -13,7 +13,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 // Less than this share of the honest cost is a gain; times on a GPU scatter by some percent (chosen).
@@ -246,4 +246,4 @@ SelfcheckReport run_selfcheck(const Target& target, const Config& config, const 
   return Run(target, config, options).run(progress);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "app/setup/config.h"
 #include "app/setup/target.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 struct SelfcheckOptions {
   std::vector<int> rows;          ///< empty: all
@@ -56,4 +56,4 @@ struct SelfcheckReport {
                                             const SelfcheckOptions& options,
                                             const std::function<void(std::size_t, std::size_t)>& progress);
 
-}  // namespace ak::tools
+}  // namespace ak::app

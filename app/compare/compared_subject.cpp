@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"search", "device", "model", "prompt"};
@@ -83,4 +83,4 @@ ComparedSubject find_subject(const std::filesystem::path& database, const std::s
   return {.kind = kind, .name = values[choose(values, wanted, to_string(kind))], .kind_name = ""};
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

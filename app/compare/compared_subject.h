@@ -10,7 +10,7 @@
 #include "db/read/device_stats.h"
 #include "db/read/search_stats.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 enum class SubjectKind : std::uint8_t { search, device, model, prompt };
 [[nodiscard]] std::string_view to_string(SubjectKind kind);
@@ -30,4 +30,4 @@ struct ComparedSubject {
 /// as long as that fits one alone. Throws Error(usage) naming what there is.
 [[nodiscard]] ComparedSubject find_subject(const std::filesystem::path& database, const std::string& word);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "db/read/stored_pairs.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 using db::SearchStats;
@@ -358,4 +358,4 @@ SubjectComparison compare_subjects(const std::filesystem::path& database, const 
   return comparison;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

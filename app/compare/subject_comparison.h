@@ -10,7 +10,7 @@
 #include "core/learn/paired_statistics.h"
 #include "core/text/json.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// One number of both sides; nothing where it is not known or does not apply.
 struct ComparedMetric {
@@ -46,4 +46,4 @@ struct SubjectComparison {
 [[nodiscard]] std::string subject_comparison_markdown(const SubjectComparison& comparison);
 [[nodiscard]] Json subject_comparison_json(const SubjectComparison& comparison);
 
-}  // namespace ak::tools
+}  // namespace ak::app

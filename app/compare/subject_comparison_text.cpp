@@ -7,7 +7,7 @@
 #include "app/compare/subject_comparison.h"
 #include "codegen/emit/markdown.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 std::string number_text(const std::optional<double>& value, const std::string& unit) {
@@ -114,4 +114,4 @@ Json subject_comparison_json(const SubjectComparison& comparison) {
   return json;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

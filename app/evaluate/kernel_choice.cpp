@@ -13,7 +13,7 @@
 #include "db/read/lineage.h"
 #include "db/store/stored_candidate.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 Params params_of(const Json& json) {
@@ -140,4 +140,4 @@ bool is_variant(const std::string& word) {
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "core/plan/problem.h"
 #include "core/store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A kernel named on the command line, and what it says it is for.
 struct KernelChoice {
@@ -46,4 +46,4 @@ struct KernelChoice {
 /// A number, as variants are named.
 [[nodiscard]] bool is_variant(const std::string& word);
 
-}  // namespace ak::tools
+}  // namespace ak::app

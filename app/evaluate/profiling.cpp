@@ -9,7 +9,7 @@
 #include "core/plan/work.h"
 #include "runtime/build/candidate_plan.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 const Workload& chosen_workload(const ProblemInstance& problem, const std::string& name, DeviceKind device) {
@@ -176,4 +176,4 @@ std::string bottleneck_text(const std::string& workload, std::span<const profile
   return text;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -12,7 +12,7 @@
 #include "profiler/analysis/metric_catalog.h"
 #include "profiler/analysis/profile_json.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A kernel that was checked, timed, and profiled on one workload.
 struct ProfiledKernel {
@@ -55,4 +55,4 @@ struct ProfileOrder {
 [[nodiscard]] ProfiledKernel profile_kernel(const ProfileOrder& order, const Target& target,
                                             const Config& config, VariantStore& store);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 
 #include "core/text/print_stderr.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 using std::chrono::steady_clock;
@@ -55,4 +55,4 @@ void ProgressLine::show(const agent::Progress& progress) {
   open_line_ = terminal_;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 
 #include "agent/loop.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// "42.3 us", "1.25 ms": three significant digits in the unit a person would choose.
 [[nodiscard]] std::string format_ns(double time_ns);
@@ -30,4 +30,4 @@ class ProgressLine {
   double last_best_ns_ = 0;
 };
 
-}  // namespace ak::tools
+}  // namespace ak::app

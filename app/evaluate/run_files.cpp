@@ -15,7 +15,7 @@
 #include "core/plan/work.h"
 #include "core/text/file.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 Json kernel_json(const KernelFacts& kernel) {
@@ -313,4 +313,4 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
   return text;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 #include "codegen/emit/emit.h"
 #include "core/plan/problem.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// The four files of a run: k.cu, k.explanation.md, k.test.cu and k.result.json alongside it.
 struct OutputPaths {
@@ -48,4 +48,4 @@ void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, con
 /// The same for people: one line for each check that failed and each workload timed.
 [[nodiscard]] std::string evaluation_text(const ProblemInstance& problem, const EvaluationResult& result);
 
-}  // namespace ak::tools
+}  // namespace ak::app

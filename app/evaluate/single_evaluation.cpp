@@ -6,7 +6,7 @@
 #include "app/evaluate/user_search.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 bool SingleEvaluation::passed() const {
   return result.outcome.status == Status::ok || result.outcome.status == Status::compiled_only;
@@ -28,4 +28,4 @@ SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target, c
   return done;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -10,7 +10,7 @@
 #include "core/evaluation.h"
 #include "core/store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// One kernel to be evaluated by itself.
 struct SingleOrder {
@@ -35,4 +35,4 @@ struct SingleEvaluation {
 [[nodiscard]] SingleEvaluation evaluate_once(const SingleOrder& order, const Target& target,
                                              const Config& config, const std::filesystem::path& database);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/text/hash.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 UserSearch::UserSearch(Order order, const Target& target, const Config& config, VariantStore& store)
     : order_(std::move(order)),
@@ -55,4 +55,4 @@ void UserSearch::end(std::string_view reason, std::optional<RowId> best) {
   store_.end_search(search_, "finished", reason, best);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

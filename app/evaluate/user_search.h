@@ -11,7 +11,7 @@
 #include "core/evaluation.h"
 #include "core/store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Kernels that a user names, evaluated one after another and committed to one search. Calls block. Throws
 /// Error as the evaluator and the store do.
@@ -45,4 +45,4 @@ class UserSearch {
   int iteration_ = 0;
 };
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -7,7 +7,7 @@
 
 #include "app/exchange/exchange_folder.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What went into a data set or a database, and what did not.
 struct ExchangeReport {
@@ -30,4 +30,4 @@ struct ExchangeReport {
 [[nodiscard]] ExchangeReport import_exchange(const std::filesystem::path& folder,
                                              const std::filesystem::path& database);
 
-}  // namespace ak::tools
+}  // namespace ak::app

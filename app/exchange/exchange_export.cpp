@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "db/read/exchange_rows.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -267,4 +267,4 @@ ExchangeReport export_exchange(const fs::path& database, const fs::path& folder,
   return Exporter(database, all).write(folder);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -11,7 +11,7 @@
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -222,4 +222,4 @@ std::string traces_path(const std::string& author, const Json& definition) {
                      name_of(definition, "name"));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 
 #include "app/exchange/exchange_schema.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A fault in a file of a data set.
 struct FileFault {
@@ -47,4 +47,4 @@ void merge_exchange(ExchangeSet& set, const ExchangeSet& added);
 /// Letters, digits and ". _ - + = @", not beginning with a dot, at most 200 bytes.
 [[nodiscard]] bool is_file_name(const std::string& name);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 #include "core/plan/candidate.h"
 #include "db/store/exchange_writer.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ ExchangeReport import_exchange(const fs::path& folder, const fs::path& database)
   return Importer(folder, database).read();
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

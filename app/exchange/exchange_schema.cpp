@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kShownFaults = 5;
@@ -400,4 +400,4 @@ std::string faults_text(const SchemaFaults& faults) {
   return result;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

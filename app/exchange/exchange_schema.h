@@ -6,7 +6,7 @@
 
 #include "core/text/json.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What is wrong with a value in a JSON text.
 struct SchemaFault {
@@ -28,4 +28,4 @@ using SchemaFaults = std::vector<SchemaFault>;
 /// "/axes/N: expected ...; /inputs: ...", the first few.
 [[nodiscard]] std::string faults_text(const SchemaFaults& faults);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -12,7 +12,7 @@
 #include "core/text/file.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 // Far above any query over the results of a day; one that does not end is a mistake.
@@ -185,4 +185,4 @@ int count_expectations(const Json& report, std::string_view status) {
       report["expectations"], [&](const Json& e) { return e["status"] == std::string(status); }));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

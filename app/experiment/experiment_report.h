@@ -6,7 +6,7 @@
 
 #include "app/experiment/experiment_runs.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Runs every expectation's SQL on the still empty database of `folder`, so that a mistake is reported before
 /// hours of work. Throws Error(bad_input) naming the manifest and the expectation.
@@ -29,4 +29,4 @@ void export_tables(const ResultFolder& folder);
 /// Expectations of a report with this status: met, missed, no_value or skipped.
 [[nodiscard]] int count_expectations(const Json& report, std::string_view status);
 
-}  // namespace ak::tools
+}  // namespace ak::app

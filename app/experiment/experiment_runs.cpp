@@ -14,7 +14,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,4 +148,4 @@ ExperimentEnd execute_runs(const Manifest& manifest, std::vector<SearchRun> runs
   return end;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

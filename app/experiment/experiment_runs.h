@@ -9,7 +9,7 @@
 #include "app/experiment/manifest.h"
 #include "app/search/search_run.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What the command line says about an experiment; empty = not said.
 struct ExperimentFlags {
@@ -49,4 +49,4 @@ struct ExperimentEnd {
                                          const ResultFolder& folder, const Config& config,
                                          const std::atomic<bool>& stop, bool quiet);
 
-}  // namespace ak::tools
+}  // namespace ak::app

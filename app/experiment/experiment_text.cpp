@@ -5,7 +5,7 @@
 
 #include "app/experiment/experiment_report.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 std::string text(const Json& value) {
@@ -144,4 +144,4 @@ std::string report_text(const Json& report, const Json& environment) {
          environment_section(environment);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

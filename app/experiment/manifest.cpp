@@ -17,7 +17,7 @@
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ fs::path find_manifest(const std::string& file_or_name) {
        did_you_mean(file_or_name, names), fmt::join(names, ", "));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -10,7 +10,7 @@
 #include "app/search/starting_points.h"
 #include "core/plan/problem.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// One search of an experiment, as its manifest says it. Empty = not said.
 struct ManifestRun {
@@ -57,4 +57,4 @@ struct Manifest {
 /// The file itself, or the known manifest of that name. Throws Error(usage) with the nearest known name.
 [[nodiscard]] std::filesystem::path find_manifest(const std::string& file_or_name);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -13,7 +13,7 @@
 #include "db/database.h"
 #include "runtime/build/candidate_plan.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kMaxSteps = 10;  // a handful: each costs a build and the checks
@@ -101,4 +101,4 @@ void run_ablation(const StoredKernel& kernel, const EvaluationOptions& evaluatio
   search.end("ablation", passed ? std::optional(variant) : std::nullopt);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

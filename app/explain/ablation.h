@@ -6,7 +6,7 @@
 #include "app/explain/evaluated_subject.h"
 #include "app/explain/explanation.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What a kernel is tried without: one tunable at a time at the least value that its constraints allow there,
 /// then the switches of its text off. A handful.
@@ -22,4 +22,4 @@ struct AblationStep {
 void run_ablation(const StoredKernel& kernel, const EvaluationOptions& evaluation_options,
                   const Config& config, const std::filesystem::path& database);
 
-}  // namespace ak::tools
+}  // namespace ak::app

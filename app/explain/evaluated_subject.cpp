@@ -7,7 +7,7 @@
 #include "core/text/print_stderr.h"
 #include "db/read/evaluated_variant.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 StoredKernel evaluated_kernel(const KernelSubject& subject, const EvaluationOptions& evaluation_options,
                               const Config& config, const std::filesystem::path& database) {
@@ -32,4 +32,4 @@ StoredKernel evaluated_kernel(const KernelSubject& subject, const EvaluationOpti
                        target.device ? target.device->name : "");
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -10,7 +10,7 @@
 #include "app/setup/config.h"
 #include "core/store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A kernel that is to be described.
 struct KernelSubject {
@@ -32,4 +32,4 @@ struct EvaluationOptions {
                                             const EvaluationOptions& evaluation_options, const Config& config,
                                             const std::filesystem::path& database);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "runtime/build/candidate_plan.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kMaxRemedies = 3;
@@ -288,4 +288,4 @@ Json explanation_json(const StoredKernel& kernel, const codegen::RunSummary& sum
   return json;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

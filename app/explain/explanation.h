@@ -11,7 +11,7 @@
 #include "db/read/evaluated_variant.h"
 #include "profiler/analysis/profile_json.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A variant with everything that the database has of it.
 struct StoredKernel {
@@ -49,4 +49,4 @@ struct JudgedWorkload {
 /// The explanation as data.
 [[nodiscard]] Json explanation_json(const StoredKernel& kernel, const codegen::RunSummary& summary);
 
-}  // namespace ak::tools
+}  // namespace ak::app

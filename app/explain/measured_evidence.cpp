@@ -12,7 +12,7 @@
 #include "db/read/stored_pairs.h"
 #include "profiler/analysis/analysis.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kMaxValues = 4;    // of a tunable, in a text
@@ -148,4 +148,4 @@ void add_evidence(const std::filesystem::path& database, const StoredKernel& ker
   }
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -10,7 +10,7 @@
 #include "core/profile.h"
 #include "db/read/lineage.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What another value of one tunable makes of the time, by points of one source that differ in nothing else.
 struct TunableEffect {
@@ -36,4 +36,4 @@ struct TunableEffect {
 void add_evidence(const std::filesystem::path& database, const StoredKernel& kernel,
                   const std::vector<Profile>& profiles, codegen::ExplanationParts& parts);
 
-}  // namespace ak::tools
+}  // namespace ak::app

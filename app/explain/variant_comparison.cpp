@@ -12,7 +12,7 @@
 #include "db/read/stored_pairs.h"
 #include "runtime/build/candidate_plan.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kMaxDiffLines = 60, kMaxDifferences = 8, kMaxNamed = 2;
@@ -345,4 +345,4 @@ Json comparison_json(const VariantComparison& comparison, const StoredKernel& fi
   return json;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

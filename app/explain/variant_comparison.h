@@ -9,7 +9,7 @@
 #include "agent/paired_comparison.h"
 #include "app/explain/explanation.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Two values of something that the kernels differ in.
 struct Difference {
@@ -50,4 +50,4 @@ struct VariantComparison {
 [[nodiscard]] Json comparison_json(const VariantComparison& comparison, const StoredKernel& first,
                                    const StoredKernel& second);
 
-}  // namespace ak::tools
+}  // namespace ak::app

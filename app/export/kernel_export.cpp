@@ -14,7 +14,7 @@
 #include "db/database.h"
 #include "db/read/search_stats.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::chrono::milliseconds kQueryLimit{60'000};
@@ -153,4 +153,4 @@ codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInsta
   return {.version = AK_VERSION, .measured = measured_text(choice), .origin = origin_text(choice, problem)};
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "codegen/export/export.h"
 #include "db/read/evaluated_variant.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A kernel that is to be exported, with what the database has of it.
 struct ExportChoice {
@@ -32,4 +32,4 @@ struct ExportChoice {
 /// What the README says of it.
 [[nodiscard]] codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInstance& problem);
 
-}  // namespace ak::tools
+}  // namespace ak::app

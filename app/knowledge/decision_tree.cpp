@@ -9,7 +9,7 @@
 
 #include "core/learn/tree_grower.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr int kDepth = 3;
@@ -102,4 +102,4 @@ std::string tree_markdown(const TreeNode& root) {
   return text;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

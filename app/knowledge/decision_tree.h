@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A point with what it took.
 struct TreeSample {
@@ -30,4 +30,4 @@ struct TreeNode {
 /// As a nested Markdown list; every node says how many times as long as the best known its points take.
 [[nodiscard]] std::string tree_markdown(const TreeNode& root);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -7,7 +7,7 @@
 #include "db/database.h"
 #include "db/sql_text.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr auto kQueryTime = std::chrono::seconds(120);
@@ -147,4 +147,4 @@ std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
   return attempts;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "core/plan/launch_plan.h"
 #include "db/store/insights.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A variant that was timed, by its best score.
 struct TimedVariant {
@@ -49,4 +49,4 @@ struct ModelAttempt {
 [[nodiscard]] std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
                                                        const db::InsightScope& scope);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -15,7 +15,7 @@
 #include "db/database.h"
 #include "db/sql_text.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr auto kPageQueryTime = std::chrono::seconds(60);
@@ -227,4 +227,4 @@ Json to_json(const std::vector<db::Insight>& insights) {
   return list;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 
 #include "db/store/insights.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What the database knows, as Markdown: optimisation patterns and when to apply them, a guide for each
 /// architecture with the best kernels known, decision trees for tunables, and what was tried without success. Every
@@ -19,4 +19,4 @@ namespace ak::tools {
 [[nodiscard]] std::string insight_list(const std::vector<db::Insight>& insights);
 [[nodiscard]] Json to_json(const std::vector<db::Insight>& insights);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -11,7 +11,7 @@
 
 #include "agent/llm/approach.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 // Chosen: fewer pairs say little, and a difference below the noise between evaluations says nothing.
@@ -322,4 +322,4 @@ std::size_t learn(const std::filesystem::path& database, const db::InsightScope&
   return insights.size();
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

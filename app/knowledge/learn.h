@@ -9,7 +9,7 @@
 #include "app/knowledge/evidence.h"
 #include "db/store/insights.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What a tunable of a source does: pairs of points that differ in nothing else (docs/knowledge.md). Needs no
 /// order; sources that are no template are named with the beginning of their hash.
@@ -29,4 +29,4 @@ namespace ak::tools {
 /// are. Throws Error(database).
 std::size_t learn(const std::filesystem::path& database, const db::InsightScope& scope);
 
-}  // namespace ak::tools
+}  // namespace ak::app

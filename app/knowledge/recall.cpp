@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kLessons = 24, kRemembered = 8;  // chosen: about 1,500 and 500 tokens
@@ -71,4 +71,4 @@ Memory recall(const std::filesystem::path& database, const db::InsightScope& sco
           }};
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 #include "app/knowledge/evidence.h"
 #include "app/llm/model_choice.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What the database knows that may help a search with language models: of the same algorithm what was
 /// learned for this target, then for others, then of other algorithms what models found out for this
@@ -14,4 +14,4 @@ namespace ak::tools {
 /// for. Throws Error(database).
 [[nodiscard]] Memory recall(const std::filesystem::path& database, const db::InsightScope& scope);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -75,8 +75,8 @@ struct Library::State {
       : hold({.program = ak::library::find_program(options.program),
               .config = options.config,
               .templates = options.templates}) {
-    context.config = ak::tools::load_config();
-    context.database = ak::tools::database_file(options.database, context.config);
+    context.config = ak::app::load_config();
+    context.database = ak::app::database_file(options.database, context.config);
     context.caller = "library";
   }
 

@@ -8,7 +8,7 @@
 
 #include "app/evaluate/profiling.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kMaxRemedies = 3, kMaxOthers = 2, kMaxLines = 6;
@@ -87,4 +87,4 @@ agent::Diagnosis diagnose(const ProblemInstance& problem, const Candidate& candi
   return {analysis.bottleneck.name, text + lines_text(profile->launches[index], candidate)};
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

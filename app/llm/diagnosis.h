@@ -6,7 +6,7 @@
 #include "agent/llm/prompt_parts.h"
 #include "core/evaluation.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What limits a candidate, for the one who is to improve it: of the workload that takes longest the
 /// bottleneck, its evidence and remedies with what each may gain at most, what else was found, and the lines
@@ -16,4 +16,4 @@ namespace ak::tools {
                                         const EvaluationResult& result, const DeviceFacts& device,
                                         const Arch& arch);
 
-}  // namespace ak::tools
+}  // namespace ak::app

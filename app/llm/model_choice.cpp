@@ -13,7 +13,7 @@
 #include "app/llm/diagnosis.h"
 #include "core/error.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::uint64_t kModelStream = 2;  // of a run's seed; inputs and held-out shapes have 0 and 1
@@ -122,4 +122,4 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
       .effort = config.llm_effort});
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

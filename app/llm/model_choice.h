@@ -11,7 +11,7 @@
 #include "agent/llm/api/provider.h"
 #include "app/setup/config.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Who proposes: "search", "llm" or "hybrid", and the models for the last two.
 struct ProposerChoice {
@@ -45,4 +45,4 @@ struct Memory {
                                                                     const Config& config, Memory memory,
                                                                     bool patient);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -14,7 +14,7 @@ namespace {
 Json devices_here() {
   std::string why;
   Json list = Json::array();
-  for (const DeviceFacts& device : runtime::probe_devices(tools::worker_command(), why))
+  for (const DeviceFacts& device : runtime::probe_devices(app::worker_command(), why))
     list.push_back(to_json(device));
   Json json{{"gpus", std::move(list)}};
   if (!why.empty()) json["no_gpu_because"] = why;
@@ -29,7 +29,7 @@ Json devices_here() {
 Answer show_devices(const Json& request, const Context&, const Callbacks&) {
   const std::string name = request.value("name", "");
   if (name.empty()) return {.content = devices_here()};
-  const DeviceCatalog catalog = tools::load_device_catalog();
+  const DeviceCatalog catalog = app::load_device_catalog();
   if (const DeviceEntry* entry = catalog.find(name)) return {.content = to_json(*entry)};
   std::vector<std::string> names;
   for (const DeviceEntry& each : catalog.entries()) {

@@ -75,7 +75,7 @@ Json rounded(double value) {
   return parse_json(fmt::format("{:.6g}", value));
 }
 
-Json target_json(const tools::Target& target) {
+Json target_json(const app::Target& target) {
   Json json{{"arch", target.arch.sm()}, {"device", target.device ? Json(target.device->name) : Json("none")}};
   if (!target.notice.empty()) json["note"] = target.notice;
   return json;
@@ -96,7 +96,7 @@ Json findings(std::span<const Diagnostic> diagnostics, std::string_view source, 
   return list;
 }
 
-Json brief(const EvaluationResult& result, const tools::Target& target, std::string_view source) {
+Json brief(const EvaluationResult& result, const app::Target& target, std::string_view source) {
   const Outcome& outcome = result.outcome;
   Json json{{"status", to_string(outcome.status)},
             {"meaning", info(outcome.status).meaning},

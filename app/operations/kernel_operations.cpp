@@ -22,8 +22,8 @@ Depth depth_of(const Json& request) {
 }
 
 bool audited(const KernelTask& task, const Json& request, const Context& context) {
-  return tools::require_audit(*task.problem, request.at("unaudited").get<bool>(), context.config,
-                              context.database);
+  return app::require_audit(*task.problem, request.at("unaudited").get<bool>(), context.config,
+                            context.database);
 }
 
 // A page of one launch takes some 4 kB; of many launches the first ones say most.
@@ -34,8 +34,7 @@ std::string page(const std::string& text) {
   return sanitize(text, kMaxPageBytes) + "\n[cut; `alphakernel profile` on the command line shows all]";
 }
 
-Json profile_brief(const tools::ProfiledKernel& kernel, const tools::Target& target,
-                   const Candidate& candidate) {
+Json profile_brief(const app::ProfiledKernel& kernel, const app::Target& target, const Candidate& candidate) {
   Json json{{"evaluation", brief(kernel.result, target, candidate.source)}};
   if (!kernel.profile.degradation.empty()) json["not_known"] = kernel.profile.degradation;
   if (kernel.launches.empty()) return json;
@@ -62,13 +61,13 @@ std::vector<const profiler::MetricInfo*> metrics_of(const Json& request) {
 
 Answer evaluate(const Json& request, const Context& context, const Callbacks&) {
   const KernelTask task = kernel_task(request, context);
-  const tools::Target target = target_of(request, context);
-  const auto done = tools::evaluate_once({.problem = task.problem,
-                                          .candidate = task.kernel.candidate,
-                                          .depth = depth_of(request),
-                                          .command = context.caller + ": evaluate",
-                                          .audited = audited(task, request, context)},
-                                         target, context.config, context.database);
+  const app::Target target = target_of(request, context);
+  const auto done = app::evaluate_once({.problem = task.problem,
+                                        .candidate = task.kernel.candidate,
+                                        .depth = depth_of(request),
+                                        .command = context.caller + ": evaluate",
+                                        .audited = audited(task, request, context)},
+                                       target, context.config, context.database);
   Json json = brief(done.result, target, task.kernel.candidate.source);
   json["problem"] = task.problem->definition.name;
   json["variant"] = done.stored.variant;
@@ -80,22 +79,22 @@ Answer evaluate(const Json& request, const Context& context, const Callbacks&) {
 
 Answer profile(const Json& request, const Context& context, const Callbacks&) {
   const KernelTask task = kernel_task(request, context);
-  const tools::Target target = target_of(request, context);
+  const app::Target target = target_of(request, context);
   if (!target.executes())
     fail(ExitCode::usage, "a profile needs a device that runs kernels: {}", target.notice);
-  tools::ProfileOrder order{.problem = task.problem,
-                            .candidate = task.kernel.candidate,
-                            .workload = request.value("workload", ""),
-                            .metrics = metrics_of(request),
-                            .sample_lines = true,
-                            .command = context.caller + ": profile",
-                            .audited = audited(task, request, context)};
+  app::ProfileOrder order{.problem = task.problem,
+                          .candidate = task.kernel.candidate,
+                          .workload = request.value("workload", ""),
+                          .metrics = metrics_of(request),
+                          .sample_lines = true,
+                          .command = context.caller + ": profile",
+                          .audited = audited(task, request, context)};
   const auto store = db::open_store(context.database);
-  const tools::ProfiledKernel kernel = tools::profile_kernel(order, target, context.config, *store);
+  const app::ProfiledKernel kernel = app::profile_kernel(order, target, context.config, *store);
   Json json = profile_brief(kernel, target, order.candidate);
   if (request.contains("compare_variant") && !kernel.launches.empty()) {
-    order.candidate = tools::kernel_of_variant(context.database, request["compare_variant"].dump()).candidate;
-    const tools::ProfiledKernel before = tools::profile_kernel(order, target, context.config, *store);
+    order.candidate = app::kernel_of_variant(context.database, request["compare_variant"].dump()).candidate;
+    const app::ProfiledKernel before = app::profile_kernel(order, target, context.config, *store);
     json["changed_from_compare_variant"] =
         page(profiler::render_comparison(before.launches, kernel.launches));
   }
@@ -106,9 +105,9 @@ Answer predict(const Json& request, const Context& context, const Callbacks&) {
   const KernelTask task = kernel_task(request, context);
   const Result<Arch> arch = parse_arch(request.at("arch").get<std::string>());
   if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
-  const tools::PredictedKernel predicted =
-      tools::predict_kernel({.problem = task.problem, .candidate = task.kernel.candidate, .arch = *arch},
-                            context.config, context.database);
+  const app::PredictedKernel predicted =
+      app::predict_kernel({.problem = task.problem, .candidate = task.kernel.candidate, .arch = *arch},
+                          context.config, context.database);
   Json json = to_json(predicted);
   json["arch"] = arch->sm();
   if (predicted.training.is_null())

@@ -19,14 +19,13 @@ std::string shape_text(const Json& shape) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-tools::KernelChoice kernel_of(const Json& request, const Context& context) {
+app::KernelChoice kernel_of(const Json& request, const Context& context) {
   const auto given = [&](const char* name) { return request.contains(name) ? 1 : 0; };
   if (given("source") + given("path") + given("variant") != 1)
     fail(ExitCode::usage, "say which kernel: exactly one of source, path and variant");
-  if (given("source")) return tools::kernel_of_source("kernel.cu", request["source"].get<std::string>());
-  if (given("path")) return tools::kernel_of_file(request["path"].get<std::string>());
-  return tools::kernel_of_variant(context.database,
-                                  fmt::format("{}", request["variant"].get<std::int64_t>()));
+  if (given("source")) return app::kernel_of_source("kernel.cu", request["source"].get<std::string>());
+  if (given("path")) return app::kernel_of_file(request["path"].get<std::string>());
+  return app::kernel_of_variant(context.database, fmt::format("{}", request["variant"].get<std::int64_t>()));
 }
 
 }  // namespace
@@ -51,15 +50,15 @@ std::shared_ptr<const ProblemInstance> instance_of(const codegen::Problem& probl
 }
 
 KernelTask kernel_task(const Json& request, const Context& context) {
-  tools::KernelChoice kernel = kernel_of(request, context);
+  app::KernelChoice kernel = kernel_of(request, context);
   const codegen::Problem problem = problem_of(request, kernel.problem);
   auto instance = instance_of(problem, request, kernel.problem == problem.name ? kernel.params : Params{});
   return {.kernel = std::move(kernel), .problem = std::move(instance)};
 }
 
-tools::Target target_of(const Json& request, const Context& context) {
-  return tools::choose_target(request.value("device", context.config.device),
-                              request.value("arch", context.config.arch));
+app::Target target_of(const Json& request, const Context& context) {
+  return app::choose_target(request.value("device", context.config.device),
+                            request.value("arch", context.config.arch));
 }
 
 }  // namespace ak::operations

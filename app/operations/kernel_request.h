@@ -21,7 +21,7 @@ namespace ak::operations {
 
 /// A kernel and what it is to be tried on.
 struct KernelTask {
-  tools::KernelChoice kernel;
+  app::KernelChoice kernel;
   std::shared_ptr<const ProblemInstance> problem;
 };
 /// Of `source`, `path` or `variant`, and the members above. Throws Error(usage) unless it is exactly one of
@@ -29,6 +29,6 @@ struct KernelTask {
 [[nodiscard]] KernelTask kernel_task(const Json& request, const Context& context);
 
 /// Of `device` and `arch`, else of the configuration. Throws Error as choose_target() does.
-[[nodiscard]] tools::Target target_of(const Json& request, const Context& context);
+[[nodiscard]] app::Target target_of(const Json& request, const Context& context);
 
 }  // namespace ak::operations

@@ -75,7 +75,7 @@ struct Effects {
 
 /// What operations work with.
 struct Context {
-  tools::Config config;
+  app::Config config;
   std::filesystem::path database;
   std::string caller;  ///< who asks, e.g. "alphakernel mcp": stored with what is evaluated
 };

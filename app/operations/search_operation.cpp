@@ -18,8 +18,8 @@ std::optional<T> given(const Json& request, const char* name) {
   return request.contains(name) ? std::optional(request[name].get<T>()) : std::nullopt;
 }
 
-tools::SearchFlags search_flags(const Json& request, const Context& context) {
-  tools::SearchFlags flags;
+app::SearchFlags search_flags(const Json& request, const Context& context) {
+  app::SearchFlags flags;
   flags.arch = request.value("arch", "");
   flags.device = request.value("device", "");
   flags.proposer = "search";
@@ -73,7 +73,7 @@ Json leader_json(const agent::Leader& leader, bool emulated) {
   return json;
 }
 
-void report(tools::SearchRun& run, const Callbacks& callbacks, bool emulated) {
+void report(app::SearchRun& run, const Callbacks& callbacks, bool emulated) {
   if (!callbacks.on_event) return;
   run.on_progress = [&callbacks, emulated](const agent::Progress& progress, const codegen::RunSummary&) {
     callbacks.on_event("progress", progress_json(progress, emulated));
@@ -83,7 +83,7 @@ void report(tools::SearchRun& run, const Callbacks& callbacks, bool emulated) {
   };
 }
 
-Json search_json(const tools::SearchRun& run, const tools::SearchOutcome& outcome, bool emulated) {
+Json search_json(const app::SearchRun& run, const app::SearchOutcome& outcome, bool emulated) {
   const agent::LoopResult& loop = outcome.loop;
   const agent::Progress& progress = loop.progress;
   Json json{{"problem", run.problem->definition.name},
@@ -116,21 +116,20 @@ Json search_json(const tools::SearchRun& run, const tools::SearchOutcome& outcom
 }  // namespace
 
 Answer search(const Json& request, const Context& context, const Callbacks& callbacks) {
-  const tools::SearchFlags flags = search_flags(request, context);
-  tools::SearchSetup setup =
-      tools::set_up_search(flags, instance_of(problem_of(request, ""), request, {}),
-                           context.caller + ": search " + one_line(request), context.config);
-  tools::SearchRun& run = setup.run;
+  const app::SearchFlags flags = search_flags(request, context);
+  app::SearchSetup setup =
+      app::set_up_search(flags, instance_of(problem_of(request, ""), request, {}),
+                         context.caller + ": search " + one_line(request), context.config);
+  app::SearchRun& run = setup.run;
   const bool emulated = run.target.kind == DeviceKind::emulator;
-  run.templates =
-      tools::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
-  run.audited = tools::require_audit(*run.problem, flags.unaudited, setup.config, setup.database);
-  tools::add_first_points(setup, flags);
+  run.templates = app::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
+  run.audited = app::require_audit(*run.problem, flags.unaudited, setup.config, setup.database);
+  app::add_first_points(setup, flags);
   report(run, callbacks, emulated);
   const auto store = db::open_store(setup.database);
   const std::atomic<bool> never{false};
-  const tools::SearchOutcome outcome =
-      tools::run_search(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
+  const app::SearchOutcome outcome =
+      app::run_search(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
   return {.content = search_json(run, outcome, emulated), .failed = !outcome.loop.best};
 }
 

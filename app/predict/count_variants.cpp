@@ -16,7 +16,7 @@
 #include "db/database.h"
 #include "profiler/prediction/count_extrapolation.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 // Every measured variant without counts, with the shapes it was measured on, in an order that has nothing to
@@ -181,4 +181,4 @@ CountingResult count_variants(const std::filesystem::path& database, const std::
   return all;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 
 #include "app/setup/config.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 struct CountingResult {
   int counted = 0, failed = 0;  ///< variants
@@ -18,4 +18,4 @@ struct CountingResult {
 [[nodiscard]] CountingResult count_variants(const std::filesystem::path& database, const std::string& arch,
                                             int per_space, const Config& config);
 
-}  // namespace ak::tools
+}  // namespace ak::app

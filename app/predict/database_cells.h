@@ -9,7 +9,7 @@
 #include "core/text/json.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A query over a database of a million measurements takes seconds; longer than this it is stuck.
 constexpr std::chrono::minutes kQueryPatience{5};
@@ -28,4 +28,4 @@ template <class Map>
   return values;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 std::string shape_name(const AxisValues& axes) {
   std::string name;
@@ -33,4 +33,4 @@ std::shared_ptr<const ProblemInstance> with_counted_shapes(const ProblemInstance
   return copy;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 
 #include "core/evaluation.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A copy of `problem` whose workloads are `shapes`, each counted on the CPU device after a check with
 /// one distribution; no baselines and no held-out shapes. Shapes that break the definition's constraints
@@ -17,4 +17,4 @@ namespace ak::tools {
 /// "M=1024,N=77": the name of a shape.
 [[nodiscard]] std::string shape_name(const AxisValues& axes);
 
-}  // namespace ak::tools
+}  // namespace ak::app

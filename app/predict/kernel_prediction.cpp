@@ -13,7 +13,7 @@
 #include "profiler/prediction/count_extrapolation.h"
 #include "runtime/build/candidate_plan.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 using profiler::Knowledge;
@@ -198,4 +198,4 @@ Json to_json(const PredictedKernel& predicted) {
   return json;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

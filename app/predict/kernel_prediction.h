@@ -11,7 +11,7 @@
 #include "core/plan/problem.h"
 #include "profiler/prediction/time_model.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 struct PredictionOrder {
   std::shared_ptr<const ProblemInstance> problem;
@@ -44,4 +44,4 @@ struct PredictedKernel {
 
 [[nodiscard]] Json to_json(const PredictedKernel& predicted);
 
-}  // namespace ak::tools
+}  // namespace ak::app

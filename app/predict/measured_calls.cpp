@@ -10,7 +10,7 @@
 #include "db/database.h"
 #include "profiler/prediction/count_extrapolation.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 double number(const db::Cell& cell) {
@@ -207,4 +207,4 @@ MeasuredCalls measured_calls(const std::vector<std::filesystem::path>& databases
   return found;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

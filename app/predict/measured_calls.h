@@ -7,7 +7,7 @@
 
 #include "profiler/prediction/time_model.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What a performance database knows of times on GPUs: one call for every verified variant, timed workload
 /// and device, with cold caches; several measurements of one count as their mean.
@@ -22,4 +22,4 @@ struct MeasuredCalls {
 [[nodiscard]] MeasuredCalls measured_calls(const std::vector<std::filesystem::path>& databases,
                                            const std::string& arch);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -3,7 +3,7 @@
 
 #include "core/learn/stats.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 class PlanPredictor final : public Predictor {
@@ -68,4 +68,4 @@ std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& d
   return std::make_unique<PlanPredictor>(*models, arch, device);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

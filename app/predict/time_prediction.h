@@ -9,7 +9,7 @@
 #include "core/predictor.h"
 #include "profiler/prediction/model_file.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Where the model of a target is kept: prediction_<arch>.json in the folder of the user's database.
 [[nodiscard]] std::filesystem::path model_file(const std::string& arch, const Config& config);
@@ -23,4 +23,4 @@ namespace ak::tools {
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& device,
                                                         const Config& config);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 /// Nothing where another family of devices is too far away.
@@ -158,4 +158,4 @@ std::vector<agent::FirstPoint> first_points(const BestPoints& best,
   return points;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

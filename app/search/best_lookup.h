@@ -10,7 +10,7 @@
 #include "app/search/best_points.h"
 #include "core/device/device_facts.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// How near the place where a point was measured is to the one asked for; nearest first.
 enum class MatchLevel : std::uint8_t { device, arch, family, emulated_arch, emulated_family };
@@ -53,4 +53,4 @@ struct FirstPointOptions {
     const std::shared_ptr<const ProblemInstance>& problem, const std::vector<Candidate>& templates,
     const DeviceFacts& device, const Arch& arch);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "core/text/json_reader.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::string_view kFormat = "alphakernel best points";
@@ -151,4 +151,4 @@ BestPoints read_best_points(const std::filesystem::path& file) {
   }
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

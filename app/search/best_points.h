@@ -11,7 +11,7 @@
 #include "core/plan/problem.h"
 #include "core/text/json.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// The fastest known point of one source on one shape and device.
 struct BestPoint {
@@ -53,4 +53,4 @@ struct BestPoints {
 /// Throws Error(bad_input) naming the file and what was expected, also for a newer version of the format.
 [[nodiscard]] BestPoints read_best_points(const std::filesystem::path& file);
 
-}  // namespace ak::tools
+}  // namespace ak::app

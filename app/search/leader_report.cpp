@@ -16,7 +16,7 @@
 #include "db/read/evaluated_variant.h"
 #include "profiler/analysis/duration_check.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 /// The baselines that were timed alongside the champion in a fresh process count, if there are any.
@@ -111,4 +111,4 @@ void report_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcom
   if (run.port) summary.parts.ported = ported_text(run, outcome.loop);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -4,7 +4,7 @@
 #include "app/search/search_run.h"
 #include "core/device/device_facts.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Completes the summary of a search that has ended: its stop reason, the baselines of the final measurement,
 /// held-out shapes, examinations, energy, what limits the leader and whether counters bear its times out, the
@@ -12,4 +12,4 @@ namespace ak::tools {
 /// is only said. @param device that it ran on
 void report_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome& outcome);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 #include "agent/search/strategy.h"
 #include "core/text/suggest.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 std::string read_name(const JsonReader& at) {
   const std::string name = at.text();
@@ -78,4 +78,4 @@ std::string read_strategy(const JsonReader& at) {
   return name;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

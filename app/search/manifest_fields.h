@@ -7,7 +7,7 @@
 #include "core/plan/problem.h"
 #include "core/text/json_reader.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 // What manifests of experiments and of sessions say in the same way. All throw JsonInputError.
 
@@ -22,4 +22,4 @@ namespace ak::tools {
 [[nodiscard]] std::string read_shape(const JsonReader& at);     ///< "M=4096,N=1000"
 [[nodiscard]] std::string read_strategy(const JsonReader& at);  ///< a known one
 
-}  // namespace ak::tools
+}  // namespace ak::app

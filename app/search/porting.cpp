@@ -19,7 +19,7 @@
 #include "db/store/stored_candidate.h"
 #include "runtime/build/candidate_plan.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::size_t kMaxFirstPoints = 5;  // as many as a transfer
@@ -248,4 +248,4 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
   return found == points.end() ? std::nullopt : std::optional(*found);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -13,7 +13,7 @@
 #include "app/setup/config.h"
 #include "app/setup/target.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// A kernel that is to be brought to another target or to other params of its problem.
 struct PortOrigin {
@@ -50,4 +50,4 @@ struct Port {
                                                          const ProblemInstance& problem,
                                                          const DeviceFacts& device, const Arch& arch);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -3,7 +3,7 @@
 #include "core/text/hash.h"
 #include "runtime/process/device_messages.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 Json times_json(const StageTimes& t) {
@@ -94,4 +94,4 @@ EvaluationResult result_from_json(const Json& json) {
   return result;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 
 #include "agent/llm/api/recording.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 using std::chrono::steady_clock;
 
@@ -215,4 +215,4 @@ std::shared_ptr<LlmClient> RunJournal::around(std::shared_ptr<LlmClient> client)
   return std::make_shared<JournalClient>(*this, std::move(client));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

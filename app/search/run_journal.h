@@ -15,7 +15,7 @@
 #include "core/store.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Lets a search continue where another process of its session ended. The search runs from its beginning again,
 /// and whatever that process committed is handed to it instead of being done: an evaluation of the same
@@ -65,4 +65,4 @@ class RunJournal {
 [[nodiscard]] Json result_to_json(const EvaluationResult& result);
 [[nodiscard]] EvaluationResult result_from_json(const Json& json);
 
-}  // namespace ak::tools
+}  // namespace ak::app

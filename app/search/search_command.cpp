@@ -17,7 +17,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 agent::Budgets budgets(const SearchFlags& flags, agent::Budgets defaults) {
@@ -152,4 +152,4 @@ std::string generate_line(const Arguments& arguments) {
   return fmt::format("generate_kernel {}", fmt::join(arguments, " "));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

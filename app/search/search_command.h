@@ -14,7 +14,7 @@
 #include "app/search/starting_points.h"
 #include "app/setup/arguments.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// The flags of the subcommands that search: generate and tune.
 struct SearchFlags {
@@ -78,4 +78,4 @@ using ReadGenerate =
 /// The command line that the arguments were.
 [[nodiscard]] std::string generate_line(const Arguments& arguments);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 db::InsightScope scope_of(const SearchRun& run, const DeviceFacts& device) {
   return {.algorithm = run.problem->problem,
@@ -47,4 +47,4 @@ void learn_from(const SearchRun& run, const db::InsightScope& scope, const Searc
   }
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

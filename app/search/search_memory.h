@@ -4,7 +4,7 @@
 #include "app/knowledge/recall.h"
 #include "app/search/search_run.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Whose knowledge a search on `device` shares.
 [[nodiscard]] db::InsightScope scope_of(const SearchRun& run, const DeviceFacts& device);
@@ -16,4 +16,4 @@ namespace ak::tools {
 /// Keeps what the search has shown. That is not a reason to lose a kernel: failures are only said.
 void learn_from(const SearchRun& run, const db::InsightScope& scope, const SearchOutcome& outcome);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -21,7 +21,7 @@
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 codegen::RunSummary summarise(const SearchRun& run) {
@@ -193,4 +193,4 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   return outcome;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -14,7 +14,7 @@
 #include "app/setup/target.h"
 #include "codegen/emit/emit.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 class RunJournal;
 
@@ -71,4 +71,4 @@ struct SearchOutcome {
 /// Throws Error(usage) listing the strategies when there is none of this name.
 void check_strategy(const std::string& name);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -13,7 +13,7 @@
 #include "core/text/hash.h"
 #include "core/text/suggest.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 Candidate read_candidate(const std::string& name, const std::string& source) {
@@ -133,4 +133,4 @@ void parse_fixed(const std::string& text, FixedTunables& fixed) {
   fixed[text.substr(0, equals)] = std::move(values);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

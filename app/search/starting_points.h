@@ -10,7 +10,7 @@
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Tunables that a search must leave at one of the given values.
 using FixedTunables = std::map<std::string, std::vector<std::int64_t>>;
@@ -30,4 +30,4 @@ using FixedTunables = std::map<std::string, std::vector<std::int64_t>>;
 /// "BM=64,128" added to `fixed`. Throws Error(usage).
 void parse_fixed(const std::string& text, FixedTunables& fixed);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -16,7 +16,7 @@
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -258,4 +258,4 @@ db::Session one_search(Arguments arguments) {
   return session;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -7,7 +7,7 @@
 #include "core/text/json_reader.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Compilations of a search that names no limit of its own.
 inline constexpr int kMaxCompilations = 1'000;
@@ -36,4 +36,4 @@ struct SessionBudgets {
 /// Takes such a flag out; returns its last value, or nothing.
 [[nodiscard]] std::string take_option(Arguments& arguments, const std::string& flag);
 
-}  // namespace ak::tools
+}  // namespace ak::app

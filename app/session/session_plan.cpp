@@ -7,7 +7,7 @@
 #include "core/device/floor.h"
 #include "core/learn/stats.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 /// What a search may use of `total`, of which all searches together have used `used`.
@@ -107,4 +107,4 @@ std::optional<double> limit_ns(const SearchRun& run) {
   return known ? std::optional(weighted_geometric_mean(floors, weights)) : std::nullopt;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 #include "app/session/session_manifest.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// The budgets of a search that begins now: its own, and no more than its share of what the session has left.
 /// Shares are among the searches that are not done; tokens and money are shared by those that ask a model.
@@ -23,4 +23,4 @@ namespace ak::tools {
 /// that is not known, and on the CPU device.
 [[nodiscard]] std::optional<double> limit_ns(const SearchRun& run);
 
-}  // namespace ak::tools
+}  // namespace ak::app

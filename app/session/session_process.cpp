@@ -18,7 +18,7 @@
 #include "core/text/file.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -110,4 +110,4 @@ void read_log(const fs::path& database, RowId session, bool follow, const std::a
   }
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 
 #include "core/store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Where a session without a terminal writes: "<database>-session-N.log", readable by its owner alone.
 [[nodiscard]] std::filesystem::path session_log(const std::filesystem::path& database, RowId session);
@@ -23,4 +23,4 @@ void start_detached(const std::filesystem::path& database, RowId session);
 void read_log(const std::filesystem::path& database, RowId session, bool follow,
               const std::atomic<bool>& stop, const std::function<void(std::string_view bytes)>& show);
 
-}  // namespace ak::tools
+}  // namespace ak::app

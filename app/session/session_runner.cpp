@@ -20,7 +20,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -242,4 +242,4 @@ int run_searches(const fs::path& database, RowId id, const ReadGenerate& read, c
   return end.code;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "app/setup/arguments.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// `generate`'s arguments of a search, in the session's database.
 [[nodiscard]] Arguments arguments_of(const db::SessionSearch& run, const std::filesystem::path& database);
@@ -30,4 +30,4 @@ struct SessionReport {
 [[nodiscard]] int run_searches(const std::filesystem::path& database, RowId session, const ReadGenerate& read,
                                const SessionReport& report);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -11,7 +11,7 @@
 #include "app/evaluate/progress_line.h"
 #include "core/text/suggest.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(100);
@@ -181,4 +181,4 @@ void watch_status(const std::filesystem::path& database, RowId id, std::chrono::
   }
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -10,7 +10,7 @@
 #include "core/text/json.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// The state of a session: "running", "killed", "stopped", "finished", "failed", "queued".
 /// @param alive its process has the lock
@@ -26,4 +26,4 @@ namespace ak::tools {
 void watch_status(const std::filesystem::path& database, RowId session, std::chrono::milliseconds interval,
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show);
 
-}  // namespace ak::tools
+}  // namespace ak::app

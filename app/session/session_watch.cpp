@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 using std::chrono::steady_clock;
@@ -134,4 +134,4 @@ void SessionWatch::look_at_disk() {
                   *free >> 20, min_free_bytes_ >> 20));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -13,7 +13,7 @@
 #include "codegen/emit/emit.h"
 #include "db/store/session_store.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Bytes that its user may still write to the disk of this file; nothing where the system does not say.
 [[nodiscard]] std::optional<std::int64_t> free_bytes(const std::filesystem::path& file);
@@ -68,4 +68,4 @@ class SessionWatch {
   std::thread thread_;
 };
 
-}  // namespace ak::tools
+}  // namespace ak::app

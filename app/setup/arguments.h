@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-namespace ak::tools {
+namespace ak::app {
 
 using Arguments = std::vector<std::string>;  ///< without the program and subcommand names
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 #include "profiler/analysis/metric_catalog.h"
 #include "runtime/evaluator/compute_sanitizer.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 runtime::SourceAssembler source_assembler() {
   using codegen::ReferenceMode;
@@ -63,4 +63,4 @@ std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const 
   return found;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

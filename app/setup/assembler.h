@@ -6,7 +6,7 @@
 #include "app/setup/target.h"
 #include "runtime/evaluator/local_evaluator.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// codegen's functions in the form runtime takes them.
 [[nodiscard]] runtime::SourceAssembler source_assembler();
@@ -20,4 +20,4 @@ namespace ak::tools {
 [[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
                                                                   const DeviceFacts& device);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -17,7 +17,7 @@
 #include "core/text/suggest.h"
 #include "db/database.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 using Setter = std::function<void(Config&, const Json&)>;
@@ -193,4 +193,4 @@ std::filesystem::path database_file(const std::string& flag, const Config& confi
   return config.database.empty() ? db::default_database() : std::filesystem::path(config.database);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -9,7 +9,7 @@
 #include "agent/loop.h"
 #include "core/device/device_catalog.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Defaults a user sets once, in locations().config, else $ALPHAKERNEL_CONFIG, else
 /// $XDG_CONFIG_HOME/alphakernel/config.json, else ~/.config/alphakernel/config.json. Flags win over it. docs/config.md lists the keys.
@@ -37,4 +37,4 @@ struct Config {
 /// The performance database: the flag's where given, else the configured one, else the user's default.
 [[nodiscard]] std::filesystem::path database_file(const std::string& flag, const Config& config);
 
-}  // namespace ak::tools
+}  // namespace ak::app

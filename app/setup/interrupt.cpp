@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 std::atomic<bool> stop_requested{false};
@@ -33,4 +33,4 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() { install(SIG_DFL); }
 const std::atomic<bool>& InterruptGuard::requested() const { return stop_requested; }
 
-}  // namespace ak::tools
+}  // namespace ak::app

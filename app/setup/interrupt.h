@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace ak::tools {
+namespace ak::app {
 
 /// While it lives, the first SIGINT or SIGTERM sets a flag instead of killing the process, so that a run can
 /// write its best kernel; the second one kills as usual. One at a time.
@@ -16,4 +16,4 @@ class InterruptGuard {
   [[nodiscard]] const std::atomic<bool>& requested() const;
 };
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -5,7 +5,7 @@
 
 #include "core/text/locations.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 std::vector<std::string> worker_command() { return {program_file().string(), "worker"}; }
 
@@ -18,4 +18,4 @@ std::filesystem::path default_cache_dir() {
   return {};
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

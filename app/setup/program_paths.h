@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ak::tools {
+namespace ak::app {
 
 /// {"<alphakernel>", "worker"}, see program_file().
 [[nodiscard]] std::vector<std::string> worker_command();
@@ -14,4 +14,4 @@ namespace ak::tools {
 /// is not a home.
 [[nodiscard]] std::filesystem::path default_cache_dir();
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -12,7 +12,7 @@
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/local_evaluator.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 struct DeviceChoice {
@@ -145,4 +145,4 @@ double parse_target_performance(const std::string& text, const ProblemInstance& 
        text);
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -7,7 +7,7 @@
 #include "core/device/device_facts.h"
 #include "core/plan/problem.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Where candidates run and what they are compiled for.
 struct Target {
@@ -34,4 +34,4 @@ struct Target {
 [[nodiscard]] double parse_target_performance(const std::string& text, const ProblemInstance& problem,
                                               const std::optional<DeviceFacts>& device);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 // Pixels: the picture, and the field of the plot inside it; the legend is to its right.
@@ -108,4 +108,4 @@ std::string draw_curves(const std::string& title, const std::string& x_label, co
   return svg;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace ak::tools {
+namespace ak::app {
 
 struct Curve {
   std::string name;
@@ -17,4 +17,4 @@ struct Curve {
 [[nodiscard]] std::string draw_curves(const std::string& title, const std::string& x_label,
                                       const std::string& y_label, const std::vector<Curve>& curves);
 
-}  // namespace ak::tools
+}  // namespace ak::app

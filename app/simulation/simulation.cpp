@@ -13,7 +13,7 @@
 #include "agent/search/clocked_replay.h"
 #include "agent/seeds.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::array<std::size_t, 2> kTimedAt{200, 2000};
@@ -169,4 +169,4 @@ std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const
   return rows;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -8,7 +8,7 @@
 
 #include "agent/search/replay.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Share of the optimum a run has to reach to count as successful.
 inline constexpr double kTargetFraction = 0.95;
@@ -52,4 +52,4 @@ struct SimulationRow {
 [[nodiscard]] std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces,
                                                   const SimulationPlan& plan);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -13,7 +13,7 @@
 #include "db/database.h"
 #include "db/read/reader.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -163,4 +163,4 @@ std::string space_name(const fs::path& file) {
   return name.substr(0, name.find(".json"));
 }
 
-}  // namespace ak::tools
+}  // namespace ak::app

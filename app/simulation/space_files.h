@@ -9,7 +9,7 @@
 
 #include "core/tuning/measured_space.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// Reads results of another tuner, or of a search of our own database (the latest with a timed evaluation
 /// unless named). Throws Error naming the file.
@@ -31,4 +31,4 @@ namespace ak::tools {
 /// File name without its suffixes.
 [[nodiscard]] std::string space_name(const std::filesystem::path& file);
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace ak::tools {
+namespace ak {
 namespace {
 
 constexpr std::size_t kContext = 2;  // lines around a change
@@ -92,4 +92,4 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
   return text;
 }
 
-}  // namespace ak::tools
+}  // namespace ak

@@ -7,7 +7,7 @@
 
 #include "emulator/check/checker_state.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 bool is_load(InstructionClass kind) {
@@ -190,4 +190,4 @@ void Checker::async_completed(Warp& warp, std::uint32_t offset, std::uint32_t by
     std::fill_n(block.shared_written.begin() + offset, bytes, std::uint8_t{1});
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

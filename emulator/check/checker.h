@@ -7,7 +7,7 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 enum class AccessKind : std::uint8_t {
   read,
@@ -71,4 +71,4 @@ class Checker {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

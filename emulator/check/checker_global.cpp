@@ -5,7 +5,7 @@
 #include "emulator/check/global_shadow.h"
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 using GlobalRecord = BlockRecord;
@@ -179,4 +179,4 @@ void GlobalShadow::released(std::uint32_t block) { first_release_.try_emplace(bl
 
 void GlobalShadow::acquired(std::uint32_t block) { last_acquire_[block] = ++time_; }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

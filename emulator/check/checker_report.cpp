@@ -8,7 +8,7 @@
 
 #include "emulator/check/checker_state.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// "softmax(float*)::tile" -> "tile"; names that are not mangled stay.
@@ -133,4 +133,4 @@ void Checker::State::report_conflict(const CheckedAccess& request, const Conflic
       static_cast<std::uint64_t>(std::popcount(conflict.lanes)));
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

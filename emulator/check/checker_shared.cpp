@@ -4,7 +4,7 @@
 #include "emulator/check/shared_shadow.h"
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 using SharedRecord = ThreadRecord;
@@ -384,4 +384,4 @@ void SharedShadow::acquired(std::uint32_t warp, std::uint32_t object) {
   see(warp, {});
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

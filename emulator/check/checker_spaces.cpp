@@ -5,7 +5,7 @@
 
 #include "emulator/check/checker_state.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 template <class Body>
@@ -368,4 +368,4 @@ bool Checker::State::global_range(const CheckedAccess& request, std::uint64_t ad
   return true;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/check/global_shadow.h"
 #include "emulator/check/shared_shadow.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// A buffer as messages name it, and where an address lies in it.
 struct NamedPlace {
@@ -82,4 +82,4 @@ struct Checker::State {
   SharedShadow* last_shadow = nullptr;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

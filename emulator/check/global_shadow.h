@@ -9,7 +9,7 @@
 
 #include "emulator/check/shared_shadow.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Which block wrote and read each word of global memory last, in one launch. Costs memory only for pages of
 /// the arena that are written, or read and not read-only.
@@ -54,4 +54,4 @@ class GlobalShadow {
   std::unordered_map<std::uint32_t, std::uint64_t> first_release_, last_acquire_;  ///< by block
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include "emulator/lower/program.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // What shadow memory holds per 4-byte word: who accessed it last, in 64 bits. 0: no one.
 
@@ -78,4 +78,4 @@ struct BlockRecord {
   }
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/check/shadow_record.h"
 #include "emulator/check/vector_clock.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// What an instruction does to memory.
 struct Touch {
@@ -100,4 +100,4 @@ class SharedShadow {
   bool has_copies_ = false;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Parties that access a block's shared memory: its warps, and the copy engine last.
 inline constexpr std::uint32_t kMaxWarps = 32, kCopyEngine = kMaxWarps;
@@ -26,4 +26,4 @@ struct VectorClock {
   }
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

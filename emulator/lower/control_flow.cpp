@@ -5,7 +5,7 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 const std::vector<std::string>& table_of(const Function& function, const std::string& name) {
@@ -184,4 +184,4 @@ void ControlFlow::post_dominators_of(Index exit, PostDominators& work) {
   for (const Index block : order) rank[block] = dominator[block] = kNone;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 
 #include "emulator/parse/ast.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Instructions [begin, end) that are entered only at the top and left only at the bottom.
 struct BasicBlock {
@@ -48,4 +48,4 @@ class ControlFlow {
 [[nodiscard]] bool is_return(const Function& function, const Instruction& instruction);
 [[nodiscard]] bool is_branch(const Instruction& instruction);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

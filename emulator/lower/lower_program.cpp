@@ -13,7 +13,7 @@
 #include "emulator/machine/findings.h"
 #include "emulator/machine/special_registers.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Functions that CUDA's headers declare and the driver provides (CUDA C++ Programming Guide, "Formatted
@@ -500,4 +500,4 @@ Result<Program, Outcome> lower(const Module& module, const Function& entry, cons
   return ProgramBuilder(module, symbols).build(entry);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 const Operand& Lowering::operand(std::size_t i) const {
   if (i >= operand_count()) unsupported("too few operands");
@@ -42,4 +42,4 @@ std::vector<Slot> Lowering::destinations(const Operand& list, Type type) {
   return slots;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

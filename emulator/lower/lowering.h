@@ -10,7 +10,7 @@
 
 #include "emulator/lower/program.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Thrown by lowering functions only, caught by lower(): the instruction is not covered. The message says
 /// which part of it ("modifier .foo", "type b128").
@@ -134,4 +134,4 @@ matrix_mnemonics();  ///< matrix_ops.cpp: mma wmma ldmatrix stmatrix movmatrix
 bulk_copy_mnemonics();                                      ///< bulk_copy_ops.cpp: cp.async.bulk, tensor maps
 [[nodiscard]] std::span<const Mnemonic> wgmma_mnemonics();  ///< wgmma_ops.cpp
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

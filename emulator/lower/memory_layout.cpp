@@ -7,7 +7,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/special_registers.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Shared memory of a block is at most 227 KiB on any device and local memory 512 KiB per thread (CUDA C++
@@ -128,4 +128,4 @@ const Symbol* MemoryLayout::find(const Function& function, const std::string& na
   return found == shared_and_global_.end() ? nullptr : &found->second;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/lower/program.h"
 #include "emulator/parse/ast.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Where a symbol lies: an offset in its space, or a device address for global and constant memory.
 struct Symbol {
@@ -40,4 +40,4 @@ class MemoryLayout {
   std::vector<std::string> dynamic_shared_;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/machine/memory_access.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // .shared without a qualifier is shared::cta (PTX ISA 9.0, section 5.1.7).
@@ -81,4 +81,4 @@ void expect_operands(Lowering& lowering, std::size_t count) {
   if (hinted) static_cast<void>(lowering.source(lowering.operand(count), Type::b64));
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

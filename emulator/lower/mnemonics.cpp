@@ -5,7 +5,7 @@
 
 #include "emulator/lower/register_allocation.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 using Table = std::unordered_map<std::string_view, std::vector<const Mnemonic*>>;
@@ -54,4 +54,4 @@ OperandRoles roles_of(const Instruction& instruction) {
   return roles;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

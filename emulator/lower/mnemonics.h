@@ -7,11 +7,11 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Entries of all families for an opcode, in the order in which they are asked; empty for an unknown opcode.
 [[nodiscard]] const std::vector<const Mnemonic*>& mnemonics_of(std::string_view opcode);
 /// Every opcode that some family knows.
 [[nodiscard]] std::set<std::string_view> covered_opcodes();
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

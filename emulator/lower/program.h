@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "emulator/parse/ast.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 struct Warp;
 struct Op;
@@ -131,4 +131,4 @@ using SymbolAddresses = std::map<std::string, std::uint64_t, std::less<>>;
 [[nodiscard]] Result<Program, Outcome> lower(const Module& module, const Function& entry,
                                              const SymbolAddresses& symbols);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

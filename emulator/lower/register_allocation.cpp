@@ -7,7 +7,7 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 using Bits = std::vector<std::uint64_t>;
@@ -183,4 +183,4 @@ Allocation allocate_registers(const Function& function, const ControlFlow& flow)
   return allocation;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

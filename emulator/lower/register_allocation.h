@@ -6,7 +6,7 @@
 #include "emulator/lower/control_flow.h"
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// How a register is kept: predicates as bit masks, others with 4, 8 or 16 bytes per lane. Slots of different
 /// classes never share memory: lanes of a split warp would overwrite each other's.
@@ -32,4 +32,4 @@ struct OperandRoles {
 /// fit any cache.
 [[nodiscard]] Allocation allocate_registers(const Function& function, const ControlFlow& flow);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

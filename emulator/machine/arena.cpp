@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::uint64_t kAlignment = 512;  // the driver's allocations have no less
@@ -255,4 +255,4 @@ void Arena::mark_initialized(std::uint64_t address, std::uint64_t bytes, bool in
   std::memset(states + (bytes - last), 0, last);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -10,7 +10,7 @@
 
 #include "core/result.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// First address of emulated global memory. Fixed, so that runs repeat; far from the windows below.
 inline constexpr std::uint64_t kGlobalBase = 0x0000'7A00'0000'0000ull;
@@ -103,4 +103,4 @@ class Arena {
   void remove_regions(std::uint64_t address, std::uint64_t bytes);
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Performs the cp.async copies of `lanes` except those in the last `groups_left` groups, of which the newest
 /// is the one still open: 0 for what must wait for all (wait_all, an mbarrier arrival, a thread's exit),
@@ -19,4 +19,4 @@ void add_async_work(Warp& warp, AsyncWork work);
 /// False when nothing waits.
 bool perform_oldest_work(Block& block, Launch& launch);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

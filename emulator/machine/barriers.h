@@ -3,11 +3,11 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// After lanes have exited: barriers that waited only for them open. True when one did.
 bool recheck_barriers(Block& block);
 /// Threads at each barrier that is waited for, and what is missing: for a deadlock's message.
 [[nodiscard]] std::string describe_waiting(const Block& block);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_counts.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // CUDA C++ Programming Guide, "Device Memory Accesses" and "Shared Memory".
@@ -264,4 +264,4 @@ Json to_json(const CounterSummary& summary) {
           {"atomics", summary.atomics}};
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

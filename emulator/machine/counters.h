@@ -9,7 +9,7 @@
 #include "core/text/json.h"
 #include "emulator/lower/program.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// How often an op was executed. Kept always.
 struct OpCount {
@@ -70,4 +70,4 @@ struct LineCounters {
 [[nodiscard]] std::uint32_t wavefronts_of(const std::uint64_t* offsets, std::uint32_t mask,
                                           std::uint32_t bytes);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::size_t kLongestString =
@@ -226,4 +226,4 @@ std::optional<Op> device_call(Lowering& lowering, const std::string& name,
   Lowering::unsupported("a call of '" + name + "' with these arguments");
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

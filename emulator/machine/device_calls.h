@@ -7,7 +7,7 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Lowers a call of a function that the driver provides: vprintf and __assertfail. Operands are .param
 /// variables of the caller.
@@ -15,4 +15,4 @@ namespace ak::ptx {
                                             const std::vector<Operand>& results,
                                             const std::vector<Operand>& arguments);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -12,7 +12,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/special_registers.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Long enough that switching costs nothing, short enough that a spinning warp wastes little (chosen).
@@ -402,4 +402,4 @@ LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest&
   return report;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -13,7 +13,7 @@
 #include "emulator/machine/findings.h"
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 struct LaunchRequest {
   std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
@@ -40,4 +40,4 @@ inline constexpr std::uint64_t kMaxResidentBytes = 4ull << 30;
 /// nothing is thrown for it. Deterministic in program, request and memory contents.
 [[nodiscard]] LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 enum class Shape : std::uint8_t {
@@ -300,4 +300,4 @@ Outcome to_outcome(const Program& program, const Findings& findings, StageId sta
   return outcome;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

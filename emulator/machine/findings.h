@@ -11,7 +11,7 @@
 #include "core/text/json.h"
 #include "emulator/lower/program.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 enum class FaultKind : std::uint8_t {
   out_of_bounds,
@@ -91,4 +91,4 @@ struct Place {
 [[nodiscard]] Outcome to_outcome(const Program& program, const Findings& findings, StageId stage,
                                  const std::string& own_file = {});
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// The hot loop: one fragment until it leaves or the quantum is used up.
@@ -147,4 +147,4 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
   return issued;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -13,7 +13,7 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // How handlers see registers: arrays of 32 lanes. The library is compiled without strict aliasing, since one
 // row is a float to one instruction and an integer to the next.
@@ -118,4 +118,4 @@ inline void for_each_lane(std::uint32_t mask, F f) {
   for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 
 #include "emulator/machine/shared_place.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// The 64 bits of an mbarrier object (PTX ISA 9.0, "mbarrier": they are opaque to programs, only its phase,
 /// pending and expected counts and tx-count are defined). Kept in the emulated shared memory itself.
@@ -66,4 +66,4 @@ inline bool complete_bytes(const SharedPlace& at, std::uint32_t bytes) {
   return true;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_counts.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// Addresses of a space that are one range of host memory; `lane_bytes` further for every lane.
@@ -330,4 +330,4 @@ void resolve(Warp& warp, const Op& op, const AccessRequest& request, Access& acc
   resolve(warp, op, static_cast<Space>(op.aux & kSpaceMask), request, access);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

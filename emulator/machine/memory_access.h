@@ -8,7 +8,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Warp-wide accesses to memory: from the address operand of an instruction to host memory behind each lane.
 
@@ -96,4 +96,4 @@ void lower_address(Lowering& lowering, const Operand& address, Op& op);
 /// Throws unless there are `count` operands, and one more, a cache policy, with .L2::cache_hint.
 void expect_operands(Lowering& lowering, std::size_t count);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

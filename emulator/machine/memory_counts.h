@@ -6,7 +6,7 @@
 #include "emulator/check/checker.h"
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Adds a warp-wide access to the op's MemoryCount.
 void add_access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, std::uint32_t mask,
@@ -23,4 +23,4 @@ inline void count_run(Warp& warp, const Op& op, Space space, const Run& run) {
     add_run(warp, op, space, run);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// A byte in the shared memory of some block of the cluster.
 struct SharedPlace {
@@ -29,4 +29,4 @@ struct SharedPlace {
   return SharedPlace{block, static_cast<std::uint32_t>(offset)};
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/lanes.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // The SM a block is on: dealt out in turn over the SMs of an H200 (NVIDIA's data sheet).
@@ -168,4 +168,4 @@ bool reads_grid_workspace(const Program& program) {
                      [](const SpecialRow& special) { return special.name == kWorkspaceLow; });
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Width of a special register that is kept as a row; throws UnsupportedInstruction for one that is not
 /// covered. Clocks are not rows: they change.
@@ -37,4 +37,4 @@ class SpecialRows {
 /// True when the program asks for the cooperative grid's workspace.
 [[nodiscard]] bool reads_grid_workspace(const Program& program);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

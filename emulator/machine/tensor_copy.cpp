@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// Elements of the box along a dimension: strides other than 1 leave some out.
@@ -77,4 +77,4 @@ std::uint32_t swizzled(TensorSwizzle swizzle, std::uint32_t address) {
   return address;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

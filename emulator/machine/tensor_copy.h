@@ -7,7 +7,7 @@
 
 #include "emulator/machine/tensor_map_descriptor.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// A run of elements of one box row: adjacent in global memory and in the unswizzled box.
 struct TensorRow {
@@ -29,4 +29,4 @@ void for_each_row(const TensorMapDescriptor& map, const std::array<std::int32_t,
 /// (CUDA C++ Programming Guide, "Tensor Memory Access").
 [[nodiscard]] std::uint32_t swizzled(TensorSwizzle swizzle, std::uint32_t address);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Element types of a tensor map, in the order of CUtensorMapDataType up to float32_ftz. TF32 elements are
 /// read as float32 bits.
@@ -72,4 +72,4 @@ static_assert(sizeof(TensorMapDescriptor) == 128, "it takes the place of a CUten
   return map;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -15,7 +15,7 @@
 #include "emulator/machine/counters.h"
 #include "emulator/machine/findings.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 class Checker;
 struct Block;
@@ -149,4 +149,4 @@ struct Launch {
 /// Index of a thread in its block, from warp and lane, and its coordinates.
 [[nodiscard]] std::array<std::uint32_t, 3> thread_of(const Warp& warp, int lane);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 #include "emulator/machine/async_copies.h"
 #include "emulator/machine/lanes.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 Index add_group(Warp& warp, ReconvergenceGroup group) {
@@ -192,4 +192,4 @@ void block_at_barrier(Warp& warp, std::uint32_t barrier) {
   warp.leave = true;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -3,7 +3,7 @@
 
 #include "emulator/machine/warp.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// For instructions that need several lanes at once (.sync, .aligned): true when every lane of `named` that
 /// has not exited executes `op` now. Else the fragment waits until they do, `op` is executed again then, and
@@ -27,4 +27,4 @@ void release_waiting(Warp& warp);
 void block_at_barrier(Warp& warp, std::uint32_t barrier);
 inline constexpr std::uint32_t kClusterBarrier = 16;
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include "emulator/numbers/rounding.h"
 #include "emulator/numbers/small_floats.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // The scalar float types of cvt for its handlers. Stored: as lanes hold it; Value: float or double, exact.
 
@@ -92,4 +92,4 @@ template <Rounding kRounding, class Value>
   return std::ceil(value);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

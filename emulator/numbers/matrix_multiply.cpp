@@ -11,7 +11,7 @@
 
 #include "emulator/numbers/small_floats.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 #ifdef __AVX__
@@ -179,4 +179,4 @@ Decoder<std::int32_t> integer_decoder(Type type) {
   }
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

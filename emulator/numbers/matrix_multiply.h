@@ -6,7 +6,7 @@
 
 #include "emulator/parse/type.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Products of small dense matrices, row-major: a is m x k, b is k x n, c is m x n. m is a multiple of 4 and
 // n of 8.
@@ -32,4 +32,4 @@ using Decoder = void (*)(const std::byte* from, int count, T* to);
 /// s8, u8, s4, u4; null for other types.
 [[nodiscard]] Decoder<std::int32_t> integer_decoder(Type type);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

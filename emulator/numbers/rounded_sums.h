@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Sums rounded to odd: to the neighbour whose last bit is 1 unless exact. Rounding such a number to a format
 // with at least two bits less is as good as rounding the exact sum once, whatever the rounding (Boldo and
@@ -52,4 +52,4 @@ template <class Float>
   return detail::to_odd(rounded, side);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 
 #include "emulator/numbers/small_floats.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Pieces of floating-point instructions: all branch-free for any input, so that loops over lanes vectorise.
 // They rely on the host rounding to nearest and keeping subnormals.
@@ -90,4 +90,4 @@ template <Rounding kRounding>
   return sum == 0 ? float_of(sign) : rounded;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

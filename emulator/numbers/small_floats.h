@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Conversions between float or double and the narrower formats of PTX. Branch-free, so that loops over lanes
 // vectorise; they rely on the host rounding to nearest and on subnormals not being flushed.
@@ -213,4 +213,4 @@ template <Rounding kRounding, bool kSatfinite>
   return magnitude > 0x7F800000u || code > 0xFFu ? 0xFFu : code;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/numbers/rounding.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // The approximate functions of PTX on float: within the errors that the PTX ISA manual allows and with its
 // special values, branch-free so that loops over lanes vectorise. The GPU's own results may differ in the
@@ -130,4 +130,4 @@ template <std::uint32_t kQuarters>
   return x != x ? x : value;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

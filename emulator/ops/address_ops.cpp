@@ -6,7 +6,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_access.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kClusterRankShift) - 1;
@@ -232,4 +232,4 @@ std::optional<Op> lower_fence(Lowering& lowering) {
   return op;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Lowering of instructions about addresses and caches that touch no memory (address_ops.cpp).
 
@@ -19,4 +19,4 @@ namespace ak::ptx {
 /// fence and membar.
 [[nodiscard]] std::optional<Op> lower_fence(Lowering& lowering);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_access.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Groups belong to threads, yet Warp::copy_groups is one list for all lanes: where lanes diverge around a
@@ -263,4 +263,4 @@ std::span<const Mnemonic> async_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

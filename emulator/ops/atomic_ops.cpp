@@ -7,7 +7,7 @@
 #include "emulator/machine/memory_access.h"
 #include "emulator/numbers/rounding.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 struct Bits128 {
@@ -292,4 +292,4 @@ std::span<const Mnemonic> atomic_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -11,7 +11,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 enum class Role : std::uint32_t { sync, arrive, reduce_popc, reduce_and, reduce_or };
@@ -266,4 +266,4 @@ std::span<const Mnemonic> barrier_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -4,7 +4,7 @@
 
 #include "emulator/ops/integer_types.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // ---- shifts: amounts beyond the width give zero or the sign
@@ -379,4 +379,4 @@ std::span<const Mnemonic> bit_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

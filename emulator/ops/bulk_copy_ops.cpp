@@ -12,7 +12,7 @@
 #include "emulator/machine/mbarrier.h"
 #include "emulator/machine/tensor_copy.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Program::slots of an op: the copy's addresses, each as base, its width in bits and offset, then numbers.
@@ -387,4 +387,4 @@ std::span<const Mnemonic> bulk_copy_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

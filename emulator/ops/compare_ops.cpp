@@ -6,7 +6,7 @@
 #include "emulator/numbers/small_floats.h"
 #include "emulator/ops/integer_types.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 enum class Relation : std::uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
@@ -263,4 +263,4 @@ std::span<const Mnemonic> compare_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // ---- branches: the guard has left in warp.mask the lanes that take it
@@ -263,4 +263,4 @@ std::span<const Mnemonic> control_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

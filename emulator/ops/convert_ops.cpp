@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 ScalarFloat scalar_float(Type type) {
   switch (type) {
@@ -73,4 +73,4 @@ std::span<const Mnemonic> convert_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

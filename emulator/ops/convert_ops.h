@@ -6,7 +6,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/numbers/small_floats.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // The parts of cvt, by what they convert. Each fills an Op or throws UnsupportedInstruction.
 
@@ -36,4 +36,4 @@ enum class ScalarFloat : std::uint8_t { f16, bf16, f32, f64 };
 inline constexpr std::uint32_t kConvertFtz = 1, kConvertSat = 2, kConvertRelu = 4, kConvertSatfinite = 8;
 [[nodiscard]] std::uint32_t convert_flags(const Lowering& lowering);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 #include "emulator/numbers/convert_formats.h"
 #include "emulator/ops/convert_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 template <class To, class Value>
@@ -110,4 +110,4 @@ Op lower_float_to_float(Lowering& lowering, Type to, Type from) {
   return op;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

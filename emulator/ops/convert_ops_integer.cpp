@@ -6,7 +6,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/ops/convert_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// Op::aux of an integer conversion.
@@ -181,4 +181,4 @@ Op lower_pack(Lowering& lowering) {
   return op;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 #include "emulator/numbers/convert_formats.h"
 #include "emulator/ops/convert_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // tf32, and pairs of numbers of 16 bits and less: a pair holds its first operand above its second.
@@ -228,4 +228,4 @@ std::optional<Op> lower_narrow(Lowering& lowering, Type to, Type from) {
   return op;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/numbers/convert_formats.h"
 #include "emulator/ops/convert_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Between integers and floats. Integers narrower than 32 bits are computed as 32-bit ones.
@@ -206,4 +206,4 @@ Op lower_integer_to_float(Lowering& lowering, Type to, Type from) {
   return op;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/numbers/rounding.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 std::optional<Type> wide_float_type(const Lowering& lowering) {
   std::optional<Type> only;
@@ -267,4 +267,4 @@ std::span<const Mnemonic> float_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

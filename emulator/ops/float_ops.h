@@ -6,7 +6,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/numbers/small_floats.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Which of the float families an instruction belongs to: its one type when that is f32, f32x2 or f64;
 /// nothing for integers and for instructions that involve a half.
@@ -32,4 +32,4 @@ namespace ak::ptx {
 [[nodiscard]] std::optional<Op> lower_copysign(Lowering& lowering);
 [[nodiscard]] std::optional<Op> lower_testp(Lowering& lowering);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/numbers/rounding.h"
 #include "emulator/ops/float_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Modifiers of min and max, bits of the index of a handler.
@@ -248,4 +248,4 @@ std::optional<Op> lower_testp(Lowering& lowering) {
   Lowering::unsupported("a test without a property");
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/numbers/rounding.h"
 #include "emulator/ops/float_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 struct Add {
@@ -125,4 +125,4 @@ std::optional<Op> lower_f64_div(Lowering& lowering) { return lower_f64<Div>(lowe
 std::optional<Op> lower_f64_rcp(Lowering& lowering) { return lower_f64<Rcp>(lowering); }
 std::optional<Op> lower_f64_sqrt(Lowering& lowering) { return lower_f64<Sqrt>(lowering); }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -3,7 +3,7 @@
 
 #include "emulator/numbers/rounding.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr int kLanesPerLine = 4;
@@ -82,4 +82,4 @@ void write_accumulators(Warp& warp, const Slot* slots, const FragmentLayout& lay
   write_spread<std::int32_t>(warp, slots, layout, from);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/numbers/matrix_multiply.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Where the elements of a matrix lie that a warp holds in registers.
 //
@@ -93,4 +93,4 @@ void write_accumulators(Warp& warp, const Slot* slots, const FragmentLayout& lay
 void write_accumulators(Warp& warp, const Slot* slots, const FragmentLayout& layout,
                         const std::int32_t* from);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/numbers/rounded_sums.h"
 #include "emulator/numbers/small_floats.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Arithmetic on f16, bf16 and pairs of them. Each operation computes in float and rounds again, which
@@ -299,4 +299,4 @@ std::span<const Mnemonic> half_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 enum class MixedOperation : std::uint8_t { add, sub, fma };
 
@@ -13,4 +13,4 @@ enum class MixedOperation : std::uint8_t { add, sub, fma };
 /// f16 or bf16.
 [[nodiscard]] std::optional<Op> lower_mixed(Lowering& lowering, MixedOperation operation, Type half);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

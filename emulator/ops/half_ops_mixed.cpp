@@ -6,7 +6,7 @@
 #include "emulator/numbers/rounding.h"
 #include "emulator/ops/half_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// a * b + c rounded once; the product of halves is exact in double.
@@ -88,4 +88,4 @@ std::optional<Op> lower_mixed(Lowering& lowering, MixedOperation operation, Type
   return op;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

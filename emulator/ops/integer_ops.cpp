@@ -5,7 +5,7 @@
 
 #include "emulator/ops/integer_types.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Arithmetic wraps, so it is done without signs, in 32 bits or more (16-bit products would overflow int).
@@ -535,4 +535,4 @@ std::span<const Mnemonic> integer_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/lanes.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Handlers over integer types, picked by a PTX type. F is a function object with a template operator().
 
@@ -60,4 +60,4 @@ struct Counting {
 /// d and up to three sources of one type, from operands 0 ... 3.
 [[nodiscard]] Op lower_plain(Lowering& lowering, Handler run, Type type);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/ops/integer_types.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 struct And {
@@ -263,4 +263,4 @@ std::span<const Mnemonic> logic_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

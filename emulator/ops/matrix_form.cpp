@@ -8,7 +8,7 @@
 #include <limits>
 #include <optional>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 std::optional<MatrixShape> parse_shape(std::string_view text) {
@@ -66,4 +66,4 @@ void add_saturating(const std::int32_t* products, std::int32_t* sums, int count)
   }
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/ops/fragment_layout.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// m x n x k of a matrix instruction.
 struct MatrixShape {
@@ -65,4 +65,4 @@ static_assert(sizeof(AccumulatorForm) == sizeof(std::uint32_t));
 /// Sum of products and accumulators of s32 that stops at the ends of the range.
 void add_saturating(const std::int32_t* products, std::int32_t* sums, int count);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

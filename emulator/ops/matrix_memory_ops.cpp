@@ -11,7 +11,7 @@
 #include "emulator/machine/warp_sync.h"
 #include "emulator/ops/matrix_form.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // ---- ldmatrix, stmatrix: up to four 8 x 8 matrices of 16-bit elements. Lane 8 i + j has the address of row
@@ -365,4 +365,4 @@ std::optional<Op> lower_wmma_store(Lowering& lowering) {
   return wmma_transfer(lowering, Role::accumulator, false);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include "emulator/lower/lowering.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Matrices between memory, or the lanes of a warp, and registers.
 
@@ -19,4 +19,4 @@ namespace ak::ptx {
 struct MatrixShape;
 [[nodiscard]] bool is_wmma_shape(const MatrixShape& shape, Type element);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

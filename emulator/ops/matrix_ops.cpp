@@ -9,7 +9,7 @@
 #include "emulator/ops/matrix_form.h"
 #include "emulator/ops/matrix_memory_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // ---- handlers. Slots in Op::more: D, A, B, C, as many of each as its layout has registers.
@@ -254,4 +254,4 @@ std::span<const Mnemonic> matrix_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -10,7 +10,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/mbarrier.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::uint64_t kBytes = 8;
@@ -243,4 +243,4 @@ std::span<const Mnemonic> mbarrier_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

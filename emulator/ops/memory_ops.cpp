@@ -7,7 +7,7 @@
 #include "emulator/machine/memory_access.h"
 #include "emulator/ops/address_ops.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 struct Bits128 {
@@ -378,4 +378,4 @@ std::span<const Mnemonic> memory_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 #include "emulator/numbers/small_floats.h"
 #include "emulator/numbers/special_functions.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 using Function = float (*)(float);
@@ -158,4 +158,4 @@ std::span<const Mnemonic> special_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // Lanes of one instruction may belong to several groups of members: each is served for itself.
@@ -320,4 +320,4 @@ std::span<const Mnemonic> warp_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

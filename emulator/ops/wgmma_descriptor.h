@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// What a matrix descriptor of wgmma says (PTX ISA 9.0, 9.7.15.5.1 "Register fragments and shared memory
 /// matrix layouts"). Addresses and strides in bytes.
@@ -48,4 +48,4 @@ struct MatrixDescriptor {
   return swizzled(matrix, matrix.start + in_block + chunk / matrix.atom * along + k / 8 * down);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

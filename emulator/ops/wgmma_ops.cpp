@@ -15,7 +15,7 @@
 #include "emulator/ops/matrix_form.h"
 #include "emulator/ops/wgmma_descriptor.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr int kWarpRows = 16, kWarpsOfGroup = 4, kMaxN = 256, kMaxK = 32;
@@ -251,4 +251,4 @@ std::span<const Mnemonic> wgmma_mnemonics() {
   return kMnemonics;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 bool Instruction::has(std::string_view modifier) const {
   return std::ranges::find(modifiers, modifier) != modifiers.end();
@@ -15,4 +15,4 @@ std::string Instruction::spelling() const {
   return text;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

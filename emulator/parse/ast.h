@@ -9,7 +9,7 @@
 
 #include "emulator/parse/type.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // What a PTX module says, names resolved, nothing interpreted: the parser's product.
 
@@ -126,4 +126,4 @@ struct Module {
   std::vector<Function> functions;  ///< a definition replaces its declaration
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

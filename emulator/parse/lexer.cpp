@@ -7,7 +7,7 @@
 #include <charconv>
 #include <system_error>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 enum CharClass : std::uint8_t { kBlank = 1, kDigit = 2, kNameStart = 4, kNamePart = 8 };
@@ -198,4 +198,4 @@ void Lexer::read_decimal_real(Token& token) {
   position_ = after;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 
 #include "emulator/parse/type.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 enum class TokenKind : std::uint8_t {
   end,
@@ -61,4 +61,4 @@ class Lexer {
   int line_ = 1;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

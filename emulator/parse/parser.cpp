@@ -10,7 +10,7 @@
 #include "emulator/parse/parser_module.h"
 #include "emulator/parse/parser_variables.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 class ModuleParser {
@@ -179,4 +179,4 @@ Result<Module> parse(std::string_view text) {
   return ModuleParser(text).parse();
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include "core/result.h"
 #include "emulator/parse/ast.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Reads a PTX module as NVRTC writes it for compute_75 to compute_121, inline assembly included. Any
 /// instruction of the general form is accepted: whether it can be run is decided later. Errors: what is not
@@ -14,4 +14,4 @@ namespace ak::ptx {
 /// line of `text`. Never throws, whatever the text.
 [[nodiscard]] Result<Module> parse(std::string_view text);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// Inline assembly in a call sequence makes two or three; each level is one step of every look-up.
@@ -205,4 +205,4 @@ bool BodyParser::resolve_targets() {
   return true;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "emulator/parse/parser_scopes.h"
 #include "emulator/parse/parser_variables.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Reads `.loc file line column, function_name label, inlined_at file line column` after its `.loc`.
 bool parse_location(ModuleState& state, Index& location);
@@ -87,4 +87,4 @@ struct SpecialName {
 };
 [[nodiscard]] SpecialName special_name(std::string_view name);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// Parentheses, operators before a value and arms of `?:` inside each other: people write a handful, and
@@ -195,4 +195,4 @@ bool parse_real(TokenStream& tokens, Type& type, std::uint64_t& bits) {
   return !tokens.failed();
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include "emulator/parse/parser_tokens.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// An integer constant as PTX computes with it: 64 bits, signed or not (PTX ISA 9.0, section 4.5).
 struct Constant {
@@ -23,4 +23,4 @@ bool parse_constant(TokenStream& tokens, Constant& value);
 [[nodiscard]] bool at_real(const TokenStream& tokens);
 bool parse_real(TokenStream& tokens, Type& type, std::uint64_t& bits);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

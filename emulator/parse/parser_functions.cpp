@@ -10,7 +10,7 @@
 
 #include "emulator/parse/parser_body.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 using Extents = std::array<std::uint32_t, 3>;
@@ -137,4 +137,4 @@ class FunctionParser {
 
 bool parse_function(ModuleState& state, bool is_entry) { return FunctionParser(state, is_entry).parse(); }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -3,9 +3,9 @@
 
 #include "emulator/parse/parser_module.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Reads a function after its `.func` or `.entry`: a declaration or a definition.
 bool parse_function(ModuleState& state, bool is_entry);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -7,7 +7,7 @@
 #include "emulator/parse/parser_constants.h"
 #include "emulator/parse/parser_variables.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// A pointer in the generic or its own space is 8 bytes: the address size is always 64.
@@ -187,4 +187,4 @@ bool parse_initializer(ModuleState& state, const Shape& shape, Variable& variabl
   return InitializerParser(state, shape, variable).parse();
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/parse/parser_body.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::size_t kMaxModifiers = 32;  // tcgen05.mma, the longest, has about a dozen
@@ -67,4 +67,4 @@ bool BodyParser::parse_operands(Instruction& instruction) {
   return tokens_.expect(';');
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -4,7 +4,7 @@
 #include "emulator/parse/parser_body.h"
 #include "emulator/parse/parser_module.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 bool parse_place(TokenStream& tokens, SourceLocation& place) {
@@ -74,4 +74,4 @@ Index Locations::latest(Index file, int line, int column) {
   return found != latest_.end() ? found->second : add({file, line, column, kNone});
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

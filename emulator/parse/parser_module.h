@@ -10,7 +10,7 @@
 #include "emulator/parse/ast.h"
 #include "emulator/parse/parser_tokens.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 // Limits against hostile text. Compilers write PTX of at most a few megabytes with some hundred thousand
 // instructions; each limit leaves several times that and keeps the product under about a gigabyte.
@@ -99,4 +99,4 @@ struct ModuleState {
   std::vector<SymbolUse> initializer_symbols;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

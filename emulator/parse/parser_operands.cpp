@@ -6,7 +6,7 @@
 #include "emulator/parse/parser_body.h"
 #include "emulator/parse/parser_constants.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// A list in an address in a list is the deepest PTX has.
@@ -214,4 +214,4 @@ bool BodyParser::resolve_operand(Operand& operand, Index scope, int line) {
   return true;
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

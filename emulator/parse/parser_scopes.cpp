@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 struct NumberedName {
@@ -109,4 +109,4 @@ std::string Scopes::suffix_for_range(std::string_view stem, Index count) {
   return first ? std::string() : fmt::format("@{}", current_);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -12,7 +12,7 @@
 
 #include "emulator/parse/ast.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 enum class LocalKind : std::uint8_t {
   reg,         ///< Function::registers[index]
@@ -87,4 +87,4 @@ class Scopes {
   std::unordered_map<std::string_view, Index> taken_ranges_;  ///< stem -> the count
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

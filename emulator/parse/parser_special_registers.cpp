@@ -4,7 +4,7 @@
 
 #include "emulator/parse/parser_body.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 // PTX ISA 9.0, section 10.
@@ -67,4 +67,4 @@ SpecialName special_name(std::string_view name) {
   return {known, false};
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

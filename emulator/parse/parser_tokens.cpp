@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 80;  // a mangled name's beginning shows which it is
@@ -78,4 +78,4 @@ bool TokenStream::fail_expected(std::string_view what) {
   return fail(fmt::format("expected {}, found {}", what, in_quotes(std::string(dot).append(current_.text))));
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -8,7 +8,7 @@
 #include "core/result.h"
 #include "emulator/parse/lexer.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// A token's text suitable for a message: short, and without control characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
@@ -53,4 +53,4 @@ class TokenStream {
   std::optional<InputError> input_error_;
 };
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

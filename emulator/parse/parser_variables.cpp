@@ -9,7 +9,7 @@
 
 #include "emulator/parse/parser_constants.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// PTX has arrays of arrays; no one writes more than a few levels, and an initializer recurses once a level.
@@ -72,7 +72,7 @@ class DeclarationParser {
     if (!has_type_) return tokens_.fail_expected("a type");
     if (!tokens_.expect_word(name_, "a name") || !parse_dimensions(tokens_, shape)) return false;
     variable_.name = name_;
-    shape.element_bytes = static_cast<std::uint64_t>(ptx::bytes(variable_.type));
+    shape.element_bytes = static_cast<std::uint64_t>(emulator::bytes(variable_.type));
     if (width_ > 1) shape.lengths.push_back(width_);
     const auto natural = static_cast<std::uint32_t>(shape.element_bytes * width_);
     // .align of a .ptr parameter applies to what it points to.
@@ -141,4 +141,4 @@ bool parse_variable(ModuleState& state, Space space, DeclaredVariable& declared)
   return !state.tokens.accept('=') || parse_initializer(state, shape, declared.variable);
 }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 
 #include "emulator/parse/parser_module.h"
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// ".global" -> Space::global for the spaces a variable is declared in.
 [[nodiscard]] std::optional<Space> variable_space(std::string_view directive);
@@ -34,4 +34,4 @@ struct Shape {
 /// Reads what is behind the `=` of a variable into contents and relocations; sets the bytes of `[]`.
 bool parse_initializer(ModuleState& state, const Shape& shape, Variable& variable);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 enum class Family : std::uint8_t { untyped, integer, signed_integer, floating };
@@ -66,4 +66,4 @@ bool is_signed(Type type) { return facts(type).family == Family::signed_integer;
 
 std::string_view to_string(Space space) { return kSpaces[static_cast<std::size_t>(space)]; }
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

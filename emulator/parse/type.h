@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace ak::ptx {
+namespace ak::emulator {
 
 /// Fundamental and alternate types of PTX (PTX ISA 9.0, sections 5.2.1 and 5.2.3).
 enum class Type : std::uint8_t {
@@ -62,4 +62,4 @@ enum class Type : std::uint8_t {
 enum class Space : std::uint8_t { none, reg, sreg, constant, global, local, param, shared, shared_cluster };
 [[nodiscard]] std::string_view to_string(Space space);
 
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 using std::chrono::days;
@@ -102,4 +102,4 @@ Period last_seven_days(std::chrono::system_clock::time_point now) {
   return days_period(std::chrono::floor<days>(now) - days(6), 7, "seven days: ");
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

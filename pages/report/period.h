@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// What a report covers: searches that began at `since` or later and before `until`, ISO 8601 UTC texts.
 struct Period {
@@ -24,4 +24,4 @@ struct Period {
 /// The seven days that end with the day of `now`.
 [[nodiscard]] Period last_seven_days(std::chrono::system_clock::time_point now);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -11,7 +11,7 @@
 #include "pages/page_markdown.h"
 #include "report_sections.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 // A diff in a report is looked at, not applied.
@@ -119,4 +119,4 @@ std::map<std::string, std::string> report_csv(const Report& report) {
   return files;
 }
 
-}  // namespace ak::tools
+}  // namespace ak::pages

@@ -9,7 +9,7 @@
 #include "pages/page.h"
 #include "pages/report/period.h"
 
-namespace ak::tools {
+namespace ak::pages {
 
 /// A section with its rows.
 struct ReportSection {
@@ -43,4 +43,4 @@ struct ReportRequest {
 /// Every table as CSV, by file name ("results.leaders.csv").
 [[nodiscard]] std::map<std::string, std::string> report_csv(const Report& report);
 
-}  // namespace ak::tools
+}  // namespace ak::pages

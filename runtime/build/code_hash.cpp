@@ -61,8 +61,8 @@ std::optional<std::string> code_of_elf(std::string_view image) {
   return code;
 }
 
-using ptx::Token;
-using ptx::TokenKind;
+using emulator::Token;
+using emulator::TokenKind;
 
 bool is_mark(const Token& token, std::string_view mark) {
   return token.kind == TokenKind::punctuation && token.text == mark;
@@ -93,7 +93,7 @@ class ProgramTokens {
 
  private:
   bool accept(TokenKind kind, std::string_view text = {}) {
-    ptx::Lexer ahead = lexer_;
+    emulator::Lexer ahead = lexer_;
     const Token token = ahead.next();
     if (token.kind != kind || (!text.empty() && token.text != text)) return false;
     lexer_ = ahead;
@@ -132,7 +132,7 @@ class ProgramTokens {
     }
   }
 
-  ptx::Lexer lexer_;
+  emulator::Lexer lexer_;
 };
 
 /// The name of the variable in global memory that the statement declares; empty for any other statement.

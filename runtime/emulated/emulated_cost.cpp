@@ -53,28 +53,28 @@ double resident_warps(const LaunchShape& shape, const Arch& target) {
   return static_cast<double>(std::max<std::uint64_t>(1, blocks * warps));
 }
 
-double issue_cycles(const ptx::CounterSummary& counts, double warps) {
+double issue_cycles(const emulator::CounterSummary& counts, double warps) {
   const double rate = std::min(kIssueSlots, warps / kDependentIssueCycles);
   return static_cast<double>(counts.warp_instructions) / rate;
 }
 
-double special_cycles(const ptx::CounterSummary& counts) {
-  const auto index = static_cast<std::size_t>(ptx::InstructionClass::special_function);
+double special_cycles(const emulator::CounterSummary& counts) {
+  const auto index = static_cast<std::size_t>(emulator::InstructionClass::special_function);
   return index < counts.by_class.size() ? static_cast<double>(counts.by_class[index]) / kSpecialThreads : 0;
 }
 
-double tensor_cycles(const ptx::CounterSummary& counts, const Rates& rates) {
+double tensor_cycles(const emulator::CounterSummary& counts, const Rates& rates) {
   std::uint64_t flops = 0;
   for (const auto& [type, count] : counts.tensor_flops) flops += count;
   return static_cast<double>(flops) / rates.tensor_flops;
 }
 
-double shared_cycles(const ptx::CounterSummary& counts) {
+double shared_cycles(const emulator::CounterSummary& counts) {
   return static_cast<double>(counts.shared.shared_wavefronts + counts.shared.atomic_conflicts +
                              counts.global.atomic_conflicts);
 }
 
-double memory_ns(const ptx::CounterSummary& counts, double warps, double share_gbps) {
+double memory_ns(const emulator::CounterSummary& counts, double warps, double share_gbps) {
   const auto sectors = static_cast<double>(counts.global.sectors + counts.local.sectors);
   const auto requests = static_cast<double>(counts.global.requests + counts.local.requests);
   if (sectors <= 0 || requests <= 0) return 0;
@@ -85,7 +85,8 @@ double memory_ns(const ptx::CounterSummary& counts, double warps, double share_g
 
 }  // namespace
 
-double emulated_cost_ns(const ptx::CounterSummary& counts, const LaunchShape& shape, const Arch& target) {
+double emulated_cost_ns(const emulator::CounterSummary& counts, const LaunchShape& shape,
+                        const Arch& target) {
   const Rates rates = rates_of(target);
   const double warps = resident_warps(shape, target);
   const double share_gbps = rates.memory_gbps / rates.sm_count;

@@ -28,7 +28,7 @@ struct LaunchShape {
 ///   or at what the resident warps keep in flight over the memory's latency when that is less.
 ///
 /// Caches, register pressure and how evenly blocks fill a whole device are not in it. Deterministic.
-[[nodiscard]] double emulated_cost_ns(const ptx::CounterSummary& counts, const LaunchShape& shape,
+[[nodiscard]] double emulated_cost_ns(const emulator::CounterSummary& counts, const LaunchShape& shape,
                                       const Arch& target);
 
 }  // namespace ak::runtime

@@ -8,7 +8,7 @@ void add(Counts& counts, const std::string& name, std::uint64_t value) {
   if (value != 0) counts[name] += value;
 }
 
-void add_memory(Counts& counts, const std::string& space, const ptx::MemoryCount& memory) {
+void add_memory(Counts& counts, const std::string& space, const emulator::MemoryCount& memory) {
   add(counts, space + "/requests", memory.requests);
   add(counts, space + "/bytes", memory.bytes);
   add(counts, space + "/sectors", memory.sectors);
@@ -20,12 +20,12 @@ void add_memory(Counts& counts, const std::string& space, const ptx::MemoryCount
 
 }  // namespace
 
-void add_counts(Counts& counts, const ptx::CounterSummary& summary) {
+void add_counts(Counts& counts, const emulator::CounterSummary& summary) {
   add(counts, "inst/warp", summary.warp_instructions);
   add(counts, "inst/thread", summary.thread_instructions);
   for (std::size_t i = 0; i < summary.by_class.size(); ++i) {
-    const auto kind = static_cast<ptx::InstructionClass>(i);
-    add(counts, "inst/thread/" + std::string(ptx::to_string(kind)), summary.by_class[i]);
+    const auto kind = static_cast<emulator::InstructionClass>(i);
+    add(counts, "inst/thread/" + std::string(emulator::to_string(kind)), summary.by_class[i]);
   }
   for (const auto& [type, flops] : summary.flops) add(counts, "flop/" + std::string(to_string(type)), flops);
   for (const auto& [type, flops] : summary.tensor_flops)

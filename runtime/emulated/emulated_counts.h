@@ -7,6 +7,6 @@
 namespace ak::runtime {
 
 /// Adds what was counted to `counts` under the names that docs/timing.md lists; zeros add no name.
-void add_counts(Counts& counts, const ptx::CounterSummary& summary);
+void add_counts(Counts& counts, const emulator::CounterSummary& summary);
 
 }  // namespace ak::runtime

@@ -154,7 +154,7 @@ CUresult EmulatedDevice::find_kernel(CUfunction& function, CUmodule module, cons
 }
 
 CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& function, void** arguments) {
-  ptx::LaunchRequest request;
+  emulator::LaunchRequest request;
   const CUresult read = read_launch(config, function, arguments, facts_, request);
   if (read != CUDA_SUCCESS) return read;
   request.options = {.check = inspection_.check,
@@ -169,30 +169,31 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
     printed += text.size();
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
-  const ptx::LaunchReport report = ptx::run_grid(function.program, arena_, request);
+  const emulator::LaunchReport report = emulator::run_grid(function.program, arena_, request);
   count(function.program, request, report.counters);
   return judge(function.program, report);
 }
 
-void EmulatedDevice::count(const ptx::Program& program, const ptx::LaunchRequest& request,
-                           const ptx::Counters& counters) {
-  for (const ptx::OpCount& op : counters.ops) warp_instructions_ += op.warps;
+void EmulatedDevice::count(const emulator::Program& program, const emulator::LaunchRequest& request,
+                           const emulator::Counters& counters) {
+  for (const emulator::OpCount& op : counters.ops) warp_instructions_ += op.warps;
   if (!inspection_.count_cost) return;
   const LaunchShape shape{.blocks = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2],
                           .threads = request.block[0] * request.block[1] * request.block[2],
                           .shared_bytes = program.static_shared_bytes + request.dynamic_shared_bytes};
-  const ptx::CounterSummary sum = ptx::summarize(program, counters);
+  const emulator::CounterSummary sum = emulator::summarize(program, counters);
   counts_.cost_ns += emulated_cost_ns(sum, shape, target_);
   add_counts(counts_.counts, sum);
-  for (const ptx::LineCounters& line : ptx::summarize_lines(program, counters, inspection_.own_file)) {
+  for (const emulator::LineCounters& line :
+       emulator::summarize_lines(program, counters, inspection_.own_file)) {
     if (line.file.ends_with(inspection_.own_file)) add_counts(counts_.by_line[line.line], line.counts);
   }
 }
 
-CUresult EmulatedDevice::judge(const ptx::Program& program, const ptx::LaunchReport& report) {
+CUresult EmulatedDevice::judge(const emulator::Program& program, const emulator::LaunchReport& report) {
   if (report.findings.empty()) return CUDA_SUCCESS;
   return refuse(result_of(report.findings.all().front().kind),
-                ptx::to_outcome(program, report.findings, StageId::check, inspection_.own_file));
+                emulator::to_outcome(program, report.findings, StageId::check, inspection_.own_file));
 }
 
 CUresult EmulatedDevice::refuse(CUresult result, Outcome outcome) {

@@ -67,12 +67,13 @@ class EmulatedDevice final : public LaunchInspector {
     CUdeviceptr address = 0;  ///< where its contents lie; 0: it was never mapped
   };
   CUresult refuse(CUresult result, Outcome outcome);
-  CUresult judge(const ptx::Program& program, const ptx::LaunchReport& report);
-  void count(const ptx::Program& program, const ptx::LaunchRequest& request, const ptx::Counters& counters);
+  CUresult judge(const emulator::Program& program, const emulator::LaunchReport& report);
+  void count(const emulator::Program& program, const emulator::LaunchRequest& request,
+             const emulator::Counters& counters);
 
   Arch target_;
   DeviceFacts facts_;
-  ptx::Arena arena_;
+  emulator::Arena arena_;
   std::map<CUdeviceptr, Reservation> reservations_;
   std::map<CUmemGenericAllocationHandle, Memory> memories_;
   CUmemGenericAllocationHandle last_handle_ = 0;

@@ -24,7 +24,7 @@ bool within(const Extent& extent, const Extent& most) {
   return true;
 }
 
-CUresult read_attributes(const CUlaunchConfig& config, ptx::LaunchRequest& request) {
+CUresult read_attributes(const CUlaunchConfig& config, emulator::LaunchRequest& request) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config.attrs[i];
     switch (attribute.id) {
@@ -46,7 +46,7 @@ CUresult read_attributes(const CUlaunchConfig& config, ptx::LaunchRequest& reque
 }
 
 CUresult check_cluster(const EmulatedFunction& function, const DeviceFacts& device,
-                       ptx::LaunchRequest& request) {
+                       emulator::LaunchRequest& request) {
   const Extent& required = function.program.required_cluster;
   if (product(required) > 0) {
     if (product(request.cluster) > 1 && request.cluster != required) return CUDA_ERROR_INVALID_VALUE;
@@ -66,7 +66,7 @@ CUresult check_cluster(const EmulatedFunction& function, const DeviceFacts& devi
 
 // Registers are not known from PTX, so a grid that only they keep from fitting is accepted.
 CUresult check_cooperative(const EmulatedFunction& function, const DeviceFacts& device,
-                           const ptx::LaunchRequest& request) {
+                           const emulator::LaunchRequest& request) {
   const auto most = limits(device.arch);
   if (!request.cooperative || !most) return CUDA_SUCCESS;
   const auto threads = static_cast<std::int64_t>((product(request.block) + 31) / 32 * 32);
@@ -79,40 +79,40 @@ CUresult check_cooperative(const EmulatedFunction& function, const DeviceFacts& 
   return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-void copy_arguments(const ptx::Program& program, void** arguments, ptx::LaunchRequest& request) {
+void copy_arguments(const emulator::Program& program, void** arguments, emulator::LaunchRequest& request) {
   request.parameters.assign(program.parameter_bytes, std::byte{0});
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
-    const ptx::Parameter& parameter = program.parameters[i];
+    const emulator::Parameter& parameter = program.parameters[i];
     std::memcpy(request.parameters.data() + parameter.offset, arguments[i], parameter.bytes);
   }
 }
 
 struct Code {
-  ptx::FaultKind kind;
+  emulator::FaultKind kind;
   CUresult result;
 };
 constexpr Code kCodes[] = {
-    {ptx::FaultKind::out_of_bounds, CUDA_ERROR_ILLEGAL_ADDRESS},
-    {ptx::FaultKind::misaligned, CUDA_ERROR_MISALIGNED_ADDRESS},
-    {ptx::FaultKind::uninitialized_read, CUDA_ERROR_ILLEGAL_ADDRESS},
-    {ptx::FaultKind::wrong_space, CUDA_ERROR_INVALID_ADDRESS_SPACE},
-    {ptx::FaultKind::read_only, CUDA_ERROR_ILLEGAL_ADDRESS},
-    {ptx::FaultKind::shared_race, CUDA_ERROR_LAUNCH_FAILED},
-    {ptx::FaultKind::global_conflict, CUDA_ERROR_LAUNCH_FAILED},
-    {ptx::FaultKind::barrier_divergence, CUDA_ERROR_LAUNCH_FAILED},
-    {ptx::FaultKind::async_pending, CUDA_ERROR_LAUNCH_FAILED},
-    {ptx::FaultKind::deadlock, CUDA_ERROR_LAUNCH_TIMEOUT},
-    {ptx::FaultKind::instruction_budget, CUDA_ERROR_LAUNCH_TIMEOUT},
-    {ptx::FaultKind::assertion, CUDA_ERROR_ASSERT},
-    {ptx::FaultKind::trap, CUDA_ERROR_LAUNCH_FAILED},
-    {ptx::FaultKind::invalid_operand, CUDA_ERROR_ILLEGAL_INSTRUCTION},
+    {emulator::FaultKind::out_of_bounds, CUDA_ERROR_ILLEGAL_ADDRESS},
+    {emulator::FaultKind::misaligned, CUDA_ERROR_MISALIGNED_ADDRESS},
+    {emulator::FaultKind::uninitialized_read, CUDA_ERROR_ILLEGAL_ADDRESS},
+    {emulator::FaultKind::wrong_space, CUDA_ERROR_INVALID_ADDRESS_SPACE},
+    {emulator::FaultKind::read_only, CUDA_ERROR_ILLEGAL_ADDRESS},
+    {emulator::FaultKind::shared_race, CUDA_ERROR_LAUNCH_FAILED},
+    {emulator::FaultKind::global_conflict, CUDA_ERROR_LAUNCH_FAILED},
+    {emulator::FaultKind::barrier_divergence, CUDA_ERROR_LAUNCH_FAILED},
+    {emulator::FaultKind::async_pending, CUDA_ERROR_LAUNCH_FAILED},
+    {emulator::FaultKind::deadlock, CUDA_ERROR_LAUNCH_TIMEOUT},
+    {emulator::FaultKind::instruction_budget, CUDA_ERROR_LAUNCH_TIMEOUT},
+    {emulator::FaultKind::assertion, CUDA_ERROR_ASSERT},
+    {emulator::FaultKind::trap, CUDA_ERROR_LAUNCH_FAILED},
+    {emulator::FaultKind::invalid_operand, CUDA_ERROR_ILLEGAL_INSTRUCTION},
 };
 
 }  // namespace
 
 CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& function, void** arguments,
-                     const DeviceFacts& device, ptx::LaunchRequest& request) {
-  const ptx::Program& program = function.program;
+                     const DeviceFacts& device, emulator::LaunchRequest& request) {
+  const emulator::Program& program = function.program;
   request.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
   request.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
   request.dynamic_shared_bytes = config.sharedMemBytes;
@@ -126,7 +126,7 @@ CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& funct
   if (const CUresult result = check_cluster(function, device, request); result != CUDA_SUCCESS) return result;
   if (const CUresult result = check_cooperative(function, device, request); result != CUDA_SUCCESS)
     return result;
-  if (ptx::resident_bytes(program, request) > ptx::kMaxResidentBytes)
+  if (emulator::resident_bytes(program, request) > emulator::kMaxResidentBytes)
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (arguments == nullptr && !program.parameters.empty()) return CUDA_ERROR_INVALID_VALUE;
   copy_arguments(program, arguments, request);
@@ -135,7 +135,7 @@ CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& funct
 
 CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config, const EmulatedFunction& function,
                              const DeviceFacts& device) {
-  ptx::LaunchRequest request;
+  emulator::LaunchRequest request;
   request.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
   if (const CUresult result = read_attributes(config, request); result != CUDA_SUCCESS) return result;
   const CUresult result = check_cluster(function, device, request);
@@ -143,7 +143,7 @@ CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config, const 
   return result == CUDA_ERROR_INVALID_CLUSTER_SIZE ? CUDA_SUCCESS : result;
 }
 
-CUresult result_of(ptx::FaultKind kind) {
+CUresult result_of(emulator::FaultKind kind) {
   const auto found =
       std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.kind == kind; });
   AK_ASSERT(found != std::end(kCodes), "every kind of fault has a code");

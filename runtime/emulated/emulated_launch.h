@@ -14,13 +14,14 @@ namespace ak::runtime {
 /// @param request filled when the result is success; else the driver's code for what is wrong with the
 /// launch.
 [[nodiscard]] CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& function,
-                                   void** arguments, const DeviceFacts& device, ptx::LaunchRequest& request);
+                                   void** arguments, const DeviceFacts& device,
+                                   emulator::LaunchRequest& request);
 
 /// Clusters of a launch that fit on the device at once; on the CPU device one, or none where it is too large.
 [[nodiscard]] CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config,
                                            const EmulatedFunction& function, const DeviceFacts& device);
 
 /// The code a GPU's driver gives for such a fault, or the nearest to it where a GPU would not notice.
-[[nodiscard]] CUresult result_of(ptx::FaultKind kind);
+[[nodiscard]] CUresult result_of(emulator::FaultKind kind);
 
 }  // namespace ak::runtime

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kSharedWithoutOptIn = 48u << 10;
 
 /// A kernel of a loaded module: what a CUfunction points to on the CPU device.
 struct EmulatedFunction {
-  ptx::Program program;
+  emulator::Program program;
   std::uint32_t max_dynamic_shared =
       kSharedWithoutOptIn;      ///< CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   bool large_clusters = false;  ///< more than 8 blocks are allowed
@@ -33,7 +33,7 @@ struct EmulatedFunction {
 class EmulatedModule {
  public:
   /// Errors: invalid_candidate for what is not PTX, out_of_memory, unsupported.
-  [[nodiscard]] static Result<std::unique_ptr<EmulatedModule>, Outcome> load(ptx::Arena& arena,
+  [[nodiscard]] static Result<std::unique_ptr<EmulatedModule>, Outcome> load(emulator::Arena& arena,
                                                                              std::string_view text);
   ~EmulatedModule();
   EmulatedModule(const EmulatedModule&) = delete;
@@ -44,14 +44,15 @@ class EmulatedModule {
   [[nodiscard]] Result<EmulatedFunction*, Outcome> kernel(const std::string& name);
 
  private:
-  EmulatedModule(ptx::Arena& arena, ptx::Module module) : arena_(arena), module_(std::move(module)) {}
-  [[nodiscard]] std::vector<const ptx::Variable*> variables() const;
-  [[nodiscard]] std::optional<Outcome> place(const ptx::Variable& variable);
-  [[nodiscard]] std::optional<std::string> initialize(const ptx::Variable& variable);
+  EmulatedModule(emulator::Arena& arena, emulator::Module module)
+      : arena_(arena), module_(std::move(module)) {}
+  [[nodiscard]] std::vector<const emulator::Variable*> variables() const;
+  [[nodiscard]] std::optional<Outcome> place(const emulator::Variable& variable);
+  [[nodiscard]] std::optional<std::string> initialize(const emulator::Variable& variable);
 
-  ptx::Arena& arena_;
-  ptx::Module module_;
-  ptx::SymbolAddresses addresses_;
+  emulator::Arena& arena_;
+  emulator::Module module_;
+  emulator::SymbolAddresses addresses_;
   std::map<std::string, std::unique_ptr<EmulatedFunction>> kernels_;
 };
 

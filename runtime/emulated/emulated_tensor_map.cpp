@@ -8,7 +8,7 @@
 namespace ak::runtime {
 namespace {
 
-using ptx::TensorMapDescriptor;
+using emulator::TensorMapDescriptor;
 
 // What the CUDA driver API's documentation of cuTensorMapEncodeTiled demands.
 constexpr cuuint64_t kMaxExtent = cuuint64_t{1} << 32, kMaxStride = cuuint64_t{1} << 40;
@@ -72,15 +72,15 @@ CUresult encode_emulated_tensor_map(CUtensorMap* map, CUtensorMapDataType type, 
     return CUDA_ERROR_NOT_SUPPORTED;
   const bool interleaved = interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
   if (rank < (interleaved ? 3u : 1u) || rank > 5) return CUDA_ERROR_INVALID_VALUE;
-  const auto element = static_cast<ptx::TensorElement>(type);
+  const auto element = static_cast<emulator::TensorElement>(type);
   const Layout layout{rank, dims, strides, box, element_strides};
   const auto start = reinterpret_cast<std::uintptr_t>(address);
   const bool wants_nan = fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
   const bool good = start % (interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16) == 0 &&
                     reinterpret_cast<std::uintptr_t>(map) % 64 == 0 && good_extents(layout) &&
                     good_strides(layout, interleave) &&
-                    good_rows(layout, ptx::bytes_of(element), interleave, swizzle) &&
-                    (!wants_nan || ptx::is_floating(element));
+                    good_rows(layout, emulator::bytes_of(element), interleave, swizzle) &&
+                    (!wants_nan || emulator::is_floating(element));
   if (!good) return CUDA_ERROR_INVALID_VALUE;
   TensorMapDescriptor encoded;
   encoded.magic = TensorMapDescriptor::kMagic;
@@ -93,9 +93,9 @@ CUresult encode_emulated_tensor_map(CUtensorMap* map, CUtensorMapDataType type, 
     if (i + 1 < rank) encoded.stride[i] = strides[i];
   }
   encoded.element = element;
-  encoded.interleave = static_cast<ptx::TensorInterleave>(interleave);
-  encoded.swizzle = static_cast<ptx::TensorSwizzle>(swizzle);
-  encoded.fill = wants_nan ? ptx::TensorFill::nan : ptx::TensorFill::zero;
+  encoded.interleave = static_cast<emulator::TensorInterleave>(interleave);
+  encoded.swizzle = static_cast<emulator::TensorSwizzle>(swizzle);
+  encoded.fill = wants_nan ? emulator::TensorFill::nan : emulator::TensorFill::zero;
   std::memcpy(map, &encoded, sizeof encoded);
   return CUDA_SUCCESS;
 }

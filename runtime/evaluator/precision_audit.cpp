@@ -108,22 +108,22 @@ class DottedWords {
 
   /// Nothing when the text is over, or is not PTX from there on: `bad()`.
   std::optional<DottedWord> next() {
-    while (token_.kind != ptx::TokenKind::word) {
-      if (token_.kind == ptx::TokenKind::end || bad()) return std::nullopt;
+    while (token_.kind != emulator::TokenKind::word) {
+      if (token_.kind == emulator::TokenKind::end || bad()) return std::nullopt;
       token_ = lexer_.next();
     }
     DottedWord word{.name = token_.text, .suffixes = {}, .line = token_.line};
-    for (token_ = lexer_.next(); token_.kind == ptx::TokenKind::dotted; token_ = lexer_.next())
+    for (token_ = lexer_.next(); token_.kind == emulator::TokenKind::dotted; token_ = lexer_.next())
       word.suffixes.push_back(token_.text);
     return word;
   }
-  [[nodiscard]] bool bad() const { return token_.kind == ptx::TokenKind::bad; }
+  [[nodiscard]] bool bad() const { return token_.kind == emulator::TokenKind::bad; }
   /// Of what was read last.
-  [[nodiscard]] const ptx::Token& token() const { return token_; }
+  [[nodiscard]] const emulator::Token& token() const { return token_; }
 
  private:
-  ptx::Lexer lexer_;
-  ptx::Token token_;
+  emulator::Lexer lexer_;
+  emulator::Token token_;
 };
 
 Outcome refused(std::string message) {

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 namespace {
 
 constexpr std::string_view kAssets = "/assets/";
@@ -180,4 +180,4 @@ HttpResponse DashboardService::answer(const HttpRequest& request) {
   return made_page(request);
 }
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

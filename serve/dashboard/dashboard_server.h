@@ -8,7 +8,7 @@
 
 #include "serve/dashboard/http_server.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 
 /// A page that is asked for.
 struct PageRequest {
@@ -79,4 +79,4 @@ class DashboardService : public HttpService {
 /// What the server sends to every stream when the database has changed.
 [[nodiscard]] std::string change_event(std::int64_t version);
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

@@ -17,7 +17,7 @@
 #include "pages/page_html.h"
 #include "pages/page_text.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 namespace {
 
 using std::chrono::steady_clock;
@@ -28,7 +28,7 @@ constexpr std::size_t kMaxTitleBytes = 120, kMaxSentenceBytes = 2'000;
 
 constexpr std::array<std::string_view, 3> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js"};
 
-bool has_required(const Page& page) {
+bool has_required(const pages::Page& page) {
   return std::ranges::any_of(page.parameters, &db::QueryParameter::required);
 }
 
@@ -41,7 +41,7 @@ std::vector<std::string> given_values(const PageRequest& request) {
   return given;
 }
 
-db::QueryValues values_of(const Page& page, const PageRequest& request) {
+db::QueryValues values_of(const pages::Page& page, const PageRequest& request) {
   const db::NamedQuery asked{
       .name = fmt::format("/{}", page.name), .title = page.title, .sql = "", .parameters = page.parameters};
   return db::query_values(asked, given_values(request));
@@ -54,12 +54,12 @@ std::string text_of(const db::Cell& cell) {
 }
 
 /// "Search 12": what distinguishes tabs of a browser.
-std::string title_of(const Page& page, const db::QueryValues& values) {
+std::string title_of(const pages::Page& page, const db::QueryValues& values) {
   std::string title = page.title;
   for (const db::QueryParameter& parameter : page.parameters) {
     if (parameter.required) title += " " + text_of(values.at(parameter.name));
   }
-  return harmless(title, kMaxTitleBytes);
+  return pages::harmless(title, kMaxTitleBytes);
 }
 
 /// The page of a search was called "session" once, and links to it were kept.
@@ -75,37 +75,37 @@ std::optional<PageResponse> moved(const PageRequest& request) {
 }
 
 /// The limits of devices take a look at every search: only for pages that ask for them.
-bool asks_for_limits(const Page& page) {
-  return std::ranges::any_of(page.datasets, [](const Dataset& dataset) {
+bool asks_for_limits(const pages::Page& page) {
+  return std::ranges::any_of(page.datasets, [](const pages::Dataset& dataset) {
     return dataset.sql.find("device_limits") != std::string::npos;
   });
 }
 
-void prepare(db::Reader& reader, const Page& page) {
+void prepare(db::Reader& reader, const pages::Page& page) {
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
     return unified_diff(before, after, kMaxDiffLines);
   });
-  if (asks_for_limits(page)) keep_device_limits(reader);
+  if (asks_for_limits(page)) pages::keep_device_limits(reader);
 }
 
 }  // namespace
 
 DatabasePages::DatabasePages(Parts parts)
-    : parts_(std::move(parts)), pages_(load_pages(dashboard_pages(), parts_.folder)) {
-  for (const Page& page : pages_) {
+    : parts_(std::move(parts)), pages_(pages::load_pages(dashboard_pages(), parts_.folder)) {
+  for (const pages::Page& page : pages_) {
     if (std::ranges::find(page.parameters, page.name, &db::QueryParameter::name) != page.parameters.end())
       linked_.insert(page.name);
   }
 }
 
-const Page* DatabasePages::find(std::string_view path) const {
+const pages::Page* DatabasePages::find(std::string_view path) const {
   const std::string_view name = path == "/" ? kFirstPage : path.substr(1);
-  const auto found = std::ranges::find(pages_, name, &Page::name);
+  const auto found = std::ranges::find(pages_, name, &pages::Page::name);
   return found == pages_.end() ? nullptr : &*found;
 }
 
 PageResponse DatabasePages::operator()(const PageRequest& request) const {
-  const Page* page = find(request.path);
+  const pages::Page* page = find(request.path);
   const bool fragment = request.query.contains("fragment");
   if (page == nullptr) {
     if (auto other = moved(request)) return *std::move(other);
@@ -132,38 +132,42 @@ PageResponse DatabasePages::error_page(int status, std::string_view sentence, bo
   if (fragment) return {.status = status, .type = "text/plain; charset=utf-8", .body = std::string(sentence)};
   return {
       .status = status,
-      .body = document(nullptr, reason_of(status),
-                       fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n<p>{}</p>\n</main>\n",
-                                   reason_of(status), html_escape(harmless(sentence, kMaxSentenceBytes))))};
+      .body = document(
+          nullptr, reason_of(status),
+          fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n<p>{}</p>\n</main>\n",
+                      reason_of(status), pages::html_escape(pages::harmless(sentence, kMaxSentenceBytes))))};
 }
 
-PageResponse DatabasePages::show(const Page& page, const db::QueryValues& values, bool fragment) const {
-  PageData data;
+PageResponse DatabasePages::show(const pages::Page& page, const db::QueryValues& values,
+                                 bool fragment) const {
+  pages::PageData data;
   {
     db::Reader reader(parts_.database, parts_.time_limit);
     prepare(reader, page);
-    data = read_page(reader, page, values);
+    data = pages::read_page(reader, page, values);
   }  // the snapshot ends here: making HTML of it may take as long as it wants
-  const std::vector<Piece> pieces = expand(page, data);
+  const std::vector<pages::Piece> pieces = pages::expand(page, data);
   std::vector<db::QueryParameter> fields = page.parameters;
   const std::string title = title_of(page, values);
-  const std::string html = page_html(pieces, {.linked = linked_, .parameters = fields, .values = &values});
-  const std::string main =
-      fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n{}</main>\n", html_escape(title), html);
+  const std::string html =
+      pages::page_html(pieces, {.linked = linked_, .parameters = fields, .values = &values});
+  const std::string main = fmt::format("<main id=\"main\" tabindex=\"-1\">\n<h1>{}</h1>\n{}</main>\n",
+                                       pages::html_escape(title), html);
   return {.body = fragment ? main : document(&page, title, main)};
 }
 
-std::string DatabasePages::navigation(const Page* page) const {
+std::string DatabasePages::navigation(const pages::Page* page) const {
   std::string links;
-  for (const Page& other : pages_) {
+  for (const pages::Page& other : pages_) {
     if (has_required(other)) continue;
     links += fmt::format("<li><a href=\"/{}\"{}>{}</a></li>\n", other.name == kFirstPage ? "" : other.name,
-                         &other == page ? " aria-current=\"page\"" : "", html_escape(other.title));
+                         &other == page ? " aria-current=\"page\"" : "", pages::html_escape(other.title));
   }
   return fmt::format("<header><nav aria-label=\"Pages\"><ul>\n{}</ul></nav></header>\n", links);
 }
 
-std::string DatabasePages::document(const Page* page, std::string_view title, std::string_view main) const {
+std::string DatabasePages::document(const pages::Page* page, std::string_view title,
+                                    std::string_view main) const {
   std::string scripts;
   for (const std::string_view name : kScripts)
     scripts += fmt::format("<script defer src=\"/assets/{}\"></script>\n", name);
@@ -175,7 +179,7 @@ std::string DatabasePages::document(const Page* page, std::string_view title, st
       "href=\"/assets/dashboard.css\">\n"
       "{}<script defer src=\"/assets/dashboard.js\"></script>\n</head>\n<body>\n"
       "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n{}{}</body>\n</html>\n",
-      html_escape(title), scripts, navigation(page), main);
+      pages::html_escape(title), scripts, navigation(page), main);
 }
 
 Assets dashboard_assets() {
@@ -184,10 +188,10 @@ Assets dashboard_assets() {
   const auto add = [&](std::string_view name, std::string_view text) {
     assets.emplace(name, Asset{.type = std::string(name.ends_with(".css") ? kStyle : kScript), .body = text});
   };
-  for (const std::string_view name : kScripts) add(name, page_asset(name));
-  add("page.css", page_asset("page.css"));
+  for (const std::string_view name : kScripts) add(name, pages::page_asset(name));
+  add("page.css", pages::page_asset("page.css"));
   for (const EmbeddedFile& file : dashboard_files()) add(file.name, file.text);
   return assets;
 }
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

@@ -10,7 +10,7 @@
 #include "pages/page.h"
 #include "serve/dashboard/dashboard_server.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 
 /// The pages of the dashboard, made of what is in a database now. Every request has a read-only connection of
 /// its own, whose snapshot ends with it, so that no page keeps the log of a writer from being shortened.
@@ -28,21 +28,23 @@ class DatabasePages {
   /// what is missing 404, what takes too long 503, each with a sentence.
   [[nodiscard]] PageResponse operator()(const PageRequest& request) const;
 
-  [[nodiscard]] const std::vector<Page>& pages() const { return pages_; }
+  [[nodiscard]] const std::vector<pages::Page>& pages() const { return pages_; }
 
  private:
-  [[nodiscard]] const Page* find(std::string_view path) const;
-  [[nodiscard]] PageResponse show(const Page& page, const db::QueryValues& values, bool fragment) const;
+  [[nodiscard]] const pages::Page* find(std::string_view path) const;
+  [[nodiscard]] PageResponse show(const pages::Page& page, const db::QueryValues& values,
+                                  bool fragment) const;
   [[nodiscard]] PageResponse error_page(int status, std::string_view sentence, bool fragment) const;
-  [[nodiscard]] std::string document(const Page* page, std::string_view title, std::string_view main) const;
-  [[nodiscard]] std::string navigation(const Page* page) const;
+  [[nodiscard]] std::string document(const pages::Page* page, std::string_view title,
+                                     std::string_view main) const;
+  [[nodiscard]] std::string navigation(const pages::Page* page) const;
 
   const Parts parts_;
-  const std::vector<Page> pages_;
+  const std::vector<pages::Page> pages_;
   std::set<std::string, std::less<>> linked_;  ///< columns whose values are a page's parameter
 };
 
 /// The files that pages refer to.
 [[nodiscard]] Assets dashboard_assets();
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

@@ -8,7 +8,7 @@
 
 #include "db/sqlite.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 namespace {
 
 /// Which file a name means now: it may be replaced by another.
@@ -89,4 +89,4 @@ bool DatabaseWatch::pause() {
   return !ending_now_.wait_for(lock, interval_, [this] { return ending_; });
 }
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 
 /// Looks from its own thread whether a database was written to, at the price of one read of its header,
 /// and holds no lock or transaction between. Ends when destroyed.
@@ -35,4 +35,4 @@ class DatabaseWatch {
   std::thread thread_;
 };
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

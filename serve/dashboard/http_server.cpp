@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 namespace {
 
 // How soon a stop is seen, and how soon a stream whose reader has gone.
@@ -185,4 +185,4 @@ void HttpServer::run(const std::atomic<bool>& stop) { engine_->run(stop); }
 void HttpServer::broadcast(std::string event) { engine_->broadcast(std::move(event)); }
 std::size_t HttpServer::streams() const { return engine_->streams(); }
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;  ///< name and value
 
@@ -80,4 +80,4 @@ class HttpServer {
   std::unique_ptr<Engine> engine_;
 };
 
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "tests/db/store_fixture.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 using db::test::TemporaryFolder;
@@ -254,4 +254,4 @@ TEST_CASE("a comparison is text, Markdown and JSON that say the same") {
 }
 
 }  // namespace
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -12,7 +12,7 @@
 #include "core/text/file.h"
 #include "tests/db/store_fixture.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -331,4 +331,4 @@ TEST_CASE("thousands of corrupted files neither crash the checks nor an import")
 }
 
 }  // namespace
-}  // namespace ak::tools
+}  // namespace ak::app

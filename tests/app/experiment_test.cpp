@@ -222,15 +222,15 @@ TEST_CASE("Ctrl-C ends an experiment with a report of what there is, and list sh
 }
 
 TEST_CASE("every shipped manifest is whole: its problems, params, templates and tunables are there") {
-  tools::ExperimentFlags nowhere;
+  app::ExperimentFlags nowhere;
   nowhere.device = "none";
   nowhere.arch = "sm_90a";
   int shipped = 0;
-  for (const auto& file : tools::list_manifests()) {
+  for (const auto& file : app::list_manifests()) {
     INFO(file);
-    const tools::Manifest manifest = tools::read_manifest(file);
-    std::vector<tools::SearchRun> runs;
-    REQUIRE_NOTHROW(runs = tools::prepare_runs(manifest, nowhere, {}));
+    const app::Manifest manifest = app::read_manifest(file);
+    std::vector<app::SearchRun> runs;
+    REQUIRE_NOTHROW(runs = app::prepare_runs(manifest, nowhere, {}));
     CHECK(runs.size() == manifest.runs.size());
     ++shipped;
   }

@@ -30,11 +30,11 @@ const std::array kFormats{
     FileFormat{"problem.json", R"({{}"name": "p"})", "format", "problem.json",
                [](const fs::path& file) { static_cast<void>(codegen::load_problem(file.parent_path())); }},
     FileFormat{"sums.json", R"({{}"name": "sums"})", "format", "the manifest of an experiment",
-               [](const fs::path& file) { static_cast<void>(tools::read_manifest(file)); }},
+               [](const fs::path& file) { static_cast<void>(app::read_manifest(file)); }},
     FileFormat{"night.json", R"({{}"name": "night"})", "format", "the manifest of a search",
-               [](const fs::path& file) { static_cast<void>(tools::read_session_manifest(file, ".")); }},
+               [](const fs::path& file) { static_cast<void>(app::read_session_manifest(file, ".")); }},
     FileFormat{"best.json", R"({{}"format": "alphakernel best points"})", "version", "a file of best points",
-               [](const fs::path& file) { static_cast<void>(tools::read_best_points(file)); }},
+               [](const fs::path& file) { static_cast<void>(app::read_best_points(file)); }},
 };
 
 std::string with_version(const FileFormat& format, const std::string& version) {
@@ -71,15 +71,15 @@ TEST_CASE("a file of a newer version is refused by name; without a version it is
 
 TEST_CASE("the notes of a data set have a version, and those of a newer one are a fault") {
   const testing::TemporaryFolder folder;
-  tools::ExchangeSet set;
+  app::ExchangeSet set;
   set.notes["definitions"]["a"] = {{"problem", "p"}};
-  tools::write_exchange(folder.path(), set);
-  CHECK(parse_json(read_file(folder / tools::kExchangeNotes)).at("format") == 1);
-  std::vector<tools::FileFault> faults;
-  CHECK(tools::read_exchange(folder.path(), faults).notes == set.notes);
+  app::write_exchange(folder.path(), set);
+  CHECK(parse_json(read_file(folder / app::kExchangeNotes)).at("format") == 1);
+  std::vector<app::FileFault> faults;
+  CHECK(app::read_exchange(folder.path(), faults).notes == set.notes);
   CHECK(faults.empty());
-  write_file_atomically(folder / tools::kExchangeNotes, R"({"format": 2, "definitions": {}})");
-  CHECK(tools::read_exchange(folder.path(), faults).notes.empty());
+  write_file_atomically(folder / app::kExchangeNotes, R"({"format": 2, "definitions": {}})");
+  CHECK(app::read_exchange(folder.path(), faults).notes.empty());
   REQUIRE(faults.size() == 1);
   CHECK(faults[0].message ==
         "alphakernel.json has format 2; this AlphaKernel reads up to 1: update AlphaKernel");

@@ -8,7 +8,7 @@
 #include "db/database.h"
 #include "tests/support/run_program.h"
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 const db::InsightScope kScope{"softmax", "sm_90a", "NVIDIA H200", "cuda"};
@@ -173,4 +173,4 @@ TEST_CASE("a decision tree splits by what decides, and only by that") {
 }
 
 }  // namespace
-}  // namespace ak::tools
+}  // namespace ak::app

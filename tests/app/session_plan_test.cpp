@@ -5,7 +5,7 @@
 #include "app/session/session_plan.h"
 
 using namespace ak;
-using namespace ak::tools;
+using namespace ak::app;
 
 namespace {
 

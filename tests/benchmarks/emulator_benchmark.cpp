@@ -54,7 +54,7 @@ Options read_options(int count, char** arguments) {
 
 struct Mode {
   const char* name;
-  ptx::LaunchOptions options;
+  emulator::LaunchOptions options;
 };
 const Mode kModes[] = {{"off", {.check = false}},
                        {"checked", {.check = true}},

@@ -24,7 +24,7 @@ double thread_time_ns() {
 }
 
 Work::Work(std::string name, runtime::Compiler& compiler, const TranslationUnit& unit)
-    : name_(std::move(name)), arena_(std::make_unique<ptx::Arena>(kArenaBytes)) {
+    : name_(std::move(name)), arena_(std::make_unique<emulator::Arena>(kArenaBytes)) {
   const BuildResult built = compiler.compile(unit);
   if (built.outcome.status != Status::ok)
     fail(ExitCode::environment, "{}: {}\n{}", name_, built.outcome.message, built.log);
@@ -47,7 +47,8 @@ void Work::add_input(const std::string& buffer, std::span<const std::byte> bytes
   arena_->set_region(address, bytes.size(), buffer, true);
 }
 
-std::vector<std::byte> Work::arguments_of(const ResolvedLaunch& launch, const ptx::Program& program) const {
+std::vector<std::byte> Work::arguments_of(const ResolvedLaunch& launch,
+                                          const emulator::Program& program) const {
   AK_ASSERT(launch.arguments.size() == program.parameters.size(), "a plan gives every parameter");
   std::vector<std::byte> bytes(program.parameter_bytes);
   for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
@@ -56,7 +57,7 @@ std::vector<std::byte> Work::arguments_of(const ResolvedLaunch& launch, const pt
       value = static_cast<std::uint64_t>(scalar->integer);
     else if (const auto& name = std::get<ResolvedPointer>(launch.arguments[i]).name; !name.empty())
       value = buffers_.at(name).address;
-    const ptx::Parameter& parameter = program.parameters[i];
+    const emulator::Parameter& parameter = program.parameters[i];
     AK_ASSERT(parameter.bytes <= sizeof value, "pointers and integers only");
     std::memcpy(bytes.data() + parameter.offset, &value, parameter.bytes);
   }
@@ -65,7 +66,7 @@ std::vector<std::byte> Work::arguments_of(const ResolvedLaunch& launch, const pt
 
 void Work::add_launch(const ResolvedLaunch& launch) {
   const std::string& kernel = lowered_names_.at(launch.kernel);
-  const ptx::Program& program = value_or_fail(module_->kernel(kernel), name_)->program;
+  const emulator::Program& program = value_or_fail(module_->kernel(kernel), name_)->program;
   Launch& added = launches_.emplace_back(Launch{.program = &program, .request = {}});
   added.request.grid = launch.grid;
   added.request.block = launch.block;
@@ -75,7 +76,7 @@ void Work::add_launch(const ResolvedLaunch& launch) {
   added.request.parameters = arguments_of(launch, program);
 }
 
-Sample Work::execute(const ptx::LaunchOptions& options) {
+Sample Work::execute(const emulator::LaunchOptions& options) {
   for (const auto& [name, buffer] : buffers_) {
     if (!buffer.zeroed) continue;
     std::memset(arena_->host(buffer.address, buffer.bytes), 0, buffer.bytes);
@@ -88,11 +89,11 @@ Sample Work::execute(const ptx::LaunchOptions& options) {
     const auto& grid = launch.request.grid;
     next_block_ += std::uint64_t{grid[0]} * grid[1] * grid[2];
     const double start_ns = thread_time_ns();
-    const ptx::LaunchReport report = ptx::run_grid(*launch.program, *arena_, launch.request);
+    const emulator::LaunchReport report = emulator::run_grid(*launch.program, *arena_, launch.request);
     sample.time_ns += thread_time_ns() - start_ns;
-    for (const ptx::Finding& finding : report.findings.all())
-      fail(ExitCode::environment, "{}: {}", name_, ptx::describe(*launch.program, finding));
-    const ptx::CounterSummary counts = ptx::summarize(*launch.program, report.counters);
+    for (const emulator::Finding& finding : report.findings.all())
+      fail(ExitCode::environment, "{}: {}", name_, emulator::describe(*launch.program, finding));
+    const emulator::CounterSummary counts = emulator::summarize(*launch.program, report.counters);
     sample.thread_instructions += counts.thread_instructions;
     sample.warp_instructions += counts.warp_instructions;
     for (const auto& [type, flops] : counts.tensor_flops) sample.tensor_fmas += flops / 2;

@@ -43,18 +43,18 @@ class Work {
   void add_launch(const ResolvedLaunch& launch);
 
   /// All launches in order. A finding of the checker is an Error too: a wrong run is not a measurement.
-  [[nodiscard]] Sample execute(const ptx::LaunchOptions& options);
+  [[nodiscard]] Sample execute(const emulator::LaunchOptions& options);
 
  private:
   struct Launch {
-    const ptx::Program* program;
-    ptx::LaunchRequest request;
+    const emulator::Program* program;
+    emulator::LaunchRequest request;
   };
   [[nodiscard]] std::vector<std::byte> arguments_of(const ResolvedLaunch& launch,
-                                                    const ptx::Program& program) const;
+                                                    const emulator::Program& program) const;
 
   std::string name_;
-  std::unique_ptr<ptx::Arena> arena_;
+  std::unique_ptr<emulator::Arena> arena_;
   std::unique_ptr<runtime::EmulatedModule> module_;
   std::map<std::string, std::string> lowered_names_;  ///< by expression
   Buffers buffers_;

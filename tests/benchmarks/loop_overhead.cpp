@@ -82,7 +82,7 @@ Overhead measure(int evaluations, const std::string& strategy, const std::filesy
   agent::LoopOptions options;
   options.problem = codegen::instantiate(problem, codegen::choose_params(problem, {}));
   options.arch = *parse_sm("sm_80");
-  options.templates = tools::starting_points(*options.problem, options.arch, {}, "", {});
+  options.templates = app::starting_points(*options.problem, options.arch, {}, "", {});
   options.strategy = strategy;
   options.seed = 1;
   options.held_out_shapes = 0;
@@ -94,7 +94,7 @@ Overhead measure(int evaluations, const std::string& strategy, const std::filesy
     steps_ms.push_back(std::chrono::duration<double, std::milli>(now - last).count());
     last = now;
   };
-  tools::RunJournal journal;
+  app::RunJournal journal;
   DeviceFacts device = runtime::nominal_device(options.arch);
   device.kind = DeviceKind::emulator;  // costs are exact: nothing is compared in pairs
   const auto evaluator = journal.around(std::make_unique<InstantEvaluator>(std::move(device)));

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 // PTX of sm_100 and later has vector types and forms that older targets lack; the parser takes all.
@@ -98,4 +98,4 @@ Outcome refusal(std::string_view instructions, int parameters, std::string_view 
   return lowered.error();
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

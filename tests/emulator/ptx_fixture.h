@@ -11,7 +11,7 @@
 #include "emulator/machine/emulator.h"
 #include "emulator/parse/parser.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 
 /// A kernel written in PTX, and the emulated memory it runs on. Failing to parse or lower fails the test
 /// with the reason.
@@ -84,4 +84,4 @@ class PtxKernel {
 [[nodiscard]] Outcome refusal(std::string_view instructions, int parameters = 2,
                               std::string_view variables = "");
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

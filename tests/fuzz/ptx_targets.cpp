@@ -11,8 +11,8 @@ namespace ak::fuzz {
 
 /// Every text is also tried behind a module's header, which few mutations would find.
 void read_ptx(std::string_view input) {
-  (void)ptx::parse(input);
-  (void)ptx::parse(std::string(".version 9.0 .target sm_90 .address_size 64\n").append(input));
+  (void)emulator::parse(input);
+  (void)emulator::parse(std::string(".version 9.0 .target sm_90 .address_size 64\n").append(input));
 }
 
 /// The last eight bytes choose how the kernels of the text are run.
@@ -20,8 +20,8 @@ void execute_ptx(std::string_view input) {
   std::uint64_t choices = 0;
   if (input.size() >= sizeof choices)
     std::memcpy(&choices, input.data() + input.size() - sizeof choices, sizeof choices);
-  static ptx::test::HostileCounts counts;
-  ptx::test::run_hostile(input, choices, counts);
+  static emulator::test::HostileCounts counts;
+  emulator::test::run_hostile(input, choices, counts);
 }
 
 }  // namespace ak::fuzz

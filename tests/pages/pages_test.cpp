@@ -12,7 +12,7 @@
 #include "tests/support/fuzz_iterations.h"
 #include "tests/support/run_program.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 using testing::TemporaryFolder;
@@ -281,4 +281,4 @@ TEST_CASE("a self-contained document runs its own scripts only and fetches nothi
 }
 
 }  // namespace
-}  // namespace ak::tools
+}  // namespace ak::pages

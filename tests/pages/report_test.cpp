@@ -12,7 +12,7 @@
 #include "tests/db/synthetic_database.h"
 #include "tests/support/sandbox.h"
 
-namespace ak::tools {
+namespace ak::pages {
 namespace {
 
 using testing::code;
@@ -239,4 +239,4 @@ TEST_CASE("a section of one's own needs two files and no code") {
 }
 
 }  // namespace
-}  // namespace ak::tools
+}  // namespace ak::pages

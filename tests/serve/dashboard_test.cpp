@@ -13,7 +13,7 @@
 #include "tests/serve/http_client.h"
 #include "tests/support/patience.h"
 
-namespace ak::tools::dashboard {
+namespace ak::dashboard {
 namespace {
 
 using ak::testing::get;
@@ -300,4 +300,4 @@ TEST_CASE("a port that is taken is an error with a way out") {
 }
 
 }  // namespace
-}  // namespace ak::tools::dashboard
+}  // namespace ak::dashboard

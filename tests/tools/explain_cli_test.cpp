@@ -198,7 +198,7 @@ TEST_CASE("effects of a tunable come from points that differ in nothing else") {
                                               {3, {{"A", 1}, {"B", 2}}, 100},
                                               {4, {{"A", 2}, {"B", 2}}, 100},
                                               {5, {{"A", 3}, {"B", 3}}, 1}};
-  const auto effects = tools::tunable_effects(points, {{"A", 2}, {"B", 1}});
+  const auto effects = app::tunable_effects(points, {{"A", 2}, {"B", 1}});
   REQUIRE(effects.size() == 2);
   CHECK(effects[0].name == "A");
   CHECK(effects[0].pairs == 2);
@@ -220,10 +220,10 @@ TEST_CASE("optimisations are recognised in code and plan, with their lines, and 
 }
 
 TEST_CASE("a difference of texts shows changed lines with their neighbours") {
-  CHECK(tools::unified_diff("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nD\ne\nf\n", 20) ==
+  CHECK(unified_diff("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nD\ne\nf\n", 20) ==
         "@@ -2 +2 @@\n b\n c\n-d\n+D\n e\n f\n");
-  CHECK(tools::unified_diff("a\n", "a\n", 20).empty());
-  CHECK(tools::unified_diff("", "a\nb\nc\n", 1) == "@@ -1 +1 @@\n+a\n... and 2 more changed lines\n");
+  CHECK(unified_diff("a\n", "a\n", 20).empty());
+  CHECK(unified_diff("", "a\nb\nc\n", 1) == "@@ -1 +1 @@\n+a\n... and 2 more changed lines\n");
 }
 
 TEST_CASE("a page for a terminal has aligned tables and no marks") {

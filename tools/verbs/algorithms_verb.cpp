@@ -63,7 +63,7 @@ void print_problem(const codegen::Problem& problem) {
     fmt::print("  {}\n", (instance->folder / file.name).string());
 }
 
-int run_algorithms(const Arguments& arguments) {
+int run_algorithms(const app::Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "audit")
     return run_audit({arguments.begin() + 1, arguments.end()});
   CLI::App app{"List the algorithms, or show one; or audit them (alphakernel algorithms audit --help).",

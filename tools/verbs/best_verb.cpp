@@ -8,8 +8,8 @@
 #include "core/text/file.h"
 #include "runtime/build/candidate_plan.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/database_to_read.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* kBestHelp =
     "       alphakernel best lookup best.json --algorithm NAME --shape ... --product DEVICE\n\n"
     "The best known points of every kernel file, shape and device (docs/tuning.md).\n";
 
-int export_best(const Arguments& arguments) {
+int export_best(const app::Arguments& arguments) {
   CLI::App app{"Write the best known points of a database to a file.", "alphakernel best export"};
   set_style(app, "Example:\n  alphakernel best export --output best.json\n");
   std::string database, output, problem;
@@ -28,9 +28,9 @@ int export_best(const Arguments& arguments) {
   app.add_option("--output,-o", output, "file to write")->required();
   app.add_option("--algorithm", problem, "only points of this problem");
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path file = database_to_read(database, load_config());
+  const std::filesystem::path file = database_to_read(database, app::load_config());
   if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
-  const BestPoints best = best_points_of(file, problem);
+  const app::BestPoints best = app::best_points_of(file, problem);
   write_file_atomically(output, to_json(best).dump(1) + "\n");
   fmt::print("wrote {}: {} points of {} kernel files\n", output, best.points.size(), best.sources.size());
   return 0;
@@ -47,9 +47,10 @@ DeviceFacts device_of(const std::string& product, const Arch& arch) {
   return device;
 }
 
-Json match_json(const BestMatch& match, const BestQuestion& question, const BestSource& source) {
-  const BestPoint& point = *match.point;
-  return {{"exact", match.exact()},     {"note", match_text(match, question)},
+Json match_json(const app::BestMatch& match, const app::BestQuestion& question,
+                const app::BestSource& source) {
+  const app::BestPoint& point = *match.point;
+  return {{"exact", match.exact()},     {"note", app::match_text(match, question)},
           {"template", source.name},    {"source", point.source},
           {"tunables", point.tunables}, {"time_ns", point.time_ns},
           {"emulated", point.emulated}, {"confirmed", point.confirmed},
@@ -58,17 +59,19 @@ Json match_json(const BestMatch& match, const BestQuestion& question, const Best
           {"date", point.date},         {"provenance", point.provenance}};
 }
 
-void print_match(const BestMatch& match, const BestQuestion& question, const BestSource& source) {
-  const BestPoint& point = *match.point;
+void print_match(const app::BestMatch& match, const app::BestQuestion& question,
+                 const app::BestSource& source) {
+  const app::BestPoint& point = *match.point;
   std::string tunables;
   for (const auto& [name, value] : point.tunables) tunables += fmt::format(" {}={}", name, value);
   fmt::print("{}{}\n  {}\n  {}{} there, {} ({} samples, {})\n", source.name, tunables,
-             match_text(match, question), point.emulated ? "estimated cost " : "", format_ns(point.time_ns),
+             app::match_text(match, question), point.emulated ? "estimated cost " : "",
+             app::format_ns(point.time_ns),
              point.confirmed ? "measured again in a fresh process" : "measured in a search", point.samples,
              point.date);
 }
 
-int look_up(const Arguments& arguments) {
+int look_up(const app::Arguments& arguments) {
   CLI::App app{"Find the best known point for a shape and a device in a file of best points.",
                "alphakernel best lookup"};
   set_style(app,
@@ -82,17 +85,17 @@ int look_up(const Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
   const ProblemFlags problem_flags(app, arguments);
   if (!parse(app, arguments)) return 0;
-  const BestPoints best = read_best_points(file);
+  const app::BestPoints best = app::read_best_points(file);
   const Result<Arch> arch = parse_arch(product);
   if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
   const auto problem = problem_flags.instance();
   if (problem->workloads.size() != 1) fail(ExitCode::usage, "say which shape: --shape M=4096,...");
-  const BestQuestion question{
+  const app::BestQuestion question{
       .problem = problem,
       .shape = problem->workloads.front().axes,
       .device = emulated ? runtime::emulated_device_facts(*arch) : device_of(product, *arch),
       .arch = *arch};
-  const auto matches = best_matches(best, question, false);
+  const auto matches = app::best_matches(best, question, false);
   if (json) {
     fmt::print(
         "{}\n",
@@ -108,7 +111,7 @@ int look_up(const Arguments& arguments) {
   return static_cast<int>(matches.empty() ? ExitCode::no_kernel : ExitCode::ok);
 }
 
-int run_best(const Arguments& arguments) {
+int run_best(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{Verb{"export", "write the best known points", export_best},
                                            Verb{"lookup", "find the best known point", look_up}};
   if (const auto code = run_subcommand(kSubcommands, kBestHelp, arguments)) return *code;

@@ -34,14 +34,14 @@ const std::map<std::string, Form> kForms{
 /// Searches, devices, models or prompts: all from the database.
 int run_subjects(const std::string (&words)[2], Form form, const std::filesystem::path& database) {
   for (const std::string& word : words) {
-    if (!subject_kind(word))
+    if (!app::subject_kind(word))
       fail(ExitCode::usage, "'{}' is a kernel and the other is none: compare two of one kind", word);
   }
-  const SubjectComparison comparison =
-      compare_subjects(database, find_subject(database, words[0]), find_subject(database, words[1]));
-  if (form == Form::json) fmt::print("{}\n", subject_comparison_json(comparison).dump());
-  if (form == Form::markdown) fmt::print("{}", subject_comparison_markdown(comparison));
-  if (form == Form::text) fmt::print("{}", subject_comparison_text(comparison));
+  const app::SubjectComparison comparison = app::compare_subjects(
+      database, app::find_subject(database, words[0]), app::find_subject(database, words[1]));
+  if (form == Form::json) fmt::print("{}\n", app::subject_comparison_json(comparison).dump());
+  if (form == Form::markdown) fmt::print("{}", app::subject_comparison_markdown(comparison));
+  if (form == Form::text) fmt::print("{}", app::subject_comparison_text(comparison));
   return 0;
 }
 
@@ -51,28 +51,29 @@ std::string kernel_word(const std::string& word) {
   return word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word;
 }
 
-std::string kernels_text(Form form, const VariantComparison& comparison, const StoredKernel& a,
-                         const StoredKernel& b) {
-  if (form == Form::json) return comparison_json(comparison, a, b).dump() + "\n";
-  const std::string text = comparison_text(comparison, a, b);
+std::string kernels_text(Form form, const app::VariantComparison& comparison, const app::StoredKernel& a,
+                         const app::StoredKernel& b) {
+  if (form == Form::json) return app::comparison_json(comparison, a, b).dump() + "\n";
+  const std::string text = app::comparison_text(comparison, a, b);
   return form == Form::markdown ? fmt::format("# Comparison\n\n````\n{}````\n", text) : text;
 }
 
 /// Both by the usual gates in one search; on a GPU then alternately, as a search compares a challenger.
-std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const KernelSubject& b,
-                                                   const EvaluationOptions& evaluation_options,
-                                                   const Config& config,
-                                                   const std::filesystem::path& database) {
-  const Target target = choose_target(
+std::pair<app::StoredKernel, app::StoredKernel> measured_now(const app::KernelSubject& a,
+                                                             const app::KernelSubject& b,
+                                                             const app::EvaluationOptions& evaluation_options,
+                                                             const app::Config& config,
+                                                             const std::filesystem::path& database) {
+  const app::Target target = app::choose_target(
       evaluation_options.device, evaluation_options.arch.empty() ? config.arch : evaluation_options.arch);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   if (!target.executes())
     fail(ExitCode::usage, "a comparison needs a device that runs kernels: {}", target.notice);
-  const bool audited = require_audit(*a.problem, evaluation_options.unaudited, config, database);
+  const bool audited = app::require_audit(*a.problem, evaluation_options.unaudited, config, database);
   const auto store = db::open_store(database);
-  UserSearch search({.problem = a.problem, .command = evaluation_options.command, .audited = audited}, target,
-                    config, *store);
-  const auto evaluate = [&](const KernelSubject& subject) {
+  app::UserSearch search({.problem = a.problem, .command = evaluation_options.command, .audited = audited},
+                         target, config, *store);
+  const auto evaluate = [&](const app::KernelSubject& subject) {
     const Completed done = search.complete(search.request(subject.choice.candidate));
     return std::pair(search.commit(done, "").variant, done.result.outcome.status == Status::ok);
   };
@@ -85,16 +86,17 @@ std::pair<StoredKernel, StoredKernel> measured_now(const KernelSubject& a, const
     search.commit(search.complete(std::move(request)), "comparison");
   }
   search.end("a comparison", std::nullopt);
-  const auto stored = [&](RowId variant, const KernelSubject& subject) {
-    return stored_kernel(database, variant, subject.choice.candidate, *subject.problem, search.device().name);
+  const auto stored = [&](RowId variant, const app::KernelSubject& subject) {
+    return app::stored_kernel(database, variant, subject.choice.candidate, *subject.problem,
+                              search.device().name);
   };
   return {stored(first, a), stored(second, b)};
 }
 
 /// On one device where both were evaluated there: that of the first, else that of the second.
-std::pair<StoredKernel, StoredKernel> on_one_device(StoredKernel a, StoredKernel b,
-                                                    const std::filesystem::path& database) {
-  const auto on = [&](StoredKernel& kernel, const std::string& device) {
+std::pair<app::StoredKernel, app::StoredKernel> on_one_device(app::StoredKernel a, app::StoredKernel b,
+                                                              const std::filesystem::path& database) {
+  const auto on = [&](app::StoredKernel& kernel, const std::string& device) {
     if (kernel.stored.device.name == device) return true;
     auto found = db::find_evaluation(database, kernel.stored.variant, device);
     if (!found) return false;
@@ -105,7 +107,7 @@ std::pair<StoredKernel, StoredKernel> on_one_device(StoredKernel a, StoredKernel
   return {std::move(a), std::move(b)};
 }
 
-int run_compare(const Arguments& arguments) {
+int run_compare(const app::Arguments& arguments) {
   CLI::App app{
       "Say what two kernels for one problem differ in - times, source, tunables, launches, resources, "
       "counters - and "
@@ -133,40 +135,40 @@ int run_compare(const Arguments& arguments) {
   app.add_option("--format", form, "text, markdown or json")
       ->transform(CLI::CheckedTransformer(kForms).description("{text,markdown,json}"));
 
-  const Config config = load_config();
+  const app::Config config = app::load_config();
   const std::filesystem::path db_file = database_to_read(peek(arguments, "--db"), config);
-  std::optional<KernelChoice> first;
-  if (!arguments.empty() && !subject_kind(arguments[0]) && names_kernel(arguments[0]))
-    first = choose_kernel(arguments[0], db_file);
+  std::optional<app::KernelChoice> first;
+  if (!arguments.empty() && !app::subject_kind(arguments[0]) && app::names_kernel(arguments[0]))
+    first = app::choose_kernel(arguments[0], db_file);
   const ProblemFlags problem_flags(app, arguments, first ? first->problem : "");
   if (!parse(app, arguments)) return 0;
   if (json) form = Form::json;
-  if (subject_kind(words[0]) || subject_kind(words[1])) {
+  if (app::subject_kind(words[0]) || app::subject_kind(words[1])) {
     if (!device.empty()) fail(ExitCode::usage, "--device is for kernels: these come from the database");
     return run_subjects(words, form, db_file);
   }
   for (std::string& word : words) word = kernel_word(word);
-  if (!first) first = choose_kernel(words[0], db_file);
-  const KernelChoice second = choose_kernel(words[1], db_file);
+  if (!first) first = app::choose_kernel(words[0], db_file);
+  const app::KernelChoice second = app::choose_kernel(words[1], db_file);
   if (!first->problem.empty() && !second.problem.empty() && first->problem != second.problem)
     fail(ExitCode::usage, "{} computes {}, {} computes {}: there is nothing to compare", words[0],
          first->problem, words[1], second.problem);
   const auto problem = problem_flags.instance(first->params);
   const auto other =
       device.empty() && !second.problem.empty() ? problem_flags.instance(second.params) : problem;
-  const KernelSubject subjects[] = {{.problem = problem, .choice = *first, .file = words[0]},
-                                    {.problem = other, .choice = second, .file = words[1]}};
-  const EvaluationOptions evaluation_options{
+  const app::KernelSubject subjects[] = {{.problem = problem, .choice = *first, .file = words[0]},
+                                         {.problem = other, .choice = second, .file = words[1]}};
+  const app::EvaluationOptions evaluation_options{
       .device = device,
       .arch = arch,
       .command = fmt::format("alphakernel compare {}", fmt::join(arguments, " ")),
       .unaudited = unaudited};
   const auto [a, b] =
       device.empty()
-          ? on_one_device(evaluated_kernel(subjects[0], evaluation_options, config, db_file),
-                          evaluated_kernel(subjects[1], evaluation_options, config, db_file), db_file)
+          ? on_one_device(app::evaluated_kernel(subjects[0], evaluation_options, config, db_file),
+                          app::evaluated_kernel(subjects[1], evaluation_options, config, db_file), db_file)
           : measured_now(subjects[0], subjects[1], evaluation_options, config, db_file);
-  const VariantComparison comparison = compare_variants(db_file, a, b);
+  const app::VariantComparison comparison = app::compare_variants(db_file, a, b);
   fmt::print("{}", kernels_text(form, comparison, a, b));
   return 0;
 }

@@ -9,7 +9,7 @@
 namespace ak::tools {
 namespace {
 
-int run_completion(const Arguments& arguments) {
+int run_completion(const app::Arguments& arguments) {
   CLI::App app{"Print a script that completes subcommands and options in your shell.",
                "alphakernel completion"};
   set_style(app,

@@ -14,11 +14,11 @@ namespace ak::tools {
 namespace {
 
 /// Becomes alphakernel-dashboard, the program alongside this one; does not return if it exists.
-int run_dashboard(const Arguments& arguments) {
+int run_dashboard(const app::Arguments& arguments) {
   if (!dashboard_flags(arguments)) return 0;
   const std::filesystem::path program = program_file().parent_path() / "alphakernel-dashboard";
   std::string name = program.string();
-  Arguments copies = arguments;
+  app::Arguments copies = arguments;
   std::vector<char*> argv{name.data()};
   for (std::string& argument : copies) argv.push_back(argument.data());
   argv.push_back(nullptr);

@@ -41,7 +41,7 @@ int run_verify(const std::filesystem::path& file, bool json) {
   return wrong.empty() ? 0 : static_cast<int>(ExitCode::database);
 }
 
-int run_db(const Arguments& arguments) {
+int run_db(const app::Arguments& arguments) {
   CLI::App app{"Merge, export and verify performance databases.", "alphakernel db"};
   set_style(app,
             "Examples:\n"
@@ -69,7 +69,7 @@ int run_db(const Arguments& arguments) {
                        "searches that began at this time or later, e.g. 2026-11-16 (default: all)");
   common(app.add_subcommand("verify", "look for damage: structure, references, hashes"));
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path file = database_file(database, load_config());
+  const std::filesystem::path file = app::database_file(database, app::load_config());
   if (merge->parsed()) return run_merge(file, files, json);
   if (!exported->parsed()) return run_verify(file, json);
   const std::int64_t searches = db::export_since(file, to, since);

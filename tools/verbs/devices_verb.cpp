@@ -27,7 +27,7 @@ void print_devices_json() {
 
 void print_devices() {
   std::string why;
-  const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
+  const std::vector<DeviceFacts> devices = runtime::probe_devices(app::worker_command(), why);
   for (const DeviceFacts& d : devices) {
     fmt::print("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", d.ordinal, d.name,
                d.arch.sm(), d.sm_count, static_cast<double>(d.memory_bytes) / 1e9, d.peak_bandwidth_gbps(),
@@ -43,7 +43,7 @@ void print_devices() {
 std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "-"; }
 
 void list_catalog(bool json) {
-  const DeviceCatalog catalog = load_device_catalog();
+  const DeviceCatalog catalog = app::load_device_catalog();
   Json list = Json::array();
   if (!json)
     fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", "device", "target", "SMs", "MHz", "GB", "GB/s");
@@ -69,7 +69,7 @@ std::string value_text(const DevicePropertyInfo& info, const DeviceProperty& pro
 }
 
 void show(const std::string& name, bool json) {
-  const DeviceCatalog catalog = load_device_catalog();
+  const DeviceCatalog catalog = app::load_device_catalog();
   const DeviceEntry* entry = catalog.find(name);
   if (entry == nullptr) {
     std::vector<std::string> names;
@@ -90,7 +90,7 @@ void show(const std::string& name, bool json) {
   }
 }
 
-int run_devices(const Arguments& arguments) {
+int run_devices(const app::Arguments& arguments) {
   CLI::App app{
       "List the GPUs that candidates can run on, and the names --arch accepts; or what is known of "
       "devices that are not here.",

@@ -39,7 +39,7 @@ bool loads(const char* library) {
 
 Finding look_for_driver() {
   std::string why;
-  const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
+  const std::vector<DeviceFacts> devices = runtime::probe_devices(app::worker_command(), why);
   Finding finding{.part = "driver",
                   .present = !devices.empty(),
                   .detail = why,
@@ -55,7 +55,7 @@ Finding look_for_driver() {
 }
 
 Finding look_at_cpu_device() {
-  const std::string wrong = runtime::try_emulated_device(emulated_by_default());
+  const std::string wrong = runtime::try_emulated_device(app::emulated_by_default());
   return {.part = "CPU device",
           .present = wrong.empty(),
           .detail = wrong.empty()
@@ -69,7 +69,7 @@ Finding look_at_cpu_device() {
 
 /// The facts a worker of this role greets with.
 Result<Json> ask_worker(const std::string& role) {
-  std::vector<std::string> argv = worker_command();
+  std::vector<std::string> argv = app::worker_command();
   argv.insert(argv.end(), {"--role", role});
   runtime::WorkerProcess worker(std::move(argv));
   return worker.await_hello(std::chrono::steady_clock::now() + std::chrono::seconds(20));
@@ -220,7 +220,7 @@ std::string said_of(const agent::LlmModel& model) {
 
 /// Whether the configured models can be asked, as far as that can be told without asking; where models are
 /// named, their providers are asked about them.
-Finding look_for_model(const Config& config, const std::vector<std::string>& named) {
+Finding look_for_model(const app::Config& config, const std::vector<std::string>& named) {
   Finding finding{.part = "model",
                   .detail = "none is configured",
                   .cost = "candidates come from templates and search alone",
@@ -243,15 +243,15 @@ Finding look_for_model(const Config& config, const std::vector<std::string>& nam
 }
 
 std::vector<Finding> examine(const std::vector<std::string>& models) {
-  const Config config = load_config();
+  const app::Config config = app::load_config();
   std::vector<Finding> findings{look_for_driver(), look_at_cpu_device(), look_at_compile_worker()};
   for (Finding& finding : look_at_sandbox()) findings.push_back(std::move(finding));
   findings.push_back(look_for_headers());
   findings.push_back(look_for_cupti());
   findings.push_back(look_for_nvml());
-  findings.push_back(look_at_disk("database", database_file("", config)));
+  findings.push_back(look_at_disk("database", app::database_file("", config)));
   findings.push_back(look_at_disk(
-      "build cache", config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache)));
+      "build cache", config.cache.empty() ? app::default_cache_dir() : std::filesystem::path(config.cache)));
   findings.push_back(look_for_templates());
   findings.push_back(look_for_model(config, models));
   return findings;
@@ -265,7 +265,7 @@ Json to_json(const Finding& finding) {
           {"remedy", finding.present ? "" : finding.remedy}};
 }
 
-int run_doctor(const Arguments& arguments) {
+int run_doctor(const app::Arguments& arguments) {
   CLI::App app{"Say what is present, what is missing, what that costs and how to get it.",
                "alphakernel doctor"};
   set_style(app,

@@ -14,7 +14,7 @@
 namespace ak::tools {
 namespace {
 
-int run_evaluate(const Arguments& arguments) {
+int run_evaluate(const app::Arguments& arguments) {
   CLI::App app{
       "Build, check and time one kernel file. A file that generate_kernel wrote says what it was made for; "
       "for any other, name the problem.",
@@ -33,33 +33,33 @@ int run_evaluate(const Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
 
   const std::string path = kernel_argument(arguments);
-  std::optional<KernelChoice> kernel;
-  if (!path.empty()) kernel = kernel_of_file(path);
+  std::optional<app::KernelChoice> kernel;
+  if (!path.empty()) kernel = app::kernel_of_file(path);
   const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
   if (!kernel) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
-  const Config config = load_config();
+  const app::Config config = app::load_config();
   const auto problem = problem_flags.instance(kernel->params);
-  const Target target =
-      choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  const app::Target target =
+      app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
-  const std::filesystem::path db_file = database_file(database, config);
-  const bool audited = require_audit(*problem, unaudited, config, db_file);
-  const SingleEvaluation done =
-      evaluate_once({.problem = problem,
-                     .candidate = kernel->candidate,
-                     .command = fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")),
-                     .audited = audited},
-                    target, config, db_file);
+  const std::filesystem::path db_file = app::database_file(database, config);
+  const bool audited = app::require_audit(*problem, unaudited, config, db_file);
+  const app::SingleEvaluation done =
+      app::evaluate_once({.problem = problem,
+                          .candidate = kernel->candidate,
+                          .command = fmt::format("alphakernel evaluate {}", fmt::join(arguments, " ")),
+                          .audited = audited},
+                         target, config, db_file);
   const EvaluationResult& result = done.result;
   if (json) {
-    fmt::print("{}\n", evaluation_json(result).dump());
+    fmt::print("{}\n", app::evaluation_json(result).dump());
   } else {
     const auto& gate = result.outcome.gate;
     fmt::print("{}: {}{}{}\n{}{}", path, to_string(result.outcome.status),
                gate ? fmt::format(" (gate {})", to_string(*gate)) : "",
                result.outcome.message.empty() ? "" : ": " + result.outcome.message,
-               evaluation_text(*problem, result), counts_table(result));
+               app::evaluation_text(*problem, result), counts_table(result));
   }
   return static_cast<int>(done.passed() ? ExitCode::ok : ExitCode::no_kernel);
 }

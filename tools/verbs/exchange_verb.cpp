@@ -19,13 +19,14 @@ constexpr const char* kExchangeExamples =
     "  alphakernel exchange check dataset/              # does it follow the rules of the format?\n"
     "  alphakernel exchange import dataset/ --db new.db\n";
 
-Json faults_json(const std::vector<FileFault>& faults) {
+Json faults_json(const std::vector<app::FileFault>& faults) {
   Json list = Json::array();
-  for (const FileFault& fault : faults) list.push_back({{"file", fault.path}, {"message", fault.message}});
+  for (const app::FileFault& fault : faults)
+    list.push_back({{"file", fault.path}, {"message", fault.message}});
   return list;
 }
 
-void print_report(const ExchangeReport& report, const std::string& what, bool json) {
+void print_report(const app::ExchangeReport& report, const std::string& what, bool json) {
   if (json) {
     fmt::print("{}\n", Json{{"definitions", report.definitions},
                             {"workloads", report.workloads},
@@ -40,12 +41,12 @@ void print_report(const ExchangeReport& report, const std::string& what, bool js
   fmt::print("{}: {} definitions, {} workloads, {} solutions ({} of them variants), {} traces\n", what,
              report.definitions, report.workloads, report.solutions, report.variants, report.traces);
   for (const std::string& note : report.notes) fmt::print("  {}\n", note);
-  for (const FileFault& fault : report.faults) fmt::print("  {}: {}\n", fault.path, fault.message);
+  for (const app::FileFault& fault : report.faults) fmt::print("  {}: {}\n", fault.path, fault.message);
 }
 
 int check(const fs::path& folder, bool json) {
-  ExchangeReport report;
-  const ExchangeSet set = read_exchange(folder, report.faults);
+  app::ExchangeReport report;
+  const app::ExchangeSet set = app::read_exchange(folder, report.faults);
   report.definitions = set.definitions.size();
   report.solutions = set.solutions.size();
   for (const auto& [path, lines] : set.workloads) report.workloads += lines.size();
@@ -54,7 +55,7 @@ int check(const fs::path& folder, bool json) {
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }
 
-int run_exchange(const Arguments& arguments) {
+int run_exchange(const app::Arguments& arguments) {
   CLI::App app{
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
       "solutions, traces. "
@@ -79,15 +80,15 @@ int run_exchange(const Arguments& arguments) {
   app.require_subcommand(1);
   if (!parse(app, arguments)) return 0;
   if (only->parsed()) return check(folder, json);
-  const fs::path file = database_file(database, load_config());
+  const fs::path file = app::database_file(database, app::load_config());
   if (to->parsed()) {
     if (!fs::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
     if (!force && fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
       fail(ExitCode::output, "{} is not empty; --force writes into it", folder);
-    print_report(export_exchange(file, folder, all), folder, json);
+    print_report(app::export_exchange(file, folder, all), folder, json);
     return 0;
   }
-  const ExchangeReport report = import_exchange(folder, file);
+  const app::ExchangeReport report = app::import_exchange(folder, file);
   print_report(report, folder, json);
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }

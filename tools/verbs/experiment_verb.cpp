@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 constexpr const char* kResults = "experiments/results";
 
 /// "h200" of "NVIDIA H200", "emulator" of any emulator: part of a folder's name.
-std::string short_name(const Target& target) {
+std::string short_name(const app::Target& target) {
   if (target.kind != DeviceKind::cuda) return std::string(to_string(target.kind));
   std::string name;
   for (const char c : target.device->name) {
@@ -47,21 +47,22 @@ std::string short_name(const Target& target) {
   return name.starts_with(kMaker) ? name.substr(kMaker.size()) : name;
 }
 
-bool any_on_gpu(const std::vector<SearchRun>& runs) {
-  return std::ranges::any_of(runs, [](const SearchRun& run) { return run.target.kind == DeviceKind::cuda; });
+bool any_on_gpu(const std::vector<app::SearchRun>& runs) {
+  return std::ranges::any_of(runs,
+                             [](const app::SearchRun& run) { return run.target.kind == DeviceKind::cuda; });
 }
 
-fs::path default_folder(const Manifest& manifest, const std::vector<SearchRun>& runs) {
+fs::path default_folder(const app::Manifest& manifest, const std::vector<app::SearchRun>& runs) {
   const auto gpu =
-      std::ranges::find(runs, DeviceKind::cuda, [](const SearchRun& r) { return r.target.kind; });
-  const Target& target = (gpu == runs.end() ? runs.front() : *gpu).target;
+      std::ranges::find(runs, DeviceKind::cuda, [](const app::SearchRun& r) { return r.target.kind; });
+  const app::Target& target = (gpu == runs.end() ? runs.front() : *gpu).target;
   return fs::path(kResults) /
          fmt::format("{:%F}_{}_{}", fmt::gmtime(std::time(nullptr)), short_name(target), manifest.name);
 }
 
 /// The folder, empty. Of a folder that is there only the files of an earlier experiment are removed.
-ResultFolder make_folder(const fs::path& path, bool force) {
-  const ResultFolder folder(path);
+app::ResultFolder make_folder(const fs::path& path, bool force) {
+  const app::ResultFolder folder(path);
   std::error_code error;
   if (fs::exists(path) && !fs::is_empty(path, error)) {
     if (!force)
@@ -79,13 +80,14 @@ ResultFolder make_folder(const fs::path& path, bool force) {
   return folder;
 }
 
-ExitCode code_of(const ExperimentEnd& end, const Json& report) {
+ExitCode code_of(const app::ExperimentEnd& end, const Json& report) {
   if (end.code != ExitCode::ok) return end.code;
-  const bool kept = count_expectations(report, "missed") + count_expectations(report, "no_value") == 0;
+  const bool kept =
+      app::count_expectations(report, "missed") + app::count_expectations(report, "no_value") == 0;
   return kept ? ExitCode::ok : ExitCode::expectation;
 }
 
-void print_outcome(const Json& report, const ResultFolder& folder) {
+void print_outcome(const Json& report, const app::ResultFolder& folder) {
   for (const Json& e : report["expectations"]) {
     fmt::print("{:<9} {} ({} {})\n", e["status"].get<std::string>(), e["name"].get<std::string>(),
                e["value"].is_null() ? "-" : e["value"].dump(), e["unit"].get<std::string>());
@@ -94,14 +96,14 @@ void print_outcome(const Json& report, const ResultFolder& folder) {
 }
 
 /// Writes everything but the database and the kernels, which are there already; returns the report.
-Json write_reports(const Manifest& manifest, const ExperimentEnd& end, const ResultFolder& folder,
-                   bool on_gpu, const std::string& command) {
-  Json report = report_json(manifest, end, folder, on_gpu);
+Json write_reports(const app::Manifest& manifest, const app::ExperimentEnd& end,
+                   const app::ResultFolder& folder, bool on_gpu, const std::string& command) {
+  Json report = app::report_json(manifest, end, folder, on_gpu);
   report["exit_code"] = static_cast<int>(code_of(end, report));
-  const Json environment = environment_json(folder, command);
+  const Json environment = app::environment_json(folder, command);
   write_file_atomically(folder.path / "environment.json", environment.dump(2) + "\n");
-  export_tables(folder);
-  write_file_atomically(folder.path / "report.md", report_text(report, environment));
+  app::export_tables(folder);
+  write_file_atomically(folder.path / "report.md", app::report_text(report, environment));
   write_file_atomically(folder.report(), report.dump(2) + "\n");
   // Readers leave the write-ahead log's files behind; the last writer takes them away.
   static_cast<void>(db::open_store(folder.database()));
@@ -110,7 +112,7 @@ Json write_reports(const Manifest& manifest, const ExperimentEnd& end, const Res
 
 struct RunFlags {
   std::string manifest, output, cache;
-  ExperimentFlags experiment;
+  app::ExperimentFlags experiment;
   bool force = false, json = false, unaudited = false;
 };
 
@@ -134,7 +136,7 @@ void add_experiment_flags(CLI::App& app, RunFlags& flags) {
   app.add_flag("--quiet,-q", flags.experiment.quiet, "no progress");
 }
 
-int run_manifest(const Arguments& arguments) {
+int run_manifest(const app::Arguments& arguments) {
   CLI::App app{
       "Run an experiment: every search of its manifest, into a folder with a database, the best kernels, "
       "tables and a report.",
@@ -148,22 +150,22 @@ int run_manifest(const Arguments& arguments) {
   RunFlags flags;
   add_experiment_flags(app, flags);
   if (!parse(app, arguments)) return 0;
-  Config config = load_config();
+  app::Config config = app::load_config();
   if (!flags.cache.empty()) config.cache = flags.cache;
   if (flags.json) flags.experiment.quiet = true;
 
-  const Manifest manifest = read_manifest(find_manifest(flags.manifest));
-  std::vector<SearchRun> runs = prepare_runs(manifest, flags.experiment, config);
-  for (SearchRun& run : runs) {
-    run.audited = require_audit(*run.problem, flags.unaudited, config, database_file("", config));
+  const app::Manifest manifest = app::read_manifest(app::find_manifest(flags.manifest));
+  std::vector<app::SearchRun> runs = app::prepare_runs(manifest, flags.experiment, config);
+  for (app::SearchRun& run : runs) {
+    run.audited = app::require_audit(*run.problem, flags.unaudited, config, app::database_file("", config));
   }
-  const ResultFolder folder = make_folder(
+  const app::ResultFolder folder = make_folder(
       flags.output.empty() ? default_folder(manifest, runs) : fs::path(flags.output), flags.force);
   write_file_atomically(folder.path / "manifest.json", manifest.text);
-  try_expectations(manifest, folder);
-  const InterruptGuard interrupt;
-  const ExperimentEnd end =
-      execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment.quiet);
+  app::try_expectations(manifest, folder);
+  const app::InterruptGuard interrupt;
+  const app::ExperimentEnd end =
+      app::execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment.quiet);
   if (end.status == "failed") print_stderr("error: {}\n", end.reason);
   const Json report = write_reports(manifest, end, folder, any_on_gpu(runs),
                                     fmt::format("alphakernel experiment run {}", fmt::join(arguments, " ")));
@@ -175,10 +177,10 @@ Json manifest_entry(const fs::path& file) {
   Json entry = {{"name", file.stem().string()}, {"file", file.string()}, {"question", ""},
                 {"needs_gpu", false},           {"runs", Json::array()}, {"complaint", ""}};
   try {
-    const Manifest manifest = read_manifest(file);
+    const app::Manifest manifest = app::read_manifest(file);
     entry["question"] = manifest.question;
-    entry["needs_gpu"] = std::ranges::any_of(manifest.expectations, &Expectation::needs_gpu);
-    for (const ManifestRun& run : manifest.runs)
+    entry["needs_gpu"] = std::ranges::any_of(manifest.expectations, &app::Expectation::needs_gpu);
+    for (const app::ManifestRun& run : manifest.runs)
       entry["runs"].push_back(run.arch.empty() ? run.name : run.name + " (" + run.arch + ")");
   } catch (const Error& error) {
     entry["complaint"] = error.what();
@@ -188,7 +190,7 @@ Json manifest_entry(const fs::path& file) {
 
 /// A folder with a report, or with a manifest and no report: an experiment that runs, or died.
 Json result_entry(const fs::path& folder) {
-  const ResultFolder result(folder);
+  const app::ResultFolder result(folder);
   Json entry = {{"folder", folder.string()},
                 {"experiment", ""},
                 {"status", "unfinished"},
@@ -203,15 +205,15 @@ Json result_entry(const fs::path& folder) {
   }
   entry["experiment"] = report.value("experiment", "");
   entry["status"] = report.value("status", "");
-  entry["met"] = count_expectations(report, "met");
-  entry["missed"] = count_expectations(report, "missed") + count_expectations(report, "no_value");
-  entry["skipped"] = count_expectations(report, "skipped");
+  entry["met"] = app::count_expectations(report, "met");
+  entry["missed"] = app::count_expectations(report, "missed") + app::count_expectations(report, "no_value");
+  entry["skipped"] = app::count_expectations(report, "skipped");
   return entry;
 }
 
 std::vector<fs::path> result_folders() {
   std::vector<fs::path> roots{kResults}, folders;
-  for (const fs::path& root : manifest_search_path()) roots.push_back(root / "results");
+  for (const fs::path& root : app::manifest_search_path()) roots.push_back(root / "results");
   for (const fs::path& root : roots) {
     std::error_code missing;
     for (const auto& entry : fs::directory_iterator(root, missing)) {
@@ -223,14 +225,14 @@ std::vector<fs::path> result_folders() {
   return folders;
 }
 
-int list_experiments(const Arguments& arguments) {
+int list_experiments(const app::Arguments& arguments) {
   CLI::App app{"List the experiments known and the result folders found.", "alphakernel experiment list"};
   set_style(app, "Examples:\n  alphakernel experiment list\n  alphakernel experiment list --json\n");
   bool json = false;
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
   Json list = {{"experiments", Json::array()}, {"results", Json::array()}};
-  for (const fs::path& file : list_manifests()) list["experiments"].push_back(manifest_entry(file));
+  for (const fs::path& file : app::list_manifests()) list["experiments"].push_back(manifest_entry(file));
   for (const fs::path& folder : result_folders()) list["results"].push_back(result_entry(folder));
   if (json) {
     fmt::print("{}\n", list.dump(2));
@@ -250,7 +252,7 @@ int list_experiments(const Arguments& arguments) {
   return 0;
 }
 
-int run_experiment(const Arguments& arguments) {
+int run_experiment(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{Verb{"run", "run one", run_manifest},
                                            Verb{"list", "list them", list_experiments}};
   if (const auto code = run_subcommand(kSubcommands, kExperimentHelp, arguments)) return *code;

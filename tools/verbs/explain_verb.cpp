@@ -21,7 +21,7 @@ constexpr const char* kExplainExamples =
     "  alphakernel query \"SELECT place, variant, score_us FROM leaderboard LIMIT 10\"   # which variants "
     "there are\n";
 
-int run_explain(const Arguments& arguments) {
+int run_explain(const app::Arguments& arguments) {
   CLI::App app{
       "Say what a kernel does, which optimisations it has and what each is worth by measurement, why it is "
       "near "
@@ -46,29 +46,30 @@ int run_explain(const Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--markdown", markdown, "print the page as k.explanation.md has it");
 
-  const Config config = load_config();
+  const app::Config config = app::load_config();
   const std::filesystem::path db_file = database_to_read(peek(arguments, "--db"), config);
-  std::optional<KernelChoice> choice;
-  if (!arguments.empty() && names_kernel(arguments[0])) choice = choose_kernel(arguments[0], db_file);
+  std::optional<app::KernelChoice> choice;
+  if (!arguments.empty() && app::names_kernel(arguments[0]))
+    choice = app::choose_kernel(arguments[0], db_file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (!choice) choice = choose_kernel(kernel, db_file);
+  if (!choice) choice = app::choose_kernel(kernel, db_file);
   const auto problem = problem_flags.instance(choice->params);
-  const KernelSubject subject{.problem = problem, .choice = *choice, .file = kernel};
-  const EvaluationOptions evaluation_options{
+  const app::KernelSubject subject{.problem = problem, .choice = *choice, .file = kernel};
+  const app::EvaluationOptions evaluation_options{
       .device = device,
       .arch = arch,
       .command = fmt::format("alphakernel explain {}", fmt::join(arguments, " ")),
       .unaudited = unaudited};
-  StoredKernel explained = evaluated_kernel(subject, evaluation_options, config, db_file);
+  app::StoredKernel explained = app::evaluated_kernel(subject, evaluation_options, config, db_file);
   if (ablate) {
-    run_ablation(explained, evaluation_options, config, db_file);
-    explained = stored_kernel(db_file, explained.stored.variant, explained.candidate, *problem,
-                              explained.stored.device.name);
+    app::run_ablation(explained, evaluation_options, config, db_file);
+    explained = app::stored_kernel(db_file, explained.stored.variant, explained.candidate, *problem,
+                                   explained.stored.device.name);
   }
-  const codegen::RunSummary summary = stored_summary(db_file, explained);
+  const codegen::RunSummary summary = app::stored_summary(db_file, explained);
   if (json) {
-    fmt::print("{}\n", explanation_json(explained, summary).dump());
+    fmt::print("{}\n", app::explanation_json(explained, summary).dump());
     return 0;
   }
   const std::string page =

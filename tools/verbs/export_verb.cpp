@@ -44,13 +44,13 @@ void write_exported_files(const fs::path& folder, const std::vector<codegen::Exp
 }
 
 /// The word that names the kernel: the first argument, or the best of a definition.
-std::string exported_kernel(const Arguments& arguments, const fs::path& database) {
+std::string exported_kernel(const app::Arguments& arguments, const fs::path& database) {
   const std::string best = peek(arguments, "--best");
-  if (!best.empty()) return best_variant_of(best, peek(arguments, "--device"), database);
+  if (!best.empty()) return app::best_variant_of(best, peek(arguments, "--device"), database);
   return arguments.empty() || arguments[0].starts_with("-") ? "" : arguments[0];
 }
 
-Arch target_of(const ExportChoice& choice, const std::string& flag) {
+Arch target_of(const app::ExportChoice& choice, const std::string& flag) {
   if (!flag.empty()) {
     const Result<Arch> arch = parse_arch(flag);
     if (!arch) fail(ExitCode::usage, "--arch: {}", arch.error().message);
@@ -61,7 +61,7 @@ Arch target_of(const ExportChoice& choice, const std::string& flag) {
   return choice.stored->arch;
 }
 
-int run_export(const Arguments& arguments) {
+int run_export(const app::Arguments& arguments) {
   CLI::App app{
       "Write a kernel as a folder that is used without AlphaKernel: the kernel with its tunables fixed, a "
       "launch "
@@ -84,13 +84,13 @@ int run_export(const Arguments& arguments) {
   app.add_option("--db", database, "performance database");
   app.add_flag("--json", json, "print JSON");
 
-  const Config config = load_config();
+  const app::Config config = app::load_config();
   const fs::path file = database_to_read(peek(arguments, "--db"), config);
   const std::string wanted = exported_kernel(arguments, file);
-  std::optional<ExportChoice> choice;
+  std::optional<app::ExportChoice> choice;
   if (!wanted.empty())
-    choice =
-        export_choice(wanted, peek(arguments, "--best").empty() ? peek(arguments, "--device") : "", file);
+    choice = app::export_choice(wanted, peek(arguments, "--best").empty() ? peek(arguments, "--device") : "",
+                                file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->kernel.problem : "");
   if (!parse(app, arguments)) return 0;
   if (!choice) fail(ExitCode::usage, "name a kernel first, or --best DEFINITION");
@@ -100,7 +100,7 @@ int run_export(const Arguments& arguments) {
   const auto problem = problem_flags.instance(choice->kernel.params);
   const Arch target = target_of(*choice, arch);
   const auto files =
-      codegen::export_files(*problem, choice->kernel.candidate, target, export_facts(*choice, *problem));
+      codegen::export_files(*problem, choice->kernel.candidate, target, app::export_facts(*choice, *problem));
   if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
   write_exported_files(output, *files);
   if (json) {

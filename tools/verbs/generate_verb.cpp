@@ -6,11 +6,11 @@
 namespace ak::tools {
 namespace {
 
-int run_generate(const Arguments& arguments) {
+int run_generate(const app::Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
-  auto generate = generate_command(arguments, generate_line(arguments));
+  auto generate = generate_command(arguments, app::generate_line(arguments));
   if (!generate) return 0;
-  return run_to_end(std::move(generate->setup), generate->flags, command_start, print_search);
+  return app::run_to_end(std::move(generate->setup), generate->flags, command_start, print_search);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace ak::tools {
 namespace {
 
-int run_knowledge(const Arguments& arguments) {
+int run_knowledge(const app::Arguments& arguments) {
   CLI::App app{"What earlier searches learned: patterns, guides for architectures, decision trees.",
                "alphakernel knowledge"};
   set_style(app,
@@ -44,20 +44,20 @@ int run_knowledge(const Arguments& arguments) {
     if (!known) fail(ExitCode::usage, "--arch {}: {}", arch, known.error().message);
     filter.arch = known->sm();
   }
-  const std::filesystem::path file = database_file(database, load_config());
+  const std::filesystem::path file = app::database_file(database, app::load_config());
   if (!std::filesystem::exists(file))
     fail(ExitCode::bad_input, "{}: there is no such database", file.string());
   static_cast<void>(db::open_store(file));  // of an older version: brought up to date
   std::size_t learned = 0;
   if (again)
-    for (const db::InsightScope& scope : scopes_of(file)) learned += learn(file, scope);
+    for (const db::InsightScope& scope : app::scopes_of(file)) learned += app::learn(file, scope);
   if (again) print_stderr("{} insights\n", learned);
   filter.words = words;
   const bool list = !words.empty() || !filter.bottleneck.empty();
   const auto insights = list || json ? db::find_insights(file, filter) : std::vector<db::Insight>{};
-  const std::string text = json   ? to_json(insights).dump(2) + "\n"
-                           : list ? insight_list(insights)
-                                  : knowledge_page(file, filter);
+  const std::string text = json   ? app::to_json(insights).dump(2) + "\n"
+                           : list ? app::insight_list(insights)
+                                  : app::knowledge_page(file, filter);
   if (output.empty())
     fmt::print("{}", text);
   else

@@ -13,7 +13,7 @@ namespace ak::tools {
 namespace {
 
 /// Hidden: the build calls it (tools/CMakeLists.txt).
-int run_manual(const Arguments& arguments) {
+int run_manual(const app::Arguments& arguments) {
   CLI::App app{"Write the man pages and the shells' completion scripts.", "alphakernel manual"};
   set_style(app, "Example:\n  alphakernel manual share/\n");
   std::string folder;

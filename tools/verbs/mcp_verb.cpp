@@ -16,13 +16,13 @@ namespace {
 
 /// Starts a tool of this server: worker_command() names the program.
 std::vector<std::string> tool_command(const std::string& database) {
-  std::vector<std::string> command{worker_command().front(), "mcp"};
+  std::vector<std::string> command{app::worker_command().front(), "mcp"};
   if (!database.empty()) command.insert(command.end(), {"--db", database});
   command.emplace_back("--tool");
   return command;
 }
 
-int run_mcp(const Arguments& arguments) {
+int run_mcp(const app::Arguments& arguments) {
   CLI::App app{
       "Serve coding agents over the Model Context Protocol on standard input and output, until the input "
       "ends.",
@@ -34,7 +34,7 @@ int run_mcp(const Arguments& arguments) {
                  "run one tool on arguments from standard input; how the server calls itself");
   if (!parse(app, arguments)) return 0;
   if (!tool.empty()) {
-    const Config config = load_config();
+    const app::Config config = app::load_config();
     return mcp::tool_main(
         tool,
         {.config = config, .database = database_to_read(database, config), .caller = "alphakernel mcp"});

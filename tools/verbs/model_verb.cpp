@@ -37,8 +37,8 @@ void add_model_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--json", flags.json, "print JSON");
 }
 
-std::vector<std::filesystem::path> databases(const Flags& flags, const Config& config) {
-  if (flags.databases.empty()) return {database_file("", config)};
+std::vector<std::filesystem::path> databases(const Flags& flags, const app::Config& config) {
+  if (flags.databases.empty()) return {app::database_file("", config)};
   return {flags.databases.begin(), flags.databases.end()};
 }
 
@@ -48,8 +48,8 @@ std::string target_name(const Flags& flags) {
   return arch->sm();
 }
 
-MeasuredCalls read_calls(const Flags& flags, const Config& config) {
-  MeasuredCalls found = measured_calls(databases(flags, config), target_name(flags));
+app::MeasuredCalls read_calls(const Flags& flags, const app::Config& config) {
+  app::MeasuredCalls found = app::measured_calls(databases(flags, config), target_name(flags));
   if (found.left_out > 0)
     print_stderr("note: {} calls are left out: their plans can no longer be resolved\n", found.left_out);
   return found;
@@ -85,7 +85,7 @@ std::string report_text(Knowledge knowledge, const ModelReport& report) {
   return text + "\n";
 }
 
-int fit_model(const Arguments& arguments) {
+int fit_model(const app::Arguments& arguments) {
   CLI::App app{"Fit the model that predicts times to the measurements of a database.",
                "alphakernel model fit"};
   set_style(app, "Example:\n  alphakernel model fit --db h200.db --arch sm_90a\n");
@@ -93,12 +93,12 @@ int fit_model(const Arguments& arguments) {
   add_model_flags(app, flags);
   app.add_option("--output", flags.output, "where to write it (default: next to the user's database)");
   if (!parse(app, arguments)) return 0;
-  const Config config = load_config();
-  const MeasuredCalls found = read_calls(flags, config);
+  const app::Config config = app::load_config();
+  const app::MeasuredCalls found = read_calls(flags, config);
   const std::string arch = target_name(flags);
   const profiler::FittedModels models = profiler::fit_models(found.calls, arch);
   const std::filesystem::path file =
-      flags.output.empty() ? model_file(arch, config) : std::filesystem::path(flags.output);
+      flags.output.empty() ? app::model_file(arch, config) : std::filesystem::path(flags.output);
   profiler::write_models(file, models);
   if (flags.json) {
     Json json{{"file", file.string()}, {"training", models.training}, {"accuracy", Json::object()}};
@@ -113,14 +113,14 @@ int fit_model(const Arguments& arguments) {
   return 0;
 }
 
-int evaluate_models(const Arguments& arguments) {
+int evaluate_models(const app::Arguments& arguments) {
   CLI::App app{"Say how well times are predicted that a model has not seen, and what pruning by them loses.",
                "alphakernel model evaluate"};
   set_style(app, "Example:\n  alphakernel model evaluate --db h200.db --json\n");
   Flags flags;
   add_model_flags(app, flags);
   if (!parse(app, arguments)) return 0;
-  const MeasuredCalls found = read_calls(flags, load_config());
+  const app::MeasuredCalls found = read_calls(flags, app::load_config());
   Json json = Json::object();
   for (const Knowledge knowledge : profiler::kKnowledge) {
     const auto known = profiler::calls_with(found.calls, knowledge);
@@ -135,7 +135,7 @@ int evaluate_models(const Arguments& arguments) {
   return 0;
 }
 
-int count_model(const Arguments& arguments) {
+int count_model(const app::Arguments& arguments) {
   CLI::App app{
       "Count on the CPU device what the measured variants of a database do, for models that use exact "
       "counts.",
@@ -147,10 +147,10 @@ int count_model(const Arguments& arguments) {
   app.add_option("--per-space", per_space,
                  "at most so many variants of each definition and file (default: all)");
   if (!parse(app, arguments)) return 0;
-  const Config config = load_config();
-  CountingResult all;
+  const app::Config config = app::load_config();
+  app::CountingResult all;
   for (const std::filesystem::path& file : databases(flags, config)) {
-    const CountingResult here = count_variants(file, target_name(flags), per_space, config);
+    const app::CountingResult here = app::count_variants(file, target_name(flags), per_space, config);
     all.counted += here.counted;
     all.failed += here.failed;
   }
@@ -161,7 +161,7 @@ int count_model(const Arguments& arguments) {
   return 0;
 }
 
-int run_model(const Arguments& arguments) {
+int run_model(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{
       Verb{"fit", "fit it to measurements", fit_model},
       Verb{"evaluate", "say how good it is", evaluate_models},

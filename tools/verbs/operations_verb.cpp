@@ -27,8 +27,9 @@ constexpr const char* kOperationsExamples =
     "Every operation: docs/operations.md\n";
 
 operations::Context operation_context(const std::string& database) {
-  const Config config = load_config();
-  return {.config = config, .database = database_to_read(database, config), .caller = "alphakernel operations"};
+  const app::Config config = app::load_config();
+  return {
+      .config = config, .database = database_to_read(database, config), .caller = "alphakernel operations"};
 }
 
 void list_operations() {
@@ -48,7 +49,7 @@ Json request_of(const std::string& file) {
 int call_operation(const std::string& name, const std::string& file, const std::string& database) {
   const operations::Operation& operation = operations::operation_named(name);
   const Json request = request_of(file);
-  const InterruptGuard interrupt;
+  const app::InterruptGuard interrupt;
   const operations::Answer answer =
       operations::call(operation, request, operation_context(database), {.stop = &interrupt.requested()});
   fmt::print("{}\n", one_line(answer.content));
@@ -57,12 +58,12 @@ int call_operation(const std::string& name, const std::string& file, const std::
 
 int serve_operations(const std::string& database) {
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
-  const InterruptGuard interrupt;
+  const app::InterruptGuard interrupt;
   stdio::Server(STDIN_FILENO, STDOUT_FILENO, operation_context(database), interrupt.requested()).run();
   return static_cast<int>(interrupt.requested() ? ExitCode::interrupted : ExitCode::ok);
 }
 
-int run_operations(const Arguments& arguments) {
+int run_operations(const app::Arguments& arguments) {
   CLI::App app{
       "What other programs can ask AlphaKernel to do: list it, call one operation, or serve a program.",
       "alphakernel operations"};

@@ -14,18 +14,18 @@ namespace {
 using profiler::Knowledge;
 using profiler::Prediction;
 
-std::string line_text(const PredictedWorkload& line) {
+std::string line_text(const app::PredictedWorkload& line) {
   const Prediction& p = line.prediction;
-  std::string text = fmt::format("  {}: {}", line.workload->name, format_ns(p.time_ns));
-  if (p.fitted) text += fmt::format(" ({} to {})", format_ns(p.low_ns), format_ns(p.high_ns));
+  std::string text = fmt::format("  {}: {}", line.workload->name, app::format_ns(p.time_ns));
+  if (p.fitted) text += fmt::format(" ({} to {})", app::format_ns(p.low_ns), app::format_ns(p.high_ns));
   text += fmt::format(", limited by {}", p.analytic.limiter());
   if (line.measured_ns)
-    text += fmt::format("; measured {}, error {:+.1f} %", format_ns(*line.measured_ns),
+    text += fmt::format("; measured {}, error {:+.1f} %", app::format_ns(*line.measured_ns),
                         100 * (p.time_ns / *line.measured_ns - 1));
-  text += fmt::format("\n    analytic {}: launch {}", format_ns(p.analytic.total_ns),
-                      format_ns(p.analytic.launch_ns));
+  text += fmt::format("\n    analytic {}: launch {}", app::format_ns(p.analytic.total_ns),
+                      app::format_ns(p.analytic.launch_ns));
   for (const profiler::TimeTerm& term : p.analytic.terms) {
-    if (term.time_ns > 0) text += fmt::format(", {} {}", term.name, format_ns(term.time_ns));
+    if (term.time_ns > 0) text += fmt::format(", {} {}", term.name, app::format_ns(term.time_ns));
   }
   text += fmt::format("\n    blocks of the busiest SM over the mean: {:.2f}\n", p.analytic.imbalance);
   // Past one part in ten a term may be wrong by as much as the intervals allow for.
@@ -35,7 +35,7 @@ std::string line_text(const PredictedWorkload& line) {
   return text;
 }
 
-std::string basis_text(const PredictedKernel& predicted, const Arch& arch) {
+std::string basis_text(const app::PredictedKernel& predicted, const Arch& arch) {
   const Prediction& p = predicted.workloads.front().prediction;
   const std::string from = p.knowledge == Knowledge::count   ? "exact counts of reduced shapes and ptxas"
                            : p.knowledge == Knowledge::build ? "ptxas, without counts"
@@ -53,7 +53,7 @@ std::string basis_text(const PredictedKernel& predicted, const Arch& arch) {
                                    : "none is of this plan, so the interval is that of algorithms left out");
 }
 
-int run_predict(const Arguments& arguments) {
+int run_predict(const app::Arguments& arguments) {
   CLI::App app{"Predict how long a kernel takes on a GPU that is not here, before running it.",
                "alphakernel predict"};
   set_style(app,
@@ -68,20 +68,21 @@ int run_predict(const Arguments& arguments) {
   app.add_flag("--no-counts", no_counts, "do not count on the CPU device: faster, less exact");
   app.add_flag("--json", json, "print JSON");
   const std::string path = kernel_argument(arguments);
-  std::optional<KernelChoice> kernel;
-  if (!path.empty()) kernel = kernel_of_file(path);
+  std::optional<app::KernelChoice> kernel;
+  if (!path.empty()) kernel = app::kernel_of_file(path);
   const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
   if (!kernel) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
-  const Config config = load_config();
+  const app::Config config = app::load_config();
   const Result<Arch> arch = parse_arch(arch_name);
   if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
-  const PredictedKernel predicted = predict_kernel({.problem = problem_flags.instance(kernel->params),
-                                                    .candidate = kernel->candidate,
-                                                    .arch = *arch,
-                                                    .model = model,
-                                                    .count = !no_counts},
-                                                   config, database_file(database, config));
+  const app::PredictedKernel predicted =
+      app::predict_kernel({.problem = problem_flags.instance(kernel->params),
+                           .candidate = kernel->candidate,
+                           .arch = *arch,
+                           .model = model,
+                           .count = !no_counts},
+                          config, app::database_file(database, config));
   if (json) {
     Json all{{"kernel", file}, {"arch", arch->sm()}};
     all.update(to_json(predicted));
@@ -89,7 +90,7 @@ int run_predict(const Arguments& arguments) {
     return 0;
   }
   fmt::print("{} on {} ({}), predicted:\n", file, predicted.device.name, arch->sm());
-  for (const PredictedWorkload& line : predicted.workloads) fmt::print("{}", line_text(line));
+  for (const app::PredictedWorkload& line : predicted.workloads) fmt::print("{}", line_text(line));
   fmt::print("{}", basis_text(predicted, *arch));
   if (!predicted.note.empty()) fmt::print("{}\n", predicted.note);
   return 0;

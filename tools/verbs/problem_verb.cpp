@@ -27,7 +27,7 @@ constexpr const char* kProblemHelp =
     "A problem folder says what to compute, on which shapes, and how right it must be "
     "(docs/problem.md).\n";
 
-int make_problem(const Arguments& arguments) {
+int make_problem(const app::Arguments& arguments) {
   CLI::App app{"Make a problem folder from the signature of your kernel.", "alphakernel problem new"};
   set_style(app, "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n");
   std::string folder, kernel;
@@ -42,7 +42,7 @@ int make_problem(const Arguments& arguments) {
 }
 
 /// One evaluation of each template's default point, on the device or (without one) as far as the build.
-int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
+int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const app::Target& target,
                     Evaluator& evaluator) {
   int broken = 0;
   Environment known = problem->environment({});
@@ -71,7 +71,7 @@ int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const
     const Outcome& outcome = done->result.outcome;
     fmt::print("  {}: {}{}\n{}", file.name, to_string(outcome.status),
                outcome.message.empty() ? "" : ": " + outcome.message,
-               evaluation_text(*problem, done->result));
+               app::evaluation_text(*problem, done->result));
     broken += outcome.status != Status::ok && outcome.status != Status::compiled_only;
   }
   return broken;
@@ -95,7 +95,7 @@ std::vector<std::string> open_places(const std::filesystem::path& folder) {
   return places;
 }
 
-int check_problem(const Arguments& arguments) {
+int check_problem(const app::Arguments& arguments) {
   CLI::App app{"Check a problem folder: read it, build its reference, and evaluate its kernels.",
                "alphakernel problem check"};
   set_style(app, "Example:\n  alphakernel problem check my_problem/ --arch sm_90a\n");
@@ -109,9 +109,9 @@ int check_problem(const Arguments& arguments) {
   fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
              problem->definition.name, problem->workloads.size(), problem->distributions.size(),
              problem->mutations.size(), problem->templates.size());
-  const Target target = choose_target(device, arch);
+  const app::Target target = app::choose_target(device, arch);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
-  const auto evaluator = make_evaluator(target, load_config());
+  const auto evaluator = app::make_evaluator(target, app::load_config());
   const int broken = check_templates(problem, target, *evaluator);
   const std::vector<std::string> open = open_places(folder);
   for (const std::string& place : open) fmt::print("  to fill in: {}\n", place);
@@ -136,7 +136,7 @@ std::vector<std::string> workloads_to_dump(const ProblemInstance& problem,
   return names;
 }
 
-int dump_problem(const Arguments& arguments) {
+int dump_problem(const app::Arguments& arguments) {
   CLI::App app{"Write a problem's inputs and the results of its exact reference as raw files.",
                "alphakernel problem dump"};
   set_style(app, "Example:\n  alphakernel problem dump --algorithm softmax --dtype bf16 --output data/\n");
@@ -151,7 +151,7 @@ int dump_problem(const Arguments& arguments) {
   app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
   if (!parse(app, arguments)) return 0;
   const auto problem = flags.instance();
-  const Target target = choose_target(device, arch);
+  const app::Target target = app::choose_target(device, arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: references have to run somewhere: cuda or emulator", device);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
@@ -162,15 +162,15 @@ int dump_problem(const Arguments& arguments) {
                                      .workloads = workloads_to_dump(*problem, named),
                                      .seed = seed,
                                      .folder = std::filesystem::absolute(output)};
-  const Outcome outcome = runtime::dump_references(evaluator_options(target, load_config()),
-                                                   source_assembler(), *target.device, request);
+  const Outcome outcome = runtime::dump_references(app::evaluator_options(target, app::load_config()),
+                                                   app::source_assembler(), *target.device, request);
   if (outcome.status != Status::ok) fail(ExitCode::bad_input, "{}", explain(outcome));
   fmt::print("wrote {} workloads x {} distributions of {} to {}\n", request.workloads.size(),
              problem->distributions.size(), problem->definition.name, output);
   return static_cast<int>(ExitCode::ok);
 }
 
-int run_problem(const Arguments& arguments) {
+int run_problem(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{Verb{"new", "make a problem folder", make_problem},
                                            Verb{"check", "check one", check_problem},
                                            Verb{"dump", "write inputs and results", dump_problem}};

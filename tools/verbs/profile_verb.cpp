@@ -15,8 +15,8 @@
 namespace ak::tools {
 namespace {
 
-Json kernel_json(const ProfiledKernel& kernel) {
-  Json json = {{"evaluation", evaluation_json(kernel.result)}};
+Json kernel_json(const app::ProfiledKernel& kernel) {
+  Json json = {{"evaluation", app::evaluation_json(kernel.result)}};
   if (kernel.launches.empty()) {
     json["degradation"] = kernel.profile.degradation;
     return json;
@@ -29,10 +29,11 @@ Json kernel_json(const ProfiledKernel& kernel) {
   return json;
 }
 
-void print(const ProfiledKernel& kernel, const KernelChoice& choice, const ProblemInstance& problem) {
+void print(const app::ProfiledKernel& kernel, const app::KernelChoice& choice,
+           const ProblemInstance& problem) {
   fmt::print("{}: {}{}\n{}", choice.candidate.name, to_string(kernel.result.outcome.status),
              kernel.result.outcome.message.empty() ? "" : ": " + kernel.result.outcome.message,
-             evaluation_text(problem, kernel.result));
+             app::evaluation_text(problem, kernel.result));
   if (kernel.launches.empty()) {
     for (const std::string& loss : kernel.profile.degradation) fmt::print("not profiled: {}\n", loss);
     return;
@@ -40,7 +41,7 @@ void print(const ProfiledKernel& kernel, const KernelChoice& choice, const Probl
   fmt::print("\n{}", profiler::render_profile(kernel.profile, kernel.launches, choice.candidate.source));
 }
 
-int run_profile(const Arguments& arguments) {
+int run_profile(const app::Arguments& arguments) {
   CLI::App app{
       "Say what limits a kernel and what could be done: hardware counters and where its warps wait, on a "
       "GPU; "
@@ -67,35 +68,35 @@ int run_profile(const Arguments& arguments) {
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON");
 
-  const Config config = load_config();
-  const std::filesystem::path db_file = database_file(peek(arguments, "--db"), config);
-  const bool named = !arguments.empty() && names_kernel(arguments[0]);
-  std::optional<KernelChoice> choice;
-  if (named) choice = choose_kernel(arguments[0], db_file);
+  const app::Config config = app::load_config();
+  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), config);
+  const bool named = !arguments.empty() && app::names_kernel(arguments[0]);
+  std::optional<app::KernelChoice> choice;
+  if (named) choice = app::choose_kernel(arguments[0], db_file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (!choice) choice = choose_kernel(kernel, db_file);
+  if (!choice) choice = app::choose_kernel(kernel, db_file);
   const auto wanted = profiler::parse_metrics(metrics);
   if (!wanted) fail(ExitCode::usage, "--metrics: {}", wanted.error().message);
   const auto problem = problem_flags.instance(choice->params);
-  const Target target =
-      choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  const app::Target target =
+      app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.executes())
     fail(ExitCode::usage, "a profile needs a device that runs kernels: {}", target.notice);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
-  ProfileOrder order{.problem = problem,
-                     .candidate = choice->candidate,
-                     .workload = workload,
-                     .metrics = wanted.value(),
-                     .sample_lines = !no_lines,
-                     .command = fmt::format("alphakernel profile {}", fmt::join(arguments, " ")),
-                     .audited = require_audit(*problem, unaudited, config, db_file)};
+  app::ProfileOrder order{.problem = problem,
+                          .candidate = choice->candidate,
+                          .workload = workload,
+                          .metrics = wanted.value(),
+                          .sample_lines = !no_lines,
+                          .command = fmt::format("alphakernel profile {}", fmt::join(arguments, " ")),
+                          .audited = app::require_audit(*problem, unaudited, config, db_file)};
   const auto store = db::open_store(db_file);
-  const ProfiledKernel profiled = profile_kernel(order, target, config, *store);
-  std::optional<ProfiledKernel> before;
+  const app::ProfiledKernel profiled = app::profile_kernel(order, target, config, *store);
+  std::optional<app::ProfiledKernel> before;
   if (!other.empty()) {
-    order.candidate = choose_kernel(other, db_file).candidate;
-    before = profile_kernel(order, target, config, *store);
+    order.candidate = app::choose_kernel(other, db_file).candidate;
+    before = app::profile_kernel(order, target, config, *store);
   }
   if (json) {
     Json out = kernel_json(profiled);

@@ -12,9 +12,9 @@
 #include "db/database.h"
 #include "db/read/named_queries.h"
 #include "tools/command_line.h"
-#include "verb_table.h"
 #include "tools/database_to_read.h"
 #include "tools/former_names.h"
+#include "verb_table.h"
 
 namespace ak::tools {
 namespace {
@@ -45,7 +45,7 @@ std::string default_text(const db::QueryParameter& parameter) {
 }
 
 std::filesystem::path own_queries() {
-  const std::filesystem::path config = config_path();
+  const std::filesystem::path config = app::config_path();
   return config.empty() ? config : config.parent_path() / "queries";
 }
 
@@ -85,7 +85,7 @@ void point_to_searches(const db::NamedQuery& query, const db::Table& table) {
     print_stderr("note: there is no queue of searches; single searches: alphakernel query searches\n");
 }
 
-int run_query(const Arguments& arguments) {
+int run_query(const app::Arguments& arguments) {
   CLI::App app{"Run a named query, or one SELECT, on the performance database (read-only).",
                "alphakernel query"};
   set_style(app,
@@ -123,7 +123,7 @@ int run_query(const Arguments& arguments) {
     fmt::print("{}", query.sql);
     return 0;
   }
-  const std::filesystem::path file = database_to_read(database, load_config());
+  const std::filesystem::path file = database_to_read(database, app::load_config());
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
   const db::Table table =
       db::query(file, query.sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)),

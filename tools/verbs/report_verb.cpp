@@ -36,25 +36,25 @@ std::string chosen_format(const std::string& given, const std::filesystem::path&
   return given;
 }
 
-Period chosen_period(const std::string& week, const std::string& since, const std::string& until,
-                     bool searches) {
+pages::Period chosen_period(const std::string& week, const std::string& since, const std::string& until,
+                            bool searches) {
   const auto now = std::chrono::system_clock::now();
   if (!week.empty() && (!since.empty() || !until.empty()))
     fail(ExitCode::usage, "--week says both ends: expected no --since or --until with it");
-  if (!week.empty()) return week_period(week);
-  if (!since.empty() || !until.empty()) return date_period(since, until, now);
-  if (!searches) return last_seven_days(now);
-  Period period = date_period("", "", now);
+  if (!week.empty()) return pages::week_period(week);
+  if (!since.empty() || !until.empty()) return pages::date_period(since, until, now);
+  if (!searches) return pages::last_seven_days(now);
+  pages::Period period = pages::date_period("", "", now);
   period.title = "chosen searches";
   return period;
 }
 
 /// CSV goes to a folder, a file a table, or all in one to standard output.
-void write_csv(const Report& report, const std::string& output) {
+void write_csv(const pages::Report& report, const std::string& output) {
   std::error_code error;
   if (!output.empty()) std::filesystem::create_directories(output, error);
   if (error) fail(ExitCode::output, "cannot make the folder {}: {}", output, error.message());
-  for (const auto& [name, text] : report_csv(report)) {
+  for (const auto& [name, text] : pages::report_csv(report)) {
     if (output.empty())
       fmt::print("# {}\n{}\n", name, text);
     else
@@ -69,7 +69,7 @@ void write_text(const std::string& text, const std::string& output) {
     write_file_atomically(output, text);
 }
 
-int run_report(const Arguments& arguments) {
+int run_report(const app::Arguments& arguments) {
   CLI::App app{
       "A report of a week, of any period or of chosen searches: results, learning, plans, spend, trust.",
       "alphakernel report"};
@@ -96,21 +96,22 @@ int run_report(const Arguments& arguments) {
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--timeout", seconds, "give up after this many seconds (default 60)");
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path config = config_path();
-  const ReportRequest request{.database = database_file(database, load_config()),
-                              .period = chosen_period(week, since, until, !searches.empty()),
-                              .searches = searches,
-                              .own_sections = config.empty() ? config : config.parent_path() / "report",
-                              .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
+  const std::filesystem::path config = app::config_path();
+  const pages::ReportRequest request{
+      .database = app::database_file(database, app::load_config()),
+      .period = chosen_period(week, since, until, !searches.empty()),
+      .searches = searches,
+      .own_sections = config.empty() ? config : config.parent_path() / "report",
+      .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
   const std::string chosen = chosen_format(format, output);
   db::upgrade_schema(request.database);
-  const Report report = read_report(request);
+  const pages::Report report = pages::read_report(request);
   if (chosen == "csv")
     write_csv(report, output);
   else
-    write_text(chosen == "html"   ? report_html(report)
-               : chosen == "json" ? report_json(report)
-                                  : report_markdown(report),
+    write_text(chosen == "html"   ? pages::report_html(report)
+               : chosen == "json" ? pages::report_json(report)
+                                  : pages::report_markdown(report),
                output);
   if (!output.empty()) print_stderr("wrote {}\n", output);
   return 0;

@@ -29,12 +29,12 @@ std::string gate_text(const Outcome& outcome) {
   return outcome.gate ? std::string(to_string(*outcome.gate)) : std::string("no gate");
 }
 
-std::string comment(const ExploitReport& report) {
-  const ExpectedEnd& expected = report.exploit.expected;
+std::string comment(const app::ExploitReport& report) {
+  const app::ExpectedEnd& expected = report.exploit.expected;
   switch (report.verdict) {
-    case SelfcheckVerdict::not_applicable:
+    case app::SelfcheckVerdict::not_applicable:
       return expected.not_applicable;
-    case SelfcheckVerdict::caught:
+    case app::SelfcheckVerdict::caught:
       return std::string(to_string(*expected.gate));
     default:
       return fmt::format("expected {}, got {} at {}: {}", to_string(*expected.gate),
@@ -43,30 +43,30 @@ std::string comment(const ExploitReport& report) {
   }
 }
 
-bool is_fine(SelfcheckVerdict verdict) {
-  return verdict == SelfcheckVerdict::caught || verdict == SelfcheckVerdict::not_applicable;
+bool is_fine(app::SelfcheckVerdict verdict) {
+  return verdict == app::SelfcheckVerdict::caught || verdict == app::SelfcheckVerdict::not_applicable;
 }
 
-void print_rows(const SelfcheckReport& report) {
-  std::map<int, std::map<SelfcheckVerdict, int>> rows;
-  for (const ExploitReport& each : report.exploits) ++rows[each.exploit.row][each.verdict];
+void print_rows(const app::SelfcheckReport& report) {
+  std::map<int, std::map<app::SelfcheckVerdict, int>> rows;
+  for (const app::ExploitReport& each : report.exploits) ++rows[each.exploit.row][each.verdict];
   fmt::print("\n{:>4}{:>8}{:>8}{:>12}{:>9}{:>16}\n", "row", "caught", "missed", "other gate", "unclear",
              "not applicable");
   for (auto& [row, count] : rows) {
-    fmt::print("{:>4}{:>8}{:>8}{:>12}{:>9}{:>16}\n", row, count[SelfcheckVerdict::caught],
-               count[SelfcheckVerdict::missed], count[SelfcheckVerdict::other_gate],
-               count[SelfcheckVerdict::unclear], count[SelfcheckVerdict::not_applicable]);
+    fmt::print("{:>4}{:>8}{:>8}{:>12}{:>9}{:>16}\n", row, count[app::SelfcheckVerdict::caught],
+               count[app::SelfcheckVerdict::missed], count[app::SelfcheckVerdict::other_gate],
+               count[app::SelfcheckVerdict::unclear], count[app::SelfcheckVerdict::not_applicable]);
   }
 }
 
-void print_text(const SelfcheckReport& report) {
-  for (const ExploitReport& each : report.exploits) {
+void print_text(const app::SelfcheckReport& report) {
+  for (const app::ExploitReport& each : report.exploits) {
     fmt::print("{} {:>2} {:<32}{:<15}{}\n", is_fine(each.verdict) ? ' ' : '!', each.exploit.row,
                each.exploit.name, to_string(each.verdict), comment(each));
   }
   if (!report.exploits.empty()) print_rows(report);
   std::size_t rejected = 0, skipped = 0;
-  for (const TemplateReport& each : report.templates) {
+  for (const app::TemplateReport& each : report.templates) {
     skipped += each.skipped;
     if (each.passed) continue;
     ++rejected;
@@ -80,8 +80,8 @@ void print_text(const SelfcheckReport& report) {
 
 Json gate_json(const std::optional<Gate>& gate) { return gate ? Json(to_string(*gate)) : Json(); }
 
-Json exploit_json(const ExploitReport& each) {
-  const ExpectedEnd& expected = each.exploit.expected;
+Json exploit_json(const app::ExploitReport& each) {
+  const app::ExpectedEnd& expected = each.exploit.expected;
   Json behind = Json::array();
   for (const Gate gate : expected.behind) behind.push_back(to_string(gate));
   return {{"exploit", each.exploit.name},
@@ -100,10 +100,10 @@ Json exploit_json(const ExploitReport& each) {
           {"honest_ns", each.honest_ns ? Json(*each.honest_ns) : Json()}};
 }
 
-Json report_json(const SelfcheckReport& report, const Target& target) {
+Json report_json(const app::SelfcheckReport& report, const app::Target& target) {
   Json exploits = Json::array(), templates = Json::array();
-  for (const ExploitReport& each : report.exploits) exploits.push_back(exploit_json(each));
-  for (const TemplateReport& each : report.templates) {
+  for (const app::ExploitReport& each : report.exploits) exploits.push_back(exploit_json(each));
+  for (const app::TemplateReport& each : report.templates) {
     templates.push_back({{"definition", each.definition},
                          {"file", each.file},
                          {"tunables", each.tunables},
@@ -134,13 +134,13 @@ std::optional<Gate> gate_named(const std::string& name) {
   fail(ExitCode::usage, "there is no gate '{}'{}", name, did_you_mean(name, names));
 }
 
-int run_selfcheck(const Arguments& arguments) {
+int run_selfcheck(const app::Arguments& arguments) {
   CLI::App app{
       "Try known cheats and the shipped templates on this machine: every cheat must be stopped by its "
       "gate, every template must pass.",
       "alphakernel selfcheck"};
   set_style(app, kSelfcheckExamples);
-  SelfcheckOptions options;
+  app::SelfcheckOptions options;
   std::string arch, device, gate;
   bool json = false, no_exploits = false, no_templates = false;
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
@@ -160,13 +160,13 @@ int run_selfcheck(const Arguments& arguments) {
   options.gate = gate_named(gate);
   options.exploits = !no_exploits;
   options.templates = !no_templates;
-  const Config config = load_config();
-  const Target target =
-      choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  const app::Config config = app::load_config();
+  const app::Target target =
+      app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", device);
   if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
-  const SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
+  const app::SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
   if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r");
   json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
   return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);

@@ -47,7 +47,9 @@ struct Common {
   std::optional<RowId> id;
   bool foreground = false;
 
-  [[nodiscard]] fs::path file() const { return fs::absolute(database_file(database, load_config())); }
+  [[nodiscard]] fs::path file() const {
+    return fs::absolute(app::database_file(database, app::load_config()));
+  }
 };
 
 void add_database(CLI::App& app, Common& common) {
@@ -65,35 +67,36 @@ RowId chosen(const Common& common, db::SessionStore& store) {
 }
 
 int run_here(const fs::path& database, RowId id) {
-  return run_searches(
+  return app::run_searches(
       database, id, generate_command,
       {.show = print_search, .line = [](const std::string& line) { print_now(line + "\n"); }});
 }
 
 int launch(const fs::path& database, RowId id, bool foreground) {
   if (foreground) return run_here(database, id);
-  start_detached(database, id);
+  app::start_detached(database, id);
   fmt::print(
       "session {} runs; its log: {}\n"
       "  alphakernel session status {} --watch\n"
       "  alphakernel session stop {}\n",
-      id, session_log(database, id).string(), id, id);
+      id, app::session_log(database, id).string(), id, id);
   return 0;
 }
 
-bool take_flag(Arguments& arguments, std::string_view flag) { return std::erase(arguments, flag) > 0; }
+bool take_flag(app::Arguments& arguments, std::string_view flag) { return std::erase(arguments, flag) > 0; }
 
 /// A search that the flags of `generate` describe; its kernel goes into this folder.
-db::Session queue_of_flags(Arguments arguments, Common& common) {
+db::Session queue_of_flags(app::Arguments arguments, Common& common) {
   common.foreground = take_flag(arguments, "--foreground");
-  common.database = take_option(arguments, "--db");
-  db::Session session = one_search(std::move(arguments));
-  Arguments& own = session.runs.front().arguments;
-  if (!has_flag(own, "--output") && !has_flag(own, "-o")) own.push_back("--output=" + session.name + ".cu");
+  common.database = app::take_option(arguments, "--db");
+  db::Session session = app::one_search(std::move(arguments));
+  app::Arguments& own = session.runs.front().arguments;
+  if (!app::has_flag(own, "--output") && !app::has_flag(own, "-o"))
+    own.push_back("--output=" + session.name + ".cu");
   return session;
 }
 
-std::optional<db::Session> queue_of_manifest(const Arguments& arguments, Common& common) {
+std::optional<db::Session> queue_of_manifest(const app::Arguments& arguments, Common& common) {
   CLI::App app{"Run the searches of a manifest.", "alphakernel session start"};
   set_style(app, "Manifests: docs/sessions.md\n");
   std::string manifest, outputs = ".";
@@ -102,24 +105,24 @@ std::optional<db::Session> queue_of_manifest(const Arguments& arguments, Common&
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
   add_database(app, common);
   if (!parse(app, arguments)) return std::nullopt;
-  return read_session_manifest(manifest, fs::absolute(outputs).lexically_normal());
+  return app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal());
 }
 
-int start(const Arguments& arguments) {
+int start(const app::Arguments& arguments) {
   Common common;
-  const bool by_flags = has_flag(arguments, "--algorithm") || has_flag(arguments, "--problem");
+  const bool by_flags = app::has_flag(arguments, "--algorithm") || app::has_flag(arguments, "--problem");
   auto session = by_flags ? queue_of_flags(arguments, common) : queue_of_manifest(arguments, common);
   if (!session) return 0;
   session->command = fmt::format("alphakernel session start {}", fmt::join(arguments, " "));
   session->folder = fs::current_path().string();
   const fs::path database = common.file();
   db::SessionStore store(database);
-  check_session(*session, database, generate_command);
+  app::check_session(*session, database, generate_command);
   return launch(database, store.create(*session), common.foreground);
 }
 
 /// `app` with the number and what `add` adds, parsed.
-bool parse_numbered(CLI::App& app, const Arguments& arguments, Common& common, bool required) {
+bool parse_numbered(CLI::App& app, const app::Arguments& arguments, Common& common, bool required) {
   set_style(app, "Sessions: docs/sessions.md\n");
   auto* number = app.add_option("number", common.id, "of the session (default: the latest)");
   if (required) number->required();
@@ -127,7 +130,7 @@ bool parse_numbered(CLI::App& app, const Arguments& arguments, Common& common, b
   return parse(app, arguments);
 }
 
-int status(const Arguments& arguments) {
+int status(const app::Arguments& arguments) {
   CLI::App app{"Show the state of a session.", "alphakernel session status"};
   Common common;
   bool watch = false, json = false, all = false;
@@ -140,21 +143,21 @@ int status(const Arguments& arguments) {
   const db::SessionLock lock(database);
   const RowId id = chosen(common, store);
   if (watch) {
-    const InterruptGuard interrupt;
+    const app::InterruptGuard interrupt;
     LiveText text;
-    watch_status(database, id, text.interval(), interrupt.requested(),
-                 [&](const std::string& status) { text.show(status); });
+    app::watch_status(database, id, text.interval(), interrupt.requested(),
+                      [&](const std::string& status) { text.show(status); });
     return 0;
   }
   for (const RowId one : all ? store.all() : std::vector<RowId>{id}) {
     const db::Session session = store.read(one);
-    if (json) fmt::print("{}\n", status_json(session, lock.is_taken(one)).dump());
-    if (!json) fmt::print("{}", status_text(session, lock.is_taken(one)));
+    if (json) fmt::print("{}\n", app::status_json(session, lock.is_taken(one)).dump());
+    if (!json) fmt::print("{}", app::status_text(session, lock.is_taken(one)));
   }
   return 0;
 }
 
-int stop(const Arguments& arguments) {
+int stop(const app::Arguments& arguments) {
   CLI::App app{"End a session cleanly; resume continues it.", "alphakernel session stop"};
   Common common;
   int seconds = 120;
@@ -165,7 +168,7 @@ int stop(const Arguments& arguments) {
   const db::SessionLock lock(database);
   if (!lock.is_taken(*common.id)) {
     fmt::print("session {} does not run: it is {}\n", *common.id,
-               session_state(store.read(*common.id), false));
+               app::session_state(store.read(*common.id), false));
     return 0;
   }
   store.request_stop(*common.id);
@@ -175,11 +178,11 @@ int stop(const Arguments& arguments) {
   if (lock.is_taken(*common.id))
     fail(ExitCode::environment, "session {} was asked to stop and has not ended after {} s", *common.id,
          seconds);
-  fmt::print("{}", status_text(store.read(*common.id), false));
+  fmt::print("{}", app::status_text(store.read(*common.id), false));
   return 0;
 }
 
-int resume(const Arguments& arguments) {
+int resume(const app::Arguments& arguments) {
   CLI::App app{"Continue a session where it ended.", "alphakernel session resume"};
   Common common;
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
@@ -197,7 +200,7 @@ int resume(const Arguments& arguments) {
   return launch(database, *common.id, common.foreground);
 }
 
-int log(const Arguments& arguments) {
+int log(const app::Arguments& arguments) {
   CLI::App app{"Print what a session without a terminal has said.", "alphakernel session log"};
   Common common;
   bool follow = false;
@@ -205,20 +208,20 @@ int log(const Arguments& arguments) {
   if (!parse_numbered(app, arguments, common, false)) return 0;
   const fs::path database = common.file();
   db::SessionStore store(database);
-  const InterruptGuard interrupt;
-  read_log(database, chosen(common, store), follow, interrupt.requested(), print_now);
+  const app::InterruptGuard interrupt;
+  app::read_log(database, chosen(common, store), follow, interrupt.requested(), print_now);
   return 0;
 }
 
 /// What start_detached() starts.
-int work(const Arguments& arguments) {
+int work(const app::Arguments& arguments) {
   CLI::App app{"", "alphakernel session work"};
   Common common;
   if (!parse_numbered(app, arguments, common, true)) return 0;
   return run_here(common.file(), *common.id);
 }
 
-int run_session(const Arguments& arguments) {
+int run_session(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{
       Verb{"start", "begin one", start},       Verb{"status", "say how one stands", status},
       Verb{"stop", "end one cleanly", stop},   Verb{"resume", "continue one", resume},

@@ -39,14 +39,14 @@ std::vector<const agent::Strategy*> strategies_named(const std::vector<std::stri
   return chosen;
 }
 
-std::vector<NamedSpace> load_spaces(const std::vector<std::string>& paths) {
-  std::vector<NamedSpace> spaces;
-  for (const std::filesystem::path& file : space_files(paths)) {
-    const MeasuredSpace measured = load_space(file);
+std::vector<app::NamedSpace> load_spaces(const std::vector<std::string>& paths) {
+  std::vector<app::NamedSpace> spaces;
+  for (const std::filesystem::path& file : app::space_files(paths)) {
+    const MeasuredSpace measured = app::load_space(file);
     for (const std::string& note : measured.notes) print_stderr("note: {}: {}\n", file.string(), note);
     if (!measured.best_ns())
       fail(ExitCode::bad_input, "{}: every point failed; there is nothing to find", file.string());
-    spaces.push_back({space_name(file), agent::ReplaySpace(measured)});
+    spaces.push_back({app::space_name(file), agent::ReplaySpace(measured)});
   }
   return spaces;
 }
@@ -56,10 +56,10 @@ std::string in_seconds(std::optional<double> seconds) {
 }
 
 /// "-" where a strategy never arrived, or where builds' times were not recorded.
-void print_clock(const std::vector<SimulationRow>& rows, std::size_t workers, std::size_t width) {
+void print_clock(const std::vector<app::SimulationRow>& rows, std::size_t workers, std::size_t width) {
   fmt::print("\nSeconds to 95 %, one build at a time and with {} compile workers and one GPU\n", workers);
   fmt::print("{:<{}}  {:<24}{:>12}{:>12}{:>8}\n", "space", width, "strategy", "serial", "parallel", "ratio");
-  for (const SimulationRow& row : rows)
+  for (const app::SimulationRow& row : rows)
     if (row.space != "all")
       fmt::print(
           "{:<{}}  {:<24}{:>12}{:>12}{:>8}\n", row.space, width, row.strategy, in_seconds(row.serial_s),
@@ -67,27 +67,27 @@ void print_clock(const std::vector<SimulationRow>& rows, std::size_t workers, st
           row.serial_s && row.parallel_s ? fmt::format("{:.1f}", *row.serial_s / *row.parallel_s) : "-");
 }
 
-void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
+void print_table(const std::vector<app::SimulationRow>& rows, const app::SimulationPlan& plan) {
   const auto shown = checkpoints(plan.budget);
   std::size_t width = 5;
-  for (const SimulationRow& row : rows) width = std::max(width, row.space.size());
+  for (const app::SimulationRow& row : rows) width = std::max(width, row.space.size());
   fmt::print(
       "Mean fraction of the optimum after so many evaluations, with its 95 % interval ({} runs a space)\n",
       plan.repeats);
   fmt::print("{:<{}}  {:<24}", "space", width, "strategy");
   for (const std::size_t at : shown) fmt::print("{:>14}", at);
   fmt::print("{:>12}{:>14}{:>12}", "within 5 %", "evals to 95 %", "us per point");
-  for (const ProposalTime& time : rows.front().proposal_times)
+  for (const app::ProposalTime& time : rows.front().proposal_times)
     fmt::print("{:>20}", fmt::format("at {} (99th %)", time.evaluations));
   fmt::print("\n");
-  for (const SimulationRow& row : rows) {
+  for (const app::SimulationRow& row : rows) {
     fmt::print("{:<{}}  {:<24}", row.space, width, row.strategy);
     for (const std::size_t at : shown)
       fmt::print("{:>14}", fmt::format("{:.3f} +-{:.3f}", row.mean[at - 1], row.half_band[at - 1]));
     fmt::print("{:>10.0f} %{:>14}{:>12.1f}", 100 * row.success,
                row.expected_evaluations ? fmt::format("{:.0f}", *row.expected_evaluations) : "never",
                row.strategy_us);
-    for (const ProposalTime& time : row.proposal_times)
+    for (const app::ProposalTime& time : row.proposal_times)
       fmt::print("{:>20}", fmt::format("{:.0f} ({:.0f})", time.mean_us, time.percentile_99_us));
     fmt::print("\n");
   }
@@ -96,11 +96,11 @@ void print_table(const std::vector<SimulationRow>& rows, const SimulationPlan& p
 
 Json number_or_null(std::optional<double> number) { return number ? Json(*number) : Json(); }
 
-Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan) {
+Json as_json(const std::vector<app::SimulationRow>& rows, const app::SimulationPlan& plan) {
   Json list = Json::array();
-  for (const SimulationRow& row : rows) {
+  for (const app::SimulationRow& row : rows) {
     Json fractions = Json::object(), bands = Json::object(), times = Json::object();
-    for (const ProposalTime& time : row.proposal_times)
+    for (const app::ProposalTime& time : row.proposal_times)
       times[std::to_string(time.evaluations)] = {{"mean_us", time.mean_us},
                                                  {"percentile_99_us", time.percentile_99_us}};
     for (const std::size_t at : checkpoints(plan.budget)) {
@@ -122,13 +122,13 @@ Json as_json(const std::vector<SimulationRow>& rows, const SimulationPlan& plan)
           {"budget", plan.budget},
           {"seed", plan.seed},
           {"compile_workers", plan.compile_workers},
-          {"target_fraction", kTargetFraction},
+          {"target_fraction", app::kTargetFraction},
           {"rows", std::move(list)}};
 }
 
-std::string as_csv(const std::vector<SimulationRow>& rows) {
+std::string as_csv(const std::vector<app::SimulationRow>& rows) {
   std::string csv = "space,strategy,evaluations,mean_fraction,half_band_95\r\n";
-  for (const SimulationRow& row : rows)
+  for (const app::SimulationRow& row : rows)
     for (std::size_t i = 0; i < row.mean.size(); ++i)
       csv += fmt::format("\"{}\",{},{},{:.6f},{:.6f}\r\n", row.space, row.strategy, i + 1, row.mean[i],
                          row.half_band[i]);
@@ -136,23 +136,24 @@ std::string as_csv(const std::vector<SimulationRow>& rows) {
 }
 
 /// The curves over all spaces, or over the only one.
-std::string plot_of(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan) {
-  std::vector<Curve> curves;
-  for (const SimulationRow& row : rows)
+std::string plot_of(const std::vector<app::SimulationRow>& rows, std::size_t spaces,
+                    const app::SimulationPlan& plan) {
+  std::vector<app::Curve> curves;
+  for (const app::SimulationRow& row : rows)
     if (spaces == 1 || row.space == "all") curves.push_back({row.strategy, row.mean, row.half_band});
   const std::string over = spaces == 1 ? rows.front().space : fmt::format("{} spaces", spaces);
-  return draw_curves(fmt::format("Search over {}, {} runs each, seed {}", over, plan.repeats, plan.seed),
-                     "evaluations (count)", "best found, fraction of the optimum (ratio)", curves);
+  return app::draw_curves(fmt::format("Search over {}, {} runs each, seed {}", over, plan.repeats, plan.seed),
+                          "evaluations (count)", "best found, fraction of the optimum (ratio)", curves);
 }
 
-void write_simulation(const std::vector<SimulationRow>& rows, std::size_t spaces, const SimulationPlan& plan,
-                      const Outputs& outputs) {
+void write_simulation(const std::vector<app::SimulationRow>& rows, std::size_t spaces,
+                      const app::SimulationPlan& plan, const Outputs& outputs) {
   if (!outputs.csv.empty()) write_file_atomically(outputs.csv, as_csv(rows));
   if (!outputs.plot.empty()) write_file_atomically(outputs.plot, plot_of(rows, spaces, plan));
   outputs.json ? fmt::print("{}\n", as_json(rows, plan).dump(2)) : print_table(rows, plan);
 }
 
-int run_simulate(const Arguments& arguments) {
+int run_simulate(const app::Arguments& arguments) {
   CLI::App app{"Compare search strategies over spaces in which every point was measured before.",
                "alphakernel simulate"};
   set_style(app,
@@ -160,7 +161,7 @@ int run_simulate(const Arguments& arguments) {
             "  alphakernel simulate results.json.gz --strategy random --repeats 100 --seed 1\n"
             "  alphakernel simulate folder --strategy random,exhaustive --picture curves.svg\n"
             "Formats and what the columns mean: docs/search.md\n");
-  SimulationPlan plan;
+  app::SimulationPlan plan;
   Outputs outputs;
   std::vector<std::string> paths, names{"random"};
   app.add_option("space", paths, "results, a database, or folders of results")->required();
@@ -178,8 +179,8 @@ int run_simulate(const Arguments& arguments) {
   if (plan.budget < 1 || plan.budget > 100'000) fail(ExitCode::usage, "--budget: expected 1 to 100000");
   if (plan.compile_workers > 1000) fail(ExitCode::usage, "--compile-workers: expected at most 1000");
   plan.strategies = strategies_named(names);
-  const std::vector<NamedSpace> spaces = load_spaces(paths);
-  write_simulation(simulate(spaces, plan), spaces.size(), plan, outputs);
+  const std::vector<app::NamedSpace> spaces = load_spaces(paths);
+  write_simulation(app::simulate(spaces, plan), spaces.size(), plan, outputs);
   return 0;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 void show_definition(const SpaceDefinition& definition, const std::string& file) {
   const auto start = std::chrono::steady_clock::now();
-  const TunableSpace space = build_space(definition, file);
+  const TunableSpace space = app::build_space(definition, file);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   fmt::print("{}: {} parameters, {} constraints\n", definition.kernel, definition.parameters.size(),
              definition.constraints.size());
@@ -40,7 +40,7 @@ Json exported(const MeasuredSpace& space, const std::string& format) {
   fail(ExitCode::usage, "unknown format '{}'; expected t4 or kernel-tuner", format);
 }
 
-int run_space(const Arguments& arguments) {
+int run_space(const app::Arguments& arguments) {
   CLI::App app{"Show a space of tunables: its definition, or what was measured in it; or export the latter.",
                "alphakernel space"};
   set_style(app,
@@ -59,15 +59,15 @@ int run_space(const Arguments& arguments) {
   app.add_option("--format", format, "of --export: t4 or kernel-tuner (default t4)");
   if (!parse(app, arguments)) return 0;
   if (!std::filesystem::is_regular_file(file)) fail(ExitCode::bad_input, "there is no file {}", file);
-  if (const auto definition = load_definition(file)) {
+  if (const auto definition = app::load_definition(file)) {
     show_definition(*definition, file);
     return 0;
   }
-  const MeasuredSpace space = load_space(file, search);
+  const MeasuredSpace space = app::load_space(file, search);
   if (!definition_file.empty()) {
-    const auto definition = load_definition(definition_file);
+    const auto definition = app::load_definition(definition_file);
     if (!definition) fail(ExitCode::bad_input, "{} is not a definition (T1)", definition_file);
-    if (const auto input_error = mismatch(space, build_space(*definition, definition_file)))
+    if (const auto input_error = mismatch(space, app::build_space(*definition, definition_file)))
       fail(ExitCode::bad_input, "{}: {}", file, input_error->message);
   }
   show_results(space);

@@ -25,12 +25,12 @@ std::string default_output(const std::string& file) {
   return std::filesystem::path(file).replace_extension(".tuned.cu").string();
 }
 
-int run_tune(const Arguments& arguments) {
+int run_tune(const app::Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
   CLI::App app{"Tune one kernel file: search all points of its plan's tunables for a verified, fast one.",
                "alphakernel tune"};
   set_style(app, kTuneExamples);
-  SearchFlags flags;
+  app::SearchFlags flags;
   std::string file;
   bool fresh = false;
   app.add_option("file", file, "the kernel, a .cu file whose launch plan has tunables (docs/candidate.md)")
@@ -38,21 +38,21 @@ int run_tune(const Arguments& arguments) {
   app.add_flag("--fresh", fresh, "measure every point, also those that earlier searches measured");
   add_search_flags(app, flags);
   const std::string path = kernel_argument(arguments);
-  std::optional<KernelChoice> kernel;
-  if (!path.empty()) kernel = kernel_of_file(path);
+  std::optional<app::KernelChoice> kernel;
+  if (!path.empty()) kernel = app::kernel_of_file(path);
   const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
   if (!kernel || file != path) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
   if (flags.output.empty()) flags.output = default_output(path);
-  check_search_flags(flags);
-  SearchSetup setup = set_up_search(flags, problem_flags.instance(kernel->params),
-                                    fmt::format("alphakernel tune {}", fmt::join(arguments, " ")));
-  setup.run.templates = file_to_tune(std::move(kernel->candidate), *setup.run.problem, setup.run.target.arch,
-                                     fixed_tunables(flags.fixed));
+  app::check_search_flags(flags);
+  app::SearchSetup setup = app::set_up_search(flags, problem_flags.instance(kernel->params),
+                                              fmt::format("alphakernel tune {}", fmt::join(arguments, " ")));
+  setup.run.templates = app::file_to_tune(std::move(kernel->candidate), *setup.run.problem,
+                                          setup.run.target.arch, app::fixed_tunables(flags.fixed));
   setup.run.own_kernel = true;
   setup.run.resume = !fresh;
   setup.show_leaders = true;
-  return run_to_end(std::move(setup), flags, command_start, print_search);
+  return app::run_to_end(std::move(setup), flags, command_start, print_search);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace ak::tools {
 namespace {
 
-int run_worker(const Arguments& arguments) {
+int run_worker(const app::Arguments& arguments) {
   return runtime::worker_main(arguments, profiler::make_launch_profiler);
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::uint32_t kSharedBytes = 8192;
@@ -767,4 +767,4 @@ TEST_CASE("enough distinct faults stop the launch", "[checker]") {
 }
 
 }  // namespace
-}  // namespace ak::ptx
+}  // namespace ak::emulator

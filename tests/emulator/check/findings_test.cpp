@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 /// Op 0: line 41; op 1: line 52; op 2: in a header, inlined at line 60; op 3: without debug information.
@@ -176,4 +176,4 @@ TEST_CASE("every kind of fault has a name, a sentence and a status of a failed c
 }
 
 }  // namespace
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -10,7 +10,7 @@
 #include "emulator/machine/tensor_map_descriptor.h"
 #include "emulator/parse/parser.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 constexpr std::uint64_t kArenaBytes = 4u << 20, kBufferBytes = 8192;
@@ -182,4 +182,4 @@ void run_hostile(std::string_view text, std::uint64_t choice_bits, HostileCounts
   }
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 
 /// How far texts got that claim to be PTX.
 struct HostileCounts {
@@ -17,4 +17,4 @@ struct HostileCounts {
 /// written to a read-only buffer; everything else that should not happen is for sanitizers to see.
 void run_hostile(std::string_view text, std::uint64_t choices, HostileCounts& counts);
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -16,7 +16,7 @@
 
 namespace {
 
-using ak::ptx::test::HostileCounts;
+using ak::emulator::test::HostileCounts;
 
 enum class Kind { text, word, modifier, reg, label, number };
 
@@ -219,7 +219,8 @@ TEST_CASE("every program that the mutations start from runs") {
   REQUIRE(texts.size() > 5);
   for (const std::string& text : texts) {
     const std::uint64_t before = counts.launched;
-    for (std::uint64_t choices = 0; choices < 8; ++choices) ak::ptx::test::run_hostile(text, choices, counts);
+    for (std::uint64_t choices = 0; choices < 8; ++choices)
+      ak::emulator::test::run_hostile(text, choices, counts);
     INFO(text.substr(0, 2000));
     CHECK(counts.launched > before);
   }
@@ -233,7 +234,7 @@ TEST_CASE("changed programs end within their budget and touch nothing of the hos
   const int rounds = ak::test::fuzz_iterations(kRounds * kCost) / kCost;
   for (int round = 0; round < rounds; ++round) {
     const std::string text = mutator.next();
-    ak::ptx::test::run_hostile(text, mutator.choices(), counts);
+    ak::emulator::test::run_hostile(text, mutator.choices(), counts);
   }
   WARN(counts.texts << " texts: " << counts.parsed << " were PTX, " << counts.lowered
                     << " kernels were lowered, " << counts.launched << " ran, " << counts.with_findings

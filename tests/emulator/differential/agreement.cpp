@@ -12,7 +12,7 @@
 #include "emulator/numbers/small_floats.h"
 #include "tests/emulator/differential/emulated_answers.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -170,4 +170,4 @@ std::string table(const std::vector<Tally>& tallies) {
   return text;
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

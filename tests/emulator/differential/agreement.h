@@ -9,7 +9,7 @@
 
 #include "tests/emulator/differential/answers.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 
 /// How the emulator did on one case.
 enum class Verdict : std::uint8_t {
@@ -63,4 +63,4 @@ struct Tally {
 /// A table of the suites.
 [[nodiscard]] std::string table(const std::vector<Tally>& tallies);
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 // File: magic, number of cases, then of each case its key, the number of its bytes, and those; little-endian.
@@ -75,4 +75,4 @@ Result<Answers> read_answers(const std::filesystem::path& path) {
   return answers;
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "tests/emulator/differential/differential_case.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 
 /// What a GPU answered to the cases of a suite, by key_of(). Empty: its driver refused the kernel.
 using Answers = std::map<std::uint64_t, std::vector<std::byte>>;
@@ -27,4 +27,4 @@ void write_answers(const std::filesystem::path& path, const Answers& answers);
 /// The Error says what is wrong with the file, and how to record it again.
 [[nodiscard]] Result<Answers> read_answers(const std::filesystem::path& path);
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -5,7 +5,7 @@
 
 #include "tests/emulator/differential/sweep.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 // Every thread has memory of its own, so that the order of threads does not matter: %a before, then what the
@@ -80,4 +80,4 @@ Suite atomic_sweep() {
   return sweep.take();
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

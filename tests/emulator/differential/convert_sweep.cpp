@@ -5,7 +5,7 @@
 
 #include "tests/emulator/differential/sweep.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -115,4 +115,4 @@ Suite convert_sweep() {
   return sweep.take();
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

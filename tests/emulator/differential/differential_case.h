@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 
 /// How the numbers of a result are read, for NaNs and error bounds.
 enum class Number : std::uint8_t { bits8, bits16, bits32, bits64, f16, f16x2, bf16, bf16x2, f32, f64 };
@@ -66,4 +66,4 @@ struct Suite {
 /// FNV-1a.
 [[nodiscard]] std::uint64_t hash_of(std::span<const std::byte> bytes);
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -16,7 +16,7 @@
 #include "tests/emulator/differential/generator.h"
 #include "tests/emulator/differential/gpu_answers.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 struct Options {
@@ -241,9 +241,9 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential
 
 int main(int argc, char** argv) {
-  using namespace ak::ptx::differential;
+  using namespace ak::emulator::differential;
   return guarded([&] { return run(argc, argv); });
 }

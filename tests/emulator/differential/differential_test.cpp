@@ -12,7 +12,7 @@
 namespace {
 
 using namespace ak;
-using namespace ak::ptx::differential;
+using namespace ak::emulator::differential;
 
 void expect_agreement(const Suite& suite) {
   const auto answers = read_answers(answers_path(AK_DIFFERENTIAL_ANSWERS, suite.name));

@@ -7,7 +7,7 @@
 
 #include "tests/emulator/differential/generator.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 using Values = std::vector<std::uint64_t>;
@@ -137,4 +137,4 @@ std::uint64_t value_of(std::string_view type, Random& random) {
   return random.pick(table);
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -8,7 +8,7 @@
 #include "emulator/machine/emulator.h"
 #include "emulator/parse/parser.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -67,4 +67,4 @@ Result<Bytes, Outcome> emulate(const Case& one, const std::vector<std::uint64_t>
   return Bytes(output, output + one.output_bytes());
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

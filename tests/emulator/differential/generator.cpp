@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 // PTX that every module begins with: what random programs call and read.
@@ -108,4 +108,4 @@ std::uint64_t key_of(const Case& one) {
   return mixed(text, std::as_bytes(std::span(one.inputs)));
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -6,7 +6,7 @@
 
 #include "tests/emulator/differential/differential_case.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 
 /// splitmix64: the same numbers on every host, unlike the distributions of the standard library.
 class Random {
@@ -45,4 +45,4 @@ inline constexpr int kRecordedPrograms = 400;  ///< in all_suites()
 [[nodiscard]] Suite matrix_products();         ///< mma, wmma
 [[nodiscard]] Suite matrix_movements();        ///< ldmatrix, stmatrix, movmatrix
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

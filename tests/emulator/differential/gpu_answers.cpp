@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1u << 20;  // no case has more inputs or outputs
@@ -88,4 +88,4 @@ std::vector<GpuAnswer> Gpu::answers(std::span<const Case> cases) {
   return all;
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

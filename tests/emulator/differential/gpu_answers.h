@@ -10,7 +10,7 @@
 #include "runtime/cuda/device_memory.h"
 #include "tests/emulator/differential/differential_case.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 
 /// Output of a kernel on the GPU, or what its driver said when it refused the kernel (and no output).
 struct GpuAnswer {
@@ -39,4 +39,4 @@ class Gpu {
   runtime::DeviceBuffer inputs_, outputs_;
 };
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -6,7 +6,7 @@
 
 #include "tests/emulator/differential/sweep.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -82,4 +82,4 @@ Suite half_sweep() {
   return sweep.take();
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

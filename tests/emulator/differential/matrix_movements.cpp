@@ -5,7 +5,7 @@
 
 #include "tests/emulator/differential/generator.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 constexpr std::uint32_t kLanesOfWarp = 32;
@@ -61,4 +61,4 @@ Suite matrix_movements() {
   return suite;
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -11,7 +11,7 @@
 #include "emulator/numbers/small_floats.h"
 #include "tests/emulator/differential/generator.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 /// What the elements of a block's matrices are like.
@@ -334,4 +334,4 @@ Suite matrix_products() {
   return suite;
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -6,7 +6,7 @@
 
 #include "tests/emulator/differential/generator.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 // A program has registers %x0-7 (b32), %y0-3 (b64), %h0-3 (b16) and %p0-3 (pred) that random statements read
@@ -460,4 +460,4 @@ Suite random_programs(std::uint64_t first_seed, int count) {
   return suite;
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 namespace {
 
 constexpr std::uint32_t kThreads = 416;  // operands of each instruction; all answers together stay below 3 MB
@@ -72,4 +72,4 @@ void Sweep::add(const std::string& instruction, std::string_view result,
   suite_.cases.push_back(std::move(one));
 }
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

@@ -7,7 +7,7 @@
 
 #include "tests/emulator/differential/generator.h"
 
-namespace ak::ptx::differential {
+namespace ak::emulator::differential {
 
 inline constexpr Rule kExact{};
 inline constexpr Rule kAnyNan{Agreement::any_nan};
@@ -32,4 +32,4 @@ class Sweep {
   Suite suite_;
 };
 
-}  // namespace ak::ptx::differential
+}  // namespace ak::emulator::differential

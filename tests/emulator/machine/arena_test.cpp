@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-namespace ak::ptx {
+namespace ak::emulator {
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1u << 20;
@@ -204,4 +204,4 @@ TEST_CASE("random allocations never overlap and are always found", "[arena]") {
 }
 
 }  // namespace
-}  // namespace ak::ptx
+}  // namespace ak::emulator

@@ -6,7 +6,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 using Addresses = std::array<std::uint64_t, 32>;
@@ -122,4 +122,4 @@ TEST_CASE("local memory interleaves threads, and copies count once") {
   CHECK(sum.shared.bank_conflicts == 0);
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -7,7 +7,7 @@
 #include "core/text/file.h"
 #include "emulator/lower/mnemonics.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 /// Words in backticks in the first column of the table under "## Coverage".
@@ -30,4 +30,4 @@ TEST_CASE("the page of the CPU device lists the instructions that are covered, a
   CHECK(documented_opcodes() == std::set<std::string>(covered.begin(), covered.end()));
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

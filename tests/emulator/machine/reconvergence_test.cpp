@@ -8,7 +8,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 constexpr int kVariables = 4;
@@ -308,4 +308,4 @@ TEST_CASE("warps run random programs as threads would one at a time, and meet at
   }
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -4,7 +4,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 constexpr const char* kTile = ".shared .align 16 .b8 tile[2048];";
@@ -128,4 +128,4 @@ TEST_CASE("copies of sizes PTX does not have are refused") {
   CHECK(refusal(instruction, 2, kTile).status == Status::unsupported);
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

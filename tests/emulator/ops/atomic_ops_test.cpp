@@ -5,7 +5,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 /// The word of p0 after one thread has executed `instruction` on it with operands %r1 = b and %r2 = c, and
@@ -125,4 +125,4 @@ TEST_CASE("atomics PTX does not have are refused") {
   CHECK(refusal(instruction).status == Status::unsupported);
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -14,8 +14,8 @@
 
 namespace {
 
-using namespace ak::ptx;
-using namespace ak::ptx::test;
+using namespace ak::emulator;
+using namespace ak::emulator::test;
 using Words = std::vector<std::uint32_t>;
 using Longs = std::vector<std::uint64_t>;
 

@@ -9,8 +9,8 @@
 
 namespace {
 
-using namespace ak::ptx;
-using namespace ak::ptx::test;
+using namespace ak::emulator;
+using namespace ak::emulator::test;
 
 /// 32 random bits (the standard's generator gives them in a wider type).
 struct Random {

@@ -11,7 +11,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 
 /// Half of the warps are half full, so that handlers are seen with and without all lanes.
 inline constexpr std::uint32_t kStreamThreads = 48;
@@ -71,4 +71,4 @@ void expect_all(const std::string& instruction, const std::vector<R>& got, Expec
   SUCCEED();
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -3,7 +3,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 using Quads = std::vector<std::uint64_t>;
@@ -77,4 +77,4 @@ TEST_CASE("mov into elements of which one is the source is refused") {
 }
 
 }  // namespace
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -13,8 +13,8 @@
 namespace {
 
 using namespace ak;
-using namespace ak::ptx;
-using namespace ak::ptx::test;
+using namespace ak::emulator;
+using namespace ak::emulator::test;
 
 constexpr int kThreads = 32;
 

@@ -4,7 +4,7 @@
 
 #include "tests/emulator/ptx_fixture.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 /// %rd1 = p0 + tid * bytes, %rd2 = p1 + tid * bytes.
@@ -229,4 +229,4 @@ TEST_CASE("what is not covered is refused by name") {
   CHECK(outcome.message.find(instruction.substr(0, instruction.find(' '))) != std::string::npos);
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

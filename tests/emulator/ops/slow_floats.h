@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 
 enum class Direction { nearest, zero, down, up, away };
 
@@ -96,4 +96,4 @@ inline const SlowFormat& slow_bf16() {
   return format;
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -9,8 +9,8 @@
 
 namespace {
 
-using namespace ak::ptx;
-using namespace ak::ptx::test;
+using namespace ak::emulator;
+using namespace ak::emulator::test;
 using Floats = std::vector<float>;
 using Reference = long double (*)(long double);
 

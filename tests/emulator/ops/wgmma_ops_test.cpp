@@ -11,8 +11,8 @@
 namespace {
 
 using namespace ak;
-using namespace ak::ptx;
-using namespace ak::ptx::test;
+using namespace ak::emulator;
+using namespace ak::emulator::test;
 
 constexpr int kThreads = 128, kM = 64, kSharedBytes = 16384, kStartOfB = 8192;
 

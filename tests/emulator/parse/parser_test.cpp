@@ -15,7 +15,7 @@
 namespace {
 
 using namespace ak;
-using namespace ak::ptx;
+using namespace ak::emulator;
 
 constexpr std::string_view kHeader = ".version 9.0\n.target sm_90a\n.address_size 64\n";
 

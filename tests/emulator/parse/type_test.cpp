@@ -5,7 +5,7 @@
 
 namespace {
 
-using namespace ak::ptx;
+using namespace ak::emulator;
 
 TEST_CASE("Every type is found by the name it prints") {
   for (int i = 0; i <= static_cast<int>(Type::b1); ++i) {

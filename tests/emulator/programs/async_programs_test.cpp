@@ -8,7 +8,7 @@
 #include "runtime/emulated/emulated_tensor_map.h"
 #include "tests/emulator/programs/cuda_library.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 CudaProgram program_of(const std::string& kernel) { return library_kernel("async_programs.cu", kernel); }
@@ -353,4 +353,4 @@ TEST_CASE("a warp loads tiles by tensor copies while a warpgroup multiplies thos
   });
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

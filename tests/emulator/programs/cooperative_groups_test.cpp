@@ -7,7 +7,7 @@
 
 #include "tests/emulator/programs/cuda_library.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 constexpr int kThreads = 128;
@@ -204,4 +204,4 @@ TEST_CASE("blocks of a cluster count into each other's shared memory") {
   });
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

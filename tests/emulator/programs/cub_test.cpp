@@ -7,7 +7,7 @@
 
 #include "tests/emulator/programs/cuda_library.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 constexpr int kThreads = 128, kItems = 4, kAll = kThreads * kItems;
@@ -266,4 +266,4 @@ TEST_CASE("cub::WarpMergeSort sorts the items of each warp") {
   });
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

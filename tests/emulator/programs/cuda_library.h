@@ -9,7 +9,7 @@
 #include "core/text/file.h"
 #include "tests/emulator/programs/cuda_program.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 
 /// A kernel of a file in cuda/.
 inline CudaProgram library_kernel(const std::string& file, const std::string& kernel,
@@ -58,4 +58,4 @@ void check_equal(const std::vector<T>& got, const std::vector<U>& expected, cons
   }
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -10,7 +10,7 @@
 #include "emulator/parse/parser.h"
 #include "runtime/build/compile.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 runtime::Compiler& compiler() {
@@ -122,4 +122,4 @@ LaunchReport CudaProgram::launch_cleanly(LaunchRequest request) {
   return report;
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

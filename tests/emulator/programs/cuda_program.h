@@ -7,7 +7,7 @@
 #include "core/device/arch.h"
 #include "emulator/machine/emulator.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 
 /// CUDA C++ built by NVRTC, one of its kernels lowered, and memory to run it on. A source that does not build
 /// or lower fails the test with the reason.
@@ -58,4 +58,4 @@ class CudaProgram {
   std::uint64_t next_launch_ = 1;
 };
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

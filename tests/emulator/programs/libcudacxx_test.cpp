@@ -7,7 +7,7 @@
 
 #include "tests/emulator/programs/cuda_library.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 CudaProgram libcudacxx(const std::string& kernel, Arch arch = {9, 0, 'a'}) {
@@ -154,4 +154,4 @@ TEST_CASE("cuda::std types compute what the host's do") {
   });
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -5,7 +5,7 @@
 
 #include "tests/emulator/programs/cuda_library.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 /// Units in the last place between `got` and the exact number rounded; infinite when one alone is NaN.
@@ -147,4 +147,4 @@ TEST_CASE("functions of floats keep their error bounds as other devices compute 
   check_functions<float>("float_functions", float_functions(), {7, 5, 0});
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

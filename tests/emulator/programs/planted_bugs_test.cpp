@@ -9,7 +9,7 @@
 #include "core/text/file.h"
 #include "tests/emulator/programs/cuda_program.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 struct PlantedBug {
@@ -109,4 +109,4 @@ TEST_CASE("every planted bug is caught at its line, whatever the order of warps 
   }
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -5,7 +5,7 @@
 #include "tests/emulator/ops/slow_floats.h"
 #include "tests/emulator/programs/cuda_library.h"
 
-namespace ak::ptx::test {
+namespace ak::emulator::test {
 namespace {
 
 constexpr int kTiles = 3;
@@ -116,4 +116,4 @@ TEST_CASE("nvcuda::wmma multiplies as older and newer devices do") {
   check_turing_products({12, 0, 'a'});
 }
 
-}  // namespace ak::ptx::test
+}  // namespace ak::emulator::test

@@ -127,17 +127,17 @@ TEST_CASE("the emulated driver encodes a tensor map and checks it like the drive
   map.swizzle = "128B";
   map.l2_promotion = "none";
   map.oob_fill = "none";
-  const runtime::BufferView view{ptx::kGlobalBase, 256 * 64 * 2};
+  const runtime::BufferView view{emulator::kGlobalBase, 256 * 64 * 2};
   const auto encoded = runtime::encode_tensor_map(map, view);
   REQUIRE(encoded);
-  const auto read = ptx::tensor_map_descriptor(&*encoded);
+  const auto read = emulator::tensor_map_descriptor(&*encoded);
   REQUIRE(read);
   CHECK(read->rank == 2);
   CHECK(read->size(0) == 256);
   CHECK(read->stride_of(1) == 512);
   CHECK(read->box[1] == 32);
-  CHECK(read->swizzle == ptx::TensorSwizzle::b128);
-  CHECK(read->element == ptx::TensorElement::float16);
+  CHECK(read->swizzle == emulator::TensorSwizzle::b128);
+  CHECK(read->element == emulator::TensorElement::float16);
   map.box = {128, 32};  // 256 bytes are too wide for the swizzle
   CHECK_FALSE(runtime::encode_tensor_map(map, view));
   map.box = {64, 32};
@@ -146,9 +146,9 @@ TEST_CASE("the emulated driver encodes a tensor map and checks it like the drive
 }
 
 TEST_CASE("an emulated cost grows with sectors, bank conflicts and instructions, each for itself") {
-  ptx::CounterSummary counts;
+  emulator::CounterSummary counts;
   counts.warp_instructions = 1'000;
-  counts.by_class.assign(ptx::kInstructionClasses, 0);
+  counts.by_class.assign(emulator::kInstructionClasses, 0);
   counts.global.requests = 1'000;
   counts.global.sectors = 4'000;
   const runtime::LaunchShape shape{.blocks = 64, .threads = 256, .shared_bytes = 0};

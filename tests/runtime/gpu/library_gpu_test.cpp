@@ -79,7 +79,7 @@ EvaluationResult evaluate(const std::string& algorithm, std::string_view source,
   runtime::EvaluatorOptions options;
   options.target = runtime::probe_devices(self_as_worker(), why).front().arch;
   options.worker_command = self_as_worker();
-  const auto evaluator = runtime::make_local_evaluator(std::move(options), tools::source_assembler());
+  const auto evaluator = runtime::make_local_evaluator(std::move(options), app::source_assembler());
   EvaluationRequest request;
   request.problem = problem;
   auto candidate = parse_candidate(algorithm + ".cu", std::string(source));
