@@ -169,7 +169,7 @@ TEST_CASE("a search that is stopped answers with the best kernel so far") {
 TEST_CASE("the files for other languages and the page are what the table says") {
   // alphakernel operations --cpp, --python and --markdown print them.
   CHECK(in_tree("include/alphakernel/operations.h") == cpp_header());
-  CHECK(in_tree("python/alphakernel/operations.py") == python_module());
+  CHECK(in_tree("include/python/alphakernel/operations.py") == python_module());
   CHECK(in_tree("docs/operations.md") == operations_page());
 }
 

@@ -8,7 +8,7 @@ import threading
 import unittest
 
 PROGRAM, SOURCE = sys.argv[1:3]
-sys.path.insert(0, os.path.join(SOURCE, "python"))
+sys.path.insert(0, os.path.join(SOURCE, "include", "python"))
 sys.dont_write_bytecode = True
 
 import alphakernel  # noqa: E402
