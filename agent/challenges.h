@@ -5,8 +5,8 @@
 
 #include "agent/champion.h"
 #include "agent/search_context.h"
+#include "agent/search_log.h"
 #include "agent/search_progress.h"
-#include "agent/search_record.h"
 
 namespace ak::agent {
 
@@ -15,7 +15,7 @@ namespace ak::agent {
 class Challenges {
  public:
   /// All must outlive it.
-  Challenges(const SearchContext& context, SearchRecord& record, SearchProgress& progress, Champion& champion)
+  Challenges(const SearchContext& context, SearchLog& record, SearchProgress& progress, Champion& champion)
       : context_(context), record_(record), progress_(progress), champion_(champion) {}
 
   /// Submits the comparison of the fastest challenger, if there is one and none is in flight.
@@ -30,7 +30,7 @@ class Challenges {
   [[nodiscard]] bool settle(const EvaluationResult& result, const std::optional<PairedVerdict>& verdict);
 
   const SearchContext& context_;
-  SearchRecord& record_;
+  SearchLog& record_;
   SearchProgress& progress_;
   Champion& champion_;
   std::optional<Ticket> comparison_;  ///< in flight

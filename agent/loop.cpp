@@ -10,8 +10,8 @@
 #include "agent/confirmation.h"
 #include "agent/evaluate_one.h"
 #include "agent/proposal_schedule.h"
+#include "agent/search_log.h"
 #include "agent/search_progress.h"
-#include "agent/search_record.h"
 #include "agent/source_exchange.h"
 #include "core/error.h"
 
@@ -38,11 +38,11 @@ class Run {
   void absorb(Completed& completed, const Flight& flight);
   [[nodiscard]] std::string arm_of(const Flight& flight) const;
 
+  Proposals proposals_;  // before the context, whose clock starts when spaces have been enumerated
   const SearchContext context_;
   LoopResult result_;
-  Proposals proposals_;
   Champion champion_;
-  SearchRecord record_;
+  SearchLog record_;
   SearchProgress progress_;
   ProposalSchedule schedule_;
   SourceExchange exchange_;
@@ -50,8 +50,8 @@ class Run {
 };
 
 Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock)
-    : context_(options, evaluator, store, clock),
-      proposals_(options, context_.capabilities.device, clock),
+    : proposals_(options, evaluator.capabilities().device, clock),
+      context_(options, evaluator, store, clock),
       champion_(context_.depth, context_.capabilities.device.kind == DeviceKind::cuda),
       record_(context_),
       progress_(context_, result_),

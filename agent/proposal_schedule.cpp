@@ -15,7 +15,7 @@ constexpr double kSearchShare = 0.5;  // of the evaluations, while a source stil
 
 }  // namespace
 
-ProposalSchedule::ProposalSchedule(const SearchContext& context, Proposals& proposals, SearchRecord& record,
+ProposalSchedule::ProposalSchedule(const SearchContext& context, Proposals& proposals, SearchLog& record,
                                    SearchProgress& progress)
     : context_(context),
       proposals_(proposals),

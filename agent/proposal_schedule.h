@@ -8,8 +8,8 @@
 #include "agent/proposals.h"
 #include "agent/pruning.h"
 #include "agent/search_context.h"
+#include "agent/search_log.h"
 #include "agent/search_progress.h"
-#include "agent/search_record.h"
 
 namespace ak::agent {
 
@@ -24,7 +24,7 @@ struct Flight {
 class ProposalSchedule {
  public:
   /// All must outlive it.
-  ProposalSchedule(const SearchContext& context, Proposals& proposals, SearchRecord& record,
+  ProposalSchedule(const SearchContext& context, Proposals& proposals, SearchLog& record,
                    SearchProgress& progress);
 
   /// Submits what there is room for. While a source writes candidates, too, the strategies get a share of the
@@ -50,7 +50,7 @@ class ProposalSchedule {
 
   const SearchContext& context_;
   Proposals& proposals_;
-  SearchRecord& record_;
+  SearchLog& record_;
   SearchProgress& progress_;
   Pruning pruning_;
   std::unordered_map<Ticket, Flight> in_flight_;

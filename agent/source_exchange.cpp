@@ -16,7 +16,7 @@ constexpr double kPromising = 2;  // slower than so many times the best: its tun
 
 }  // namespace
 
-SourceExchange::SourceExchange(const SearchContext& context, Proposals& proposals, SearchRecord& record,
+SourceExchange::SourceExchange(const SearchContext& context, Proposals& proposals, SearchLog& record,
                                SearchProgress& progress, const Champion& champion)
     : context_(context),
       proposals_(proposals),

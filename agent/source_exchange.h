@@ -8,8 +8,8 @@
 #include "agent/proposal_schedule.h"
 #include "agent/proposals.h"
 #include "agent/search_context.h"
+#include "agent/search_log.h"
 #include "agent/search_progress.h"
-#include "agent/search_record.h"
 
 namespace ak::agent {
 
@@ -18,7 +18,7 @@ namespace ak::agent {
 class SourceExchange {
  public:
   /// All must outlive it.
-  SourceExchange(const SearchContext& context, Proposals& proposals, SearchRecord& record,
+  SourceExchange(const SearchContext& context, Proposals& proposals, SearchLog& record,
                  SearchProgress& progress, const Champion& champion);
 
   /// True when a candidate was accepted, which is then the next start. One that cannot be is recorded with its
@@ -54,7 +54,7 @@ class SourceExchange {
 
   const SearchContext& context_;
   Proposals& proposals_;
-  SearchRecord& record_;
+  SearchLog& record_;
   SearchProgress& progress_;
   const Champion& champion_;
   std::unordered_map<Ticket, AwaitingProfile> profiles_;  ///< in flight

@@ -136,7 +136,7 @@ BuildResult read_result(const Json& json) {
 
 bool is_name_expression(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_word(c) || std::string_view(" :<>,()*&+-").find(c) != std::string_view::npos;
+    return is_word(c) || std::string_view(" :<>,()*&+-/").find(c) != std::string_view::npos;
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include "app/setup/arguments.h"
 #include "codegen/problem/problem_catalog.h"
+#include "tools/verb.h"
 
 namespace ak::tools {
 

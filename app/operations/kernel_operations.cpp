@@ -93,7 +93,9 @@ Answer profile(const Json& request, const Context& context, const Callbacks&) {
   const app::ProfiledKernel kernel = app::profile_kernel(order, target, context.config, *store);
   Json json = profile_brief(kernel, target, order.candidate);
   if (request.contains("compare_variant") && !kernel.launches.empty()) {
-    order.candidate = app::kernel_of_variant(context.database, request["compare_variant"].dump()).candidate;
+    order.candidate = app::kernel_of_variant(
+                          context.database, fmt::format("{}", request["compare_variant"].get<std::int64_t>()))
+                          .candidate;
     const app::ProfiledKernel before = app::profile_kernel(order, target, context.config, *store);
     json["changed_from_compare_variant"] =
         page(profiler::render_comparison(before.launches, kernel.launches));

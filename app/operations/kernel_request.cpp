@@ -34,7 +34,9 @@ codegen::Problem problem_of(const Json& request, const std::string& fallback) {
   std::string name = request.value("problem", "");
   if (name.empty()) name = fallback;
   if (name.empty()) fail(ExitCode::usage, "say which problem: list_problems names them");
-  const bool folder = name.find('/') != std::string::npos || std::filesystem::exists(name + "/problem.json");
+  std::error_code unreadable;
+  const bool folder =
+      name.find('/') != std::string::npos || std::filesystem::exists(name + "/problem.json", unreadable);
   return codegen::load_problem(folder ? std::filesystem::path(name) : codegen::find_problem(name));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "agent/search/strategy.h"
 #include "app/operations/answer_fields.h"
@@ -10,6 +11,7 @@
 #include "app/operations/request_check.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
+#include "db/read/reader.h"
 
 namespace ak::operations {
 namespace {
@@ -321,6 +323,8 @@ Answer call(const Operation& operation, const Json& request, const Context& cont
             const Callbacks& callbacks) {
   if (const std::string wrong = request_error(operation.name, operation.parameters, request); !wrong.empty())
     fail(ExitCode::usage, "{}", wrong);
+  if (operation.effects.reads_database && std::filesystem::exists(context.database))
+    db::upgrade_schema(context.database);
   return operation.run(with_fallbacks(operation, request), context, callbacks);
 }
 

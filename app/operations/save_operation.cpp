@@ -20,8 +20,9 @@ namespace fs = std::filesystem;
 /// The file to write, its folder without symbolic links. Throws Error(usage) unless it is a .cu file below
 /// the working directory.
 fs::path below_working_directory(const std::string& given) {
+  if (fs::path(given).extension() != ".cu")
+    fail(ExitCode::usage, "path '{}': expected a name ending in .cu", given);
   const fs::path path = fs::absolute(given);
-  if (path.extension() != ".cu") fail(ExitCode::usage, "path '{}': expected a name ending in .cu", given);
   std::error_code missing;
   const fs::path folder = fs::canonical(path.parent_path(), missing);
   if (missing)

@@ -106,7 +106,7 @@ class ShapeDraw {
       const bool below = drawn - bounds.low >= step, above = bounds.high - drawn >= step;
       if (!below && !above) return false;
       for (const auto& [possible, size] :
-           {std::pair{below, drawn - step}, {above && step > 0, drawn + step}}) {
+           {std::pair{below, drawn - step}, {above && step > 0, above ? drawn + step : drawn}}) {
         if (!possible || !allows(axis, size, index)) continue;
         sizes_[axis] = size;
         return true;

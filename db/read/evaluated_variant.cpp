@@ -3,21 +3,13 @@
 
 #include <algorithm>
 
+#include "core/stage.h"
 #include "db/read/evaluation_parts.h"
 #include "db/rows.h"
 #include "db/store/stored_diagnostics.h"
 
 namespace ak::db {
 namespace {
-
-constexpr StageId kStages[] = {StageId::pre_check, StageId::build,   StageId::resources,
-                               StageId::predict,   StageId::check,   StageId::time,
-                               StageId::recheck,   StageId::profile, StageId::verdict};
-
-StageId stage_of(const std::string& name) {
-  const auto found = std::ranges::find(kStages, name, [](StageId stage) { return to_string(stage); });
-  return found == std::end(kStages) ? StageId::pre_check : *found;
-}
 
 // The times of a variant that later was found wrong are in `superseded`, so that what found it comes first.
 constexpr const char* kEvaluation = R"sql(
@@ -51,7 +43,7 @@ WHERE e.search_id = :search AND p.arm NOT IN ('comparison', 'held_out', 'examina
 
 Outcome outcome_of(const Rows& row) {
   return {.status = parse_status(row.text("status")).value_or(Status::infrastructure_error),
-          .stage = stage_of(row.text("stage")),
+          .stage = parse_stage(row.text("stage")).value_or(StageId::pre_check),
           .message = row.text("message"),
           .diagnostics = stored_diagnostics(row.text("diagnostics")),
           .gate = parse_gate(row.text("gate"))};

@@ -9,7 +9,7 @@
 namespace ak::db {
 namespace {
 
-constexpr const char* kSearch = R"sql(
+constexpr const char* kSearchOfNumber = R"sql(
 SELECT d.name AS definition, coalesce(s.workloads_hash, '') AS workloads_hash, s.arch AS arch, s.proposer AS proposer,
        s.strategy AS strategy, s.status AS status, dev.kind AS device_kind, dev.name AS device, s.seed AS seed,
        coalesce(s.resumed, 0) AS resumed, s.best_variant_id AS best_variant,
@@ -98,7 +98,7 @@ std::optional<double> SearchStats::best_after(std::int64_t count) const {
 
 std::optional<SearchStats> search_stats(const std::filesystem::path& file, RowId search) {
   Connection connection(file, OpenMode::read_only);
-  Rows row = select(connection, kSearch, {{"search", search}});
+  Rows row = select(connection, kSearchOfNumber, {{"search", search}});
   if (!row.next()) return std::nullopt;
   SearchStats stats = stats_of(row);
   stats.search = search;

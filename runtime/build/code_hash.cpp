@@ -125,8 +125,10 @@ class ProgramTokens {
     accept(TokenKind::dotted);
     if (!accept(TokenKind::punctuation, "{")) return;
     for (int depth = 1; depth > 0;) {
-      const Token token = lexer_.next();
-      if (token.kind == TokenKind::end || token.kind == TokenKind::bad) return;
+      emulator::Lexer ahead = lexer_;
+      const Token token = ahead.next();
+      if (token.kind == TokenKind::end || token.kind == TokenKind::bad) return;  // next() says so
+      lexer_ = ahead;
       depth += is_mark(token, "{") ? 1 : 0;
       depth -= is_mark(token, "}") ? 1 : 0;
     }
@@ -141,6 +143,7 @@ std::string_view global_variable(std::span<const Token> statement) {
   bool global = false;
   std::string_view name;
   for (const Token& token : statement) {
+    if (is_mark(token, ",")) return {};  // several in one statement
     if (is_mark(token, "=") || is_mark(token, ";") || is_mark(token, "[")) break;
     global = global || (token.kind == TokenKind::dotted && token.text == "global");
     if (token.kind == TokenKind::word) name = token.text;
@@ -148,9 +151,20 @@ std::string_view global_variable(std::span<const Token> statement) {
   return global ? name : std::string_view();
 }
 
+bool is_header(const Token& token) {
+  return token.kind == TokenKind::dotted &&
+         (token.text == "version" || token.text == "target" || token.text == "address_size");
+}
+
 /// Where the statement that begins at `first` ends. The braces of an initializer belong to its declaration; others
 /// end a statement: bodies of functions, and what remains of vector operands declares nothing.
 std::size_t end_of_statement(std::span<const Token> tokens, std::size_t first) {
+  // `.version 9.0`, `.target sm_90a` and `.address_size 64` end where the next directive begins.
+  if (is_header(tokens[first])) {
+    std::size_t end = first + 1;
+    while (end < tokens.size() && tokens[end].kind != TokenKind::dotted) ++end;
+    return end;
+  }
   bool initializer = false;
   for (std::size_t i = first; i < tokens.size(); ++i) {
     initializer = initializer || is_mark(tokens[i], "=");

@@ -9,7 +9,7 @@
 
 namespace ak::runtime {
 
-/// Corrupts the correct results of every workload and distribution of `task` with task.lesion (of
+/// Corrupts the correct results of every workload and distribution of `task` with task.mutation (of
 /// kAutomaticMutations) and compares them as a candidate's are: one record for each output in which the
 /// mutation can be made. Nothing when it ran to its end; else why a data set cannot be made.
 [[nodiscard]] std::optional<Outcome> check_automatic_mutation(RunContext& run_context, DataStore& store,

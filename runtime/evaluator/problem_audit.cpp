@@ -27,13 +27,13 @@ struct Programs {
 TranslationUnit mutation_unit(const AuditRequest& request, const EvaluatorOptions& options,
                               const SourceAssembler& assembler, const Mutation& mutation) {
   auto unit = assembler.mutation_reference(*request.problem, options.target, mutation);
-  if (!unit) fail(ExitCode::bad_input, "lesion '{}': {}", mutation.name, unit.error().message);
+  if (!unit) fail(ExitCode::bad_input, "mutation '{}': {}", mutation.name, unit.error().message);
   return std::move(unit).value();
 }
 
 KernelImage mutation_image(const Mutation& mutation, const BuildResult& build, DeviceKind kind) {
   if (build.outcome.status != Status::ok) {
-    fail(ExitCode::bad_input, "lesion '{}': reference.cu does not compile with {} defined: {}\n{}",
+    fail(ExitCode::bad_input, "mutation '{}': reference.cu does not compile with {} defined: {}\n{}",
          mutation.name, mutation.macro, build.outcome.message, build.log);
   }
   KernelImage image = kernel_image(build, kind);

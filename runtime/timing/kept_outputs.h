@@ -25,7 +25,7 @@ class KeptOutputs {
   void keep(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run) const;
   /// Puts the outputs back where the run had them. Asynchronous.
   void restore(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run) const;
-  /// Hashes of the inputs after the call, in the order of DataSet::inputs; 0 for one that an output aliases.
+  /// Hashes of the inputs after the call, in the order of DataSet::inputs; of one that an output aliases any value.
   [[nodiscard]] std::vector<std::uint64_t> input_hashes(std::size_t place, std::size_t kernel,
                                                         std::size_t set) const;
 

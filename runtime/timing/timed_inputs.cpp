@@ -40,7 +40,14 @@ Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataSt
 }
 
 std::optional<Outcome> TimedInputs::make_places() try {
-  outputs_.emplace(*run_context_, runs_.front().front(), kMaxChecks, runs_.size(), builders_.size());
+  try {
+    outputs_.emplace(*run_context_, runs_.front().front(), kMaxChecks, runs_.size(), builders_.size());
+  } catch (const CudaError& error) {
+    if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+    // Data sets that are kept for later, and all but one place, have to go first.
+    store_->clear();
+    outputs_.emplace(*run_context_, runs_.front().front(), 1, runs_.size(), builders_.size());
+  }
   reservoir_.emplace(outputs_->places());
   samples_.resize(outputs_->places() + 1);
   return std::nullopt;
@@ -93,6 +100,7 @@ void TimedInputs::refill(bool counts) {
   place_ = counts ? reservoir_->place_next(run_context_->random) : reservoir_->places();
   Sample& sample = samples_[place_];
   sample = {};
+  sample.sets = order_;
   for (const auto& builder : builders_) {
     sample.seeds.push_back(run_context_->random());
     builder->fill(sample.seeds.back());
@@ -149,7 +157,7 @@ std::optional<TimedFault> TimedInputs::verify_sample(std::size_t place, const st
 std::optional<Outcome> TimedInputs::verify_calls(std::size_t place, std::size_t which,
                                                  const std::string& when,
                                                  std::vector<CheckRecord>& records) const {
-  for (std::size_t set = 0; set < runs_[which].size(); ++set) {
+  for (const std::size_t set : samples_[place].sets) {
     const CandidateRun& run = runs_[which][set];
     if (auto wrong = run.verify_inputs(StageId::recheck, outputs_->input_hashes(place, which, set)))
       return wrong;

@@ -83,6 +83,7 @@ class TimedInputs {
  private:
   struct Sample {
     std::vector<std::uint64_t> seeds;  ///< of the sets
+    std::vector<std::size_t> sets;     ///< those that were called, as they ran
     std::vector<std::size_t> order;    ///< kernels, as they ran
   };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <set>
 
 #include "core/learn/stats.h"
 #include "runtime/timing/sampling.h"

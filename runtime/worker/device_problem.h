@@ -47,7 +47,7 @@ class DeviceProblem {
   HarnessKernels kernels_;
   LoadedImage exact_, twin_;
   RunContext run_context_;
-  DeviceLock& lock_;  ///< of all searches of this process on this device
+  DeviceLock& lock_;  ///< of all problems of this process on this device
   DataStore store_;
   MakeLaunchProfiler make_profiler_;
   std::unique_ptr<LaunchProfiler> profiler_;  ///< made when first needed

@@ -60,12 +60,12 @@ class DeviceService {
   }
 
   void open(const WorkerMessage& request) {
-    search_.reset();  // before the next one, so that two never share the device's memory
+    problem_.reset();  // before the next one, so that two never share the device's memory
     OpenProblem problem = open_problem_from_json(request.body);
     const bool gpu = problem.device == DeviceKind::cuda;
     const std::string scratch = problem.scratch_dir;
     install(problem);
-    search_ = std::make_unique<DeviceProblem>(
+    problem_ = std::make_unique<DeviceProblem>(
         std::move(problem), [this](const Progress& progress) { report(progress); }, options_.make_profiler);
     // The driver has its files and threads by now, and no candidate has been loaded.
     if (!confinement_ && options_.confined) confinement_ = confine(device_permissions(gpu, scratch));
@@ -83,7 +83,7 @@ class DeviceService {
   }
 
   void evaluate(const WorkerMessage& request) {
-    if (!search_) fail(ExitCode::internal_error, "an evaluation before any problem was opened");
+    if (!problem_) fail(ExitCode::internal_error, "an evaluation before any problem was opened");
     current_ = &request;
     const DeviceAnswer answer = run(device_task_from_json(request.body));
     current_ = nullptr;
@@ -96,7 +96,7 @@ class DeviceService {
   // A CPU device's memory is this process's own.
   DeviceAnswer run(const DeviceTask& task) {
     try {
-      return search_->run(task);
+      return problem_->run(task);
     } catch (const std::bad_alloc&) {
       DeviceAnswer answer;
       answer.outcome = {.status = Status::out_of_memory,
@@ -118,8 +118,8 @@ class DeviceService {
   WorkerChannel& channel_;
   const DeviceServiceOptions& options_;
   std::optional<Confinement> confinement_;
-  std::optional<EmulatedDriver> emulator_;  ///< before the search, which works on it to its end
-  std::unique_ptr<DeviceProblem> search_;
+  std::optional<EmulatedDriver> emulator_;  ///< before the problem, which works on it to its end
+  std::unique_ptr<DeviceProblem> problem_;
   const WorkerMessage* current_ = nullptr;
   bool lost_ = false;
 };

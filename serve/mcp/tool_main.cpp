@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/json_line.h"
@@ -27,6 +29,8 @@ int tool_main(const std::string& name, const operations::Context& context) {
                          {.on_event = note_event});
     written = {{"content", answer.content}, {"failed", answer.failed}};
   } catch (const Error& error) {
+    written = {{"error", error.what()}};
+  } catch (const std::exception& error) {
     written = {{"error", error.what()}};
   }
   fmt::print("{}\n", one_line(written));

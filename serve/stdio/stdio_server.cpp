@@ -138,7 +138,7 @@ void Server::send(const Json& message) {
   for (std::string_view rest = line; !rest.empty() && output_error_ == 0;) {
     const ssize_t written = ::write(out_, rest.data(), rest.size());
     if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
-    if (written >= 0 || errno == EINTR) continue;
+    if (written >= 0 || (errno == EINTR && !interrupted_)) continue;
     if (errno != EAGAIN) {
       output_error_ = errno;
       stop_ = true;  // no one waits for it

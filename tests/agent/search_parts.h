@@ -8,8 +8,8 @@
 
 #include "agent/champion.h"
 #include "agent/proposal_schedule.h"
+#include "agent/search_log.h"
 #include "agent/search_progress.h"
-#include "agent/search_record.h"
 #include "tests/agent/virtual_world.h"
 
 namespace ak::agent::test {
@@ -34,7 +34,7 @@ struct SearchParts {
   LoopResult result;
   Proposals proposals;
   Champion champion;
-  SearchRecord record;
+  SearchLog record;
   SearchProgress progress;
   ProposalSchedule schedule;
 };

@@ -31,7 +31,7 @@ const std::array kFormats{
                [](const fs::path& file) { static_cast<void>(codegen::load_problem(file.parent_path())); }},
     FileFormat{"sums.json", R"({{}"name": "sums"})", "format", "the manifest of an experiment",
                [](const fs::path& file) { static_cast<void>(app::read_manifest(file)); }},
-    FileFormat{"night.json", R"({{}"name": "night"})", "format", "the manifest of a search",
+    FileFormat{"night.json", R"({{}"name": "night"})", "format", "the manifest of a session",
                [](const fs::path& file) { static_cast<void>(app::read_session_manifest(file, ".")); }},
     FileFormat{"best.json", R"({{}"format": "alphakernel best points"})", "version", "a file of best points",
                [](const fs::path& file) { static_cast<void>(app::read_best_points(file)); }},

@@ -5,7 +5,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "db/merge.h"
+#include "db/merge/merge.h"
+#include "db/merge/verify.h"
 #include "db/read/reader.h"
 #include "db/schema.h"
 #include "tests/db/old_schema.h"

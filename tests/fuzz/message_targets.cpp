@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
+#include "core/text/json_line.h"
+#include "core/text/message_reader.h"
 #include "runtime/process/worker_protocol.h"
 #include "serve/mcp/json_rpc.h"
-#include "serve/mcp/message_reader.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ak::fuzz {
@@ -18,10 +19,10 @@ std::pair<std::string_view, std::string_view> halves(std::string_view input) {
 }
 
 void read_line(const std::string& line) {
-  const auto json = mcp::parse_line(line);
+  const auto json = parse_json_line(line);
   if (!json) return;
   (void)mcp::read_message(*json);
-  AK_ASSERT(mcp::parse_line(mcp::one_line(*json)).ok(), "a line that was written can be read");
+  AK_ASSERT(parse_json_line(one_line(*json)).ok(), "a line that was written can be read");
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ void read_worker_message(std::string_view input) {
 }
 
 void read_json_rpc(std::string_view input) {
-  mcp::MessageReader reader(kLineBytes);
+  MessageReader reader(kLineBytes);
   const auto [first, second] = halves(input);
   reader.feed(first);
   reader.feed(second);

@@ -124,8 +124,8 @@ TEST_CASE("a problem whose tolerance lets zeros pass fails by name, and is used 
   const ProgramResult refused = box.run(generate(box, problem));
   INFO(refused.out << refused.err);
   CHECK(refused.exit_code == code(ExitCode::audit));
-  CHECK(refused.err.find("lesion 'zeros' of 'c'") != std::string::npos);
-  CHECK(refused.err.find("lesion 'no_b'") != std::string::npos);
+  CHECK(refused.err.find("mutation 'zeros' of 'c'") != std::string::npos);
+  CHECK(refused.err.find("mutation 'no_b'") != std::string::npos);
   CHECK_FALSE(box.exists("k.cu"));
   const std::string kernel = (problem / "vector_add.cu").string();
   const std::vector<std::string> evaluate{"evaluate", kernel, "--problem", problem.string(),

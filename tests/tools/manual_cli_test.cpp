@@ -152,7 +152,7 @@ TEST_CASE("pages and completion have every flag that help shows") {
 TEST_CASE("bash completes words at their place") {
   const auto script = manual() / "alphakernel.bash";
   CHECK(completed(script, {"alphakernel", "gen"}) == std::vector<std::string>{"generate"});
-  CHECK(completed(script, {"alphakernel", "search", "sta"}) == std::vector<std::string>{"start", "status"});
+  CHECK(completed(script, {"alphakernel", "session", "sta"}) == std::vector<std::string>{"start", "status"});
   CHECK(completed(script, {"alphakernel", "db", "merge", "--d"}) == std::vector<std::string>{"--db"});
   CHECK(completed(script, {"generate_kernel", "--max-m"}) == std::vector<std::string>{"--max-minutes"});
   CHECK(completed(script, {"alphakernel-dashboard", "--po"}) == std::vector<std::string>{"--port"});

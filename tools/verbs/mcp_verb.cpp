@@ -8,7 +8,6 @@
 #include "serve/mcp/mcp_server.h"
 #include "serve/mcp/tool_main.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -37,7 +36,7 @@ int run_mcp(const app::Arguments& arguments) {
     const app::Config config = app::load_config();
     return mcp::tool_main(
         tool,
-        {.config = config, .database = database_to_read(database, config), .caller = "alphakernel mcp"});
+        {.config = config, .database = app::database_file(database, config), .caller = "alphakernel mcp"});
   }
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
   mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database), AK_VERSION).run();

@@ -6,13 +6,13 @@
 
 #include "app/operations/clients/client_texts.h"
 #include "app/operations/operation_schema.h"
+#include "app/setup/config.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/json_line.h"
 #include "serve/stdio/stdio_server.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -29,7 +29,7 @@ constexpr const char* kOperationsExamples =
 operations::Context operation_context(const std::string& database) {
   const app::Config config = app::load_config();
   return {
-      .config = config, .database = database_to_read(database, config), .caller = "alphakernel operations"};
+      .config = config, .database = app::database_file(database, config), .caller = "alphakernel operations"};
 }
 
 void list_operations() {

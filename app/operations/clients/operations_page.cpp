@@ -76,9 +76,17 @@ std::string parameter_table(const std::vector<Parameter>& parameters) {
   return text;
 }
 
+/// One sentence a line, as in all documents.
+std::string sentence_lines(std::string_view text) {
+  std::string lines(text);
+  for (std::size_t at = 0; (at = lines.find(". ", at)) != std::string::npos; ++at)
+    if (at + 2 < lines.size() && lines[at + 2] >= 'A' && lines[at + 2] <= 'Z') lines[at + 1] = '\n';
+  return lines;
+}
+
 std::string operation_section(const Operation& operation) {
-  std::string text =
-      fmt::format("\n## {}\n\n{}\n{}\n", operation.name, operation.summary, effects_text(operation.effects));
+  std::string text = fmt::format("\n## {}\n\n{}\n{}\n", operation.name, sentence_lines(operation.summary),
+                                 effects_text(operation.effects));
   if (!operation.events.empty()) text += fmt::format("Events: {}.\n", fmt::join(operation.events, ", "));
   return text + "\n" + parameter_table(operation.parameters) + "\n" + field_table(operation.answer);
 }

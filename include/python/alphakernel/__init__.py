@@ -95,6 +95,14 @@ class Client(Operations):
                 self._process.stdin.close()
             except (Error, BrokenPipeError):
                 pass  # it has ended
+        # Nobody may read any more: a full pipe would keep the program from ending.
+        if self._process.stdout is not None and not self._process.stdout.closed:
+            if self._calls.acquire(blocking=False):  # else a call of another thread reads on
+                try:
+                    for _ in self._process.stdout:
+                        pass
+                finally:
+                    self._calls.release()
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()

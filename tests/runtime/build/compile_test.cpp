@@ -86,6 +86,8 @@ TEST_CASE("what stands behind a location, a file's name or a comment is part of 
     CHECK(code_hash(ptx(layout)) == plain);
     CHECK(code_hash(ptx(layout + std::string(" mov.u32 %r1, 7;"))) != plain);
   }
+  CHECK(code_hash(ptx(".section .debug_str { \x01 }")) !=
+        code_hash(ptx(".section .debug_str { \x01 } mov.u32 %r1, 7;")));
   CHECK(code_hash(ptx(".pragma \"nounroll\";")) != plain);
   CHECK(code_hash(ptx("add.u32 %r1, %r1, 2;")) != code_hash(ptx("add.u32 %r1, %r1, 3;")));
 }
@@ -100,6 +102,7 @@ TEST_CASE("a variable that no code uses is not part of a program in PTX, one tha
   CHECK(code_hash(ptx(block_64, "BLOCKS")) == code_hash(ptx(block_128, "BLOCKS")));
   CHECK(code_hash(ptx(block_64, "BLOCKS")) ==
         code_hash(ptx(".global .align 1 .b8 A[4] = {1, 2, 3, 4};\n", "BLOCKS")));
+  CHECK(code_hash(ptx(block_64, "BLOCKS")) == code_hash(ptx("", "BLOCKS")));
   CHECK(code_hash(ptx(block_64, "BLOCK")) != code_hash(ptx(block_128, "BLOCK")));
   CHECK(code_hash(ptx(block_64 + ".global .u64 P = BLOCK;\n", "P")) !=
         code_hash(ptx(block_128 + ".global .u64 P = BLOCK;\n", "P")));

@@ -11,12 +11,12 @@
 
 namespace ak::agent {
 
-/// What the store keeps of one search: its search, and a row for every evaluation in the order of their
+/// What the store keeps of one search: its own row, and one for every evaluation in the order of their
 /// numbers. One thread. Its functions throw Error(database).
-class SearchRecord {
+class SearchLog {
  public:
   /// Begins the search. `context` must outlive this.
-  explicit SearchRecord(const SearchContext& context);
+  explicit SearchLog(const SearchContext& context);
 
   [[nodiscard]] RowId search() const { return search_; }
   /// What earlier searches know of each of the templates.

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/search_record.h"
+#include "agent/search_log.h"
 
 namespace ak::agent {
 
-SearchRecord::SearchRecord(const SearchContext& context)
+SearchLog::SearchLog(const SearchContext& context)
     : context_(context),
       search_(context.store.begin_search(context.options.search, *context.options.problem,
                                          context.capabilities.device, context.options.arch)) {}
 
-std::vector<std::vector<KnownPoint>> SearchRecord::known_points() const {
+std::vector<std::vector<KnownPoint>> SearchLog::known_points() const {
   std::vector<std::vector<KnownPoint>> known;
   for (const Candidate& candidate : context_.options.templates)
     known.push_back(context_.store.known_points(search_, candidate.source_hash()));
   return known;
 }
 
-std::string SearchRecord::proposer_of(const About& about) const {
+std::string SearchLog::proposer_of(const About& about) const {
   if (about.origin) return about.origin->proposer;
   return context_.options.source ? "search" : context_.options.search.proposer;
 }
 
-StoredEvaluation SearchRecord::commit(const Completed& completed, const About& about) {
+StoredEvaluation SearchLog::commit(const Completed& completed, const About& about) {
   const auto* item = about.item;
   AskRecord asked;
   if (item)
@@ -40,13 +40,13 @@ StoredEvaluation SearchRecord::commit(const Completed& completed, const About& a
                                 .llm_call = about.origin ? about.origin->llm_call : std::nullopt});
 }
 
-void SearchRecord::note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
-                             std::chrono::steady_clock::time_point end) {
+void SearchLog::note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
+                          std::chrono::steady_clock::time_point end) {
   context_.store.note_told(evaluation, {.told_ms = context_.elapsed_ms(end),
                                         .tell_ns = std::chrono::nanoseconds(end - begin).count()});
 }
 
-void SearchRecord::end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant) {
+void SearchLog::end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant) {
   context_.store.end_search(search_, status, reason, best_variant);
 }
 

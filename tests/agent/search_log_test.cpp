@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/search_record.h"
+#include "agent/search_log.h"
 
 #include <catch2/catch.hpp>
 
