@@ -46,6 +46,9 @@ ALTER TABLE session_figures RENAME TO search_figures;
 
 CREATE INDEX proposals_by_search ON proposals (search_id, iteration);
 CREATE INDEX evaluations_by_search ON evaluations (search_id);
+-- Of two indexes that look equally good SQLite takes the newer one: that of variants has fewer rows for a value.
+DROP INDEX evaluations_by_variant;
+CREATE INDEX evaluations_by_variant ON evaluations (variant_id);
 CREATE INDEX llm_calls_by_search ON llm_calls (search_id, model, arm, credited_arm, reward, input_tokens, output_tokens, cost_usd);
 CREATE INDEX searches_by_start ON searches (started_at);
 

@@ -141,7 +141,7 @@ constexpr Rule kRules[] = {
      {"index arrays with constants only (unroll the loops over them), or put them into shared memory"}}},
    "CUDA Best Practices Guide, Local Memory; CUDA C++ Programming Guide, Device Memory Accesses", RuleKind::cause, "local/sectors"},
 
-  {"uncoalesced_access", "loads of a warp that lie far apart",
+  {"uncoalesced_access", "loads of a warp that are far apart",
    "global/sector_use",
    [](Q q) { return scattered_loads(q) && memory_counts(q); },
    [](Q q) { return bound_of_use(q, load_use(q)); },

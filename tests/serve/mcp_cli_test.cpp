@@ -262,7 +262,8 @@ TEST_CASE("what a tool answers fits its schema: the answer, a failed kernel's, a
   McpSession session(box);
   session.shake_hands();
   Json schemas;
-  for (const Json& tool : session.request("tools/list")["result"]["tools"])
+  const Json listed = session.request("tools/list");
+  for (const Json& tool : listed["result"]["tools"])
     schemas[tool["name"].get<std::string>()] = tool["outputSchema"];
   const auto answer = [&](const std::string& tool, const Json& arguments) {
     Json structured = content(session.call(tool, arguments));
