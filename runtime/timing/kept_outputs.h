@@ -13,13 +13,13 @@ namespace ak::runtime {
 /// work, wherever it goes: the last place takes those of which nothing is wanted. One thread.
 class KeptOutputs {
  public:
-  /// @param wanted places, besides the last; as many as fit into a sixteenth of the device's memory, but one
+  /// @param wanted places, not counting the last; as many as fit into a sixteenth of the device's memory, but one
   /// @param kernels, sets of a sample: `example` shows what one call leaves
   /// Throws CudaError, also when memory runs out.
   KeptOutputs(RunContext& run_context, const CandidateRun& example, std::size_t wanted, std::size_t kernels,
               std::size_t sets);
 
-  /// Besides the last.
+  /// Not counting the last.
   [[nodiscard]] std::size_t places() const { return places_; }
   /// Copies the outputs of a finished call and hashes its inputs. Asynchronous.
   void keep(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run) const;

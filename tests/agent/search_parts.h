@@ -47,7 +47,7 @@ struct SearchParts {
   return {.ticket = 1, .request = context.request(std::move(candidate), {}), .result = std::move(result)};
 }
 
-/// Offers what it was given, and keeps what it is told.
+/// Offers what it was given, and keeps the results that it receives.
 struct ListSource final : CandidateSource {
   void begin(RowId, VariantStore&) override {}
   std::optional<Offer> poll(bool) override {

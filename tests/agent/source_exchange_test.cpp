@@ -104,7 +104,7 @@ TEST_CASE("the source hears nothing of an evaluation without a verdict until it 
   CHECK(test.source.told.size() == 1);
 }
 
-TEST_CASE("a kernel that may be improved is profiled before the source is told of it") {
+TEST_CASE("a kernel that may be improved is profiled before the source receives it") {
   Exchange test(true, true);
   test.exchange->tell(test.completed(timed(1'000)), test.flight(0), 1003);
   CHECK(test.source.told.empty());

@@ -93,7 +93,7 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
             "SELECT arm, exchanges, calls, output_tokens FROM llm_arms WHERE exchanges > 0 ORDER BY arm") ==
         "explore,1,1,500\r\nimprove,1,3,1500\r\n");
 
-  // What was tried is remembered: it can be found by its words, and the next search is told.
+  // What was tried is remembered: it can be found by its words, and the next search learns it.
   const ProgramResult found = box.run({"knowledge", "--search", "vectors threads"});
   INFO(found.out << found.err);
   CHECK(found.out.find("vector_add for sm_80") != std::string::npos);

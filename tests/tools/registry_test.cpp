@@ -115,7 +115,7 @@ TEST_CASE("a verb is in the file of its name, and a document shows it") {
     CHECK(fs::exists(kRoot / fmt::format("tools/verbs/{}_verb.cpp", verb->name)));
     const bool shown = documents.find(fmt::format("alphakernel {}", verb->name)) != std::string::npos ||
                        documents.find(fmt::format("{}_kernel", verb->name)) != std::string::npos;
-    CHECK((shown || verb->summary.empty()));  // hidden ones are for other programs
+    CHECK(shown);
   }
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("a folder of templates is a problem that loads, and docs/kernels.md de
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
     INFO(entry.name << ": " << entry.input_error);
     CHECK(entry.input_error.empty());
-    CHECK(text.find(entry.name) != std::string::npos);
+    CHECK(text.find(fmt::format("`{}`", entry.name)) != std::string::npos);
     known.insert(entry.name);
   }
   for (const auto& entry : fs::directory_iterator(kRoot / "templates")) {

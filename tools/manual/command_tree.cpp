@@ -50,12 +50,18 @@ CommandText text_of(const CLI::App& app, const std::string& name) {
   return text;
 }
 
+/// What the program and every group of subcommands take.
+std::vector<OptionText> common_options() {
+  return {{.names = {"-h", "--help"}, .help = "Print this help message and exit"},
+          {.names = {"--version"}, .help = "Print the version and exit"}};
+}
+
 }  // namespace
 
 CommandText describe(const Verb& verb) {
   const std::string name = fmt::format("alphakernel {}", verb.name);
   const std::string brief(verb.summary);
-  CommandText group{.name = name, .brief = brief, .summary = brief};
+  CommandText group{.name = name, .brief = brief, .summary = brief, .options = common_options()};
   const auto add = [&](const CLI::App& app) {
     const std::string& full = app.get_name();
     const bool whole = full == name || full == "generate_kernel";
@@ -80,8 +86,7 @@ CommandText describe_program() {
                       .summary =
                           "AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times "
                           "and remembers.",
-                      .options = {{.names = {"-h", "--help"}, .help = "Print this help message and exit"},
-                                  {.names = {"--version"}, .help = "Print the version and exit"}}};
+                      .options = common_options()};
   for (const Verb* verb : verbs()) {
     if (!verb->summary.empty()) program.subcommands.push_back(describe(*verb));
   }
