@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-DeviceTasks gpu_tasks() { return {DeviceKind::cuda, nominal_device(test::kTarget)}; }
+DeviceTasks gpu_tasks() { return {DeviceKind::cuda, test::target_device()}; }
 
 EvaluationJob timed_job() { return test::inspected_job({.time_sizes = {2'000, 100'000'000}}); }
 

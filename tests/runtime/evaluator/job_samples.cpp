@@ -7,6 +7,15 @@
 
 namespace ak::runtime::test {
 
+DeviceFacts target_device() {
+  DeviceFacts facts = nominal_device(kTarget);
+  facts.kind = DeviceKind::cuda;
+  facts.clock_mhz = 1'980;
+  facts.memory_clock_mhz = 3'201;
+  facts.memory_bus_bits = 6'016;
+  return facts;
+}
+
 Environment target_environment() { return device_environment(nominal_device(kTarget), kTarget); }
 
 EvaluationRequest add_request(const ak::test::TinyProblem& tiny) {

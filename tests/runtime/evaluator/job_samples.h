@@ -8,6 +8,9 @@ namespace ak::runtime::test {
 
 inline constexpr Arch kTarget{.major = 9, .minor = 0, .feature = 'a'};
 
+/// The H200 that kTarget stands for, as its driver describes it; nominal_device() knows no clocks.
+[[nodiscard]] DeviceFacts target_device();
+
 /// What launch plans see of the device that kTarget stands for.
 [[nodiscard]] Environment target_environment();
 

@@ -33,7 +33,7 @@ TEST_CASE("without times, or with a time of nothing, there is no score") {
 }
 
 TEST_CASE("a time below what the memory traffic needs is refused with workload and both times") {
-  const DeviceFacts device = nominal_device(test::kTarget);
+  const DeviceFacts device = test::target_device();
   CHECK_FALSE(faster_than_possible(timed_job(100'000, 400'000), device));
   const auto refused = faster_than_possible(timed_job(100'000, 10), device);
   REQUIRE(refused);
@@ -47,7 +47,7 @@ TEST_CASE("what was read from a warm cache may be faster than memory") {
   EvaluationJob job = timed_job(100'000, 400'000);
   job.result.measurements.push_back(test::cold_time("t1000000", 10));
   job.result.measurements.back().cold = false;
-  CHECK_FALSE(faster_than_possible(job, nominal_device(test::kTarget)));
+  CHECK_FALSE(faster_than_possible(job, test::target_device()));
 }
 
 }  // namespace

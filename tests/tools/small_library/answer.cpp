@@ -3,5 +3,6 @@
 
 namespace alphakernel {
 int half_of_the_answer();
-int answer() { return 2 * half_of_the_answer(); }
+int factor();
+int answer() { return factor() * half_of_the_answer(); }
 }  // namespace alphakernel
