@@ -40,7 +40,10 @@ milliseconds between(std::mt19937& random, int least, int most) {
 
 /// A search over vector_add that would take minutes, in its own folder.
 struct Search {
-  Search() { box.environment["TMPDIR"] = box.folder.path().string(); }
+  Search() {
+    box.environment["TMPDIR"] = box.folder.path().string();
+    box.use_own_build_cache();  // so that there are compile workers to kill
+  }
 
   [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }
   [[nodiscard]] std::vector<std::string> arguments(int evaluations, int seed) const {

@@ -83,6 +83,7 @@ struct Night {
     }
     box.write("answers.jsonl", lines);
     box.environment["TMPDIR"] = box.folder.path().string();
+    box.use_own_build_cache();
   }
 
   [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }

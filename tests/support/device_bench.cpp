@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/evaluator/compute_sanitizer.h"
+#include "tests/support/build_cache.h"
 #include "tests/support/patience.h"
 
 namespace ak::test {
@@ -25,6 +26,7 @@ runtime::EvaluatorOptions bench_options(DeviceKind device) {
   options.compile_workers = 2;
   options.worker_command = self_as_worker();
   options.compile_deadline = testing::kPatience;
+  options.cache_dir = testing::shared_build_cache();
   options.time_baseline = false;
   return options;
 }

@@ -4,18 +4,21 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "tests/support/build_cache.h"
 #include "tests/support/run_program.h"
 
 namespace ak::testing {
 
-/// Runs alphakernel with cache, database and configuration in a folder of the test's own.
+/// Runs alphakernel with database and configuration in a folder of the test's own, and with the shared build cache.
 struct Sandbox {
   TemporaryFolder folder;
   std::map<std::string, std::string> environment{{"ALPHAKERNEL_DB", (folder / "ak.db").string()},
-                                                 {"ALPHAKERNEL_CACHE", (folder / "cache").string()},
+                                                 {"ALPHAKERNEL_CACHE", shared_build_cache()},
                                                  {"ALPHAKERNEL_CONFIG", (folder / "config.json").string()},
                                                  {"HOME", folder.path().string()}};
 
+  /// For tests of what is built, when, and of what becomes of it.
+  void use_own_build_cache() { environment["ALPHAKERNEL_CACHE"] = (folder / "cache").string(); }
   ProgramResult run(std::vector<std::string> arguments, const Signal& signal = {}) {
     arguments.insert(arguments.begin(), AK_PROGRAM);
     return run_program(arguments, environment, signal);

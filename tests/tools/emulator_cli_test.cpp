@@ -248,6 +248,7 @@ TEST_CASE("Ctrl-C on the emulator keeps the best verified kernel") {
 TEST_CASE(
     "a run that was killed has lost nothing, and the next one continues with the same database and cache") {
   Sandbox box;
+  box.use_own_build_cache();
   const std::vector<std::string> extra{"--algorithm", "vector_add", "--max-evaluations", "200"};
   const ProgramResult killed =
       box.run(generate_on_emulator(box, extra), {.number = SIGKILL, .after_file = box.folder / "k.cu"});
