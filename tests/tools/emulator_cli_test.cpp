@@ -90,9 +90,10 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"gemm", "--dtype", "int8"},
                                            {"copy", "--dtype", "bf16"},
                                            {"gemm", "--dtype", "fp32"}};
+  const std::string evaluations = std::getenv("AK_SOAK_ITERATIONS") != nullptr ? "3" : "1";
   for (const std::vector<std::string>& run : runs) {
     Sandbox box;
-    std::vector<std::string> arguments{"--max-evaluations", "3", "--json", "--algorithm"};
+    std::vector<std::string> arguments{"--max-evaluations", evaluations, "--json", "--algorithm"};
     arguments.insert(arguments.end(), run.begin(), run.end());
     const ProgramResult result = box.run(generate_on_emulator(box, arguments));
     INFO(run.front() << "\n" << result.out << result.err);
