@@ -39,15 +39,15 @@ std::uint32_t TreeGrower::grow_node(Rows rows, int depth) {
   const double answer = rows.empty() ? 0 : total.sum / (total.weight + options_.leaf_l2);
   tree_.push_back({.split = {}, .rows = rows.size(), .answer = answer});
   if (depth == 0 || rows.size() < options_.min_rows) return index;
-  const auto [split, now] = best_split(rows, total);
-  if (now < 0 || now - explained(total) < options_.min_gain) return index;
-  const auto& levels = columns_[split.column].levels;
-  const auto right =
-      std::ranges::stable_partition(rows, [&](std::size_t row) { return split.goes_left(levels[row]); });
-  const std::size_t left_count = rows.size() - right.size();
+  const BestSplit best = best_split(rows, total);
+  if (best.explained < 0 || best.explained - explained(total) < options_.min_gain) return index;
+  const auto& levels = columns_[best.split.column].levels;
+  const auto right = std::stable_partition(
+      rows.begin(), rows.end(), [&](std::size_t row) { return best.split.goes_left(levels[row]); });
+  const auto left_count = static_cast<std::size_t>(right - rows.begin());
   const std::uint32_t left_index = grow_node(rows.first(left_count), depth - 1);
   const std::uint32_t right_index = grow_node(rows.subspan(left_count), depth - 1);
-  tree_[index].split = split;
+  tree_[index].split = best.split;
   tree_[index].left = left_index;
   tree_[index].right = right_index;
   return index;

@@ -20,7 +20,8 @@ struct Element {
     if constexpr (kWidth == 16) return encode<kFormat, kRounding>(value);
     return encode<kFormat, kRounding, true>(value);  // the formats below 16 bits always saturate
   }
-  static constexpr float kLargest = decode<kFormat>(kFormat.largest);
+  // Not constexpr: clang refuses the NaN that decode() computes on the way, and drops.
+  static inline const float kLargest = decode<kFormat>(kFormat.largest);
 };
 struct HalfElement : Element<kF16, 16> {
   template <Rounding kRounding>

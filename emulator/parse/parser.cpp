@@ -20,7 +20,7 @@ class ModuleParser {
   Result<Module> parse() {
     bool good = parse_header();
     while (good && !tokens_.at_end()) good = parse_item();
-    if (good) good = resolve_aliases() && check_initializers();
+    if (good && resolve_aliases()) check_initializers();
     if (tokens_.input_error()) return *tokens_.input_error();
     check_files();
     return std::move(state_.module);
