@@ -12,7 +12,10 @@ std::span<const FuzzTarget> fuzz_targets() {
                                        FuzzTarget{"expression", read_expression},
                                        FuzzTarget{"definition", read_definition},
                                        FuzzTarget{"worker_message", read_worker_message},
-                                       FuzzTarget{"json_rpc", read_json_rpc}};
+                                       FuzzTarget{"json_rpc", read_json_rpc},
+                                       FuzzTarget{"problem", read_problem_files},
+                                       FuzzTarget{"measured_space", read_measured_points},
+                                       FuzzTarget{"answer", read_answers}};
   return kTargets;
 }
 

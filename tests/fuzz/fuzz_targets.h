@@ -20,6 +20,9 @@ void read_expression(std::string_view input);
 void read_definition(std::string_view input);
 void read_worker_message(std::string_view input);
 void read_json_rpc(std::string_view input);
+void read_problem_files(std::string_view input);
+void read_measured_points(std::string_view input);
+void read_answers(std::string_view input);
 
 [[nodiscard]] std::span<const FuzzTarget> fuzz_targets();
 
