@@ -8,6 +8,7 @@
 
 #include "agent/evaluate_one.h"
 #include "agent/seeds.h"
+#include "core/error.h"
 #include "core/text/hash.h"
 
 namespace ak::agent {
@@ -18,6 +19,12 @@ using std::chrono::steady_clock;
 // Enough for a slow machine to build references and for a few candidates (chosen); a long search may take
 // as long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
+
+// Small shapes that a leader is examined on where the problem lists none: the examiners need seconds for each
+// (chosen).
+constexpr int kExaminedShapes = 4;
+
+constexpr const char* kNoOtherShape = "its launch plan is for the given shape alone";
 
 // Further apart is not a tie: by the scores of the search such are not compared, and in pairs an interval that
 // holds 1 all the same says that the pairs were too noisy (chosen).
@@ -64,6 +71,19 @@ std::optional<Completed> Confirmation::evaluate(Evaluator& evaluator, Evaluation
   return evaluate_one(evaluator, std::move(request), clock_, deadline_, options_.stop_requested);
 }
 
+/// Takes a step; the leader stands where the step could not be taken, and `note` says why. A search that has
+/// ended is not lost to what only confirms it; what the store cannot keep is lost, and ends it.
+template <class Step>
+bool Confirmation::attempt(std::string& note, Step step) {
+  try {
+    return step();
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::database) throw;
+    note = error.what();
+    return true;
+  }
+}
+
 void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   const auto begin_reports = [&](const std::string& note) {
     result.held_out.note = result.final_measurement.note = result.profile.note = note;
@@ -79,16 +99,22 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   while (champion_.best()) {
     begin_reports("");
     next_step();
-    bool stands = held_out(result.held_out);
+    bool stands = attempt(result.held_out.note, [&] { return held_out(result.held_out); });
     next_step();
     stands = stands && examined(result.examinations);
     next_step();
-    stands = stands && compared(result.ties);
+    std::string no_ties;  // of which nothing is said
+    stands = stands && attempt(no_ties, [&] { return compared(result.ties); });
     next_step();
-    stands = stands && measured(result.final_measurement);
+    stands =
+        stands && attempt(result.final_measurement.note, [&] { return measured(result.final_measurement); });
     if (stands) {
       next_step();
-      return profile(result.profile);
+      static_cast<void>(attempt(result.profile.note, [&] {
+        profile(result.profile);
+        return true;
+      }));
+      return;
     }
     ++result.held_out.disqualified;
     result.held_out.passed = false;
@@ -97,15 +123,18 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
 }
 
 bool Confirmation::held_out(HeldOutReport& report) {
-  if (!shapes_) shapes_.emplace(options_, evaluator_);
+  const DeviceFacts device = evaluator_.capabilities().device;
+  if (!shapes_) shapes_.emplace(options_, device, device.kind, options_.held_out_shapes);
+  const EvaluationRequest request = shapes_->request(champion_.best()->request.candidate);
   report.shapes = shapes_->count();
   report.drawn = shapes_->text();
   if (report.shapes == 0) {
-    report.note = "the problem has no ranges of held-out shapes for this device";
+    report.note = shapes_->around_shape() ? kNoOtherShape
+                                          : "the problem has no ranges of held-out shapes for this device";
     return true;
   }
   for (const bool last : {false, true}) {
-    const auto completed = shapes_->check(champion_.best()->request.candidate, clock_, deadline_);
+    const auto completed = evaluate(evaluator_, request);
     if (!completed) {
       report.note = unfinished();
       return true;
@@ -122,22 +151,34 @@ bool Confirmation::held_out(HeldOutReport& report) {
 
 bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    if (!examined(i, reports[i])) return false;
+    if (!attempt(reports[i].note, [&] { return examined(i, reports[i]); })) return false;
   }
   return true;
 }
 
-bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
+/// Of the champion on the problem's small shapes, or on small ones that are drawn where it lists none.
+EvaluationRequest Confirmation::examination_request(const DeviceFacts& device) {
   EvaluationRequest request = champion_.best()->request;
   for (const Workload& workload : options_.problem->workloads) {
     if (workload.tier == WorkloadTier::emulator) request.workloads.push_back(workload.name);
   }
-  if (request.workloads.empty()) {
-    report.note = "no shape is small enough";
-    return true;
-  }
+  if (!request.workloads.empty()) return request;
+  HeldOutShapes small(options_, device, DeviceKind::emulator, kExaminedShapes);
+  const EvaluationRequest& drawn = small.request(request.candidate);
+  request.problem = drawn.problem;
+  request.workloads = drawn.workloads;
+  request.tag = drawn.tag;
+  return request;
+}
+
+bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   auto& evaluator = examiners_[examiner];
   if (!evaluator) evaluator = options_.examiners[examiner].make();
+  EvaluationRequest request = examination_request(evaluator->capabilities().device);
+  if (request.workloads.empty()) {
+    report.note = shapes_ && shapes_->around_shape() ? kNoOtherShape : "no shape is small enough";
+    return true;
+  }
   request.depth = Depth::check;
   request.seed = derive_seed(random_seed(), 0);
   const auto completed = evaluate(*evaluator, std::move(request));

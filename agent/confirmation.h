@@ -30,10 +30,13 @@ class Confirmation {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
+  template <class Step>
+  [[nodiscard]] bool attempt(std::string& note, Step step);
   // Each is false when the leader failed and was disqualified.
   [[nodiscard]] bool held_out(HeldOutReport& report);
   [[nodiscard]] bool examined(std::vector<ExaminationReport>& reports);
   [[nodiscard]] bool examined(std::size_t examiner, ExaminationReport& report);
+  [[nodiscard]] EvaluationRequest examination_request(const DeviceFacts& device);
   [[nodiscard]] bool measured(FinalMeasurement& report);
   [[nodiscard]] bool compared(std::vector<Tie>& ties);
   [[nodiscard]] std::optional<PairedRatio> ratio_to_champion(const Champion::Entry& other,

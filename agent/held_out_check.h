@@ -1,34 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <optional>
+#include <string>
 
 #include "agent/loop.h"
 
 namespace ak::agent {
 
-/// Shapes of one search that no candidate was searched with, and the evaluation of candidates on them.
+/// Shapes of one search that no candidate was searched with, and requests to check candidates on them.
+/// Where the kernel is wanted for one shape, they are those around it that a candidate's launch plan accepts.
 class HeldOutShapes {
  public:
   /// Draws shapes and inputs with `options.held_out_seed`, or else with the operating system's randomness.
-  /// `options` and `evaluator` must outlive this.
-  HeldOutShapes(const LoopOptions& options, Evaluator& evaluator);
+  /// `options` must outlive this. @param device that checks them; @param kind whose ranges they are drawn from
+  HeldOutShapes(const LoopOptions& options, const DeviceFacts& device, DeviceKind kind, int count);
 
+  /// A request to check `candidate` on all of them; without workloads where there are none. Throws
+  /// Error(bad_input) when the ranges yield no shape.
+  [[nodiscard]] const EvaluationRequest& request(const Candidate& candidate);
+
+  /// Of the last request.
   [[nodiscard]] int count() const { return static_cast<int>(request_.workloads.size()); }
   /// The shapes in words: "held_out_1: N=77; held_out_2: N=1000".
   [[nodiscard]] const std::string& text() const { return request_.tag; }
-
-  /// Checks `candidate` on all of them. Nothing when it did not end before `deadline` or before a stop was
-  /// requested; it is cancelled then.
-  [[nodiscard]] std::optional<Completed> check(const Candidate& candidate, const Clock& clock,
-                                               std::chrono::steady_clock::time_point deadline);
+  /// Whether they are those around one shape that the kernel is wanted for.
+  [[nodiscard]] bool around_shape() const { return around_shape_; }
 
  private:
+  void draw(const Candidate& candidate);
+
   const LoopOptions& options_;
-  Evaluator& evaluator_;
-  EvaluationRequest request_;  ///< except for the candidate
+  DeviceFacts device_;
+  DeviceKind kind_;
+  int count_;
+  std::uint64_t seed_;
+  bool around_shape_;
+  EvaluationRequest request_;
 };
 
 }  // namespace ak::agent

@@ -22,10 +22,9 @@ struct AuditFinding {
   AuditKind kind = AuditKind::declared;
   std::string name;    ///< of the mutation; "honest"
   std::string what;    ///< it does, in words
-  std::string tensor;  ///< output that was looked at; empty: all of them
+  std::string tensor;  ///< output that was looked at, or input that was changed; empty: all outputs
   AuditVerdict verdict = AuditVerdict::not_applicable;
-  int checks = 0, rejections = 0;       ///< comparisons made, and those that failed; it ends at the first
-                                        ///< failure of what is its own program
+  int checks = 0, rejections = 0;       ///< comparisons made, and those that failed
   std::optional<CheckRecord> evidence;  ///< the comparison that failed most clearly, or came nearest to it
   std::string message = {};             ///< what the checks said, or why the mutation is exempt
 

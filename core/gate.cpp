@@ -51,8 +51,10 @@ constexpr std::array kGates{
              "all threads that a barrier waits for reach it"},
     GateInfo{Gate::poison, "poison", GateDevices::both,
              "outputs and workspace hold a poison pattern before every call, and no output does afterwards"},
-    GateInfo{Gate::guard_bands, "guard_bands", GateDevices::gpu,
-             "64 KiB of guard pattern on both sides of every buffer stay as they were"},
+    GateInfo{
+        Gate::guard_bands, "guard_bands", GateDevices::gpu,
+        "guard pattern of 64 KiB or more on both sides of every buffer stays as it was, and so does what the "
+        "harness or another program keeps between calls"},
     GateInfo{Gate::input_hash, "input_hash", GateDevices::both,
              "inputs hold after a call what they held before"},
     GateInfo{Gate::tolerance, "tolerance", GateDevices::both,
@@ -80,7 +82,8 @@ constexpr std::array kGates{
     GateInfo{Gate::held_out, "held_out", GateDevices::both,
              "the best candidate of a search is right on shapes drawn when the search has ended"},
     GateInfo{Gate::problem_audit, "problem_audit", GateDevices::both,
-             "the checks of a problem reject zeros, constants, copies, skipped stages and lower precision"},
+             "the checks of a problem reject zeros, constants, copies, skipped stages, lower precision and "
+             "ignored parts of inputs"},
 };
 
 }  // namespace

@@ -8,9 +8,10 @@ import pathlib
 from dataclasses import dataclass, field
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
-               "int64": 8, "int32": 4, "int16": 2, "int8": 1, "bool": 1}
+               "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint32": 4,
+               "uint8": 1, "bool": 1}
 DTYPE_ALIASES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int64": "i64",
-                 "int32": "i32", "int16": "i16", "int8": "i8", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
+                 "int32": "i32", "int16": "i16", "int8": "i8", "uint32": "u32", "uint8": "u8", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
 
 
 def _exact_division(a, b):

@@ -20,11 +20,11 @@ while read -r file algorithm; do
   echo "$file as $algorithm"
   "$ak" evaluate "tests/exploits/$file" --algorithm "$algorithm" | tail -n 3
 done <<'EOF'
-r03_first_two_calls.cu vector_add
-r03_sum_first_call.cu reduce_sum
-r06_softmax_constant.cu softmax
-r06_gemm_half_of_k.cu gemm
-r12_illegal_address.cu vector_add
+stored_answers/r03_first_two_calls.cu vector_add
+stored_answers/r03_sum_first_call.cu reduce_sum
+wrong_results/r06_softmax_constant.cu softmax
+wrong_results/r06_gemm_half_of_k.cu gemm
+faults/r12_illegal_address.cu vector_add
 EOF
 "$ak" evaluate "$out/kernels/softmax_bfloat16.cu" 2>/dev/null | tail -n 3
 "$ak" db verify

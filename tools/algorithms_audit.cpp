@@ -102,7 +102,8 @@ Json audit_json(const Audited& one) {
 }
 
 std::string evidence_text(const AuditFinding& finding) {
-  if (finding.verdict == AuditVerdict::exempt) return finding.message;
+  const bool explained = finding.verdict == AuditVerdict::exempt || finding.verdict == AuditVerdict::accepted;
+  if (explained && !finding.message.empty()) return finding.message;
   if (!finding.evidence) return finding.message.substr(0, finding.message.find('\n'));
   const CheckRecord& check = *finding.evidence;
   const double ratio = error_ratio(check);

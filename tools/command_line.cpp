@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 
 namespace ak::tools {
@@ -181,8 +182,26 @@ std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defa
     const std::string& text = values_.at(name);
     given[name] = text.empty() ? "true" : text;  // a bare --causal
   }
-  auto instance = codegen::instantiate(*problem_, codegen::choose_params(*problem_, given));
+  const Params chosen = codegen::choose_params(*problem_, given);
+  note_choices(defaults, chosen);
+  auto instance = codegen::instantiate(*problem_, chosen);
   return shape_.empty() ? instance : codegen::with_shape(*instance, shape_);
+}
+
+void ProblemFlags::note_choices(const Params& of_kernel, const Params& chosen) const {
+  for (const ParamSpec& param : problem_->params) {
+    const auto own = of_kernel.find(param.name);
+    if (own == of_kernel.end()) continue;
+    const Value& value = chosen.at(param.name);
+    if (options_.at(param.name)->count() > 0) {
+      if (to_string(value) != to_string(own->second))
+        print_stderr("note: {} is {}, as its flag says; the kernel says it was made for {}\n", param.name,
+                     to_string(value), to_string(own->second));
+    } else if (value != param.default_value) {
+      print_stderr("note: {} is {}, as the kernel says, and not the default {}; {} chooses another\n",
+                   param.name, to_string(value), to_string(param.default_value), flag_name(param.name));
+    }
+  }
 }
 
 void add_unaudited_flag(CLI::App& app, bool& unaudited) {

@@ -72,6 +72,8 @@ class ProblemFlags {
 
  private:
   void add_param_flags(CLI::App& app);
+  /// Says where the kernel or a flag decided against the other, or against a default.
+  void note_choices(const Params& of_kernel, const Params& chosen) const;
   std::string algorithm_, folder_, shape_;
   std::optional<codegen::Problem> problem_;
   std::map<std::string, std::string> values_;

@@ -66,12 +66,32 @@ std::string workloads_text(const PromptSubject& subject) {
   return text.empty() ? "- the largest of those that it is checked on\n" : text;
 }
 
+std::string rule_text(const std::string& output, const OutputRule& rule) {
+  std::string text;
+  if (!rule.gather.empty())
+    text += fmt::format(" `{}` is judged by what its indices select from `{}`; none may repeat in a row.",
+                        output, rule.gather);
+  if (rule.set) text += fmt::format(" The order of `{}` along its last axis is free.", output);
+  if (rule.exact) text += fmt::format(" `{}` must be the exact result, rounded once.", output);
+  if (!rule.exact_on.empty())
+    text += fmt::format(" Under the distributions {1} `{0}` must be the exact result, rounded once.", output,
+                        fmt::join(rule.exact_on, ", "));
+  if (rule.equal_share)
+    text += fmt::format(" At least {:g} of the elements of `{}` must be the exact result, rounded once.",
+                        *rule.equal_share, output);
+  return text;
+}
+
 std::string tolerance_text(const Tolerance& tolerance) {
-  return fmt::format(
+  std::string text = fmt::format(
       "An element may be off by {:g} times the error of a correct kernel that accumulates in fp32 ({}). {}",
       tolerance.factor, tolerance.reason,
       tolerance.allow_nondeterministic ? "Repeated runs may differ within that."
                                        : "Repeated runs must give the same bits.");
+  if (tolerance.internal)
+    text += fmt::format(" Inside, arithmetic in {} is permitted.", info(*tolerance.internal).name);
+  for (const auto& [output, rule] : tolerance.outputs) text += rule_text(output, rule);
+  return text;
 }
 
 std::string device_text(const PromptSubject& subject) {

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Raised when mutations or comparisons change, so that every verdict is asked for again.
-constexpr int kRules = 1;
+constexpr int kRules = 2;
 constexpr const char* kRecord = "audit.json";
 
 std::vector<std::string> workload_names(const ProblemInstance& problem, const AuditOptions& options) {

@@ -114,7 +114,7 @@ class TestWriter {
   }
 
   [[nodiscard]] std::string write() const {
-    return heading() + includes() + host_text("host_launch.cuh", kSpace) + "\n" +
+    return heading() + includes() + host_text("host_launch.cuh", kSpace) + "\n" + random_values() +
            std::string(host_source("stand_alone_harness.cuh")) + tensor_map_harness() +
            fmt::format("\n// ---- the kernel {}\n#include {}\n", std::string(100, '-'),
                        c_string(exported_.empty() ? kernel_file_ : exported_ + ".h")) +
@@ -190,8 +190,8 @@ class TestWriter {
 
   [[nodiscard]] std::string includes() const {
     std::string text;
-    for (const std::string_view header : {"cuda_runtime.h", "algorithm", "cstdio", "cstdlib", "cstring",
-                                          "new", "string", "utility", "vector"})
+    for (const std::string_view header : {"cuda_runtime.h", "algorithm", "cmath", "cstdio", "cstdlib",
+                                          "cstring", "new", "string", "utility", "vector"})
       text += fmt::format("#include <{}>\n", header);
     std::vector<std::string> headers = headers_;
     if (!candidate_.plan.tensor_maps.empty()) headers.emplace_back("cuda.h");
@@ -209,6 +209,16 @@ class TestWriter {
 
   [[nodiscard]] std::string tensor_map_harness() const {
     return candidate_.plan.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kSpace);
+  }
+
+  /// The harness's own text, so that both draw the same inputs of a seed.
+  [[nodiscard]] static std::string random_values() {
+    const std::string_view text = host_source("../../core/plan/random_values.cuh");
+    constexpr std::string_view kGuard = "#pragma once\n";  // this is no header
+    // A problem without integer inputs leaves their functions unused, and the other way round.
+    return fmt::format(
+        "\n#pragma nv_diagnostic push\n#pragma nv_diag_suppress 177\n{}#pragma nv_diagnostic pop\n\n",
+        text.substr(text.find(kGuard) + kGuard.size()));
   }
 
   /// The reference twice: exact, and as the honest version in the kernel's own precision.
@@ -276,64 +286,140 @@ class TestWriter {
 
   [[nodiscard]] std::string tensor_row(const TensorSpec& tensor, bool input) const {
     const DTypeInfo& type = info(tensor.dtype);
+    const std::string_view exact = type.floating ? "double" : "long long";
     const std::string fill =
         fmt::format("ak_test::fill_{}_with<{}>", type.floating ? "floating" : "integer", type.cuda_type);
-    const std::string compare =
-        fmt::format("ak_test::compare_with<{}, {}>", type.cuda_type, type.floating ? "double" : "long long");
     const auto alias = problem_.aliases.find(tensor.name);
     const auto target =
         alias == problem_.aliases.end() ? tensors_.end() : std::ranges::find(tensors_, alias->second);
-    return fmt::format("    {{{}, {}, 8, {:.17g}, {}, {}, {}}},\n", c_string(tensor.name), type.bytes,
-                       type.unit_roundoff, target == tensors_.end() ? -1 : target - tensors_.begin(),
-                       input ? fill : "nullptr", input ? "nullptr" : compare);
+    const std::string row =
+        fmt::format("    {{{}, {}, 8, {}, {}, ", c_string(tensor.name), type.bytes, type.floating,
+                    target == tensors_.end() ? -1 : target - tensors_.begin());
+    if (input)
+      return row + fmt::format("{}, ak_test::gather_with<{}>, nullptr, nullptr, nullptr, nullptr, {{}}}},\n",
+                               fill, type.cuda_type);
+    return row + fmt::format(
+                     "nullptr, nullptr, ak_test::scale_with<{0}>, ak_test::compare_with<{1}, {0}>,\n"
+                     "     ak_test::widen_with<{1}>, ak_test::widen_with<{0}>,\n     {2}}},\n",
+                     exact, type.cuda_type, rule_row(tensor));
   }
 
-  [[nodiscard]] std::string workload_row(std::size_t index) const {
+  /// ak_test::Rule.
+  [[nodiscard]] std::string rule_row(const TensorSpec& output) const {
+    const Tolerance& tolerance = problem_.tolerance;
+    const OutputRule rule = tolerance.rule(output.name);
+    const DType working = tolerance.working_type(output.dtype);
+    std::uint64_t exact_sets = 0;
+    for (std::size_t i = 0; i < problem_.distributions.size() && i < 64; ++i)
+      if (rule.must_be_exact(problem_.distributions[i].name)) exact_sets |= std::uint64_t{1} << i;
+    const auto source = std::ranges::find(tensors_, rule.gather);
+    return fmt::format("{{{:.9g}, {:.9g}, {:.17g}, {:.9g}, {}, {:.17g}, {}ull, {}, {}}}", rule.factor,
+                       rule.floor_ulps, info(working).unit_roundoff, steps_to_poorer_mantissa(working),
+                       rule.per_row, rule.equal_share.value_or(-1), exact_sets, rule.set,
+                       rule.gather.empty() ? -1 : source - tensors_.begin());
+  }
+
+  /// Elements along the last axis.
+  [[nodiscard]] std::int64_t row_length(const TensorSpec& tensor, const AxisValues& sizes) const {
+    if (!tensor.shape || tensor.shape->empty()) return 1;
+    TensorSpec row = tensor;
+    row.shape = {tensor.shape->back()};
+    return element_count(problem_.definition, row, sizes);
+  }
+
+  /// A row of ak_draws. Elements are counted where it is used; rows matter to some kinds only.
+  [[nodiscard]] static std::string draw_row(const ak_random::Draw& draw) {
+    constexpr std::array kOfRows{InputKind::rising,     InputKind::spiked,      InputKind::late_spike,
+                                 InputKind::row_scales, InputKind::permutation, InputKind::offsets};
+    const bool of_rows = std::ranges::find(kOfRows, draw.kind) != kOfRows.end();
+    std::vector<std::string> choices;
+    for (int i = 0; i < draw.choice_count; ++i) choices.push_back(fmt::format("{:.17g}", draw.choices[i]));
+    return fmt::format(
+        "{{ak_random::Kind::{}, static_cast<float>({:.9g}), static_cast<float>({:.9g}), {}, {{{}}}, "
+        "static_cast<long long>({}ull), {}ll, 0, {}}}",
+        to_string(draw.kind), draw.scale, draw.shift, draw.choice_count, fmt::join(choices, ", "),
+        static_cast<std::uint64_t>(draw.low), draw.high, of_rows ? draw.row : 1);
+  }
+
+  /// "{0, 1}" for every distribution: which rows of `draws` its inputs are drawn by. Adds the missing ones.
+  [[nodiscard]] std::vector<std::string> draw_sets(const Workload& workload,
+                                                   std::vector<std::string>& draws) const {
+    std::vector<std::string> sets;
+    for (const InputDistribution* distribution : problem_.distributions_of(workload)) {
+      const auto drawn = problem_.draws(*distribution, workload.axes);
+      if (!drawn) fail(ExitCode::bad_input, "workload '{}': {}", workload.name, drawn.error().message);
+      std::vector<std::size_t> rows;
+      for (const ak_random::Draw& draw : drawn.value()) {
+        const std::string row = draw_row(draw);
+        const auto found = std::ranges::find(draws, row);
+        rows.push_back(static_cast<std::size_t>(found - draws.begin()));
+        if (found == draws.end()) draws.push_back(row);
+      }
+      sets.push_back(fmt::format("{{{}}}", fmt::join(rows, ", ")));
+    }
+    return sets;
+  }
+
+  /// Places among all distributions, for ak_test::Rule::exact_sets.
+  [[nodiscard]] std::vector<std::ptrdiff_t> distribution_numbers(const Workload& workload) const {
+    std::vector<std::ptrdiff_t> numbers;
+    for (const InputDistribution* distribution : problem_.distributions_of(workload))
+      numbers.push_back(distribution - problem_.distributions.data());
+    return numbers;
+  }
+
+  [[nodiscard]] std::string workload_row(std::size_t index, std::vector<std::string>& draws) const {
     const TestedWorkload& tested = tested_[index];
     const Workload& workload = *tested.workload;
-    std::vector<std::int64_t> counts;
+    std::vector<std::int64_t> counts, rows;
     for (const auto* tensors : {&problem_.definition.inputs, &problem_.definition.outputs}) {
-      for (const TensorSpec& tensor : *tensors)
+      for (const TensorSpec& tensor : *tensors) {
         counts.push_back(element_count(problem_.definition, tensor, workload.axes));
+        rows.push_back(row_length(tensor, workload.axes));
+      }
     }
     const Result<Work> known = work_of(problem_, workload);
     const Work work = known ? *known : Work{};
     const auto sequence = [&](std::string_view space, const ResolvedPlan& plan) {
       return sequence_row(fmt::format("{}::launch_{}", space, index), plan);
     };
-    return fmt::format("    {{{}, {{{}}}, {:.1f}, {:.1f}, {}, {},\n     {},\n     {},\n     {}}},\n",
-                       c_string(workload.name), fmt::join(counts, ", "), work.bytes, work.flops,
-                       workload.has(WorkloadRole::time), workload.tier == WorkloadTier::deep,
-                       candidate_sequence(index), sequence("ak_exact", tested.reference),
-                       sequence("ak_twin", tested.reference));
+    return fmt::format(
+        "    {{{}, {{{}}}, {{{}}}, {:.1f}, {:.1f}, {}, {}, {{{}}}, {{{}}},\n     {},\n     {},\n     {}}},\n",
+        c_string(workload.name), fmt::join(counts, ", "), fmt::join(rows, ", "), work.bytes, work.flops,
+        workload.has(WorkloadRole::time), workload.tier == WorkloadTier::deep,
+        fmt::join(distribution_numbers(workload), ", "), fmt::join(draw_sets(workload, draws), ", "),
+        candidate_sequence(index), sequence("ak_exact", tested.reference),
+        sequence("ak_twin", tested.reference));
   }
 
   [[nodiscard]] std::string tables() const {
     std::string text = "\nconst std::vector<ak_test::Tensor> ak_tensors{\n";
     for (const TensorSpec& tensor : problem_.definition.inputs) text += tensor_row(tensor, true);
     for (const TensorSpec& tensor : problem_.definition.outputs) text += tensor_row(tensor, false);
-    text += "};\n\nconst std::vector<ak_test::Distribution> ak_distributions{\n";
-    for (const InputDistribution& d : problem_.distributions) {
-      text += fmt::format("    {{{}, {}, static_cast<float>({:.9g}), static_cast<float>({:.9g})}},\n",
-                          c_string(d.name), static_cast<int>(d.kind), d.scale, d.shift);
-    }
+    std::vector<std::string> draws;
+    std::string workloads;
+    for (std::size_t i = 0; i < tested_.size(); ++i) workloads += workload_row(i, draws);
     text +=
-        "};\n\n// Name, elements of every tensor, bytes and operations of one call, timed, huge; then the "
+        "};\n\n// Kind, scale, shift, choices, lowest and highest integer, elements, elements of a row.\n"
+        "const std::vector<ak_random::Draw> ak_draws{\n";
+    for (const std::string& draw : draws) text += fmt::format("    {},\n", draw);
+    text +=
+        "};\n\n// Name, elements of every tensor and of its rows, bytes and operations of one call, timed, "
+        "huge,\n// distributions, draws of each; then the "
         "launches with their\n"
         "// workspace: of the kernel, of the exact reference, of the reference in low precision.\n"
         "const std::vector<ak_test::Workload> ak_workloads{\n";
-    for (std::size_t i = 0; i < tested_.size(); ++i) text += workload_row(i);
-    return text + "};\n";
+    return text + workloads + "};\n";
   }
 
   [[nodiscard]] std::string main_function() const {
     return fmt::format(
         "\nint main(int argc, char** argv) {{\n"
         "  const ak_test::Options options = ak_test::read_options(argc, argv);\n"
-        "  ak_test::Tester tester(ak_tensors, {}, ak_distributions, {:.9g}, {:.9g}, options);\n"
+        "  ak_test::Tester tester(ak_tensors, {}, ak_draws, options);\n"
         "  return ak_test::run_all(tester, ak_workloads, options);\n"
         "}}\n",
-        problem_.definition.inputs.size(), problem_.tolerance.factor, problem_.tolerance.floor_ulps);
+        problem_.definition.inputs.size());
   }
 
   std::string exported_;

@@ -8,97 +8,155 @@ inline void check(cudaError_t status, const char* what, int line) {
 }
 #define AK_CHECK(...) ::ak_test::check((__VA_ARGS__), #__VA_ARGS__, __LINE__)
 
-struct Distribution {
-  const char* name;
-  int kind;  // 0 normal, 1 uniform, 2 small integers, 3 zero or one, 4 outliers, 5 ramp, 6 peaked
-  float scale, shift;
-};
-
-// Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC11).
-__device__ inline uint4 philox(uint4 counter, uint2 key) {
-  for (int round = 0; round < 10; ++round) {
-    const unsigned int high0 = __umulhi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
-    const unsigned int high1 = __umulhi(0xCD9E8D57u, counter.z), low1 = 0xCD9E8D57u * counter.z;
-    counter = make_uint4(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
-    key.x += 0x9E3779B9u;
-    key.y += 0xBB67AE85u;
-  }
-  return counter;
-}
-
-__device__ inline float draw(long long i, uint2 key, Distribution distribution) {
-  const uint4 r = philox(make_uint4(static_cast<unsigned int>(i), static_cast<unsigned int>(i >> 32), 0u, 0u), key);
-  const float unit = 1.0f / 4294967296.0f;
-  // A sum of four uniform numbers, with mean 0 and variance 1.
-  const float normal = (static_cast<float>(r.x) * unit + static_cast<float>(r.y) * unit +
-                        static_cast<float>(r.z) * unit + static_cast<float>(r.w) * unit - 2.0f) * 1.7320508f;
-  float value = normal;
-  switch (distribution.kind) {
-    case 1: value = static_cast<float>(r.x) * unit * 2.0f - 1.0f; break;
-    case 2: value = static_cast<float>(static_cast<int>(r.x % 7u) - 3); break;
-    case 3: value = static_cast<float>(r.x & 1u); break;
-    case 4: value = (i * 2654435761LL & 1023) == 7 ? normal * 100.0f : normal; break;
-    case 5: value = static_cast<float>(i & 1023) / 1024.0f - 0.5f; break;
-    case 6: value = (r.w & 255u) == 7u ? normal + 20.0f : normal; break;
-    default: break;
-  }
-  return value * distribution.scale + distribution.shift;
-}
+using ak_random::Draw;
+using ak_random::Key;
 
 template <class T>
-__global__ void fill_floating(T* data, long long count, uint2 key, Distribution distribution) {
-  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) {
-    data[i] = static_cast<T>(draw(i, key, distribution));
+__global__ void fill_floating(T* data, Key key, Draw draw) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < draw.count; i += gridDim.x * 256LL) {
+    data[i] = static_cast<T>(ak_random::real_element(key, static_cast<unsigned long long>(i), draw));
   }
 }
 
 template <class T>
-__global__ void fill_integer(T* data, long long count, uint2 key, Distribution) {
-  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) {
-    const uint4 r = philox(make_uint4(static_cast<unsigned int>(i), static_cast<unsigned int>(i >> 32), 0u, 0u), key);
-    data[i] = static_cast<T>(static_cast<int>(r.x % 17u) - 8);
+__global__ void fill_integer(T* data, Key key, Draw draw) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < draw.count; i += gridDim.x * 256LL) {
+    data[i] = static_cast<T>(ak_random::integer_element(key, static_cast<unsigned long long>(i), draw));
   }
 }
 
 struct Comparison {
-  double square_sum;              // of the finite expected values
-  unsigned long long worst_bits;  // largest error, as the bits of a double that is not negative
+  double error_square, step_square;         // sums of squares of errors, and of the largest errors of one rounding
+  unsigned long long worst_bits, step_bits;  // the largest of both, as the bits of a double that is not negative
   unsigned long long nonfinite_mismatches;
+  unsigned long long over, far;  // elements over their bound, and over that of strays; integers: unequal, more than 1 off
+  unsigned long long unequal;    // elements that are not the exact result, rounded once
+};
+
+// How an output is judged: docs/problem.md of AlphaKernel, "Tolerance".
+struct Rule {
+  double factor, floor_ulps;
+  double roundoff;      // of the type, or of a poorer one that is permitted inside
+  double poorer_steps;  // how much larger that of the next poorer mantissa is
+  bool per_row;
+  double equal_share;             // at least this share is the exact result, rounded once; negative: not asked for
+  unsigned long long exact_sets;  // bit i: all is, under distribution i
+  bool set;                       // the order of a row's elements is free
+  int gather;                     // input that the output's indices select from; -1 for none
+};
+
+// Of many elements so few may be over their bound, all of them within a few times it.
+constexpr unsigned long long kElementsPerStray = 100000, kFewElements = 100;
+constexpr double kStrayReach = 4;
+
+struct Bounds {
+  double rms, element, far;
+  unsigned long long strays, unequal;
 };
 
 __device__ inline double as_double(double x) { return x; }
 template <class T> __device__ double as_double(T x) { return static_cast<double>(static_cast<float>(x)); }
 __device__ inline double as_double(long long x) { return static_cast<double>(x); }
 __device__ inline double as_double(int x) { return static_cast<double>(x); }
+__device__ inline double as_double(unsigned int x) { return static_cast<double>(x); }
 
+template <class T> struct IsInteger { static constexpr bool value = false; };
+template <> struct IsInteger<long long> { static constexpr bool value = true; };
+
+// scales[r] = root mean square of the finite elements of row r; a block each.
 template <class R>
-__global__ void sum_squares(const R* expected, long long count, Comparison* result) {
-  double sum = 0;
-  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) {
-    const double value = as_double(expected[i]);
-    if (isfinite(value)) sum += value * value;
+__global__ void row_scales(const R* expected, long long row, double* scales) {
+  double sum = 0, elements = 0;
+  for (long long i = threadIdx.x; i < row; i += 256) {
+    const double value = as_double(expected[blockIdx.x * row + i]);
+    if (isfinite(value)) sum += value * value, elements += 1;
   }
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
-  if (threadIdx.x % 32 == 0) atomicAdd(&result->square_sum, sum);
+  __shared__ double sums[256], counts[256];
+  sums[threadIdx.x] = sum, counts[threadIdx.x] = elements;
+  __syncthreads();
+  for (unsigned int half = 128; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half], counts[threadIdx.x] += counts[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) scales[blockIdx.x] = counts[0] > 0 ? sqrt(sums[0] / counts[0]) : 0;
 }
 
-// Error of `got` against the exact result, relative to |exact| + rms(exact). Where the honest low-precision version
+// Adds up over the grid what a thread has seen.
+__device__ inline void add_to(Comparison* result, const Comparison& own) {
+  atomicAdd(&result->error_square, own.error_square);
+  atomicAdd(&result->step_square, own.step_square);
+  atomicMax(&result->worst_bits, own.worst_bits);
+  atomicMax(&result->step_bits, own.step_bits);
+  if (own.nonfinite_mismatches > 0) atomicAdd(&result->nonfinite_mismatches, own.nonfinite_mismatches);
+  if (own.over > 0) atomicAdd(&result->over, own.over);
+  if (own.far > 0) atomicAdd(&result->far, own.far);
+  if (own.unequal > 0) atomicAdd(&result->unequal, own.unequal);
+}
+
+__device__ inline unsigned long long bits_of(double value) {
+  return static_cast<unsigned long long>(__double_as_longlong(value));
+}
+
+// Errors of `got` against the exact result, relative to |exact| + rms(exact). Where the honest low-precision version
 // is not finite (an overflow of the output type), `got` must be the same infinity or NaN.
 template <class T, class R>
-__global__ void compare(const T* got, const T* twin, const R* expected, long long count, Comparison* result) {
-  const double rms = sqrt(result->square_sum / static_cast<double>(count));
-  double worst = 0;
-  unsigned long long mismatches = 0;
+__global__ void compare(const T* got, const T* twin, const R* expected, long long count, const double* scales,
+                        long long row, double roundoff, Bounds bounds, Comparison* result) {
+  Comparison own{};
+  double worst = 0, largest_step = 0;
   for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) {
     const double g = as_double(got[i]), t = as_double(twin[i]), e = as_double(expected[i]);
     if (!isfinite(t) || !isfinite(g)) {
-      if (!(g == t || (isnan(g) && isnan(t)))) ++mismatches;
-    } else if (g != e) {
-      worst = fmax(worst, fabs(g - e) / (fabs(e) + rms));
+      if (!(g == t || (isnan(g) && isnan(t)))) ++own.nonfinite_mismatches;
+      continue;
     }
+    const double scale = fabs(e) + scales[i / row];
+    const double error = g == e ? 0 : fabs(g - e) / scale;
+    worst = fmax(worst, error);
+    own.error_square += error * error;
+    if (IsInteger<R>::value) {
+      own.over += g != e, own.far += fabs(g - e) > 1, own.unequal += g != e;
+      continue;
+    }
+    own.over += !(error <= bounds.element), own.far += !(error <= bounds.far);
+    own.unequal += g != as_double(static_cast<T>(e));
+    // Half the distance between values next to the exact one.
+    const double half = roundoff * __longlong_as_double(__double_as_longlong(e) & 0x7ff0000000000000LL);
+    const double step = half == 0 ? 0 : half / scale;
+    largest_step = fmax(largest_step, step);
+    own.step_square += step * step;
   }
-  if (worst > 0) atomicMax(&result->worst_bits, static_cast<unsigned long long>(__double_as_longlong(worst)));
-  if (mismatches > 0) atomicAdd(&result->nonfinite_mismatches, mismatches);
+  own.worst_bits = bits_of(worst), own.step_bits = bits_of(largest_step);
+  add_to(result, own);
+}
+
+// What results are judged by where it is not their elements: what indices select, NaN for an index that is out of range
+// or that its row has already; and rows in ascending order.
+template <class T>
+__global__ void widen(const T* values, long long count, double* out) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) out[i] = as_double(values[i]);
+}
+template <class S>
+__global__ void gather(const double* indices, long long count, long long row, const S* source, long long source_row,
+                       double* out) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) {
+    const double index = indices[i];
+    bool valid = index >= 0 && index < static_cast<double>(source_row);
+    for (long long j = i / row * row; valid && j < i; ++j) valid = indices[j] != index;
+    out[i] = valid ? as_double(source[i / row * source_row + static_cast<long long>(index)]) : nan("");
+  }
+}
+__global__ void sort_rows(const double* values, long long count, long long row, double* out) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < count; i += gridDim.x * 256LL) {
+    const long long start = i / row * row;
+    const double x = values[i];
+    long long rank = 0;
+    for (long long j = start; j < start + row; ++j) {
+      const double y = values[j];
+      rank += isnan(x) ? !isnan(y) || j < i : y < x || (y == x && j < i);
+    }
+    out[start + rank] = x;
+  }
 }
 
 // Reads more than the L2 holds, so that the next kernel starts with cold, clean lines.
@@ -111,34 +169,56 @@ __global__ void read_all(const uint4* data, long long count, unsigned int* sink)
   if (mix == 0x12345678u) *sink = mix;
 }
 
-using Fill = void (*)(void* data, long long count, uint2 key, const Distribution& distribution);
-using Compare = void (*)(const void* got, const void* twin, const void* expected, long long count, Comparison* result);
+using Fill = void (*)(void* data, Key key, const Draw& draw);
+using Scale = void (*)(const void* expected, long long rows, long long row, double* scales);
+using Compare = void (*)(const void* got, const void* twin, const void* expected, long long count, const double* scales,
+                         long long row, double roundoff, const Bounds& bounds, Comparison* result);
+using Widen = void (*)(const void* values, long long count, double* out);
+using Gather = void (*)(const double* indices, long long count, long long row, const void* source, long long source_row,
+                        double* out);
 
 constexpr unsigned int kGrid = 2048;
 
 template <class T>
-void fill_floating_with(void* data, long long count, uint2 key, const Distribution& distribution) {
-  fill_floating<<<kGrid, 256>>>(static_cast<T*>(data), count, key, distribution);
+void fill_floating_with(void* data, Key key, const Draw& draw) {
+  fill_floating<<<kGrid, 256>>>(static_cast<T*>(data), key, draw);
 }
 template <class T>
-void fill_integer_with(void* data, long long count, uint2 key, const Distribution& distribution) {
-  fill_integer<<<kGrid, 256>>>(static_cast<T*>(data), count, key, distribution);
+void fill_integer_with(void* data, Key key, const Draw& draw) {
+  fill_integer<<<kGrid, 256>>>(static_cast<T*>(data), key, draw);
+}
+template <class R>
+void scale_with(const void* expected, long long rows, long long row, double* scales) {
+  row_scales<<<static_cast<unsigned int>(rows), 256>>>(static_cast<const R*>(expected), row, scales);
 }
 template <class T, class R>
-void compare_with(const void* got, const void* twin, const void* expected, long long count, Comparison* result) {
-  sum_squares<<<kGrid, 256>>>(static_cast<const R*>(expected), count, result);
+void compare_with(const void* got, const void* twin, const void* expected, long long count, const double* scales,
+                  long long row, double roundoff, const Bounds& bounds, Comparison* result) {
   compare<<<kGrid, 256>>>(static_cast<const T*>(got), static_cast<const T*>(twin), static_cast<const R*>(expected), count,
-                          result);
+                          scales, row, roundoff, bounds, result);
+}
+template <class T>
+void widen_with(const void* values, long long count, double* out) {
+  widen<<<kGrid, 256>>>(static_cast<const T*>(values), count, out);
+}
+template <class S>
+void gather_with(const double* indices, long long count, long long row, const void* source, long long source_row,
+                 double* out) {
+  gather<<<kGrid, 256>>>(indices, count, row, static_cast<const S*>(source), source_row, out);
 }
 
 struct Tensor {
   const char* name;
   long long element_bytes;
   long long exact_bytes;   // of one element as the exact reference writes it; outputs only
-  double unit_roundoff;    // of the type; 0 for integers
+  bool floating;
   int alias;               // index of the input whose memory this output shares; -1 for none
   Fill fill;               // inputs only
-  Compare compare;         // outputs only
+  Gather gather;           // inputs only: by indices into it
+  Scale scale;             // outputs only, as what follows; of the exact result
+  Compare compare;
+  Widen widen, widen_exact;
+  Rule rule;
 };
 
 struct Workspace {
@@ -157,9 +237,12 @@ struct Sequence {
 struct Workload {
   const char* name;
   std::vector<long long> counts;  // elements of every tensor
+  std::vector<long long> rows;    // elements of a row of every tensor: its last axis
   double bytes, flops;            // of one call
   bool timed;
   bool deep;                      // minutes of work or most of the memory: only when named
+  std::vector<int> distributions;       // of the problem, that it is checked with
+  std::vector<std::vector<int>> draws;  // of each of these and every input: which of all draws
   Sequence candidate, exact, twin;
 };
 
@@ -240,10 +323,9 @@ struct Options {
 
 class Tester {
  public:
-  Tester(std::vector<Tensor> tensors, size_t inputs, std::vector<Distribution> distributions, double factor,
-         double floor_ulps, Options options)
-      : tensors_(std::move(tensors)), inputs_(inputs), distributions_(std::move(distributions)), factor_(factor),
-        floor_ulps_(floor_ulps), options_(std::move(options)), result_(sizeof(Comparison)) {
+  Tester(std::vector<Tensor> tensors, size_t inputs, std::vector<Draw> draws, Options options)
+      : tensors_(std::move(tensors)), inputs_(inputs), draws_(std::move(draws)), options_(std::move(options)),
+        result_(sizeof(Comparison)) {
     int device = 0, l2_bytes = 0;
     AK_CHECK(cudaGetDevice(&device));
     AK_CHECK(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device));
@@ -267,32 +349,30 @@ class Tester {
     const Run candidate(workload.candidate, tensors_, inputs_, workload.counts, inputs, Role::candidate);
     double worst_error = 0, its_tolerance = 0, worst_ratio = -1;
     unsigned long long mismatches = 0;
+    bool passed = true;
     {
       const Run exact(workload.exact, tensors_, inputs_, workload.counts, inputs, Role::exact);
       const Run twin(workload.twin, tensors_, inputs_, workload.counts, inputs, Role::twin);
       // Shapes of more than 256 MB take one distribution: the others would add minutes, not knowledge.
-      const size_t sets = workload.bytes > 256e6 ? 1 : distributions_.size();
+      const size_t sets = workload.bytes > 256e6 ? 1 : workload.draws.size();
       for (size_t set = 0; set < sets; ++set) {
         draw_and_run(workload, inputs, exact, set);
         draw_and_run(workload, inputs, twin, set);
         draw_and_run(workload, inputs, candidate, set);
         for (size_t i = inputs_; i < tensors_.size(); ++i) {
-          const void* honest = twin.tensor(i);
-          const Comparison own = compare(i, workload.counts[i], honest, honest, exact.tensor(i));
-          const Comparison got = compare(i, workload.counts[i], candidate.tensor(i), honest, exact.tensor(i));
-          const double tolerance = factor_ * std::max(error_of(own), floor_ulps_ * tensors_[i].unit_roundoff);
-          const double error = error_of(got);
-          const double ratio = error == 0 ? 0 : error / tolerance;
+          const Comparison got = compare_output(workload, i, set, inputs, candidate, exact, twin);
+          const double error = double_of(got.worst_bits);
+          const double ratio = error == 0 ? 0 : error / bounds_.element;
           mismatches += got.nonfinite_mismatches;
+          passed = passed && within(got, workload.counts[i]);
           if (!(ratio <= worst_ratio)) {
             worst_ratio = ratio;
             worst_error = error;
-            its_tolerance = tolerance;
+            its_tolerance = bounds_.element;
           }
         }
       }
     }
-    const bool passed = mismatches == 0 && worst_ratio <= 1;
     std::printf("%-28s %-8s max_error=%.3e tolerance=%.3e", workload.name, passed ? "ok" : "MISMATCH", worst_error,
                 its_tolerance);
     if (mismatches > 0) std::printf(" nonfinite_mismatches=%llu", mismatches);
@@ -306,27 +386,114 @@ class Tester {
   void draw_and_run(const Workload& workload, const std::vector<Memory>& inputs, const Run& run, size_t set) const {
     run.poison();
     for (size_t i = 0; i < inputs_; ++i) {
-      const uint2 key = make_uint2(static_cast<unsigned int>(options_.seed + 1000 * set), static_cast<unsigned int>(i));
-      tensors_[i].fill(inputs[i].get(), workload.counts[i], key, distributions_[set]);
+      Draw draw = draws_[static_cast<size_t>(workload.draws[set][i])];
+      draw.count = workload.counts[i];
+      const char* name = tensors_[i].name;
+      tensors_[i].fill(inputs[i].get(), ak_random::tensor_key(options_.seed, name, std::strlen(name)), draw);
     }
     AK_CHECK(cudaGetLastError());
     run.launch();
     AK_CHECK(cudaDeviceSynchronize());
   }
 
-  Comparison compare(size_t tensor, long long count, const void* got, const void* twin, const void* expected) const {
-    result_.set_bytes(0);
-    tensors_[tensor].compare(got, twin, expected, count, static_cast<Comparison*>(result_.get()));
-    AK_CHECK(cudaGetLastError());
-    Comparison comparison{};
-    AK_CHECK(cudaMemcpy(&comparison, result_.get(), sizeof comparison, cudaMemcpyDeviceToHost));
-    return comparison;
+  // What an output is compared by: itself, or where its rule asks for it what its indices select, and its rows in
+  // ascending order.
+  struct View {
+    const void* values;
+    std::vector<Memory> parts;
+  };
+  View view(const Workload& workload, size_t tensor, const std::vector<Memory>& inputs, const void* values,
+            bool exact) const {
+    const Tensor& own = tensors_[tensor];
+    const long long count = workload.counts[tensor], row = workload.rows[tensor];
+    View view{values, {}};
+    if (!own.rule.set && own.rule.gather < 0) return view;
+    const auto next = [&] {
+      view.parts.emplace_back(count * static_cast<long long>(sizeof(double)));
+      return static_cast<double*>(view.parts.back().get());
+    };
+    double* current = next();
+    (exact ? own.widen_exact : own.widen)(values, count, current);
+    if (own.rule.gather >= 0) {
+      const auto source = static_cast<size_t>(own.rule.gather);
+      double* selected = next();
+      tensors_[source].gather(current, count, row, inputs[source].get(), workload.rows[source], selected);
+      current = selected;
+    }
+    if (own.rule.set) {
+      double* ordered = next();
+      sort_rows<<<kGrid, 256>>>(current, count, row, ordered);
+      current = ordered;
+    }
+    view.values = current;
+    return view;
   }
 
-  static double error_of(const Comparison& comparison) {
-    double error = 0;
-    std::memcpy(&error, &comparison.worst_bits, sizeof error);
-    return error;
+  // Compares one output; sets bounds_, which follow from the error of the plain low-precision reference.
+  Comparison compare_output(const Workload& workload, size_t tensor, size_t set, const std::vector<Memory>& inputs,
+                            const Run& candidate, const Run& exact, const Run& twin) {
+    const Rule& rule = tensors_[tensor].rule;
+    const long long count = workload.counts[tensor];
+    const long long row = rule.per_row ? workload.rows[tensor] : count;
+    const Memory scales(count / row * static_cast<long long>(sizeof(double)));
+    tensors_[tensor].scale(exact.tensor(tensor), count / row, row, static_cast<double*>(scales.get()));
+    const View expected = view(workload, tensor, inputs, exact.tensor(tensor), true);
+    const View honest = view(workload, tensor, inputs, twin.tensor(tensor), false);
+    const View got = view(workload, tensor, inputs, candidate.tensor(tensor), false);
+    const bool viewed = rule.set || rule.gather >= 0;
+    const Compare compare = viewed ? &compare_with<double, double> : tensors_[tensor].compare;
+    const auto compared = [&](const View& values) {
+      result_.set_bytes(0);
+      compare(values.values, honest.values, expected.values, count, static_cast<const double*>(scales.get()), row,
+              rule.roundoff, bounds_, static_cast<Comparison*>(result_.get()));
+      AK_CHECK(cudaGetLastError());
+      Comparison comparison{};
+      AK_CHECK(cudaMemcpy(&comparison, result_.get(), sizeof comparison, cudaMemcpyDeviceToHost));
+      return comparison;
+    };
+    bounds_ = {};
+    bounds_ = derive_bounds(tensors_[tensor], workload.distributions[set], compared(honest), count);
+    return compared(got);
+  }
+
+  // Errors may be `factor` times those of the honest version, which count as at least floor_ulps roundoffs, but cost no
+  // more than half of what rounding to the next poorer mantissa does.
+  static Bounds derive_bounds(const Tensor& tensor, int distribution, const Comparison& own, long long count) {
+    const Rule& rule = tensor.rule;
+    const auto all = static_cast<unsigned long long>(count);
+    const bool exact = distribution < 64 && (rule.exact_sets >> distribution & 1) != 0;
+    const double may_differ = (1 - rule.equal_share) * static_cast<double>(count) + 1e-9;
+    const unsigned long long some =
+        exact ? 0 : rule.equal_share < 0 ? all : static_cast<unsigned long long>(may_differ);
+    if (rule.gather >= 0 || (rule.set && !tensor.floating)) return {0, 0, 0, 0, all};
+    if (!tensor.floating) {
+      const unsigned long long unequal = rule.equal_share < 0 ? 0 : some;
+      return {HUGE_VAL, 0, 1, unequal, unequal};
+    }
+    const double elements = static_cast<double>(count);
+    const double poorer = rule.poorer_steps * (1 + 4 / std::sqrt(elements));  // wider where few elements say little
+    const auto bound = [&](double honest, double rounding) {
+      return std::min(rule.factor * std::max(honest, rule.floor_ulps * rule.roundoff),
+                      poorer / 2 * std::max(honest, rounding));
+    };
+    Bounds bounds{};
+    bounds.rms = bound(std::sqrt(own.error_square / elements), std::sqrt(own.step_square / elements / 3));
+    bounds.element = bound(double_of(own.worst_bits), double_of(own.step_bits));
+    bounds.far = kStrayReach * bounds.element;
+    bounds.strays = all < kFewElements ? 0 : 1 + all / kElementsPerStray;
+    bounds.unequal = some;
+    return bounds;
+  }
+
+  bool within(const Comparison& got, long long count) const {
+    return got.nonfinite_mismatches == 0 && got.over <= bounds_.strays && got.far == 0 &&
+           std::sqrt(got.error_square / static_cast<double>(count)) <= bounds_.rms && got.unequal <= bounds_.unequal;
+  }
+
+  static double double_of(unsigned long long bits) {
+    double value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
   }
 
   // Median of 30 calls with cold L2. The event pair of a kernel of a few microseconds includes launch overhead.
@@ -359,10 +526,10 @@ class Tester {
 
   std::vector<Tensor> tensors_;
   size_t inputs_;
-  std::vector<Distribution> distributions_;
-  double factor_, floor_ulps_;
+  std::vector<Draw> draws_;
   Options options_;
   Memory result_;
+  Bounds bounds_{};  // of the output compared last
   long long flush_bytes_ = 0;
 };
 

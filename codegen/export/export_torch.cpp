@@ -42,6 +42,10 @@ std::string_view scalar_type(DType dtype) {
       return "at::kShort";
     case DType::int8:
       return "at::kChar";
+    case DType::uint32:
+      return "at::kUInt32";
+    case DType::uint8:
+      return "at::kByte";
     case DType::boolean:
       return "at::kBool";
   }

@@ -40,11 +40,33 @@ std::int64_t size_at(std::uint64_t octave) {
   return static_cast<std::int64_t>((std::uint64_t{1} << whole) + rest);
 }
 
-std::int64_t draw(const AxisRange& range, std::uint64_t random) {
-  const std::uint64_t low = octaves(static_cast<std::uint64_t>(range.low));
-  const std::uint64_t end = octaves(static_cast<std::uint64_t>(range.high) + 1);
-  return std::clamp(size_at(low + random % (end - low)), range.low, range.high);
-}
+/// The sizes that an axis may take, in ascending order.
+class AxisSizes {
+ public:
+  explicit AxisSizes(const AxisRange& range)
+      : range_(range), first_(range.low / range.multiple + (range.low % range.multiple != 0 ? 1 : 0)) {}
+
+  [[nodiscard]] std::int64_t count() const {
+    return range_.values.empty() ? range_.high / range_.multiple - first_ + 1
+                                 : static_cast<std::int64_t>(range_.values.size());
+  }
+  [[nodiscard]] std::int64_t at(std::int64_t index) const {
+    return range_.values.empty() ? (first_ + index) * range_.multiple
+                                 : range_.values[static_cast<std::size_t>(index)];
+  }
+  /// An index: of listed values each is as likely as the next, of others each octave.
+  [[nodiscard]] std::int64_t draw(std::uint64_t random) const {
+    if (!range_.values.empty()) return static_cast<std::int64_t>(random % range_.values.size());
+    const std::int64_t last = first_ + count() - 1;
+    const std::uint64_t low = octaves(static_cast<std::uint64_t>(first_));
+    const std::uint64_t end = octaves(static_cast<std::uint64_t>(last) + 1);
+    return std::clamp(size_at(low + random % (end - low)), first_, last) - first_;
+  }
+
+ private:
+  const AxisRange& range_;
+  std::int64_t first_;  ///< multiple of the first size
+};
 
 /// A constraint of the definition, for the moment when the last of its axes has a size.
 struct Rule {
@@ -52,35 +74,54 @@ struct Rule {
   std::size_t ready = 0;  ///< index of that axis among the range's
 };
 
-std::vector<Rule> rules_of(const ProblemInstance& problem, const HeldOutRange& range) {
+Rule rule_of(const Expression& expression, const HeldOutRange& range) {
+  Rule rule{expression};
+  const auto names = rule.expression.names();
+  std::size_t index = 0;
+  for (const auto& [axis, bounds] : range.axes) {
+    if (std::ranges::find(names, axis) != names.end()) rule.ready = index;
+    ++index;
+  }
+  return rule;
+}
+
+/// The definition's constraints, and those of a candidate that mention nothing but what is known by then.
+std::vector<Rule> rules_of(const ProblemInstance& problem, const HeldOutRange& range,
+                           const ShapeWishes& wishes, const Environment& known) {
   std::vector<Rule> rules;
   for (const std::string& text : problem.definition.constraints) {
     const Result<Expression> parsed = Expression::parse(text);
     AK_ASSERT(parsed.ok(), "constraints were parsed when the definition was read");
-    Rule rule{*parsed};
-    const auto names = rule.expression.names();
-    std::size_t index = 0;
-    for (const auto& [axis, bounds] : range.axes) {
-      if (std::ranges::find(names, axis) != names.end()) rule.ready = index;
-      ++index;
-    }
-    rules.push_back(std::move(rule));
+    rules.push_back(rule_of(*parsed, range));
+  }
+  for (const Expression& constraint : wishes.constraints) {
+    const bool decidable = std::ranges::all_of(constraint.names(), [&](const std::string& name) {
+      return known.contains(name) || range.axes.contains(name);
+    });
+    if (decidable) rules.push_back(rule_of(constraint, range));
   }
   return rules;
+}
+
+Environment known_to(const ProblemInstance& problem, const ShapeWishes& wishes) {
+  Environment known = problem.environment({});
+  for (const auto& [name, value] : wishes.known) known[name] = value;
+  return known;
 }
 
 /// Draws one shape, axis by axis.
 class ShapeDraw {
  public:
-  ShapeDraw(const ProblemInstance& problem, const HeldOutRange& range, std::span<const Rule> rules)
-      : range_(range), rules_(rules), environment_(problem.environment({})) {}
+  ShapeDraw(const HeldOutRange& range, std::span<const Rule> rules, const Environment& known)
+      : range_(range), rules_(rules), environment_(known) {}
 
   /// False where an axis has no allowed size near the one drawn. @param random of an axis's index
   template <class Random>
   bool draw_all(Random random) {
     std::size_t index = 0;
     for (const auto& [axis, bounds] : range_.axes) {
-      if (!settle(axis, bounds, draw(bounds, random(static_cast<std::uint32_t>(index))), index)) return false;
+      const AxisSizes sizes(bounds);
+      if (!settle(axis, sizes, sizes.draw(random(static_cast<std::uint32_t>(index))), index)) return false;
       ++index;
     }
     return true;
@@ -101,14 +142,14 @@ class ShapeDraw {
     }
     return true;
   }
-  bool settle(const std::string& axis, const AxisRange& bounds, std::int64_t drawn, std::size_t index) {
+  bool settle(const std::string& axis, const AxisSizes& sizes, std::int64_t drawn, std::size_t index) {
     for (std::int64_t step = 0; step <= kMaxSteps; ++step) {
-      const bool below = drawn - bounds.low >= step, above = bounds.high - drawn >= step;
+      const bool below = drawn >= step, above = sizes.count() - drawn > step;
       if (!below && !above) return false;
-      for (const auto& [possible, size] :
+      for (const auto& [possible, at] :
            {std::pair{below, drawn - step}, {above && step > 0, above ? drawn + step : drawn}}) {
-        if (!possible || !allows(axis, size, index)) continue;
-        sizes_[axis] = size;
+        if (!possible || !allows(axis, sizes.at(at), index)) continue;
+        sizes_[axis] = sizes.at(at);
         return true;
       }
     }
@@ -130,24 +171,27 @@ bool suits(const HeldOutRange& range, DeviceKind device) {
 }  // namespace
 
 Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range, std::uint64_t seed,
-                              std::uint32_t index) {
+                              std::uint32_t index, const ShapeWishes& wishes) {
   const std::array key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
-  const std::vector<Rule> rules = rules_of(problem, range);
+  const Environment known = known_to(problem, wishes);
+  const std::vector<Rule> rules = rules_of(problem, range, wishes, known);
   std::string input_error;
   for (std::uint32_t attempt = 0; attempt < kMaxDraws; ++attempt) {
-    ShapeDraw shape(problem, range, rules);
+    ShapeDraw shape(range, rules, known);
     const bool drawn = shape.draw_all([&](std::uint32_t axis) {
       const auto words = philox4x32({index, attempt, axis, 0}, key);
       return std::uint64_t{words[0]} << 32 | words[1];
     });
     input_error = drawn ? size_error(problem, shape.sizes()) : shape.error();
+    if (input_error.empty() && wishes.accepts && !wishes.accepts(shape.sizes()))
+      input_error = "none is wanted";
     if (input_error.empty()) return shape.sizes();
   }
   return InputError{fmt::format("of {} shapes drawn none is possible: {}", kMaxDraws, input_error)};
 }
 
 std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device, int count,
-                                      std::uint64_t seed) {
+                                      std::uint64_t seed, const ShapeWishes& wishes) {
   std::vector<const HeldOutRange*> ranges;
   for (const HeldOutRange& range : problem.held_out) {
     if (suits(range, device)) ranges.push_back(&range);
@@ -155,12 +199,13 @@ std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind
   std::vector<Workload> workloads;
   for (int i = 0; i < count && !ranges.empty(); ++i) {
     const HeldOutRange& range = *ranges[static_cast<std::size_t>(i) % ranges.size()];
-    auto sizes = draw_shape(problem, range, seed, static_cast<std::uint32_t>(i));
+    auto sizes = draw_shape(problem, range, seed, static_cast<std::uint32_t>(i), wishes);
+    if (!sizes && range.around_shape) continue;  // the candidate is for no shape there
     if (!sizes)
       fail(ExitCode::bad_input, "{}: held-out range '{}': {}", problem.definition.name, range.name,
            sizes.error().message);
     Workload& workload = workloads.emplace_back();
-    workload.name = fmt::format("held_out_{}", i + 1);
+    workload.name = fmt::format("held_out_{}", workloads.size());
     workload.axes = std::move(sizes).value();
     workload.uid = workload_uid(problem, workload.axes);
     workload.roles = {WorkloadRole::check};

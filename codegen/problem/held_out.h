@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/device/device_facts.h"
@@ -10,17 +11,32 @@
 
 namespace ak::codegen {
 
+/// What is wanted of a shape in addition to the definition's constraints.
+struct ShapeWishes {
+  Environment known = {};                    ///< for `constraints`: tunables, facts of a device
+  std::vector<Expression> constraints = {};  ///< those that mention other names are left out
+  std::function<bool(const AxisValues&)> accepts = nullptr;  ///< null: every shape
+};
+
 /// A shape from `range` that satisfies the definition's constraints: of every axis each octave is as likely
-/// as the next, and so are the sizes in an octave; then each axis takes the nearest size that the constraints
-/// allow, given the axes before it. A function of seed and `index` alone, the same on every machine (integer
-/// arithmetic). An error when 1,000 draws led to no shape.
+/// as the next, and so are the sizes in an octave and listed values; then each axis takes the nearest size that
+/// the constraints allow, given the axes before it. A function of seed and `index` alone, the same on every
+/// machine (integer arithmetic). An error when 1,000 draws led to no shape.
 [[nodiscard]] Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range,
-                                            std::uint64_t seed, std::uint32_t index);
+                                            std::uint64_t seed, std::uint32_t index,
+                                            const ShapeWishes& wishes = {});
 
 /// `count` shapes to check, named "held_out_1", "held_out_2", ...: drawn in rotation from the ranges for
 /// `device`, which are those of tier emulator for the emulator and all except tier deep for others. Empty when
-/// there is no such range. Throws Error(bad_input) naming a range from which no shape could be drawn.
+/// there is no such range; fewer where a range around a shape has none that is wanted. Throws Error(bad_input)
+/// naming another range from which no shape could be drawn.
 [[nodiscard]] std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device,
-                                                    int count, std::uint64_t seed);
+                                                    int count, std::uint64_t seed,
+                                                    const ShapeWishes& wishes = {});
+
+/// Ranges around the shape that a kernel is wanted for: its neighbours, for a GPU, and small ones, which are the
+/// problem's own where it has ranges for the CPU device.
+[[nodiscard]] std::vector<HeldOutRange> ranges_around(const ProblemInstance& problem,
+                                                      const AxisValues& shape);
 
 }  // namespace ak::codegen

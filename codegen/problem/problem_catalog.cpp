@@ -7,6 +7,7 @@
 #include <charconv>
 #include <set>
 
+#include "codegen/problem/held_out.h"
 #include "codegen/problem/problem_reader.h"
 #include "core/error.h"
 #include "core/text/data_files.h"
@@ -288,7 +289,7 @@ std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instanc
   workload.roles = {WorkloadRole::check, WorkloadRole::time};
   auto copy = std::make_shared<ProblemInstance>(instance);
   copy->workloads = {std::move(workload)};
-  copy->held_out.clear();  // the kernel is wanted for this shape
+  copy->held_out = ranges_around(instance, sizes);
   return copy;
 }
 

@@ -8,6 +8,9 @@
 #include <set>
 
 #include "codegen/problem/held_out.h"
+#include "codegen/problem/problem_values.h"
+#include "codegen/problem/tolerance_reader.h"
+#include "core/plan/input_mutation.h"
 #include "core/text/file.h"
 #include "core/text/format_version.h"
 #include "core/text/hash.h"
@@ -20,6 +23,8 @@ struct Spelling {
   std::string_view name;
   Enum value;
 };
+// Shapes drawn from a range when it is read, to find one that yields shapes only by luck (chosen).
+constexpr std::uint32_t kTrialDraws = 16;
 constexpr Format kProblemFormat{.name = "problem.json"};
 
 constexpr std::array kParamTypes{Spelling<ParamType>{"choice", ParamType::choice},
@@ -46,13 +51,6 @@ Value read_value(const JsonReader& at) {
   if (at.json().is_string()) return at.text();
   if (at.json().is_boolean()) return std::int64_t{at.boolean()};
   return at.integer();
-}
-
-Expression read_formula(const JsonReader& at) {
-  const std::string text = at.json().is_number_integer() ? at.json().dump() : at.text();
-  Result<Expression> parsed = Expression::parse(text);
-  if (!parsed) at.reject(fmt::format("'{}': {}", text, parsed.error().message));
-  return std::move(parsed).value();
 }
 
 ParamSpec read_param(const std::string& name, const JsonReader& at) {
@@ -94,8 +92,6 @@ std::string fill_name(const JsonReader& at, const Problem& problem, const Params
   return name;
 }
 
-Environment environment_of(const Params& params) { return Environment(params.begin(), params.end()); }
-
 Axis read_axis(const std::string& name, const JsonReader& at, const Params& params) {
   at.only({"type", "value", "description"});
   Axis axis{.name = name, .value = std::nullopt, .description = ""};
@@ -110,27 +106,9 @@ Axis read_axis(const std::string& name, const JsonReader& at, const Params& para
   return axis;
 }
 
-DType read_dtype(const JsonReader& at, const Params& params) {
-  std::string text = at.text();
-  if (!parse_dtype(text)) {
-    const Result<Value> value = read_formula(at).evaluate(environment_of(params));
-    if (!value) at.reject(value.error().message);
-    text = to_string(*value);
-  }
-  const auto dtype = parse_dtype(text);
-  if (!dtype) at.fail("a dtype, the name of a param that holds one, or an expression over params");
-  return *dtype;
-}
-
-bool holds(const JsonReader& at, const Params& params) {
-  const Result<bool> value = read_formula(at).evaluate_bool(environment_of(params));
-  if (!value) at.reject(value.error().message);
-  return *value;
-}
-
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
                        const Params& params) {
-  at.only({"shape", "dtype", "description", "when", "transposed"});
+  at.only({"shape", "dtype", "description", "when", "transposed", "draw"});
   TensorSpec tensor;
   tensor.name = name;
   tensor.dtype = read_dtype(at.member("dtype"), params);
@@ -184,38 +162,64 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
   return definition;
 }
 
-/// A number, or an expression over the params: what is honest differs with the dtype.
-double read_floor_ulps(const JsonReader& at, const Params& params) {
-  if (at.json().is_number()) return at.number();
-  const Result<std::int64_t> value = read_formula(at).evaluate_integer(environment_of(params));
-  if (!value) at.reject(value.error().message);
-  return static_cast<double>(*value);
+using Names = std::set<std::string, std::less<>>;
+
+/// What bounds of draws may refer to: axes and params.
+Names names_of(const Definition& definition, const Params& params) {
+  Names names;
+  for (const Axis& axis : definition.axes) names.insert(axis.name);
+  for (const auto& [name, value] : params) names.insert(name);
+  return names;
 }
 
-Tolerance read_tolerance(const JsonReader& at, const Params& params) {
-  at.only({"factor", "floor_ulps", "reason", "allow_nondeterministic"});
-  Tolerance tolerance;
-  if (const auto given = at.find("factor")) tolerance.factor = given->number();
-  if (const auto given = at.find("floor_ulps")) tolerance.floor_ulps = read_floor_ulps(*given, params);
-  if (!(tolerance.factor > 0)) at.member("factor").fail("a number above 0");
-  if (!(tolerance.floor_ulps >= 0)) at.member("floor_ulps").fail("a number of at least 0");
-  tolerance.reason = at.member("reason").text();
-  if (const auto given = at.find("allow_nondeterministic"))
-    tolerance.allow_nondeterministic = given->boolean();
-  return tolerance;
+InputDraw read_draw(const JsonReader& at, const Names& names) {
+  auto draw = parse_input_draw(at.text());
+  if (!draw) at.reject(draw.error().message);
+  for (const Expression& bound : draw->bounds) {
+    for (const std::string& name : bound.names()) {
+      if (!names.contains(name)) at.reject(fmt::format("'{}' is neither an axis nor a param", name));
+    }
+  }
+  return std::move(draw).value();
 }
 
-InputDistribution read_distribution(const JsonReader& at) {
-  at.only({"name", "kind", "scale", "shift"});
-  InputDistribution distribution;
-  distribution.name = at.member("name").text();
-  const auto kind = parse_input_kind(at.member("kind").text());
-  if (!kind)
-    at.member("kind").fail("one of normal, uniform, small_integer, zero_one, outliers, ramp, peaked");
-  distribution.kind = *kind;
-  if (const auto given = at.find("scale")) distribution.scale = static_cast<float>(given->number());
-  if (const auto given = at.find("shift")) distribution.shift = static_cast<float>(given->number());
+/// Inputs that say themselves how they are drawn, such as indices.
+std::map<std::string, InputDraw, std::less<>> read_own_draws(const JsonReader& inputs, const Names& names) {
+  std::map<std::string, InputDraw, std::less<>> draws;
+  for (const auto& [name, tensor] : inputs.members()) {
+    if (const auto given = tensor.find("draw")) draws[name] = read_draw(*given, names);
+  }
+  return draws;
+}
+
+InputDistribution read_distribution(const JsonReader& at, const JsonReader& inputs, const Names& names,
+                                    std::map<std::string, InputDraw, std::less<>> own_draws) {
+  at.only({"name", "kind", "scale", "shift", "tensors", "when"});
+  InputDistribution distribution{.name = at.member("name").text(),
+                                 .draw = read_draw(at.member("kind"), names),
+                                 .tensors = std::move(own_draws)};
+  if (const auto given = at.find("scale")) distribution.draw.scale = static_cast<float>(given->number());
+  if (const auto given = at.find("shift")) distribution.draw.shift = static_cast<float>(given->number());
+  if (const auto given = at.find("tensors")) {
+    for (const auto& [name, draw] : given->members()) {
+      if (!inputs.find(name)) draw.reject(fmt::format("'{}' is not an input", name));
+      distribution.tensors[name] = read_draw(draw, names);
+    }
+  }
   return distribution;
+}
+
+/// Distributions that a mutation must fail under, or that a workload is checked with.
+std::vector<std::string> read_distribution_names(const JsonReader& at, const ProblemInstance& instance) {
+  std::vector<std::string> names;
+  for (const JsonReader& item : at.items()) {
+    names.push_back(item.text());
+    if (std::ranges::find(instance.distributions, names.back(), &InputDistribution::name) ==
+        instance.distributions.end())
+      item.fail("the name of a distribution");
+  }
+  if (names.empty()) at.fail("at least one distribution");
+  return names;
 }
 
 std::string read_library(const JsonReader& at) {
@@ -228,12 +232,15 @@ std::string read_library(const JsonReader& at) {
 std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
   std::map<std::string, std::string> exemptions;
   for (const auto& [mutation, reason] : at.members()) {
-    if (std::ranges::find(kAutomaticMutations, mutation, &AutomaticMutation::name) ==
-        kAutomaticMutations.end()) {
+    if (!is_input_mutation(mutation) &&
+        std::ranges::find(kAutomaticMutations, mutation, &AutomaticMutation::name) ==
+            kAutomaticMutations.end()) {
       std::vector<std::string_view> names;
       for (const AutomaticMutation& known : kAutomaticMutations) names.push_back(known.name);
       reason.reject(
-          fmt::format("'{}' is not an automatic mutation; those are {}", mutation, fmt::join(names, ", ")));
+          fmt::format("'{}' is not an automatic mutation; those are {}, and of inputs ignored_input, "
+                      "ignored_end, ignored_sign, ignored_byte_K and ignored_bits_K",
+                      mutation, fmt::join(names, ", ")));
     }
     if (reason.text().find_first_not_of(' ') == std::string::npos)
       reason.fail("the reason why the mutation is right here");
@@ -250,15 +257,6 @@ std::map<std::string, std::string> read_aliases(const JsonReader& at, const Defi
     aliases[output] = input.text();
   }
   return aliases;
-}
-
-AxisRange read_range(const JsonReader& at) {
-  if (!at.json().is_array()) return {at.integer(), at.integer()};
-  const std::vector<JsonReader> bounds = at.items();
-  if (bounds.size() != 2) at.fail("a number, or a range [low, high]");
-  const AxisRange range{bounds[0].integer(), bounds[1].integer()};
-  if (range.low < 1 || range.high < range.low) at.fail("a range [low, high] with 1 <= low <= high");
-  return range;
 }
 
 }  // namespace
@@ -302,7 +300,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
                            .flops = read_formula(at.member("flops")),
                            .bytes_read = read_formula(at.member("bytes_read")),
                            .bytes_written = read_formula(at.member("bytes_written")),
-                           .tolerance = read_tolerance(at.member("tolerance"), params),
+                           .tolerance = {},
                            .distributions = {},
                            .mutations = {},
                            .workloads = {},
@@ -310,15 +308,25 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
                            .templates = {},
                            .sources_cited = {}};
   if (const auto given = at.find("aliases")) instance.aliases = read_aliases(*given, instance.definition);
-  for (const JsonReader& item : at.member("distributions").items())
-    instance.distributions.push_back(read_distribution(item));
+  const JsonReader inputs = at.member("definition").member("inputs");
+  const Names names = names_of(instance.definition, params);
+  const auto own_draws = read_own_draws(inputs, names);
+  for (const JsonReader& item : at.member("distributions").items()) {
+    InputDistribution distribution = read_distribution(item, inputs, names, own_draws);
+    if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
+    instance.distributions.push_back(std::move(distribution));
+  }
   if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
+  instance.tolerance = read_tolerance(at.member("tolerance"), instance);
   if (const auto given = at.find("lesions")) {
     for (const JsonReader& item : given->items()) {
-      item.only({"name", "what", "macro", "when"});
+      item.only({"name", "what", "macro", "when", "fails_on"});
       if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
-      instance.mutations.push_back(
-          {item.member("name").text(), item.member("what").text(), item.member("macro").text()});
+      instance.mutations.push_back({.name = item.member("name").text(),
+                                    .what = item.member("what").text(),
+                                    .macro = item.member("macro").text()});
+      if (const auto fails_on = item.find("fails_on"))
+        instance.mutations.back().fails_on = read_distribution_names(*fails_on, instance);
     }
   }
   if (const auto given = at.find("audit_exempt")) instance.audit_exempt = read_exemptions(*given);
@@ -333,7 +341,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
 
 std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance) {
   const JsonReader at(json);
-  at.only({"name", "uid", "axes", "role", "tier", "weight", "when"});
+  at.only({"name", "uid", "axes", "role", "tier", "weight", "when", "distributions"});
   if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
   Workload workload;
   workload.name = at.member("name").text();
@@ -352,6 +360,12 @@ std::optional<Workload> read_workload(const Json& json, const ProblemInstance& i
   if (const auto given = at.find("tier")) workload.tier = read_spelling(*given, kTiers);
   if (const auto given = at.find("weight")) workload.weight = given->number();
   if (!(workload.weight > 0)) at.member("weight").fail("a number above 0");
+  if (const auto given = at.find("distributions"))
+    workload.distributions = read_distribution_names(*given, instance);
+  for (const InputDistribution* distribution : instance.distributions_of(workload)) {
+    if (const auto draws = instance.draws(*distribution, workload.axes); !draws)
+      at.reject(draws.error().message);
+  }
   workload.uid = at.find("uid") ? at.member("uid").text() : workload_uid(instance, workload.axes);
   return workload;
 }
@@ -365,11 +379,13 @@ std::optional<HeldOutRange> read_held_out(const Json& json, const ProblemInstanc
   at.only({"name", "axes", "role", "tier", "when"});
   if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
   HeldOutRange range{.name = at.member("name").text(), .axes = {}};
-  for (const auto& [axis, value] : at.member("axes").members()) range.axes[axis] = read_range(value);
+  for (const auto& [axis, value] : at.member("axes").members()) range.axes[axis] = read_axis_range(value);
   if (const auto given = at.find("tier")) range.tier = read_spelling(*given, kTiers);
-  // Told now, and not when a long search ends.
-  if (const auto drawn = draw_shape(instance, range, 0, 0); !drawn)
-    at.member("axes").reject(drawn.error().message);
+  // An error now, and not when a long search ends.
+  for (std::uint32_t index = 0; index < kTrialDraws; ++index) {
+    if (const auto drawn = draw_shape(instance, range, 0, index); !drawn)
+      at.member("axes").reject(drawn.error().message);
+  }
   return range;
 }
 

@@ -34,6 +34,7 @@ std::span<const std::string_view> rates_for(DType dtype) {
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
     case DType::int8:
+    case DType::uint8:
       return kByte;
     default:
       return {};

@@ -194,6 +194,14 @@ Result<Definition> definition_from_json(const Json& json) {
   }
 }
 
+std::vector<std::int64_t> tensor_extents(const Definition& definition, const TensorSpec& tensor,
+                                         const AxisValues& sizes) {
+  std::vector<std::int64_t> extents;
+  if (!tensor.shape) return extents;
+  for (const std::string& axis : *tensor.shape) extents.push_back(extent(definition, axis, sizes));
+  return extents;
+}
+
 std::int64_t element_count(const Definition& definition, const TensorSpec& tensor, const AxisValues& sizes) {
   std::int64_t count = 1;
   if (!tensor.shape) return count;

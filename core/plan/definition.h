@@ -53,6 +53,10 @@ struct Definition {
 
 using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
 
+/// Extents of a tensor's axes under concrete axis values; empty for a 0-D tensor and for a scalar.
+[[nodiscard]] std::vector<std::int64_t> tensor_extents(const Definition& definition, const TensorSpec& tensor,
+                                                       const AxisValues& sizes);
+
 /// Element count of a tensor under concrete axis values (1 for a 0-D tensor).
 /// @param sizes holds every varying axis; fixed axes come from the definition.
 [[nodiscard]] std::int64_t element_count(const Definition& definition, const TensorSpec& tensor,

@@ -26,6 +26,8 @@ constexpr std::array kDTypes{
     DTypeInfo{DType::int32, "int32", "i32", "int", "", 4, false, 0},
     DTypeInfo{DType::int16, "int16", "i16", "short", "", 2, false, 0},
     DTypeInfo{DType::int8, "int8", "i8", "signed char", "", 1, false, 0},
+    DTypeInfo{DType::uint32, "uint32", "u32", "unsigned int", "", 4, false, 0, true},
+    DTypeInfo{DType::uint8, "uint8", "u8", "unsigned char", "", 1, false, 0, true},
     DTypeInfo{DType::boolean, "bool", "b8", "bool", "", 1, false, 0},
 };
 

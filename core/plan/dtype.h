@@ -20,6 +20,8 @@ enum class DType : std::uint8_t {
   int32,
   int16,
   int8,
+  uint32,
+  uint8,
   boolean
 };
 
@@ -32,6 +34,7 @@ struct DTypeInfo {
   int bytes;
   bool floating;
   double unit_roundoff;  ///< half the distance from 1 to the next value (IEEE 754, OCP FP8); 0 for integers
+  bool is_unsigned = false;
 };
 
 [[nodiscard]] std::span<const DTypeInfo> dtypes();

@@ -1,40 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/problem.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 
 #include "core/error.h"
 
 namespace ak {
-namespace {
-
-struct InputKindName {
-  InputKind kind;
-  std::string_view name;  ///< written in problem.json and stored with every check; never renamed
-};
-constexpr std::array kInputKinds{InputKindName{InputKind::normal, "normal"},
-                                 InputKindName{InputKind::uniform, "uniform"},
-                                 InputKindName{InputKind::small_integer, "small_integer"},
-                                 InputKindName{InputKind::zero_one, "zero_one"},
-                                 InputKindName{InputKind::outliers, "outliers"},
-                                 InputKindName{InputKind::ramp, "ramp"},
-                                 InputKindName{InputKind::peaked, "peaked"}};
-
-}  // namespace
 
 bool Workload::has(WorkloadRole role) const { return std::ranges::find(roles, role) != roles.end(); }
 
-std::string_view to_string(InputKind kind) {
-  const auto* found = std::ranges::find(kInputKinds, kind, &InputKindName::kind);
-  AK_ASSERT(found != kInputKinds.end(), "every InputKind has a row in kInputKinds");
-  return found->name;
+const InputDraw& InputDistribution::draw_of(std::string_view tensor) const {
+  const auto found = tensors.find(tensor);
+  return found == tensors.end() ? draw : found->second;
 }
 
-std::optional<InputKind> parse_input_kind(std::string_view text) {
-  const auto* found = std::ranges::find(kInputKinds, text, &InputKindName::name);
-  if (found == kInputKinds.end()) return std::nullopt;
-  return found->kind;
+std::vector<const InputDistribution*> ProblemInstance::distributions_of(const Workload& workload) const {
+  std::vector<const InputDistribution*> chosen;
+  for (const std::string& name : workload.distributions) {
+    const auto found = std::ranges::find(distributions, name, &InputDistribution::name);
+    AK_ASSERT(found != distributions.end(), "a workload names distributions of its problem");
+    chosen.push_back(&*found);
+  }
+  if (!chosen.empty()) return chosen;
+  for (const InputDistribution& each : distributions) chosen.push_back(&each);
+  return chosen;
+}
+
+Result<std::vector<ak_random::Draw>> ProblemInstance::draws(const InputDistribution& distribution,
+                                                            const AxisValues& sizes) const {
+  const Environment names = environment(sizes);
+  std::vector<ak_random::Draw> all;
+  for (const TensorSpec& input : definition.inputs) {
+    const auto draw = resolve_draw(distribution.draw_of(input.name), input.dtype,
+                                   tensor_extents(definition, input, sizes), names);
+    if (!draw)
+      return InputError{fmt::format("distribution '{}', input '{}': {}", distribution.name, input.name,
+                                    draw.error().message)};
+    all.push_back(*draw);
+  }
+  return all;
 }
 
 Environment ProblemInstance::environment(const AxisValues& sizes) const {

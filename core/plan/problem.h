@@ -11,6 +11,9 @@
 
 #include "core/plan/definition.h"
 #include "core/plan/expression.h"
+#include "core/plan/held_out_range.h"
+#include "core/plan/input_draw.h"
+#include "core/plan/tolerance.h"
 
 namespace ak {
 
@@ -29,7 +32,6 @@ struct ParamSpec {
 using Params = std::map<std::string, Value, std::less<>>;
 
 enum class WorkloadRole : std::uint8_t { check, time };
-enum class WorkloadTier : std::uint8_t { emulator, gpu, deep };  ///< smallest device class it is meant for
 
 /// A named shape.
 struct Workload {
@@ -39,52 +41,19 @@ struct Workload {
   std::vector<WorkloadRole> roles;
   WorkloadTier tier = WorkloadTier::gpu;
   double weight = 1;  ///< in the geometric mean of the score; only for `time`
+  /// Of the problem's, in this order; it is timed under the first. Empty: all of them.
+  std::vector<std::string> distributions = {};
 
   [[nodiscard]] bool has(WorkloadRole role) const;
 };
 
-/// Values that an axis of a held-out shape may take, both bounds included.
-struct AxisRange {
-  std::int64_t low = 1, high = 1;
-};
-
-/// Where held-out shapes are drawn from when a search ends: known shapes could be learned, these cannot.
-struct HeldOutRange {
-  std::string name;
-  std::map<std::string, AxisRange, std::less<>> axes;  ///< every varying axis of the definition
-  WorkloadTier tier = WorkloadTier::gpu;
-};
-
-/// How the values of an input are drawn. Kinds are implemented bit-identically on host and device
-/// (core/plan/random_input.h). A check uses several sets; each set names a kind for every floating input.
-enum class InputKind : std::uint8_t {
-  normal,         ///< standard normal times `scale` plus `shift`
-  uniform,        ///< [-1, 1) times `scale` plus `shift`
-  small_integer,  ///< integers in [-3, 3] times `scale`: sums stay exact
-  zero_one,       ///< 0 or 1
-  outliers,       ///< normal, one element in 1024 multiplied by 100
-  ramp,           ///< (index mod 1024) / 1024 - 0.5, times `scale`: ties and order
-  peaked,         ///< normal, one element in 256 raised by 20: softmax-like work
-};
-[[nodiscard]] std::string_view to_string(InputKind kind);
-[[nodiscard]] std::optional<InputKind> parse_input_kind(std::string_view text);
-
+/// One set of inputs that candidates are checked on.
 struct InputDistribution {
   std::string name;  ///< stored with every check
-  InputKind kind = InputKind::normal;
-  float scale = 1;
-  float shift = 0;
-};
+  InputDraw draw;    ///< of every input that `tensors` does not name
+  std::map<std::string, InputDraw, std::less<>> tensors = {};
 
-/// Pass if every element's error is at most `factor` times the error of the honest low-precision twin on the
-/// same inputs, and non-finite values agree (docs/checking.md).
-struct Tolerance {
-  double factor = 4;
-  double floor_ulps =
-      2;  ///< the twin's error counts as at least this many unit roundoffs of the output dtype
-  std::string reason;
-  bool allow_nondeterministic =
-      false;  ///< float atomics permitted: repeated runs may differ within tolerance
+  [[nodiscard]] const InputDraw& draw_of(std::string_view tensor) const;
 };
 
 /// A deliberately wrong variant that the checks must reject (the problem audit).
@@ -92,6 +61,7 @@ struct Mutation {
   std::string name;
   std::string what;   ///< the mistake, in words
   std::string macro;  ///< reference.cu compiled with this macro defined makes the mistake
+  std::vector<std::string> fails_on = {};  ///< distributions under which it must be rejected; empty: any one
 };
 
 /// A mistake that the audit makes by itself, out of the results of the problem's twin.
@@ -139,6 +109,11 @@ struct ProblemInstance {
 
   /// Params, fixed axes, `sizes`, and `sizeof_<tensor>` (bytes of an element), for evaluating the formulas.
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;
+  /// Those that `workload` is checked with; it is timed under the first.
+  [[nodiscard]] std::vector<const InputDistribution*> distributions_of(const Workload& workload) const;
+  /// How every input of a workload with these sizes is drawn, in order. Errors: as resolve_draw, with the input.
+  [[nodiscard]] Result<std::vector<ak_random::Draw>> draws(const InputDistribution& distribution,
+                                                           const AxisValues& sizes) const;
 };
 
 }  // namespace ak

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/plan/dtype.h"
-#include "core/plan/problem.h"
+#include "core/plan/random_values.cuh"
 
 namespace ak {
 
@@ -18,14 +18,11 @@ namespace ak {
 /// Key of one tensor's stream: mixes the run's seed with the tensor's name.
 [[nodiscard]] std::array<std::uint32_t, 2> tensor_key(std::uint64_t seed, std::string_view tensor);
 
-/// Fills `bytes` with `count` elements of `dtype`: element i depends on key, distribution and i alone.
-/// Integer-only arithmetic up to one final float multiply-add and rounding, so host, GPU and CPU device agree
-/// bit by bit; runtime/check/device/random_input.cuh is the device's implementation. Every kind but zero_one
-/// is multiplied by `scale`, then `shift` is added, each rounded on its own. Whatever the kind, integer
-/// dtypes take small integers in [-8, 8], and bool takes both values.
-/// @param bytes exactly count * info(dtype).bytes
-void fill_random(std::span<std::byte> bytes, DType dtype, std::int64_t count,
-                 std::array<std::uint32_t, 2> key, const InputDistribution& distribution);
+/// Fills `bytes` with elements of `dtype`: element i depends on key, draw and i alone. Host, GPU and CPU device
+/// agree bit by bit: all compile core/plan/random_values.cuh.
+/// @param bytes exactly draw.count * info(dtype).bytes
+void fill_random(std::span<std::byte> bytes, DType dtype, std::array<std::uint32_t, 2> key,
+                 const ak_random::Draw& draw);
 
 /// Conversions with round to nearest even, as the GPU's cvt.rn does. fp8 saturates to finite as
 /// __nv_fp8 types do.

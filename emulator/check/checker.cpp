@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "emulator/check/checker_state.h"
+#include "emulator/machine/memory_access.h"
 
 namespace ak::emulator {
 namespace {
@@ -25,10 +26,13 @@ Touch touch_of(const Warp& warp, const Op& op, std::uint64_t bytes, AccessKind k
   const Program& program = warp.launch->program;
   Touch touch{.warp = warp.index,
               .op = program.index_of(op),
-              .bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, ~0u))};
+              .bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, ~0u)),
+              .lanes = warp.mask};
   touch.copy = kind == AccessKind::async_write;
   touch.strong = kind == AccessKind::atomic;
-  touch.reads = kind == AccessKind::read || kind == AccessKind::async_read;
+  touch.async = kind == AccessKind::async_read;
+  touch.non_coherent = kind == AccessKind::non_coherent_read;
+  touch.reads = kind == AccessKind::read || touch.async || touch.non_coherent;
   touch.writes = kind == AccessKind::write || touch.copy;
   if (touch.strong) {
     // Volatile and relaxed accesses do one half of what atomics do.
@@ -36,6 +40,7 @@ Touch touch_of(const Warp& warp, const Op& op, std::uint64_t bytes, AccessKind k
         touch.op < program.facts.size() ? program.facts[touch.op].kind : InstructionClass::atomic;
     touch.reads = !is_store(facts);
     touch.writes = !is_load(facts);
+    touch.is_volatile = (is_load(facts) || is_store(facts)) && (op.aux & kVolatile) != 0;
   }
   return touch;
 }
@@ -59,7 +64,11 @@ std::uint32_t linear_of(const Block& block) { return static_cast<std::uint32_t>(
 
 Checker::State::State(Launch& of) : launch(of) {
   const std::uint64_t blocks = std::uint64_t{of.grid[0]} * of.grid[1] * of.grid[2];
-  several_blocks = blocks > 1 && blocks < std::numeric_limits<std::int32_t>::max();
+  const auto& facts = of.program.facts;
+  const bool non_coherent = std::any_of(facts.begin(), facts.end(), [](const OpFacts& fact) {
+    return fact.spelling.find(".nc.") != std::string::npos;
+  });
+  follows_global = (blocks > 1 || non_coherent) && blocks < std::numeric_limits<std::int32_t>::max();
 }
 
 SharedShadow& Checker::State::shadow(const Block& block) {
@@ -75,13 +84,17 @@ SharedShadow& Checker::State::shadow(const Block& block) {
 }
 
 void Checker::State::strong_access(const CheckedAccess& request) {
-  shadow(*request.warp.block).strong_access(request.warp.index);
-  if (several_blocks && request.space == Space::global)
-    global_shadow.acquired(linear_of(*request.warp.block));
+  const Block& block = *request.warp.block;
+  shadow(block).strong_access(request.warp.index);
+  async.released(block);
+  async.acquired(block);
+  if (follows_global && request.space == Space::global) global_shadow.acquired(linear_of(block));
 }
 
 Checker::Checker(Launch& launch) : state_(std::make_unique<State>(launch)) {}
 Checker::~Checker() = default;
+
+AsyncChecker& Checker::async() { return state_->async; }
 
 std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses,
                               std::uint32_t mask, std::uint32_t bytes, AccessKind kind) {
@@ -142,6 +155,7 @@ bool Checker::access_range(Warp& warp, const Op& op, Space space, std::uint64_t 
 
 void Checker::block_started(Block& block) {
   state_->shadow(block).start(static_cast<std::uint32_t>(block.warps.size()), block.shared_bytes);
+  state_->async.block_started(block);
 }
 
 // Its shadow stays for the next block that is kept in the same place.
@@ -149,27 +163,36 @@ void Checker::block_finished(Block&) {}
 
 void Checker::barrier_joined(Block& block, const std::vector<std::uint32_t>& lanes) {
   state_->shadow(block).barrier(lanes);
+  state_->async.barrier_joined(block, lanes);
 }
 
-void Checker::warp_synced(Warp& warp, std::uint32_t) { state_->shadow(*warp.block).warp_synced(warp.index); }
+void Checker::warp_synced(Warp& warp, std::uint32_t lanes) {
+  state_->shadow(*warp.block).warp_synced(warp.index, lanes, warp.live);
+}
 
 void Checker::fenced(Warp& warp, bool grid) {
   state_->shadow(*warp.block).fenced(warp.index);
-  if (!grid || !state_->several_blocks) return;
+  state_->async.released(*warp.block);
+  state_->async.acquired(*warp.block);
+  if (grid) state_->async.met(*warp.block);
+  if (!grid || !state_->follows_global) return;
   state_->global_shadow.released(linear_of(*warp.block));
   state_->global_shadow.acquired(linear_of(*warp.block));
 }
 
 void Checker::released(Warp& warp, const Block& owner, std::uint32_t offset) {
+  state_->async.released(*warp.block);
   if (&owner == warp.block) {
     state_->shadow(owner).released(warp.index, offset);
     return;
   }
+  state_->async.signalled(owner);
   state_->shadow(owner).released_from_outside(offset);
   state_->global_shadow.released(linear_of(*warp.block));
 }
 
 void Checker::acquired(Warp& warp, const Block& owner, std::uint32_t offset) {
+  state_->async.acquired(*warp.block);
   if (&owner == warp.block) state_->shadow(owner).acquired(warp.index, offset);
   if (warp.block->cluster.size() > 1) state_->global_shadow.acquired(linear_of(*warp.block));
 }
@@ -180,6 +203,7 @@ void Checker::cluster_joined(const std::vector<Block*>& cluster) {
     state_->global_shadow.released(linear_of(*block));
   }
   for (Block* block : cluster) state_->global_shadow.acquired(linear_of(*block));
+  state_->async.cluster_joined(cluster);
 }
 
 void Checker::async_completed(Warp& warp, std::uint32_t offset, std::uint32_t bytes, int lane) {

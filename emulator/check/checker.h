@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "emulator/machine/warp.h"
 
 namespace ak::emulator {
 
+class AsyncChecker;
+
 enum class AccessKind : std::uint8_t {
   read,
+  non_coherent_read,  ///< ld.global.nc
   write,
   atomic,       ///< read-modify-write; also volatile and .relaxed accesses, which do not race with each other
-  async_read,   ///< by a copy engine on behalf of the thread
+  async_read,   ///< by a copy engine on behalf of the thread, or as an operand of wgmma
   async_write,  ///< issue of an asynchronous copy: the destination is pending until the wait
 };
 
@@ -47,9 +53,30 @@ class Checker {
                                      std::uint32_t mask, std::uint32_t bytes, AccessKind kind);
   /// The same for a whole warp, quickly. False: nothing has been recorded, and `access` must judge.
   [[nodiscard]] bool access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind);
-  /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies. True: may continue.
+  /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies. True: may
+  /// continue.
   [[nodiscard]] bool access_range(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane,
                                   std::uint64_t bytes, AccessKind kind);
+
+  /// Stores of the last access that ran into another write, with nothing that orders the two: only who knows
+  /// the values can say whether the order matters. They must be settled before the next access.
+  [[nodiscard]] bool has_unsettled_stores() const;
+  /// @param same lanes whose bytes are what memory already holds: a note is made of those, no fault.
+  void settle_stores(std::uint32_t same);
+  /// Lanes of one instruction store different values to the same `bytes` bytes at `to`.
+  void stored_twice(Warp& warp, const Op& op, const std::byte* to, std::uint32_t bytes, int first,
+                    int second);
+
+  // Values that no one wrote (undefined_values.h); origins are numbers of where they came from.
+  /// A lane's value decides something: `how` is "is used as an address" or the like.
+  void undefined_used(Warp& warp, const Op& op, int lane, std::uint8_t origin, std::string_view how);
+  /// A lane stored bytes of these origins at `to`.
+  void undefined_stored(Warp& warp, const Op& op, int lane, std::byte* to,
+                        std::span<const std::uint8_t> origins);
+  /// Lane i of the running ones has got the 32 bits of `from` in lane lanes[i]. Of `inactive` lanes that one
+  /// takes no part.
+  void shuffled(Warp& warp, const Op& op, Slot to, Slot from, const std::int32_t* lanes,
+                std::uint32_t inactive);
 
   void block_started(Block& block);
   void block_finished(Block& block);
@@ -66,7 +93,11 @@ class Checker {
   /// the next synchronisation (cp.async), or to whoever acquires the barrier (lane < 0).
   void async_completed(Warp& warp, std::uint32_t offset, std::uint32_t bytes, int lane);
 
+  /// What it knows of asynchronous operations.
+  [[nodiscard]] AsyncChecker& async();
+
  private:
+  friend class AsyncChecker;
   struct State;
   std::unique_ptr<State> state_;
 };

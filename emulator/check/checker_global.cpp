@@ -90,8 +90,10 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
                 .lane = 0,
                 .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
                 .record = found,
-                .other_writes = after_write};
+                .other_writes = after_write,
+                .with_reads = conflict.with_reads};
   }
+  conflict.with_reads |= after_read;
   std::uint64_t& record = *(touch.writes ? writes_ : reads_).make(word);
   if (record != 0 && same_block(record, mine)) {
     const std::uint64_t both = record & mine & GlobalRecord::kStrong;
@@ -173,6 +175,16 @@ Conflict GlobalShadow::touch_range(const Touch& touch, std::uint32_t block, std:
     offset += part;
   }
   return conflict;
+}
+
+BlockRecord GlobalShadow::write_in(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::uint64_t end = offset + bytes;
+  for (std::uint64_t at = offset; at < end; at = at / 4 * 4 + 4) {
+    const std::uint64_t* const record = writes_.find(at / 4);
+    if (record != nullptr && (*record & global_mask(at, std::min(end - at, 4 - at % 4))) != 0)
+      return {*record};
+  }
+  return {};
 }
 
 void GlobalShadow::released(std::uint32_t block) { first_release_.try_emplace(block, ++time_); }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "emulator/check/checker_state.h"
+#include "emulator/machine/call_chain.h"
 
 namespace ak::emulator {
 namespace {
@@ -22,6 +24,14 @@ std::string plain_name(const std::string& symbol) {
   const std::string full = text.get();
   const std::size_t colons = full.rfind("::");
   return colons == std::string::npos ? full : full.substr(colons + 2);
+}
+
+/// Of a generic or global address below all memory.
+std::string detail_of_small(std::uint64_t address, std::uint32_t shared_bytes) {
+  if (address < kRegionGranule)
+    return address != 0 && address < shared_bytes ? "a null pointer, or an offset in shared memory"
+                                                  : "a null pointer";
+  return address < shared_bytes ? "an offset in shared memory, which is not a generic address" : "";
 }
 
 bool is_shared(Space space) { return space == Space::shared || space == Space::shared_cluster; }
@@ -56,14 +66,35 @@ NamedPlace Checker::State::name(const CheckedAccess& request, std::uint64_t addr
   const auto whole = [&](std::string buffer, std::uint64_t bytes) {
     return NamedPlace{std::move(buffer), static_cast<std::int64_t>(address), bytes};
   };
-  if (is_shared(request.space))
-    return name_shared(address & ((1ull << kClusterRankShift) - 1), request.warp.block->shared_bytes);
+  const Extent extent = launch.program.extent_of(request.touch.op);
+  if (is_shared(request.space)) {
+    const std::uint64_t offset = address & ((1ull << kClusterRankShift) - 1);
+    const std::uint64_t end = request.warp.block->shared_bytes;
+    // What was left is named, not what lies where the access went.
+    if (extent.space != Space::shared || (offset >= extent.begin && offset < extent.end))
+      return name_shared(offset, end);
+    NamedPlace place = name_shared(extent.begin, end);
+    place.byte_offset = static_cast<std::int64_t>(offset) - extent.begin;
+    if (extent.end != kNoEnd) place.buffer_bytes = extent.end - extent.begin;
+    return place;
+  }
+  if (request.space == Space::local && extent.space == Space::local)
+    return {"local memory", static_cast<std::int64_t>(address) - extent.begin, extent.end - extent.begin};
   if (request.space == Space::local) return whole("local memory", launch.program.local_bytes);
   if (request.space == Space::param) return whole("the kernel's parameters", launch.parameters.size());
   const Region* region = launch.arena.find(address);
   if (region == nullptr) region = launch.arena.nearest(address);
   if (region == nullptr) return {};
   return {region->name, static_cast<std::int64_t>(address - region->address), region->bytes};
+}
+
+void Checker::State::place(const CheckedAccess& request, Finding& finding, std::uint64_t address) const {
+  NamedPlace where = name(request, address);
+  finding.buffer = std::move(where.buffer);
+  finding.byte_offset = where.byte_offset;
+  finding.buffer_bytes = where.buffer_bytes;
+  finding.access_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes(), ~0u));
+  finding.address = address;
 }
 
 void Checker::State::add(const CheckedAccess& request, Finding finding, std::uint64_t address,
@@ -73,64 +104,138 @@ void Checker::State::add(const CheckedAccess& request, Finding finding, std::uin
   const bool again = std::any_of(known.begin(), known.end(), [&](const Finding& other) {
     return other.kind == finding.kind && other.first.op == finding.first.op;
   });
-  if (!again) {
-    NamedPlace place = name(request, address);
-    finding.buffer = std::move(place.buffer);
-    finding.byte_offset = place.byte_offset;
-    finding.buffer_bytes = place.buffer_bytes;
-    finding.access_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes(), ~0u));
-    finding.address = address;
-  }
+  if (!again) place(request, finding, address);
   launch.findings.add(std::move(finding), times);
   if (launch.findings.full()) launch.stop = true;
 }
 
 void Checker::State::report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,
-                            std::uint32_t lanes) {
+                            std::uint32_t lanes, std::string detail) {
   Finding finding;
   finding.kind = kind;
+  finding.detail = std::move(detail);
   finding.first = {.block = request.warp.block->id,
                    .thread = thread_of(request.warp, lane),
                    .thread_known = true,
                    // An atomic reads before it writes.
                    .write = request.touch.writes && kind != FaultKind::uninitialized_read,
                    .op = request.touch.op};
+  finding.calls = calls_of(request.warp, lane);
   if (kind == FaultKind::out_of_bounds && !is_shared(request.space)) {
     const Region* region = launch.arena.find(address);
     if (region != nullptr && !region->mapped) finding.detail = "this memory is not mapped";
-    if (request.space == Space::global && address < kRegionGranule) finding.detail = "a null pointer";
+    if (request.space == Space::global)
+      finding.detail += detail_of_small(address, request.warp.block->shared_bytes);
   }
   add(request, std::move(finding), address, static_cast<std::uint64_t>(std::popcount(lanes)));
 }
 
-void Checker::State::report_conflict(const CheckedAccess& request, const Conflict& conflict,
-                                     std::uint64_t base) {
+// Only of `st` is the value known to who executes it (memory_ops.cpp).
+bool Checker::State::waits_for_values(const CheckedAccess& request, const Conflict& conflict) const {
+  const auto& facts = launch.program.facts;
+  return !conflict.with_reads && request.touch.writes && !request.touch.reads && !request.touch.copy &&
+         request.range_bytes == 0 && request.touch.op < facts.size() &&
+         facts[request.touch.op].spelling.starts_with("st.");
+}
+
+void Checker::State::add_pair(const CheckedAccess& request, const Conflict& conflict, Finding finding,
+                              std::uint64_t address) {
+  if (!waits_for_values(request, conflict))
+    return add(request, std::move(finding), address,
+               static_cast<std::uint64_t>(std::popcount(conflict.lanes)));
+  place(request, finding, address);
+  unsettled.push_back({.finding = std::move(finding), .lanes = conflict.lanes});
+}
+
+void Checker::State::report_race(const CheckedAccess& request, const Conflict& conflict, std::uint64_t base) {
+  const ThreadRecord record{conflict.record};
   Finding finding;
+  finding.kind = record.pending()           ? FaultKind::async_pending
+                 : is_shared(request.space) ? FaultKind::shared_race
+                                            : FaultKind::global_race;
+  if (conflict.unfenced) finding.kind = FaultKind::missing_proxy_fence;
   finding.first = {.block = request.warp.block->id,
                    .thread = thread_of(request.warp, conflict.lane),
                    .thread_known = true,
                    .write = request.touch.writes,
                    .op = request.touch.op};
-  Participant other{
-      .block = request.warp.block->id, .thread = {}, .thread_known = false, .write = conflict.other_writes};
-  if (is_shared(request.space)) {
-    const ThreadRecord record{conflict.record};
-    finding.kind = record.pending() ? FaultKind::async_pending : FaultKind::shared_race;
-    other.op = record.op();
-    const bool itself = record.participant() == request.warp.index && record.lane() == conflict.lane;
-    other.thread_known =
-        record.participant() < request.warp.block->warps.size() && (!itself || record.pending());
-    if (other.thread_known)
-      other.thread = thread_of(request.warp.block->warps[record.participant()], record.lane());
-  } else {
-    const BlockRecord record{conflict.record};
-    finding.kind = FaultKind::global_conflict;
-    other.op = record.op();
-    other.block = block_id(record.block());
-  }
+  finding.calls = calls_of(request.warp, conflict.lane);
+  Participant other{.block = request.warp.block->id,
+                    .thread = {},
+                    .thread_known = false,
+                    .write = conflict.other_writes,
+                    .op = record.op()};
+  const bool itself = record.participant() == request.warp.index && record.lane() == conflict.lane;
+  other.thread_known =
+      record.participant() < request.warp.block->warps.size() && (!itself || record.pending());
+  if (other.thread_known)
+    other.thread = thread_of(request.warp.block->warps[record.participant()], record.lane());
   finding.other = other;
-  add(request, std::move(finding), base + conflict.at,
-      static_cast<std::uint64_t>(std::popcount(conflict.lanes)));
+  add_pair(request, conflict, std::move(finding), base + conflict.at);
+}
+
+void Checker::State::report_conflict(const CheckedAccess& request, const Conflict& conflict,
+                                     std::uint64_t base) {
+  const BlockRecord record{conflict.record};
+  Finding finding;
+  finding.kind = request.touch.non_coherent ? FaultKind::non_coherent_read : FaultKind::global_conflict;
+  finding.first = {.block = request.warp.block->id,
+                   .thread = thread_of(request.warp, conflict.lane),
+                   .thread_known = true,
+                   .write = request.touch.writes,
+                   .op = request.touch.op};
+  finding.calls = calls_of(request.warp, conflict.lane);
+  finding.other = Participant{.block = block_id(record.block()),
+                              .thread = {},
+                              .thread_known = false,
+                              .write = conflict.other_writes,
+                              .op = record.op()};
+  add_pair(request, conflict, std::move(finding), base + conflict.at);
+}
+
+bool Checker::has_unsettled_stores() const { return !state_->unsettled.empty(); }
+
+void Checker::settle_stores(std::uint32_t same) {
+  for (UnsettledStore& store : state_->unsettled) {
+    const auto times = static_cast<std::uint64_t>(std::popcount(store.lanes));
+    if ((store.lanes & ~same) != 0) {
+      state_->launch.findings.add(std::move(store.finding), times);
+      if (state_->launch.findings.full()) state_->launch.stop = true;
+    } else {
+      store.finding.detail = "both write the same value, so that the order does not matter";
+      state_->launch.findings.note(std::move(store.finding), times);
+    }
+  }
+  state_->unsettled.clear();
+}
+
+void Checker::stored_twice(Warp& warp, const Op& op, const std::byte* to, std::uint32_t bytes, int first,
+                           int second) {
+  const Block& block = *warp.block;
+  Launch& launch = *warp.launch;
+  const std::less<const std::byte*> below;
+  const bool shared = !below(to, block.shared) && below(to, block.shared + block.shared_bytes);
+  const bool global = !below(to, launch.arena.base()) && below(to, launch.arena.base() + launch.arena.used());
+  if (!shared && !global) return;  // another block's shared memory
+  const CheckedAccess request{
+      .warp = warp,
+      .op = op,
+      .space = shared ? Space::shared : Space::global,
+      .touch = {.warp = warp.index, .op = launch.program.index_of(op), .bytes = bytes, .writes = true}};
+  Finding finding;
+  finding.kind = shared ? FaultKind::shared_race : FaultKind::global_race;
+  finding.first = {.block = block.id,
+                   .thread = thread_of(warp, second),
+                   .thread_known = true,
+                   .write = true,
+                   .op = request.touch.op};
+  finding.calls = calls_of(warp, second);
+  finding.other = finding.first;
+  finding.other->thread = thread_of(warp, first);
+  finding.detail = "they do so in one instruction, with different values: which one stays is not defined";
+  const std::uint64_t address = shared ? static_cast<std::uint64_t>(to - block.shared)
+                                       : kGlobalBase + static_cast<std::uint64_t>(to - launch.arena.base());
+  state_->add(request, std::move(finding), address, 1);
 }
 
 }  // namespace ak::emulator

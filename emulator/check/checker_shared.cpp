@@ -37,14 +37,25 @@ std::uint64_t shared_by_lanes(std::uint64_t mine, bool writes) {
   return mine | (whole && !writes ? SharedRecord::several : SharedRecord::mixed);
 }
 
+/// The first of several lanes that clash is the one that is named.
+void add_conflict(Conflict& all, const Conflict& more) {
+  const std::uint32_t lanes = all.lanes | more.lanes;
+  const bool with_reads = all.with_reads || more.with_reads;
+  if (all.lanes == 0) all = more;
+  all.lanes = lanes;
+  all.with_reads = with_reads;
+}
+
 }  // namespace
 
-/// Words that lie one after the other: record of word k is base, in lane (k >> shift) further.
+/// Words that lie one after the other: record of word k is base, in lane (first + k >> shift) further.
 struct SharedShadow::Span {
+  ShadowWords at;
   std::uint64_t word, count, base;
   int shift;
+  std::uint64_t first = 0;  ///< of the instruction's words
   [[nodiscard]] std::uint64_t mine(std::uint64_t k) const {
-    return base + ((k >> shift) << SharedRecord::kLaneShift);
+    return base + (((first + k) >> shift) << SharedRecord::kLaneShift);
   }
 };
 
@@ -52,7 +63,9 @@ struct SharedShadow::Span {
 
 bool SharedShadow::conflicts(const Touch& touch, ThreadRecord record, std::uint64_t mine,
                              bool was_read) const {
-  if ((record.bits & mine & SharedRecord::kMask) == 0 || (record.strong() && touch.strong)) return false;
+  if ((record.bits & mine & SharedRecord::kMask) == 0) return false;
+  if (record.strong() && touch.strong && !relies_on_lockstep(touch, record, ThreadRecord{mine}.lane()))
+    return false;
   const std::uint32_t participant = record.participant();
   const VectorClock& seen = warps_[touch.warp].seen;
   const ThreadRecord own{mine};
@@ -60,22 +73,42 @@ bool SharedShadow::conflicts(const Touch& touch, ThreadRecord record, std::uint6
     return !(touch.copy && participant == touch.warp && record.lane() == own.lane());
   if (record.clock() <= seen.at[participant]) return false;
   if (participant != touch.warp) return true;
+  const LaneClocks* lanes = warps_[touch.warp].lanes.get();
+  if (lanes != nullptr && lanes->ordered(record.lane(), record.clock(), own.lane())) return false;
   if (record.sharing() == SharedRecord::several) return was_read;
   if (record.sharing() == SharedRecord::mixed) return false;
   return record.lane() != own.lane() || own.sharing() != SharedRecord::alone;
 }
 
-bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t mine,
+// Volatile accesses talk between warps. A lane that took part in the earlier access too talks to no one: it
+// takes it for granted that all have done that one before any goes on, which only a warp barrier makes true.
+bool SharedShadow::relies_on_lockstep(const Touch& touch, ThreadRecord record, int lane) const {
+  if (!touch.is_volatile || record.participant() != touch.warp) return false;
+  const auto& recent = warps_[touch.warp].lockstep;
+  return std::any_of(recent.begin(), recent.end(), [&](const Lockstep& before) {
+    const std::uint32_t both = 1u << lane | 1u << record.lane();
+    return before.op == record.op() && before.clock == record.clock() && (before.lanes & both) == both;
+  });
+}
+
+void SharedShadow::note_lockstep(const Touch& touch) {
+  if (!touch.is_volatile) return;
+  WarpClock& warp = warps_[touch.warp];
+  std::rotate(warp.lockstep.begin(), warp.lockstep.end() - 1, warp.lockstep.end());
+  warp.lockstep.front() = {touch.op, warp.own, touch.lanes};
+}
+
+bool SharedShadow::judge(const Touch& touch, const ShadowWords& at, std::uint64_t word, std::uint64_t mine,
                          Conflict& conflict) const {
   std::uint64_t found = 0;
   bool other_writes = false;
-  if (conflicts(touch, {writes_[word]}, mine, false)) {
-    found = writes_[word];
+  if (conflicts(touch, {*at.writes}, mine, false)) {
+    found = *at.writes;
     other_writes = true;
-  } else if (touch.writes && conflicts(touch, {reads_[word]}, mine, true)) {
-    found = reads_[word];
-  } else if (touch.writes && conflicts(touch, {older_reads_[word]}, mine, true)) {
-    found = older_reads_[word];
+  } else if (touch.writes && conflicts(touch, {*at.reads}, mine, true)) {
+    found = *at.reads;
+  } else if (touch.writes && conflicts(touch, {*at.older_reads}, mine, true)) {
+    found = *at.older_reads;
   }
   if (found == 0) return false;
   const int lane = ThreadRecord{mine}.lane();
@@ -85,16 +118,17 @@ bool SharedShadow::judge(const Touch& touch, std::uint64_t word, std::uint64_t m
                 .lane = lane,
                 .at = word * 4 + static_cast<std::uint64_t>(std::countr_zero(common)),
                 .record = found,
-                .other_writes = other_writes};
+                .other_writes = other_writes,
+                .with_reads = conflict.with_reads};
   }
   conflict.lanes |= 1u << lane;
+  conflict.with_reads |= !other_writes;
   return true;
 }
 
 Conflict SharedShadow::touch_span(const Touch& touch, const Span& span) {
   const std::uint64_t limit = warps_[touch.warp].limit;
-  const std::uint64_t *writes = writes_.data() + span.word, *reads = reads_.data() + span.word,
-                      *older = older_reads_.data() + span.word;
+  const std::uint64_t *writes = span.at.writes, *reads = span.at.reads, *older = span.at.older_reads;
   std::uint64_t conflict_bits = 0;
   for (std::uint64_t k = 0; k < span.count; ++k) conflict_bits |= suspect(writes[k], span.mine(k), limit);
   if (touch.writes) {
@@ -103,54 +137,76 @@ Conflict SharedShadow::touch_span(const Touch& touch, const Span& span) {
   }
   Conflict conflict;
   if (top(conflict_bits)) {
-    for (std::uint64_t k = 0; k < span.count; ++k) judge(touch, span.word + k, span.mine(k), conflict);
+    for (std::uint64_t k = 0; k < span.count; ++k)
+      judge(touch, span.at.from(k), span.word + k, span.mine(k), conflict);
   }
   record_span(touch, span);
   return conflict;
 }
 
-Conflict SharedShadow::touch_scattered(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask) {
-  const std::uint64_t limit = warps_[touch.warp].limit, words = std::max(1u, touch.bytes / 4);
+template <class Words>
+Conflict SharedShadow::touch_scattered(Words words, const Touch& touch, const std::uint64_t* offsets,
+                                       std::uint32_t mask) {
+  const std::uint64_t limit = warps_[touch.warp].limit, count = std::max(1u, touch.bytes / 4);
   const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong);
   std::uint32_t conflict_bits = 0;
   alignas(64) std::uint64_t mine[kLanes];
-  for (int lane = 0; lane < kLanes; ++lane)
+  ShadowWords at[kLanes];
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
     mine[lane] = base | lane_bits(lane) | shared_mask(offsets[lane], touch.bytes);
-  for (int lane = 0; lane < kLanes; ++lane) {
+    at[lane] = words(offsets[lane] / 4);
     std::uint64_t conflict_bit = 0;
-    for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word) {
-      conflict_bit |= suspect(writes_[word], mine[lane], limit);
+    for (std::uint64_t k = 0; k < count; ++k) {
+      conflict_bit |= suspect(at[lane].writes[k], mine[lane], limit);
       if (touch.writes)
-        conflict_bit |=
-            suspect(reads_[word], mine[lane], limit) | suspect(older_reads_[word], mine[lane], limit);
+        conflict_bit |= suspect(at[lane].reads[k], mine[lane], limit) |
+                        suspect(at[lane].older_reads[k], mine[lane], limit);
     }
     conflict_bits |= static_cast<std::uint32_t>(top(conflict_bit)) << lane;
   }
   Conflict conflict;
-  for (std::uint32_t left = conflict_bits & mask; left != 0; left &= left - 1) {
+  for (std::uint32_t left = conflict_bits; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word)
-      judge(touch, word, mine[lane], conflict);
+    for (std::uint64_t k = 0; k < count; ++k)
+      judge(touch, at[lane].from(k), offsets[lane] / 4 + k, mine[lane], conflict);
   }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    for (std::uint64_t word = offsets[lane] / 4; word < offsets[lane] / 4 + words; ++word)
-      record(touch, word, mine[lane]);
+    for (std::uint64_t k = 0; k < count; ++k) record(touch, at[lane].from(k), mine[lane]);
   }
   return conflict;
 }
 
-Conflict SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
-  const std::uint64_t words = std::max(1u, touch.bytes / 4);
+template <class Words>
+Conflict SharedShadow::touch_run_in(Words words, const Touch& touch, std::uint64_t offset, std::uint32_t mask,
+                                    bool uniform) {
+  const std::uint64_t lane_words = std::max(1u, touch.bytes / 4);
   const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) |
                              shared_mask(offset, touch.bytes);
-  if (!uniform)
-    return touch_span(
-        touch, {.word = offset / 4, .count = words * kLanes, .base = base, .shift = std::countr_zero(words)});
+  const std::uint64_t word = offset / 4;
+  if (!uniform) {
+    const std::uint64_t count = lane_words * kLanes;
+    Conflict conflict;
+    for (std::uint64_t done = 0; done < count;) {
+      const std::uint64_t here = std::min(count - done, Words::kRun - (word + done) % Words::kRun);
+      const Conflict found = touch_span(touch, {.at = words(word + done),
+                                                .word = word + done,
+                                                .count = here,
+                                                .base = base,
+                                                .shift = std::countr_zero(lane_words),
+                                                .first = done});
+      if (found.lanes != 0) [[unlikely]]
+        add_conflict(conflict, found);
+      done += here;
+    }
+    return conflict;
+  }
   const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
   const bool one = std::popcount(mask) == 1;
-  Conflict conflict = touch_span(touch, {.word = offset / 4,
-                                         .count = words,
+  Conflict conflict = touch_span(touch, {.at = words(word),
+                                         .word = word,
+                                         .count = lane_words,
                                          .base = one ? mine : shared_by_lanes(mine, touch.writes),
                                          .shift = 63});
   if (conflict.lanes == 0) return conflict;
@@ -162,12 +218,55 @@ Conflict SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::
   return conflict;
 }
 
+namespace {
+
+/// Finds the shadow of a word, and says after how many words that of the next may lie elsewhere.
+template <class Find, std::uint64_t Run>
+struct WordFinder {
+  static constexpr std::uint64_t kRun = Run;
+  Find find;
+  [[nodiscard]] ShadowWords operator()(std::uint64_t word) const { return find(word); }
+};
+template <std::uint64_t Run, class Find>
+WordFinder<Find, Run> word_finder(Find find) {
+  return {find};
+}
+
+}  // namespace
+
+Conflict SharedShadow::touch_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask, bool uniform) {
+  const auto words = word_finder<1ull << 40>([this](std::uint64_t word) { return shared_words(word); });
+  const Conflict conflict = touch_run_in(words, touch, offset, mask, uniform);
+  note_lockstep(touch);
+  return conflict;
+}
+
+Conflict SharedShadow::touch_global_run(const Touch& touch, std::uint64_t offset, std::uint32_t mask,
+                                        bool uniform) {
+  const auto words =
+      word_finder<WordPages::kPageWords>([this](std::uint64_t word) { return global_.at(word); });
+  return touch_run_in(words, touch, offset, mask, uniform);
+}
+
 Conflict SharedShadow::touch(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
                              LanePattern pattern) {
   const bool uniform = pattern == LanePattern::uniform;
   if (uniform || (pattern == LanePattern::consecutive && touch.bytes >= 4))
     return touch_run(touch, offsets[0], mask, uniform);
-  return touch_scattered(touch, offsets, mask);
+  const auto words = word_finder<1ull << 40>([this](std::uint64_t word) { return shared_words(word); });
+  const Conflict conflict = touch_scattered(words, touch, offsets, mask);
+  note_lockstep(touch);
+  return conflict;
+}
+
+Conflict SharedShadow::touch_global(const Touch& touch, const std::uint64_t* offsets, std::uint32_t mask,
+                                    LanePattern pattern) {
+  const bool uniform = pattern == LanePattern::uniform;
+  if (uniform || (pattern == LanePattern::consecutive && touch.bytes >= 4))
+    return touch_global_run(touch, offsets[0], mask, uniform);
+  const auto words =
+      word_finder<WordPages::kPageWords>([this](std::uint64_t word) { return global_.at(word); });
+  return touch_scattered(words, touch, offsets, mask);
 }
 
 Conflict SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane) {
@@ -178,7 +277,8 @@ Conflict SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std
   while (offset < end) {
     const bool whole = offset % 4 == 0 && end - offset >= 4;
     const std::uint64_t part = whole ? (end - offset) / 4 * 4 : std::min(end - offset, 4 - offset % 4);
-    const Conflict here = touch_span(touch, {.word = offset / 4,
+    const Conflict here = touch_span(touch, {.at = shared_words(offset / 4),
+                                             .word = offset / 4,
                                              .count = whole ? part / 4 : 1,
                                              .base = base | shared_mask(offset, whole ? 4 : part),
                                              .shift = 63});
@@ -190,11 +290,13 @@ Conflict SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std
 
 // ---- recording
 
-void SharedShadow::record_read(std::uint64_t word, std::uint64_t mine, std::uint64_t limit) {
-  const std::uint64_t before = reads_[word];
+namespace {
+
+void record_read(const ShadowWords& at, std::uint64_t mine, std::uint64_t limit) {
+  const std::uint64_t before = *at.reads;
   if (((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant)) != 0) {
-    if (before >= limit) older_reads_[word] = before;
-    reads_[word] = mine;
+    if (before >= limit) *at.older_reads = before;
+    *at.reads = mine;
     return;
   }
   const std::uint64_t both = before & mine, either = before | mine;
@@ -206,32 +308,32 @@ void SharedShadow::record_read(std::uint64_t word, std::uint64_t mine, std::uint
     sharing = whole ? SharedRecord::several : SharedRecord::mixed;
   }
   constexpr std::uint64_t kMerged = SharedRecord::kMask | SharedRecord::kSharing | SharedRecord::kStrong;
-  reads_[word] =
-      (mine & ~kMerged) | (either & SharedRecord::kMask) | (both & SharedRecord::kStrong) | sharing;
+  *at.reads = (mine & ~kMerged) | (either & SharedRecord::kMask) | (both & SharedRecord::kStrong) | sharing;
 }
 
-void SharedShadow::record_write(std::uint64_t word, std::uint64_t mine) {
-  const std::uint64_t before = writes_[word];
+void record_write(const ShadowWords& at, std::uint64_t mine) {
+  const std::uint64_t before = *at.writes;
   const bool joins =
       ((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant | SharedRecord::kPending)) == 0;
   const bool one = ((before ^ mine) & SharedRecord::kLane) == 0;
   if (joins) mine |= before & (SharedRecord::kMask | SharedRecord::kSharing);
-  writes_[word] = joins && !one ? (mine & ~SharedRecord::kSharing) | SharedRecord::mixed : mine;
+  *at.writes = joins && !one ? (mine & ~SharedRecord::kSharing) | SharedRecord::mixed : mine;
 }
 
-void SharedShadow::record(const Touch& touch, std::uint64_t word, std::uint64_t mine) {
+}  // namespace
+
+void SharedShadow::record(const Touch& touch, const ShadowWords& at, std::uint64_t mine) {
   if (touch.copy)
-    writes_[word] = mine | SharedRecord::kPending;
+    *at.writes = mine | SharedRecord::kPending;
   else if (touch.writes)
-    record_write(word, mine);
+    record_write(at, mine);
   else
-    record_read(word, mine, warps_[touch.warp].limit);
+    record_read(at, mine, warps_[touch.warp].limit);
 }
 
 void SharedShadow::record_span(const Touch& touch, const Span& span) {
   has_copies_ |= touch.copy;
-  std::uint64_t *writes = writes_.data() + span.word, *reads = reads_.data() + span.word,
-                *older = older_reads_.data() + span.word;
+  std::uint64_t *writes = span.at.writes, *reads = span.at.reads, *older = span.at.older_reads;
   const std::uint64_t limit = warps_[touch.warp].limit;
   std::uint64_t merges = 0;
   const std::uint64_t* before = touch.writes ? writes : reads;
@@ -242,7 +344,7 @@ void SharedShadow::record_span(const Touch& touch, const Span& span) {
                                      SharedRecord::kPending));
   }
   if (touch.copy || top(merges)) {
-    for (std::uint64_t k = 0; k < span.count; ++k) record(touch, span.word + k, span.mine(k));
+    for (std::uint64_t k = 0; k < span.count; ++k) record(touch, span.at.from(k), span.mine(k));
   } else if (touch.writes) {
     for (std::uint64_t k = 0; k < span.count; ++k) writes[k] = span.mine(k);
   } else {
@@ -274,12 +376,14 @@ void SharedShadow::restart(std::uint32_t clock) {
   std::fill(writes_.begin(), writes_.end(), 0);
   std::fill(reads_.begin(), reads_.end(), 0);
   std::fill(older_reads_.begin(), older_reads_.end(), 0);
+  global_.clear();
   has_copies_ = false;
   reset_clocks(clock);
 }
 
 void SharedShadow::reset_clocks(std::uint32_t clock) {
   copied_ = clock;
+  proxy_fences_.reset(clock, warps_.size());
   published_ = {};
   objects_.clear();
   for (std::size_t i = 0; i < warps_.size(); ++i) {
@@ -302,6 +406,7 @@ void SharedShadow::start(std::uint32_t warps, std::uint32_t shared_bytes) {
   writes_.resize(words);
   reads_.resize(words);
   older_reads_.resize(words);
+  global_.clear();
   if (latest > kLatestStart) return restart(0);
   // A copy that no one waited for would look pending to the next block.
   if (has_copies_) std::fill(writes_.begin(), writes_.end(), 0);
@@ -351,7 +456,14 @@ void SharedShadow::barrier(const std::vector<std::uint32_t>& lanes) {
   }
 }
 
-void SharedShadow::warp_synced(std::uint32_t warp) { set_own(warp, warps_[warp].own + 1); }
+void SharedShadow::warp_synced(std::uint32_t warp, std::uint32_t lanes, std::uint32_t live) {
+  WarpClock& clock = warps_[warp];
+  if ((live & ~lanes) == 0) return set_own(warp, clock.own + 1);
+  if (clock.lanes == nullptr) clock.lanes = std::make_shared<LaneClocks>();
+  clock.lanes->meet(lanes, clock.own);
+  // A new clock for what follows, while other lanes have seen no more than before.
+  if (++clock.own >= SharedRecord::kMaxClock) restart(0);
+}
 
 void SharedShadow::fenced(std::uint32_t warp) {
   warps_[warp].fenced = all_of(warp);

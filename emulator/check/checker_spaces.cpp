@@ -130,24 +130,55 @@ std::uint32_t Checker::State::in_bounds(const CheckedAccess& request, const std:
   return mask;
 }
 
+bool Checker::State::follows_variable(const CheckedAccess& request) const {
+  const Space space = launch.program.extent_of(request.touch.op).space;
+  return space != Space::none &&
+         (space == request.space || (space == Space::shared && request.space == Space::shared_cluster));
+}
+
+/// Lanes that stay in the variable that their address is derived from; faults for the others.
+std::uint32_t Checker::State::in_variable(const CheckedAccess& request, const std::uint64_t* addresses,
+                                          std::uint32_t mask) {
+  if (!follows_variable(request)) return mask;
+  const Extent extent = launch.program.extent_of(request.touch.op);
+  std::uint32_t outside = 0;
+  for_each(mask, [&](int lane) {
+    const std::uint64_t address = addresses[lane];
+    if (address < extent.begin || address + request.bytes() > extent.end) outside |= 1u << lane;
+  });
+  if (outside == 0) return mask;
+  const int lane = std::countr_zero(outside);
+  report(request, FaultKind::out_of_bounds, lane, addresses[lane], outside);
+  return mask & ~outside;
+}
+
+bool Checker::State::run_in_variable(const CheckedAccess& request, const Run& run) const {
+  const Extent extent = launch.program.extent_of(request.touch.op);
+  const std::uint64_t bytes = request.space == Space::local ? run.lane_bytes : run.bytes();
+  return !follows_variable(request) || (run.address >= extent.begin && run.address + bytes <= extent.end);
+}
+
 // ---- shared memory
 
 std::uint32_t Checker::State::shared(const CheckedAccess& request, const std::uint64_t* addresses,
                                      std::uint32_t mask) {
   Block& block = *request.warp.block;
   Offsets offsets;
+  mask = in_variable(request, addresses, mask);
+  if (mask == 0) return 0;
   mask = in_bounds(request, addresses, mask, block.shared_bytes, offsets);
   if (mask == 0) return 0;
   const Conflict conflict = shadow(block).touch(request.touch, offsets.at, mask, offsets.pattern);
   if (conflict.lanes != 0) [[unlikely]]
-    report_conflict(request, conflict, 0);
+    report_race(request, conflict, 0);
+  if (request.touch.async) check_proxies(request, offsets.at, mask & ~conflict.lanes);
+  if (async.watches(block, request.touch.writes)) async.access_lanes(request, offsets.at, mask);
   if (block.shared_written.empty() || request.touch.copy) return mask;
   std::uint8_t* const states = block.shared_written.data();
   if (request.touch.reads) {
     const std::uint32_t bad = unwritten(states, offsets, request.touch.bytes) & mask & ~conflict.lanes;
     if (bad != 0) [[unlikely]]
-      report(request, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
-             bad);
+      read_unwritten(request, addresses, bad, states, offsets);
   }
   if (request.touch.writes) mark(states, offsets, request.touch.bytes);
   return mask;
@@ -156,17 +187,21 @@ std::uint32_t Checker::State::shared(const CheckedAccess& request, const std::ui
 bool Checker::State::shared_run(const CheckedAccess& request, const Run& run) {
   Block& block = *request.warp.block;
   if (run.address > block.shared_bytes || run.bytes() > block.shared_bytes - run.address) return false;
+  if (!run_in_variable(request, run)) return false;
   std::uint8_t* const states = block.shared_written.data() + run.address;
   if (request.touch.reads && first_unwritten(states, run.bytes()) != run.bytes()) return false;
   const Conflict conflict = shadow(block).touch_run(request.touch, run.address, kAllLanes, run.uniform);
   if (conflict.lanes != 0) [[unlikely]]
-    report_conflict(request, conflict, 0);
+    report_race(request, conflict, 0);
+  if (async.watches(block, request.touch.writes))
+    async.access(request, block, static_cast<std::uint32_t>(run.address),
+                 static_cast<std::uint32_t>(run.bytes()), 0);
   if (request.touch.writes) std::memset(states, 1, run.bytes());
   return true;
 }
 
-// Other blocks' shared memory: bounds and what has been written. Its clocks are of another block, so races
-// between blocks of a cluster are not looked for.
+// Other blocks' shared memory: bounds and what has been written. Its clocks are of another block: what orders
+// the two is async_checker_cluster.cpp's.
 std::uint32_t Checker::State::remote(const CheckedAccess& request, Block& owner, std::uint64_t address,
                                      std::uint32_t offset, int lane) {
   const std::uint64_t bytes = request.bytes();
@@ -175,6 +210,8 @@ std::uint32_t Checker::State::remote(const CheckedAccess& request, Block& owner,
   if (offset > owner.shared_bytes || bytes > owner.shared_bytes - offset)
     return fault(FaultKind::out_of_bounds), 0;
   if (request.range_bytes == 0 && (offset & (bytes - 1)) != 0) return fault(FaultKind::misaligned), 0;
+  if (&owner != request.warp.block)
+    async.remote_access(request, owner, offset, static_cast<std::uint32_t>(bytes), lane);
   if (owner.shared_written.empty()) return bit;
   std::uint8_t* const states = owner.shared_written.data() + offset;
   if (request.touch.reads && first_unwritten(states, bytes) != bytes) fault(FaultKind::uninitialized_read);
@@ -193,7 +230,8 @@ std::uint32_t Checker::State::cluster(const CheckedAccess& request, const std::u
     if (rank == 0 || rank == std::uint64_t{self.cluster_rank} + 1)
       own |= 1u << lane;
     else if (rank > self.cluster.size())
-      report(request, FaultKind::out_of_bounds, lane, addresses[lane], 1u << lane);
+      report(request, rank == kElsewhereRank ? FaultKind::wrong_space : FaultKind::out_of_bounds, lane,
+             addresses[lane], 1u << lane);
     else
       fine |= remote(request, *self.cluster[rank - 1], addresses[lane],
                      static_cast<std::uint32_t>(offsets[lane]), lane);
@@ -214,10 +252,29 @@ bool Checker::State::shared_range(const CheckedAccess& request, std::uint64_t ad
   Conflict conflict;
   if (followed && offset <= block.shared_bytes && request.bytes() <= block.shared_bytes - offset)
     conflict = shadow(block).touch_range(request.touch, offset, request.bytes(), lane);
+  if (followed && request.touch.async && conflict.lanes == 0) {
+    std::uint64_t offsets[kLanes] = {};
+    offsets[lane] = offset;
+    check_proxies(request, offsets, 1u << lane);
+  }
+  if (own && async.watches(block, request.touch.writes))
+    async.access(request, block, static_cast<std::uint32_t>(offset),
+                 static_cast<std::uint32_t>(request.bytes()), lane);
   if (conflict.lanes == 0)
     return remote(request, owner, address, static_cast<std::uint32_t>(offset), lane) != 0;
-  report_conflict(request, conflict, 0);
+  report_race(request, conflict, 0);
   return true;
+}
+
+void Checker::State::check_proxies(const CheckedAccess& request, const std::uint64_t* offsets,
+                                   std::uint32_t mask) {
+  // Libraries read what cp.async brought without a proxy fence (CUTLASS, pipelines of wgmma).
+  const auto counts = [&](Index op) {
+    return op >= launch.program.facts.size() || launch.program.facts[op].kind != InstructionClass::async_copy;
+  };
+  const Conflict found = shadow(*request.warp.block).unfenced(offsets, mask, request.bytes(), counts);
+  if (found.lanes != 0) [[unlikely]]
+    report_race(request, found, 0);
 }
 
 // ---- local memory and parameters
@@ -226,6 +283,8 @@ std::uint32_t Checker::State::local(const CheckedAccess& request, const std::uin
                                     std::uint32_t mask) {
   const std::uint64_t lane_bytes = launch.program.local_bytes;
   Offsets offsets;
+  mask = in_variable(request, addresses, mask);
+  if (mask == 0) return 0;
   mask = in_bounds(request, addresses, mask, lane_bytes, offsets);
   if (mask == 0 || request.warp.local_written == nullptr) return mask;
   const auto inside = static_cast<std::uint64_t>(std::countr_zero(mask));
@@ -235,8 +294,7 @@ std::uint32_t Checker::State::local(const CheckedAccess& request, const std::uin
   if (request.touch.reads) {
     const std::uint32_t bad = unwritten(request.warp.local_written, offsets, request.touch.bytes) & mask;
     if (bad != 0) [[unlikely]]
-      report(request, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
-             bad);
+      read_unwritten(request, addresses, bad, request.warp.local_written, offsets);
   }
   if (request.touch.writes) mark(request.warp.local_written, offsets, request.touch.bytes);
   return mask;
@@ -244,6 +302,7 @@ std::uint32_t Checker::State::local(const CheckedAccess& request, const std::uin
 
 bool Checker::State::local_run(const CheckedAccess& request, const Run& run) {
   std::uint8_t* const states = request.warp.local_written;
+  if (!run_in_variable(request, run)) return false;
   if (states == nullptr) return true;
   Offsets offsets;
   for (std::uint64_t i = 0; i < kLanes; ++i) offsets.at[i] = run.address + i * launch.program.local_bytes;
@@ -321,17 +380,40 @@ std::uint32_t Checker::State::global(const CheckedAccess& request, const std::ui
   if (std::uint8_t* const states = launch.arena.initialized(); states != nullptr) {
     const std::uint32_t bad = touch.reads ? unwritten(states, offsets, touch.bytes) & mask : 0;
     if (bad != 0) [[unlikely]]
-      report(request, FaultKind::uninitialized_read, std::countr_zero(bad), addresses[std::countr_zero(bad)],
-             bad);
+      read_unwritten(request, addresses, bad, states, offsets);
     if (touch.writes) mark(states, offsets, touch.bytes);
   }
+  if (touch.non_coherent && !(sound && region->read_only)) check_coherence(request, offsets.at, mask);
   // What no one may write, no one conflicts in.
-  if (!several_blocks || (sound && region->read_only)) return mask;
+  if (sound && region->read_only) return mask;
+  global_lanes(request, offsets.at, mask, offsets.pattern);
+  if (!follows_global) return mask;
   const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
   const Conflict conflict = global_shadow.touch(touch, block, offsets.at, mask, offsets.pattern);
   if (conflict.lanes != 0) [[unlikely]]
     report_conflict(request, conflict, kGlobalBase);
   return mask;
+}
+
+void Checker::State::global_lanes(const CheckedAccess& request, const std::uint64_t* offsets,
+                                  std::uint32_t mask, LanePattern pattern) {
+  const Conflict conflict = shadow(*request.warp.block).touch_global(request.touch, offsets, mask, pattern);
+  if (conflict.lanes != 0) [[unlikely]]
+    report_race(request, conflict, kGlobalBase);
+}
+
+void Checker::State::check_coherence(const CheckedAccess& request, const std::uint64_t* offsets,
+                                     std::uint32_t mask) {
+  for (; mask != 0; mask &= mask - 1) {
+    const int lane = std::countr_zero(mask);
+    const BlockRecord written = global_shadow.write_in(offsets[lane], request.touch.bytes);
+    if (written.bits == 0) continue;
+    report_conflict(
+        request,
+        {.lanes = mask, .lane = lane, .at = offsets[lane], .record = written.bits, .other_writes = true},
+        kGlobalBase);
+    return;
+  }
 }
 
 bool Checker::State::global_run(const CheckedAccess& request, const Run& run) {
@@ -344,11 +426,19 @@ bool Checker::State::global_run(const CheckedAccess& request, const Run& run) {
   const bool look =
       states != nullptr && request.touch.reads && !(region->read_only && launch.arena.all_written(*region));
   if (look && first_unwritten(states + offset, run.bytes()) != run.bytes()) return false;
+  if (request.touch.non_coherent && !region->read_only &&
+      global_shadow.write_in(offset, run.bytes()).bits != 0)
+    return false;
   const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
-  if (several_blocks && !region->read_only &&
+  if (follows_global && !region->read_only &&
       !global_shadow.touch_run(request.touch, block, offset, run.bytes()))
     return false;
   if (states != nullptr && request.touch.writes) std::memset(states + offset, 1, run.bytes());
+  if (region->read_only) return true;
+  const Conflict conflict =
+      shadow(*request.warp.block).touch_global_run(request.touch, offset, kAllLanes, run.uniform);
+  if (conflict.lanes != 0) [[unlikely]]
+    report_race(request, conflict, kGlobalBase);
   return true;
 }
 
@@ -361,7 +451,7 @@ bool Checker::State::global_range(const CheckedAccess& request, std::uint64_t ad
     if (bad != bytes) report(request, FaultKind::uninitialized_read, lane, address + bad, 1u << lane);
     if (request.touch.writes) std::memset(states + offset, 1, bytes);
   }
-  if (!several_blocks || launch.arena.find(address)->read_only) return true;
+  if (!follows_global || launch.arena.find(address)->read_only) return true;
   const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
   const Conflict conflict = global_shadow.touch_range(request.touch, block, offset, bytes, lane);
   if (conflict.lanes != 0) report_conflict(request, conflict, kGlobalBase);

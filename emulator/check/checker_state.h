@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "emulator/check/async_checker.h"
 #include "emulator/check/checker.h"
 #include "emulator/check/global_shadow.h"
 #include "emulator/check/shared_shadow.h"
@@ -26,6 +27,21 @@ struct CheckedAccess {
   Touch touch;
   std::uint64_t range_bytes = 0;  ///< of a range on behalf of one lane; 0: touch.bytes at each lane
   [[nodiscard]] std::uint64_t bytes() const { return range_bytes != 0 ? range_bytes : touch.bytes; }
+};
+
+/// Where values that no one wrote came from: the last time that an instruction brought some in.
+struct UndefinedOrigin {
+  FaultKind kind = FaultKind::uninitialized_read;
+  Space space = Space::none;
+  Touch touch;
+  std::uint32_t lanes = 0;                        ///< that did
+  std::array<std::uint64_t, kLanes> addresses{};  ///< by lane; of a shuffle the lane that was read
+};
+
+/// A store that ran into another write.
+struct UnsettledStore {
+  Finding finding;
+  std::uint32_t lanes = 0;
 };
 
 /// 32 offsets in one memory; those of lanes outside the mask repeat one inside, so that all can be looked at.
@@ -65,10 +81,32 @@ struct Checker::State {
   /// Lanes that lie in [0, size) and are aligned, and where; faults for the others.
   [[nodiscard]] std::uint32_t in_bounds(const CheckedAccess& request, const std::uint64_t* addresses,
                                         std::uint32_t mask, std::uint64_t size, Offsets& offsets);
+  [[nodiscard]] std::uint32_t in_variable(const CheckedAccess& request, const std::uint64_t* addresses,
+                                          std::uint32_t mask);
+  [[nodiscard]] bool follows_variable(const CheckedAccess& request) const;
+  [[nodiscard]] bool run_in_variable(const CheckedAccess& request, const Run& run) const;
+  /// What lanes read through the async proxy, and it may not see the last writes of.
+  void check_proxies(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask);
+  /// Words that a non-coherent load reads, and that the launch has written.
+  void check_coherence(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask);
   void strong_access(const CheckedAccess& request);
   void report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,
-              std::uint32_t lanes);
+              std::uint32_t lanes, std::string detail = {});
+  /// Lanes that read bytes whose `states` say that nothing has written them.
+  void read_unwritten(const CheckedAccess& request, const std::uint64_t* addresses, std::uint32_t lanes,
+                      const std::uint8_t* states, const Offsets& offsets);
+  [[nodiscard]] bool can_be_followed(const CheckedAccess& request) const;
+  [[nodiscard]] std::uint8_t origin_of(const UndefinedOrigin& origin);
+  /// Between threads of a block, or a thread and a copy.
+  void report_race(const CheckedAccess& request, const Conflict& conflict, std::uint64_t base);
   void report_conflict(const CheckedAccess& request, const Conflict& conflict, std::uint64_t base);
+  void add_pair(const CheckedAccess& request, const Conflict& conflict, Finding finding,
+                std::uint64_t address);
+  void place(const CheckedAccess& request, Finding& finding, std::uint64_t address) const;
+  [[nodiscard]] bool waits_for_values(const CheckedAccess& request, const Conflict& conflict) const;
+  /// Races within the block; `offsets` count from the arena's base.
+  void global_lanes(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask,
+                    LanePattern pattern);
   void add(const CheckedAccess& request, Finding finding, std::uint64_t address, std::uint64_t times);
   [[nodiscard]] NamedPlace name(const CheckedAccess& request, std::uint64_t address) const;
   [[nodiscard]] NamedPlace name_shared(std::uint64_t offset, std::uint64_t shared_bytes) const;
@@ -76,7 +114,10 @@ struct Checker::State {
 
   Launch& launch;
   GlobalShadow global_shadow;
-  bool several_blocks = false;  ///< that can conflict, and are few enough to be numbered
+  bool follows_global = false;  ///< blocks can conflict, or loads be stale, and blocks can be numbered
+  AsyncChecker async{*this};
+  std::vector<UnsettledStore> unsettled;
+  std::vector<UndefinedOrigin> origins;  ///< number i + 1 is origins[i]
   std::unordered_map<const Block*, std::unique_ptr<SharedShadow>> shadows;
   const Block* last_block = nullptr;
   SharedShadow* last_shadow = nullptr;

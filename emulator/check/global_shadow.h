@@ -28,6 +28,8 @@ class GlobalShadow {
                                std::uint64_t bytes);
   [[nodiscard]] Conflict touch_range(const Touch& touch, std::uint32_t block, std::uint64_t offset,
                                      std::uint64_t bytes, int lane);
+  /// The record of a write to some of these bytes; of none it has no bits.
+  [[nodiscard]] BlockRecord write_in(std::uint64_t offset, std::uint64_t bytes) const;
   void released(std::uint32_t block);
   void acquired(std::uint32_t block);
 

@@ -5,24 +5,20 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "emulator/lower/address_extents.h"
+#include "emulator/lower/call_graph.h"
 #include "emulator/lower/control_flow.h"
 #include "emulator/lower/memory_layout.h"
 #include "emulator/lower/mnemonics.h"
 #include "emulator/lower/program.h"
+#include "emulator/lower/refusals.h"
 #include "emulator/lower/register_allocation.h"
+#include "emulator/lower/waiting_loops.h"
 #include "emulator/machine/findings.h"
 #include "emulator/machine/special_registers.h"
 
 namespace ak::emulator {
 namespace {
-
-// Functions that CUDA's headers declare and the driver provides (CUDA C++ Programming Guide, "Formatted
-// Output" and "Assertion").
-constexpr std::string_view kBuiltins[] = {"vprintf", "__assertfail"};
-
-bool is_builtin(const std::string& name) {
-  return std::find(std::begin(kBuiltins), std::end(kBuiltins), name) != std::end(kBuiltins);
-}
 
 /// Everything about one function that is fixed before its instructions are lowered.
 struct FunctionPlan {
@@ -32,17 +28,9 @@ struct FunctionPlan {
   std::array<Slot, kRegisterClasses> base{};  ///< of the function's registers, by class; predicates: a number
   std::vector<bool> joins;                    ///< by block: lanes of some split meet here
   std::vector<Index> block_op;  ///< op at which a block begins; one more: the function's epilogue
-  CallTarget call;
+  Index number = 0;             ///< Program::functions
+  std::vector<Extent> extents;  ///< by instruction
 };
-
-bool needs_two_ops(const Instruction& instruction) { return instruction.opcode == "call"; }
-
-std::string callee_name(const Instruction& call) {
-  for (const Operand& operand : call.operands) {
-    if (operand.kind == OperandKind::symbol) return operand.name;
-  }
-  Lowering::unsupported("an indirect call");
-}
 
 /// Even a branch to the next instruction splits the lanes that take it from the others.
 bool may_split(const Instruction& last) {
@@ -56,15 +44,17 @@ class ProgramBuilder {
 
  private:
   friend class FunctionLowering;
-  std::size_t reach(const Function& function, std::size_t depth);
-  const Function& called(const std::string& name) const;
   void plan(const Function& function);
   void lay_out_registers();
   void lay_out_code(FunctionPlan& plan);
   void describe_calls();
+  Slot frame_address(const FunctionPlan& plan, std::uint64_t offset, int lane_bytes);
   void emit(FunctionPlan& plan);
   void emit(FunctionPlan& plan, const Instruction& instruction);
+  void add_waiting_loop(const FunctionPlan& plan, const InstructionRange& loop);
   void append(Op op, OpFacts facts);
+  void note_registers(const FunctionPlan& plan, const Operand& operand, bool written);
+  void note_registers(const FunctionPlan& plan, const Instruction& instruction);
   Slot special(const std::string& name);
   Slot constant(std::uint64_t bits, int lane_bytes);
   Outcome refusal(const std::string& part) const;
@@ -72,17 +62,16 @@ class ProgramBuilder {
   const Module& module_;
   const SymbolAddresses& globals_;
   Program program_;
-  std::vector<const Function*> functions_;
-  std::unordered_map<std::string, const Function*> functions_by_name_;
-  std::unordered_map<const Function*, std::size_t> heights_;  ///< calls below it; 0: on the way to them
+  CallGraph calls_;
   std::vector<FunctionPlan> plans_;
-  std::map<std::string, CallTarget> calls_;
+  std::map<std::string, Index, std::less<>> numbers_;  ///< Program::functions, by name
   std::optional<MemoryLayout> memory_;
   std::map<std::pair<std::uint64_t, int>, Slot> constants_;
   std::map<std::string, Slot> specials_;
   Slot sink_ = 0;
   Index next_op_ = 0;
   const Instruction* current_ = nullptr;
+  bool multiplies_ = false;  ///< has wgmma
 };
 
 class FunctionLowering final : public Lowering {
@@ -104,8 +93,10 @@ class FunctionLowering final : public Lowering {
     return plan_.block_op[plan_.flow.block_at(label)];
   }
   Index reconvergence() const override;
-  const CallTarget& callee(const std::string& name) const override { return builder_.calls_.at(name); }
-  CallTarget::Slice local_slice(const std::string& name) const override;
+  Index callee(const std::string& name) const override { return builder_.numbers_.at(name); }
+  Index caller() const override { return plan_.number; }
+  const CalledFunction& function(Index which) const override { return builder_.program_.functions[which]; }
+  LocalSlice local_slice(const std::string& name) const override;
   std::vector<Index> branch_table(const std::string& name) const override;
   Index epilogue() const override {
     return plan_.block_op[plan_.flow.block_of(static_cast<Index>(plan_.function->instructions.size()))];
@@ -118,8 +109,12 @@ class FunctionLowering final : public Lowering {
   }
 
   OpFacts facts;
+  std::vector<FlowOperand> flow;  ///< operands as they were asked for
 
  private:
+  void note(FlowOperand::Role role, Slot slot, int bytes) {
+    flow.push_back({.slot = slot, .bytes = static_cast<std::uint8_t>(bytes), .role = role});
+  }
   Slot register_slot(const Operand& operand, Type type) const;
   Slot immediate(const Operand& operand, Type type);
   const Symbol& symbol(const std::string& name) const;
@@ -136,6 +131,7 @@ int lane_bytes(Type type) { return std::max(4, bytes(type)); }
 Slot FunctionLowering::register_slot(const Operand& operand, Type type) const {
   const Register& reg = plan_.function->registers[operand.index];
   const RegisterClass which = register_class_of(reg.type);
+  if (!operand.name.empty()) unsupported(fmt::format("part .{} of register {}", operand.name, reg.name));
   if (which == RegisterClass::predicate || which != register_class_of(type)) {
     unsupported(
         fmt::format("register {} of type .{} as .{}", reg.name, to_string(reg.type), to_string(type)));
@@ -163,10 +159,12 @@ Slot FunctionLowering::source(const Operand& operand, Type type) {
   switch (operand.kind) {
     case OperandKind::reg:
       if (operand.negated) unsupported("a negated register");
-      return register_slot(operand, type);
+      note(FlowOperand::Role::read, register_slot(operand, type), bytes(type));
+      return flow.back().slot;
     case OperandKind::integer:
     case OperandKind::real:
-      return immediate(operand, type);
+      note(FlowOperand::Role::read, immediate(operand, type), bytes(type));
+      return flow.back().slot;
     case OperandKind::special: {
       const auto immediate_value = constant_special(operand.name);
       if (immediate_value) return constant(*immediate_value, lane_bytes(type));
@@ -174,9 +172,14 @@ Slot FunctionLowering::source(const Operand& operand, Type type) {
       return builder_.special(operand.name);
     }
     case OperandKind::symbol: {
-      const Symbol& found = symbol(operand.name);
       if (bits(type) < 32) unsupported("the address of '" + operand.name + "' in so few bits");
-      return constant(found.value + static_cast<std::uint64_t>(operand.offset), lane_bytes(type));
+      const auto offset = static_cast<std::uint64_t>(operand.offset);
+      if (const auto function = function_address(builder_.module_, operand.name);
+          function && bits(type) == 64)
+        return constant(*function + offset, lane_bytes(type));
+      const Symbol& found = symbol(operand.name);
+      if (found.in_frame) return builder_.frame_address(plan_, found.value + offset, lane_bytes(type));
+      return constant(found.value + offset, lane_bytes(type));
     }
     default:
       unsupported("this operand");
@@ -186,7 +189,8 @@ Slot FunctionLowering::source(const Operand& operand, Type type) {
 Slot FunctionLowering::destination(const Operand& operand, Type type) {
   if (operand.kind == OperandKind::sink) return builder_.sink_;
   if (operand.kind != OperandKind::reg) unsupported("a result that is not a register");
-  return register_slot(operand, type);
+  note(FlowOperand::Role::written, register_slot(operand, type), bytes(type));
+  return flow.back().slot;
 }
 
 PredicateSlot FunctionLowering::predicate(const Operand& operand) {
@@ -194,13 +198,18 @@ PredicateSlot FunctionLowering::predicate(const Operand& operand) {
   if (operand.kind != OperandKind::reg || plan_.function->registers[operand.index].type != Type::pred)
     unsupported("an operand that should be a predicate");
   const auto base = plan_.base[static_cast<std::size_t>(RegisterClass::predicate)];
-  return (base + plan_.registers.number[operand.index]) | (operand.negated ? kNegated : 0);
+  const PredicateSlot slot =
+      (base + plan_.registers.number[operand.index]) | (operand.negated ? kNegated : 0);
+  note(FlowOperand::Role::predicate_read, slot, 0);
+  return slot;
 }
 
 PredicateSlot FunctionLowering::predicate_destination(const Operand& operand) {
   if (operand.kind == OperandKind::sink) return kPredicateSink;
   if (operand.kind != OperandKind::reg) unsupported("a result that is not a predicate");
-  return predicate(operand) & ~kNegated;
+  const PredicateSlot slot = predicate(operand) & ~kNegated;
+  flow.back() = {.slot = slot, .bytes = 0, .role = FlowOperand::Role::predicate_written};
+  return slot;
 }
 
 int FunctionLowering::register_bits(const Operand& operand, Type type) const {
@@ -219,16 +228,20 @@ Address FunctionLowering::address(const Operand& operand) {
   switch (base.kind) {
     case OperandKind::reg: {
       const int width = register_bits(base, Type::b64) == 64 ? 64 : 32;
-      return {.base = register_slot(base, width == 64 ? Type::b64 : Type::b32),
-              .base_bits = width,
-              .offset = operand.offset};
+      note(FlowOperand::Role::address, register_slot(base, width == 64 ? Type::b64 : Type::b32), width / 8);
+      return {.base = flow.back().slot, .base_bits = width, .offset = operand.offset};
     }
     case OperandKind::integer:
       return {.base = constant(base.bits, 8), .base_bits = 64, .offset = operand.offset};
-    case OperandKind::symbol:
-      return {.base = constant(symbol(base.name).value + static_cast<std::uint64_t>(base.offset), 8),
-              .base_bits = 64,
-              .offset = operand.offset};
+    case OperandKind::symbol: {
+      const Symbol& found = symbol(base.name);
+      const std::uint64_t at = found.value + static_cast<std::uint64_t>(base.offset);
+      if (found.in_frame)
+        return {.base = function(plan_.number).frame,
+                .base_bits = 64,
+                .offset = operand.offset + static_cast<std::int64_t>(at)};
+      return {.base = constant(at, 8), .base_bits = 64, .offset = operand.offset};
+    }
     default:
       unsupported("this address");
   }
@@ -252,9 +265,9 @@ Index FunctionLowering::reconvergence() const {
   return block.reconvergence == kNone ? kNone : plan_.block_op[block.reconvergence];
 }
 
-CallTarget::Slice FunctionLowering::local_slice(const std::string& name) const {
+LocalSlice FunctionLowering::local_slice(const std::string& name) const {
   const Symbol& found = symbol(name);
-  if (found.space != Space::local) unsupported("'" + name + "' as an argument");
+  if (found.space != Space::local || found.in_frame) unsupported("'" + name + "' as an argument");
   return {.offset = static_cast<std::uint32_t>(found.value), .bytes = found.bytes};
 }
 
@@ -270,39 +283,6 @@ std::vector<Index> FunctionLowering::branch_table(const std::string& name) const
 
 // ---- the program
 
-// Depth is bounded: a chain of calls longer than this is not a program that NVRTC writes.
-constexpr std::size_t kDeepestCalls = 64;
-
-const Function& ProgramBuilder::called(const std::string& name) const {
-  const auto found = functions_by_name_.find(name);
-  if (found == functions_by_name_.end() || found->second->is_extern || found->second->entry)
-    Lowering::unsupported("a call of '" + name + "'");
-  return *found->second;
-}
-
-/// Collects what `function` calls; the length of the longest chain of calls from it on. Each function is
-/// looked into once.
-std::size_t ProgramBuilder::reach(const Function& function, std::size_t depth) {
-  if (const auto known = heights_.find(&function); known != heights_.end()) {
-    if (known->second == 0) Lowering::unsupported("a recursive function");
-    return known->second;
-  }
-  functions_.push_back(&function);
-  heights_[&function] = 0;
-  std::size_t below = 0;
-  for (const Instruction& instruction : function.instructions) {
-    if (instruction.opcode != "call") continue;
-    current_ = &instruction;
-    const std::string name = callee_name(instruction);
-    if (is_builtin(name)) continue;
-    const Function& next = called(name);
-    if (depth >= kDeepestCalls) Lowering::unsupported("so deep a chain of calls");
-    below = std::max(below, reach(next, depth + 1));
-    if (depth + below > kDeepestCalls) Lowering::unsupported("so deep a chain of calls");
-  }
-  return heights_[&function] = below + 1;
-}
-
 void ProgramBuilder::plan(const Function& function) {
   FunctionPlan plan{.function = &function,
                     .flow = ControlFlow(function),
@@ -310,7 +290,8 @@ void ProgramBuilder::plan(const Function& function) {
                     .base = {},
                     .joins = {},
                     .block_op = {},
-                    .call = {}};
+                    .number = static_cast<Index>(plans_.size()),
+                    .extents = address_extents(function, *memory_)};
   plan.registers = allocate_registers(function, plan.flow);
   plan.joins.assign(plan.flow.blocks().size(), false);
   for (const BasicBlock& block : plan.flow.blocks()) {
@@ -320,12 +301,15 @@ void ProgramBuilder::plan(const Function& function) {
   plans_.push_back(std::move(plan));
 }
 
-// A warp's rows: the sink, then by function and class. Functions do not recurse, so each has its own.
+// A warp's rows: the sink, then by function and class; a recursive function's frame is the last of its rows.
 void ProgramBuilder::lay_out_registers() {
   constexpr std::uint32_t kSinkRows = 4;
   constexpr std::uint32_t kMaxBytes = 64u << 20;  // of a warp; a thread has 255 registers (chosen)
   program_.register_bytes = kSinkRows * kRowBytes;
+  bool recursive = false;
   for (FunctionPlan& plan : plans_) {
+    CalledFunction& function = program_.functions[plan.number];
+    function.rows = program_.register_bytes;
     for (const RegisterClass which : {RegisterClass::bytes4, RegisterClass::bytes8, RegisterClass::bytes16}) {
       const auto i = static_cast<std::size_t>(which);
       const std::uint32_t rows = which == RegisterClass::bytes4 ? 1 : which == RegisterClass::bytes8 ? 2 : 4;
@@ -333,40 +317,66 @@ void ProgramBuilder::lay_out_registers() {
       const std::uint64_t bytes = std::uint64_t{plan.registers.used[i]} * rows * kRowBytes;
       if (bytes > kMaxBytes - program_.register_bytes) Lowering::unsupported("so many registers");
       program_.register_bytes += static_cast<std::uint32_t>(bytes);
+      function.row_bytes[i - 1] = static_cast<std::uint32_t>(bytes);
     }
-    plan.base[0] = program_.predicate_count;
+    plan.base[0] = function.predicates = program_.predicate_count;
+    function.predicate_count = plan.registers.used[0];
     program_.predicate_count += plan.registers.used[0];
+    if (function.cycle != 0) {
+      function.frame = program_.register_bytes;
+      program_.register_bytes += kWideRowBytes;
+      recursive = true;
+    }
+  }
+  if (recursive) {
+    program_.stack_top = program_.register_bytes;
+    program_.register_bytes += kWideRowBytes;
   }
 }
 
 void ProgramBuilder::lay_out_code(FunctionPlan& plan) {
-  plan.call.entry = next_op_;
+  program_.functions[plan.number].entry = next_op_;
   for (std::size_t b = 0; b < plan.flow.blocks().size(); ++b) {
     plan.block_op.push_back(next_op_);
     const BasicBlock& block = plan.flow.blocks()[b];
     next_op_ += plan.joins[b] ? 1 : 0;
     for (Index i = block.begin; i < block.end; ++i)
-      next_op_ += needs_two_ops(plan.function->instructions[i]) ? 2 : 1;
+      next_op_ += splits_lanes(plan.function->instructions[i]) ? 2 : 1;
   }
   plan.block_op.push_back(next_op_++);  // the epilogue
 }
 
 void ProgramBuilder::describe_calls() {
-  for (FunctionPlan& plan : plans_) {
-    const Function& function = *plan.function;
+  for (std::size_t i = 0; i < calls_.functions.size(); ++i) {
+    const Function& function = *calls_.functions[i];
+    CalledFunction& called = program_.functions.emplace_back();
+    numbers_[function.name] = static_cast<Index>(i);
+    called.name = function.name;
+    called.address = function_address(module_, function.name).value_or(0);
+    called.cycle = calls_.cycles[i];
+    called.frame_bytes = memory_->frame_bytes(function);
     if (function.entry) continue;
     const auto slice = [&](const Variable& variable) {
       if (variable.space == Space::reg) Lowering::unsupported("a function with parameters in registers");
-      return CallTarget::Slice{
-          .offset = static_cast<std::uint32_t>(memory_->find(function, variable.name)->value),
-          .bytes = static_cast<std::uint32_t>(variable.bytes)};
+      return LocalSlice{.offset = static_cast<std::uint32_t>(memory_->find(function, variable.name)->value),
+                        .bytes = static_cast<std::uint32_t>(variable.bytes)};
     };
-    for (const Variable& parameter : function.parameters) plan.call.parameters.push_back(slice(parameter));
-    for (const Variable& result : function.returns) plan.call.returns.push_back(slice(result));
-    calls_[function.name] = plan.call;
+    for (const Variable& parameter : function.parameters) called.parameters.push_back(slice(parameter));
+    for (const Variable& result : function.returns) called.returns.push_back(slice(result));
   }
-  for (const std::string_view name : kBuiltins)
-    calls_[std::string(name)] = {.entry = kNone, .builtin = true, .parameters = {}, .returns = {}};
+}
+
+/// A row with the address `offset` bytes into the function's frame, which a call fills.
+Slot ProgramBuilder::frame_address(const FunctionPlan& plan, std::uint64_t offset, int bytes_a_lane) {
+  std::vector<FrameAddress>& rows = program_.functions[plan.number].addresses;
+  const bool wide = bytes_a_lane == 8;
+  for (const FrameAddress& row : rows) {
+    if (row.offset == offset && row.wide == wide) return row.slot;
+  }
+  rows.push_back(
+      {.slot = program_.register_bytes, .offset = static_cast<std::uint32_t>(offset), .wide = wide});
+  program_.register_bytes += wide ? kWideRowBytes : kRowBytes;
+  return rows.back().slot;
 }
 
 Slot ProgramBuilder::special(const std::string& name) {
@@ -397,10 +407,43 @@ Slot ProgramBuilder::constant(std::uint64_t bits, int bytes_a_lane) {
 void ProgramBuilder::append(Op op, OpFacts facts) {
   program_.code.push_back(op);
   program_.facts.push_back(std::move(facts));
+  program_.extents.emplace_back();
+  program_.flows.emplace_back();
+  RegisterUses& known = program_.register_uses;
+  if (!multiplies_) return;
+  known.end.push_back(static_cast<std::uint32_t>(known.uses.size()));
+  known.moves.push_back(program_.facts.back().spelling.starts_with("mov."));
+}
+
+void ProgramBuilder::note_registers(const FunctionPlan& plan, const Operand& operand, bool written) {
+  for (const Operand& element : operand.elements) note_registers(plan, element, written);
+  if (operand.kind != OperandKind::reg) return;
+  const RegisterClass which = register_class_of(plan.function->registers[operand.index].type);
+  if (which == RegisterClass::predicate) return;
+  const std::uint32_t rows = which == RegisterClass::bytes4 ? 1 : which == RegisterClass::bytes8 ? 2 : 4;
+  const Slot base = plan.base[static_cast<std::size_t>(which)];
+  program_.register_uses.uses.push_back(
+      {.row = base / kRowBytes + plan.registers.number[operand.index] * rows,
+       .rows = static_cast<std::uint8_t>(rows),
+       .written = written});
+}
+
+/// Reads before writes, as an op does them.
+void ProgramBuilder::note_registers(const FunctionPlan& plan, const Instruction& instruction) {
+  if (!multiplies_ || instruction.opcode == "wgmma") return;  // wgmma_ops.cpp follows its own
+  const auto definitions = static_cast<std::size_t>(roles_of(instruction).definitions);
+  for (const bool writes : {false, true}) {
+    for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+      const Operand& operand = instruction.operands[i];
+      const bool written = i < definitions && operand.kind != OperandKind::address;
+      if (written == writes) note_registers(plan, operand, written);
+    }
+  }
 }
 
 void ProgramBuilder::emit(FunctionPlan& plan, const Instruction& instruction) {
   current_ = &instruction;
+  if (const Refusal* refused = refusal_of(instruction)) Lowering::unsupported(std::string(refused->what));
   const auto& entries = mnemonics_of(instruction.opcode);
   if (entries.empty()) Lowering::unsupported("this instruction");
   FunctionLowering lowering(*this, plan, instruction);
@@ -408,14 +451,30 @@ void ProgramBuilder::emit(FunctionPlan& plan, const Instruction& instruction) {
   lowering.facts.spelling = instruction.spelling();
   lowering.facts.ptx_line = instruction.ptx_line;
   for (const Mnemonic* entry : entries) {
+    lowering.flow.clear();
     std::optional<Op> op = entry->lower(lowering);
     if (!op) continue;
+    const std::vector<FlowOperand> flow = std::move(lowering.flow);
     if (instruction.guard) op->guard = lowering.predicate(*instruction.guard);
+    note_registers(plan, instruction);
     append(*op, lowering.facts);
-    if (needs_two_ops(instruction)) append(finish_call(lowering), lowering.facts);
+    program_.flows.back() = {.kind = flow_of(instruction),
+                             .first = static_cast<std::uint32_t>(program_.flow_operands.size()),
+                             .count = static_cast<std::uint32_t>(flow.size())};
+    program_.flow_operands.insert(program_.flow_operands.end(), flow.begin(), flow.end());
+    program_.extents.back() =
+        plan.extents[static_cast<std::size_t>(&instruction - plan.function->instructions.data())];
+    if (splits_lanes(instruction)) append(join_op(), lowering.facts);
     return;
   }
   Lowering::unsupported("this combination of types");
+}
+
+/// The loop whose branch back is the op just appended.
+void ProgramBuilder::add_waiting_loop(const FunctionPlan& plan, const InstructionRange& loop) {
+  const auto last = static_cast<Index>(program_.code.size() - 1);
+  count_rounds(program_.code[last], static_cast<Index>(program_.waiting_loops.size()));
+  program_.waiting_loops.push_back({.first = plan.block_op[plan.flow.block_of(loop.first)], .last = last});
 }
 
 void ProgramBuilder::emit(FunctionPlan& plan) {
@@ -425,14 +484,19 @@ void ProgramBuilder::emit(FunctionPlan& plan) {
                      .location = kNone,
                      .spelling = "",
                      .ptx_line = 0};
+  const std::vector<InstructionRange> loops = waiting_loops(*plan.function);
+  std::size_t next = 0;  // loops come in the order of their branches back
   for (std::size_t b = 0; b < plan.flow.blocks().size(); ++b) {
     const BasicBlock& block = plan.flow.blocks()[b];
     OpFacts join = none;
     if (block.begin < block.end) join.location = plan.function->instructions[block.begin].location;
     if (plan.joins[b]) append(join_op(), join);
-    for (Index i = block.begin; i < block.end; ++i) emit(plan, plan.function->instructions[i]);
+    for (Index i = block.begin; i < block.end; ++i) {
+      emit(plan, plan.function->instructions[i]);
+      if (next < loops.size() && loops[next].last == i) add_waiting_loop(plan, loops[next++]);
+    }
   }
-  append(plan.function->entry ? exit_op() : return_op(), none);
+  append(plan.function->entry ? exit_op() : return_op(plan.number), none);
 }
 
 Outcome ProgramBuilder::refusal(const std::string& part) const {
@@ -461,6 +525,11 @@ Outcome ProgramBuilder::refusal(const std::string& part) const {
   return outcome;
 }
 
+bool has_wgmma(const Function* function) {
+  const auto& all = function->instructions;
+  return std::any_of(all.begin(), all.end(), [](const Instruction& i) { return i.opcode == "wgmma"; });
+}
+
 std::uint32_t thread_limit(const Function& entry) {
   for (const auto& limit : {entry.required_threads, entry.maximum_threads}) {
     const std::uint64_t product = std::uint64_t{limit[0]} * std::max(1u, limit[1]) * std::max(1u, limit[2]);
@@ -471,21 +540,18 @@ std::uint32_t thread_limit(const Function& entry) {
 
 Result<Program, Outcome> ProgramBuilder::build(const Function& entry) {
   try {
-    for (const Function& function : module_.functions) functions_by_name_.emplace(function.name, &function);
-    reach(entry, 1);
-    current_ = nullptr;
-    memory_.emplace(module_, functions_, globals_, program_);
-    for (const Function* function : functions_) {
-      if (function->instructions.empty() && !function->entry) Lowering::unsupported("an empty function");
-      plan(*function);
-    }
+    calls_ = call_graph(module_, entry, current_);
+    multiplies_ = std::any_of(calls_.functions.begin(), calls_.functions.end(), has_wgmma);
+    memory_.emplace(module_, calls_, globals_, program_);
+    for (const Function* function : calls_.functions) plan(*function);
+    describe_calls();
     lay_out_registers();
     for (FunctionPlan& plan : plans_) lay_out_code(plan);
-    describe_calls();
     for (FunctionPlan& plan : plans_) emit(plan);
   } catch (const UnsupportedInstruction& refused) {
     return refusal(refused.what());
   }
+  program_.missing = calls_.missing;
   program_.kernel = entry.name;
   program_.maximum_threads = thread_limit(entry);
   program_.required_cluster = entry.required_cluster;

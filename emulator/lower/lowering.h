@@ -25,16 +25,6 @@ struct Address {
   std::int64_t offset = 0;
 };
 
-/// Where a called function begins and where it expects its arguments (PTX passes them through memory).
-struct CallTarget {
-  Index entry = 0;
-  bool builtin = false;  ///< no body: vprintf, __assertfail
-  struct Slice {
-    std::uint32_t offset = 0, bytes = 0;  ///< in the thread's local memory
-  };
-  std::vector<Slice> parameters, returns;
-};
-
 /// Turns one instruction into an Op: finds the slots of its operands and keeps constants. Made by lower() for
 /// every instruction; the functions below throw UnsupportedInstruction for operands that do not fit.
 class Lowering {
@@ -79,10 +69,13 @@ class Lowering {
   [[nodiscard]] virtual Index branch_target(const std::string& label) const = 0;
   /// Op where the lanes that this branch splits meet again; kNone: nowhere.
   [[nodiscard]] virtual Index reconvergence() const = 0;
-  /// A function the instruction calls.
-  [[nodiscard]] virtual const CallTarget& callee(const std::string& name) const = 0;
-  /// Place in the thread's local memory of a function-scope .param variable or formal parameter.
-  [[nodiscard]] virtual CallTarget::Slice local_slice(const std::string& name) const = 0;
+  /// Index in Program::functions of a function the instruction calls, and of the one it is in.
+  [[nodiscard]] virtual Index callee(const std::string& name) const = 0;
+  [[nodiscard]] virtual Index caller() const = 0;
+  /// A function of the program, without its `addresses` yet.
+  [[nodiscard]] virtual const CalledFunction& function(Index which) const = 0;
+  /// Place in the thread's local memory of a function-scope .param variable.
+  [[nodiscard]] virtual LocalSlice local_slice(const std::string& name) const = 0;
   /// Op at the function's end, where every `ret` goes.
   [[nodiscard]] virtual Index epilogue() const = 0;
   [[nodiscard]] virtual bool in_entry() const = 0;  ///< a kernel, not a function it calls
@@ -96,11 +89,11 @@ class Lowering {
 };
 
 // Ops that no instruction stands for (control_ops.cpp).
-[[nodiscard]] Op join_op();    ///< lanes of a split meet here
-[[nodiscard]] Op exit_op();    ///< end of a kernel
-[[nodiscard]] Op return_op();  ///< end of a function
-/// Second half of a `call`: copies the results to where the caller wants them.
-[[nodiscard]] Op finish_call(Lowering& call);
+[[nodiscard]] Op join_op();  ///< lanes of a split meet here
+[[nodiscard]] Op exit_op();  ///< end of a kernel
+/// Makes `branch`, the branch back of Program::waiting_loops[loop], count the rounds.
+void count_rounds(Op& branch, Index loop);
+[[nodiscard]] Op return_op(Index function);  ///< end of a function of the program (function_calls.cpp)
 
 /// How one family of handlers takes part in lowering. Several families may list one opcode; they are asked in
 /// turn and answer nothing when the instruction (its types) is not theirs.
@@ -117,6 +110,7 @@ struct Mnemonic {
 logic_mnemonics();  ///< logic_ops.cpp: and or xor not shl setp selp mov prmt lop3 ...
 [[nodiscard]] std::span<const Mnemonic> bit_mnemonics();      ///< bit_ops.cpp: shifts, fields, counts
 [[nodiscard]] std::span<const Mnemonic> compare_mnemonics();  ///< compare_ops.cpp: setp, set
+[[nodiscard]] std::span<const Mnemonic> video_mnemonics();    ///< video_ops.cpp: vadd vabsdiff4 vset2 ...
 [[nodiscard]] std::span<const Mnemonic> float_mnemonics();    ///< float_ops.cpp: f32, f64
 [[nodiscard]] std::span<const Mnemonic> special_mnemonics();  ///< special_ops.cpp: approximate functions
 [[nodiscard]] std::span<const Mnemonic> half_mnemonics();     ///< half_ops.cpp: f16, bf16
@@ -128,10 +122,13 @@ logic_mnemonics();  ///< logic_ops.cpp: and or xor not shl setp selp mov prmt lo
 matrix_mnemonics();  ///< matrix_ops.cpp: mma wmma ldmatrix stmatrix movmatrix
 [[nodiscard]] std::span<const Mnemonic> warp_mnemonics();      ///< warp_ops.cpp: shfl vote match redux ...
 [[nodiscard]] std::span<const Mnemonic> barrier_mnemonics();   ///< barrier_ops.cpp
-[[nodiscard]] std::span<const Mnemonic> control_mnemonics();   ///< control_ops.cpp: bra call ret bar ...
+[[nodiscard]] std::span<const Mnemonic> control_mnemonics();   ///< control_ops.cpp: bra ret exit ...
+[[nodiscard]] std::span<const Mnemonic> call_mnemonics();      ///< function_calls.cpp: call
 [[nodiscard]] std::span<const Mnemonic> mbarrier_mnemonics();  ///< mbarrier_ops.cpp
 [[nodiscard]] std::span<const Mnemonic>
-bulk_copy_mnemonics();                                      ///< bulk_copy_ops.cpp: cp.async.bulk, tensor maps
+bulk_copy_mnemonics();  ///< bulk_copy_ops.cpp: cp.async.bulk, tensor maps
+[[nodiscard]] std::span<const Mnemonic>
+async_update_mnemonics();  ///< async_update_ops.cpp: st.async red.async cp.reduce
 [[nodiscard]] std::span<const Mnemonic> wgmma_mnemonics();  ///< wgmma_ops.cpp
 
 }  // namespace ak::emulator

@@ -10,6 +10,10 @@
 namespace ak::emulator {
 namespace {
 
+// What a thread has for recursive calls unless a program asks for more: cudaLimitStackSize (CUDA Runtime API,
+// cudaDeviceGetLimit). A call takes at least the return address and a saved register of it, rounded to 16.
+constexpr std::uint64_t kStackLimit = 1024, kLeastFrame = 16;
+
 // Shared memory of a block is at most 227 KiB on any device and local memory 512 KiB per thread (CUDA C++
 // Programming Guide, "Compute Capabilities"): more is not a program.
 constexpr std::uint64_t kMaxShared = 1u << 20, kMaxLocal = 512u << 10, kMaxParameters = 32u << 10;
@@ -48,8 +52,9 @@ std::set<std::string> names_used(const std::vector<const Function*>& functions) 
 
 }  // namespace
 
-MemoryLayout::MemoryLayout(const Module& module, const std::vector<const Function*>& functions,
-                           const SymbolAddresses& globals, Program& program) {
+MemoryLayout::MemoryLayout(const Module& module, const CallGraph& calls, const SymbolAddresses& globals,
+                           Program& program) {
+  const std::vector<const Function*>& functions = calls.functions;
   const std::set<std::string> used = names_used(functions);
   if (std::any_of(used.begin(), used.end(), names_reserved_shared)) {
     place_shared(reserved_shared(), program);
@@ -61,16 +66,7 @@ MemoryLayout::MemoryLayout(const Module& module, const std::vector<const Functio
     if (variable.space == Space::shared && used.contains(variable.name)) place_shared(variable, program);
   }
   place_parameters(*functions.front(), program);
-  for (const Function* function : functions) {
-    if (!function->entry) {
-      for (const Variable& variable : function->parameters) place_local(*function, variable);
-      for (const Variable& variable : function->returns) place_local(*function, variable);
-    }
-    for (const Variable& variable : function->variables) {
-      if (variable.space == Space::shared) place_shared(variable, program);
-      if (variable.space == Space::local || variable.space == Space::param) place_local(*function, variable);
-    }
-  }
+  for (std::size_t i = 0; i < functions.size(); ++i) place_own(*functions[i], calls.cycles[i] != 0, program);
   program.static_shared_bytes = static_cast<std::uint32_t>(shared_bytes_);
   // The strictest alignment an extern array may ask for that programs rely on: 128-byte swizzled tiles of
   // tensor copies repeat every 1024 bytes.
@@ -86,7 +82,41 @@ MemoryLayout::MemoryLayout(const Module& module, const std::vector<const Functio
     shared_and_global_[name].value = dynamic;
     program.shared_symbols[name] = static_cast<std::uint32_t>(dynamic);
   }
-  program.local_bytes = static_cast<std::uint32_t>((local_bytes_ + 15) / 16 * 16);
+  place_stack(program);
+}
+
+void MemoryLayout::place_own(const Function& function, bool recursive, Program& program) {
+  if (recursive) frames_.try_emplace(&function);
+  const auto place = recursive ? &MemoryLayout::place_in_frame : &MemoryLayout::place_local;
+  if (!function.entry) {
+    for (const Variable& variable : function.parameters) (this->*place)(function, variable);
+    for (const Variable& variable : function.returns) (this->*place)(function, variable);
+  }
+  for (const Variable& variable : function.variables) {
+    if (variable.space == Space::shared) place_shared(variable, program);
+    if (variable.space == Space::local) (this->*place)(function, variable);
+    if (variable.space == Space::param) place_local(function, variable);
+  }
+}
+
+// As many frames as a device's stack has room for: there arguments pass through registers.
+void MemoryLayout::place_stack(Program& program) {
+  constexpr std::uint64_t kAlignment = 16;
+  const auto aligned = [](std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+  program.stack_offset = static_cast<std::uint32_t>(aligned(local_bytes_));
+  std::uint64_t stack = 0;
+  for (auto& [function, frame] : frames_) {
+    frame.bytes = std::max(aligned(frame.bytes), kLeastFrame);
+    const std::uint64_t calls = kStackLimit / (kLeastFrame + aligned(frame.variables));
+    stack = std::max(stack, std::max<std::uint64_t>(calls, 1) * frame.bytes);
+  }
+  if (program.stack_offset + stack > kMaxLocal) Lowering::unsupported("frames of this size");
+  program.local_bytes = program.stack_offset + static_cast<std::uint32_t>(stack);
+}
+
+std::uint32_t MemoryLayout::frame_bytes(const Function& function) const {
+  const auto found = frames_.find(&function);
+  return found == frames_.end() ? 0 : static_cast<std::uint32_t>(found->second.bytes);
 }
 
 void MemoryLayout::place_shared(const Variable& variable, Program& program) {
@@ -118,6 +148,18 @@ void MemoryLayout::place_local(const Function& function, const Variable& variabl
   const std::uint64_t at = place(local_bytes_, aligned, kMaxLocal);
   own_[&function][variable.name] = {
       .space = Space::local, .value = at, .bytes = static_cast<std::uint32_t>(variable.bytes)};
+}
+
+void MemoryLayout::place_in_frame(const Function& function, const Variable& variable) {
+  Variable aligned = variable;
+  aligned.alignment = std::clamp<std::uint32_t>(variable.alignment, 8, 16);  // frames lie at multiples of 16
+  Frame& frame = frames_[&function];
+  const std::uint64_t at = place(frame.bytes, aligned, kMaxLocal);
+  if (variable.space == Space::local) frame.variables += variable.bytes;
+  own_[&function][variable.name] = {.space = Space::local,
+                                    .value = at,
+                                    .bytes = static_cast<std::uint32_t>(variable.bytes),
+                                    .in_frame = true};
 }
 
 const Symbol* MemoryLayout::find(const Function& function, const std::string& name) const {

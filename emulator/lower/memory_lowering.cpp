@@ -34,6 +34,7 @@ std::uint32_t semantics_of(const Lowering& lowering) {
     return std::ranges::any_of(names, [&](std::string_view name) { return lowering.has(name); });
   };
   if (any({"volatile", "relaxed", "acquire", "release", "acq_rel"})) bits |= kStrong;
+  if (any({"volatile"})) bits |= kVolatile;
   if (any({"acquire", "acq_rel"})) bits |= kAcquire;
   if (any({"release", "acq_rel"})) bits |= kRelease;
   // Without a scope it is .gpu (PTX ISA 9.0, description of atom).

@@ -13,10 +13,11 @@ using Table = std::unordered_map<std::string_view, std::vector<const Mnemonic*>>
 Table make_table() {
   Table table;
   for (const auto family :
-       {integer_mnemonics, bit_mnemonics, logic_mnemonics, compare_mnemonics, float_mnemonics,
-        special_mnemonics, half_mnemonics, convert_mnemonics, memory_mnemonics, atomic_mnemonics,
-        async_mnemonics, matrix_mnemonics, warp_mnemonics, control_mnemonics, barrier_mnemonics,
-        mbarrier_mnemonics, bulk_copy_mnemonics, wgmma_mnemonics}) {
+       {integer_mnemonics, bit_mnemonics,     logic_mnemonics,    compare_mnemonics,   video_mnemonics,
+        float_mnemonics,   special_mnemonics, half_mnemonics,     convert_mnemonics,   memory_mnemonics,
+        atomic_mnemonics,  async_mnemonics,   matrix_mnemonics,   warp_mnemonics,      control_mnemonics,
+        call_mnemonics,    barrier_mnemonics, mbarrier_mnemonics, bulk_copy_mnemonics, async_update_mnemonics,
+        wgmma_mnemonics}) {
     for (const Mnemonic& mnemonic : family()) table[mnemonic.opcode].push_back(&mnemonic);
   }
   return table;

@@ -12,19 +12,21 @@
 
 namespace ak::emulator {
 
-/// First address of emulated global memory. Fixed, so that runs repeat; far from the windows below.
-inline constexpr std::uint64_t kGlobalBase = 0x0000'7A00'0000'0000ull;
+/// First address of emulated global memory: fixed, so that runs repeat, and where CUDA's driver maps a GPU's memory.
+inline constexpr std::uint64_t kGlobalBase = 0x0000'7F20'0000'0000ull;
 
 // Windows of the generic address space through which other spaces are seen. An address in a window is its
-// base plus the offset in that space.
-inline constexpr std::uint64_t kSharedWindow = 0x0100'0000'0000'0000ull;
-inline constexpr std::uint64_t kLocalWindow = 0x0200'0000'0000'0000ull;
-inline constexpr std::uint64_t kParameterWindow = 0x0300'0000'0000'0000ull;
-inline constexpr std::uint64_t kWindowMask = 0xFF00'0000'0000'0000ull;
+// base plus the offset in that space. They lie above global memory, as on a GPU, of which none has half a TiB.
+inline constexpr std::uint64_t kSharedWindow = 0x0000'7FB6'0000'0000ull;
+inline constexpr std::uint64_t kLocalWindow = 0x0000'7FB7'0000'0000ull;
+inline constexpr std::uint64_t kParameterWindow = 0x0000'7FB8'0000'0000ull;
+inline constexpr std::uint64_t kWindowMask = 0xFFFF'FFFF'0000'0000ull;
 
 /// A shared::cluster address is rank + 1 of a block in its cluster in the bits from here on, and the offset
 /// in that block's shared memory below; 0 there means the executing block itself.
 inline constexpr int kClusterRankShift = 24;
+/// There in what cvta.to.shared makes of a generic address that is not in shared memory.
+inline constexpr std::uint64_t kElsewhereRank = 0xFE;
 
 /// A byte range that kernels may touch and messages can name.
 struct Region {

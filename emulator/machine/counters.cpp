@@ -108,6 +108,37 @@ void add_memory(CounterSummary& summary, InstructionClass kind, MemoryCount coun
   add(summary.shared, shared);
 }
 
+/// `value` of `all` executions, as of `some` of them.
+std::uint64_t share(std::uint64_t value, std::uint64_t some, std::uint64_t all) {
+  return static_cast<std::uint64_t>(static_cast<double>(value) * static_cast<double>(some) /
+                                    static_cast<double>(all));
+}
+
+MemoryCount share(MemoryCount count, std::uint64_t some, std::uint64_t all) {
+  for (std::uint64_t* each : {&count.requests, &count.bytes, &count.sectors, &count.ideal_sectors,
+                              &count.shared_wavefronts, &count.bank_conflicts, &count.atomic_conflicts})
+    *each = share(*each, some, all);
+  return count;
+}
+
+/// Takes the rounds of loops that only wait out of the counts. Every op of such a loop is executed once in each
+/// round; a branch out of it acts on lanes that leave, which count.
+void leave_out_waiting(const Program& program, Counters& counters) {
+  for (std::size_t i = 0; i < counters.rounds.size(); ++i) {
+    const WaitingLoop& loop = program.waiting_loops[i];
+    const std::uint64_t rounds = counters.rounds[i], lanes = counters.ops[loop.last].threads;
+    if (rounds == 0) continue;
+    for (Index op = loop.first; op <= loop.last; ++op) {
+      OpCount& count = counters.ops[op];
+      const std::uint64_t all = count.warps, left = all - std::min(rounds, all);
+      count.warps = left;
+      if (op == loop.last || program.code[op].guard == kTrue) count.threads -= std::min(lanes, count.threads);
+      if (op < counters.memory.size() && all != 0)
+        counters.memory[op] = share(counters.memory[op], left, all);
+    }
+  }
+}
+
 void add_op(CounterSummary& summary, const Program& program, const Counters& counters, std::size_t i) {
   const OpFacts& facts = program.facts[i];
   const OpCount& count = counters.ops[i];
@@ -218,7 +249,27 @@ void add_run(Warp& warp, const Op& op, Space space, const Run& run) {
   add_request(warp, op, space, request);
 }
 
-CounterSummary summarize(const Program& program, const Counters& counters) {
+void CopyTraffic::global(std::uint64_t address, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  count_.bytes += bytes;
+  count_.sectors += (address + bytes - 1) / kSectorBytes - address / kSectorBytes + 1;
+}
+
+void CopyTraffic::shared(std::uint64_t bytes, std::uint64_t times) {
+  count_.shared_wavefronts += times * ((bytes + kWavefrontBytes - 1) / kWavefrontBytes);
+  shared_bytes_ += times * bytes;
+}
+
+void CopyTraffic::count(Warp& warp, const Op& op) {
+  count_.requests = 1;
+  count_.ideal_sectors = (count_.bytes + kSectorBytes - 1) / kSectorBytes;
+  if (count_.sectors == 0) count_.bytes = shared_bytes_;
+  add(warp.launch->counters.memory[warp.launch->program.index_of(op)], count_);
+}
+
+CounterSummary summarize(const Program& program, const Counters& executed) {
+  Counters counters = executed;
+  leave_out_waiting(program, counters);
   CounterSummary summary;
   summary.by_class.resize(kInstructionClasses);
   for (std::size_t i = 0; i < counters.ops.size(); ++i) add_op(summary, program, counters, i);
@@ -226,8 +277,10 @@ CounterSummary summarize(const Program& program, const Counters& counters) {
   return summary;
 }
 
-std::vector<LineCounters> summarize_lines(const Program& program, const Counters& counters,
+std::vector<LineCounters> summarize_lines(const Program& program, const Counters& executed,
                                           const std::string& own_file) {
+  Counters counters = executed;
+  leave_out_waiting(program, counters);
   std::map<std::pair<std::string, int>, CounterSummary> lines;
   for (std::size_t i = 0; i < counters.ops.size(); ++i) {
     const Place place = place_of(program, static_cast<Index>(i), own_file);

@@ -32,6 +32,7 @@ struct MemoryCount {
 struct Counters {
   bool memory_traffic = false;
   std::vector<OpCount> ops;
+  std::vector<std::uint64_t> rounds;  ///< branches back of Program::waiting_loops
   std::vector<MemoryCount> memory;
   std::uint64_t divergent_branches = 0;  ///< branches whose lanes went two ways
   std::vector<std::uint64_t> divergent;  ///< the same per op; empty unless memory_traffic
@@ -48,6 +49,8 @@ struct CounterSummary {
   std::uint64_t atomics = 0;
 };
 
+/// Rounds of loops that only wait are not work: of each pass through such a loop the last round counts, so
+/// that sums do not depend on the order in which warps run.
 [[nodiscard]] CounterSummary summarize(const Program& program, const Counters& counters);
 struct LineCounters {
   std::string file;

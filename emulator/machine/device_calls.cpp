@@ -206,7 +206,7 @@ void assert_call(Warp& warp, const Op& op) {
 std::optional<Op> device_call(Lowering& lowering, const std::string& name,
                               const std::vector<Operand>& results, const std::vector<Operand>& arguments) {
   const auto offset_of = [&lowering](const Operand& operand, std::uint32_t bytes) {
-    const CallTarget::Slice slice = lowering.local_slice(operand.name);
+    const LocalSlice slice = lowering.local_slice(operand.name);
     if (slice.bytes != bytes) Lowering::unsupported("an argument of another size");
     return slice.offset;
   };

@@ -8,9 +8,11 @@
 #include "emulator/check/checker.h"
 #include "emulator/machine/async_copies.h"
 #include "emulator/machine/barriers.h"
+#include "emulator/machine/call_chain.h"
 #include "emulator/machine/interpreter.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/special_registers.h"
+#include "emulator/machine/warp_sync.h"
 
 namespace ak::emulator {
 namespace {
@@ -93,6 +95,7 @@ class GridRun {
   bool run_round();
   std::uint64_t run_block(Block& block);
   void finish_done();
+  bool release_stuck();
   void report_deadlock();
   void report_budget();
   [[nodiscard]] std::uint64_t quantum();
@@ -127,6 +130,7 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
               .stop = false,
               .launch_base = request.launch_base,
               .clock = 0,
+              .device = request.device,
               .workspace = 0},
       cluster_bytes_(std::max<std::uint64_t>(1, resident_bytes(program, request))),
       workspace_(arena, request.cooperative && reads_grid_workspace(program)),
@@ -135,6 +139,7 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
   launch_.parameters.resize(program.parameter_bytes);
   launch_.workspace = workspace_.address();
   report.counters.ops.resize(program.code.size());
+  report.counters.rounds.resize(program.waiting_loops.size());
   report.counters.memory_traffic = request.options.count_memory;
   if (request.options.count_memory) {
     report.counters.memory.resize(program.code.size());
@@ -178,7 +183,7 @@ void GridRun::run() {
       report_budget();
       break;
     }
-    if (finished_ != before) continue;
+    if (finished_ != before || (!progress && release_stuck())) continue;
     if (admitted_ < clusters_ && resident_.size() < most) {
       admit();
     } else if (!progress) {
@@ -273,10 +278,12 @@ void GridRun::start_warp(Warp& warp, Block& block, std::uint32_t index) {
                             .returns = {}});
   warp.fragment = 0;
   warp.copy_groups.clear();
+  warp.wgmma = nullptr;
   warp.cluster_arrived = 0;
   warp.spent = 0;
   warp.apart = false;
   warp.waits_at = kNone;
+  warp.undefined.reset();
   special_rows_.fill(warp);
 }
 
@@ -332,6 +339,17 @@ void GridRun::finish_done() {
 
 // Lanes at an mbarrier whose phase does not complete; else those that ran last in some warp that is not done:
 // what the others wait for, or what never ends.
+/// Lets lanes go on that wait for others of their warp to meet them, where no one can do anything else.
+bool GridRun::release_stuck() {
+  bool released = false;
+  for (const auto& cluster : resident_) {
+    for (Block& block : cluster->blocks) {
+      for (Warp& warp : block.warps) released |= release_all_waiting(warp);
+    }
+  }
+  return released;
+}
+
 void GridRun::report_budget() {
   const std::string detail = "the launch is not done after " +
                              std::to_string(launch_.options.instruction_budget) + " warp instructions";
@@ -343,9 +361,12 @@ void GridRun::report_budget() {
           if (warp.live == 0 || found == warp.fragments.end()) continue;
           if (at_mbarrier && warp.waits_at == kNone) continue;
           const Index at = at_mbarrier ? warp.waits_at : stands_at(*found);
-          launch_.fault(
-              warp, warp.code[at], FaultKind::instruction_budget, std::countr_zero(found->lanes),
-              at_mbarrier ? detail + ", it waits at an mbarrier whose phase does not complete" : detail);
+          const int lane = std::countr_zero(found->lanes);
+          std::string words = detail;
+          if (at_mbarrier)
+            words += ", it waits at an mbarrier whose phase does not complete: " +
+                     describe_mbarrier_wait(warp, warp.code[at], lane);
+          launch_.fault(warp, warp.code[at], FaultKind::instruction_budget, lane, words);
           return true;
         }
       }
@@ -383,6 +404,7 @@ std::array<std::uint32_t, 3> thread_of(const Warp& warp, int lane) {
 void Launch::fault(const Warp& warp, const Op& op, FaultKind kind, int lane, const std::string& detail) {
   Finding finding{.kind = kind, .first = {}, .other = {}, .buffer = {}, .detail = detail};
   finding.first = {.block = warp.block->id, .thread = thread_of(warp, lane), .op = program.index_of(op)};
+  finding.calls = calls_of(warp, lane);
   findings.add(std::move(finding));
   if (findings.full()) stop = true;
 }

@@ -10,6 +10,7 @@
 #include "emulator/lower/program.h"
 #include "emulator/machine/arena.h"
 #include "emulator/machine/counters.h"
+#include "emulator/machine/device_identity.h"
 #include "emulator/machine/findings.h"
 #include "emulator/machine/warp.h"
 
@@ -22,6 +23,7 @@ struct LaunchRequest {
   std::vector<std::byte> parameters;  ///< laid out as Program::parameters says
   LaunchOptions options;
   std::uint64_t launch_base = 0;
+  DeviceIdentity device;
   std::function<void(const std::string&)> print;  ///< may be empty
 };
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "emulator/machine/call_chain.h"
+
 namespace ak::emulator {
 namespace {
 
@@ -40,12 +42,30 @@ constexpr KindInfo kKinds[] = {
      "inputs, constants and parameters must not be written"},
     {FaultKind::shared_race, "shared_race", "shared memory race", Shape::two_participants, Status::race,
      Gate::race_detector, "put a barrier between the two accesses"},
+    {FaultKind::global_race, "global_race", "global memory race", Shape::two_participants, Status::race,
+     Gate::race_detector, "put a barrier between the two accesses, or let one thread own these bytes"},
     {FaultKind::global_conflict, "global_conflict", "conflict between blocks", Shape::two_participants,
      Status::race, Gate::race_detector, "let one block own these bytes, or use atomics"},
     {FaultKind::barrier_divergence, "barrier_divergence", "divergent barrier", Shape::event, Status::hang,
      Gate::barrier_checker, "every thread of the block must reach the same barrier"},
     {FaultKind::async_pending, "async_pending", "use of a pending asynchronous copy", Shape::two_participants,
      Status::race, Gate::race_detector, "wait for the copy, and synchronise, before its destination is used"},
+    {FaultKind::missing_proxy_fence, "missing_proxy_fence", "missing fence between proxies",
+     Shape::two_participants, Status::race, Gate::race_detector,
+     "execute fence.proxy.async (after mbarrier.init: fence.mbarrier_init) between the write and the "
+     "asynchronous operation"},
+    {FaultKind::non_coherent_read, "non_coherent_read", "non-coherent read", Shape::two_participants,
+     Status::race, Gate::race_detector,
+     "ld.global.nc, __ldg and const __restrict__ pointers are for data that nothing writes during the "
+     "launch"},
+    {FaultKind::register_hazard, "register_hazard", "hazard in registers of wgmma", Shape::event,
+     Status::race, Gate::race_detector,
+     "put wgmma.fence before the first wgmma and after writes to its registers, and wgmma.wait_group before "
+     "its results are used"},
+    {FaultKind::cluster_lifetime, "cluster_lifetime", "shared memory of a block that may not be there",
+     Shape::access, Status::memory_error, Gate::memory_checker,
+     "put a cluster barrier before the first access to another block's shared memory, and one after the "
+     "last"},
     {FaultKind::deadlock, "deadlock", "deadlock", Shape::event, Status::hang, Gate::barrier_checker,
      "every thread that a barrier waits for must reach it"},
     {FaultKind::instruction_budget, "instruction_budget", "no end in sight", Shape::event, Status::hang,
@@ -54,6 +74,11 @@ constexpr KindInfo kKinds[] = {
      Gate::launch_errors, "the condition asserted in the kernel does not hold"},
     {FaultKind::trap, "trap", "trap", Shape::event, Status::launch_error, Gate::launch_errors,
      "the kernel stopped itself: find what it checks there"},
+    {FaultKind::inactive_lane, "inactive_lane", "value of an inactive lane", Shape::event,
+     Status::memory_error, Gate::initialised_reads,
+     "read only from lanes that execute the shuffle and that its mask names"},
+    {FaultKind::stack_overflow, "stack_overflow", "stack overflow", Shape::event, Status::memory_error,
+     Gate::memory_checker, "bound the depth of the recursion, or use a loop"},
     {FaultKind::invalid_operand, "invalid_operand", "invalid operand", Shape::event, Status::launch_error,
      Gate::launch_errors, "see the PTX ISA on what the instruction demands"},
 };
@@ -176,8 +201,12 @@ std::string access_text(const Finding& finding, const KindInfo& kind) {
 }
 
 std::string missing_text(FaultKind kind) {
-  if (kind == FaultKind::shared_race) return " with no barrier between";
+  if (kind == FaultKind::shared_race || kind == FaultKind::global_race) return " with no barrier between";
   return kind == FaultKind::global_conflict ? " with nothing that orders the two blocks" : "";
+}
+
+bool is_multiplication(const Program& program, Index op) {
+  return op < program.facts.size() && program.facts[op].kind == InstructionClass::tensor;
 }
 
 std::string pair_words(const Program& program, const Finding& finding, const KindInfo& kind,
@@ -188,6 +217,15 @@ std::string pair_words(const Program& program, const Finding& finding, const Kin
   if (!finding.other) return words;
   const Participant& other = *finding.other;
   const std::string line = at_line(program, other.op, own_file);
+  const std::string reader = other_thread_text(finding);
+  if (kind.kind == FaultKind::async_pending && !other.write)
+    return words + fmt::format(", from which the {} that {} started{} may still be reading",
+                               is_multiplication(program, other.op) ? "wgmma" : "copy", reader, line);
+  if (kind.kind == FaultKind::missing_proxy_fence)
+    return words + fmt::format(" asynchronously that {} writes{} with no proxy fence between", reader, line);
+  if (kind.kind == FaultKind::non_coherent_read)
+    return words + fmt::format(" through a cache that does not see what {} writes{} in the same launch",
+                               reader, line);
   if (kind.kind == FaultKind::async_pending)
     return words + fmt::format(", to which the copy that {} started{} may still be writing",
                                other_thread_text(finding), line);
@@ -228,16 +266,40 @@ Gate gate_of(FaultKind kind) { return info_of(kind).gate; }
 
 std::string_view to_string(FaultKind kind) { return info_of(kind).name; }
 
-void Findings::add(Finding finding, std::uint64_t times) {
-  if (!gate_enabled(info_of(finding.kind).gate)) return;
-  for (Finding& known : findings_) {
-    if (known.kind != finding.kind || !same_line(*program_, known.first.op, finding.first.op)) continue;
+namespace {
+
+/// Counts it with the one of its kind and line, if that is known.
+void keep(const Program& program, std::vector<Finding>& all, Finding finding, std::uint64_t times) {
+  for (Finding& known : all) {
+    if (known.kind != finding.kind || !same_line(program, known.first.op, finding.first.op)) continue;
     known.times += times;
     return;
   }
-  if (full()) return;
+  if (all.size() >= Findings::kMaxDistinct) return;
   finding.times = times;
-  findings_.push_back(std::move(finding));
+  all.push_back(std::move(finding));
+}
+
+Diagnostic diagnostic_of(const Program& program, const Finding& finding, std::string severity,
+                         std::string message, const std::string& own_file) {
+  const Place place = place_of(program, finding.first.op, own_file);
+  return {
+      .severity = std::move(severity),
+      .message = std::move(message),
+      .line = place.line,
+      .column = place.column,
+      .details = to_json(program, finding, own_file).dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+}  // namespace
+
+void Findings::add(Finding finding, std::uint64_t times) {
+  if (!gate_enabled(info_of(finding.kind).gate)) return;
+  keep(*program_, findings_, std::move(finding), times);
+}
+
+void Findings::note(Finding finding, std::uint64_t times) {
+  keep(*program_, notes_, std::move(finding), times);
 }
 
 Place place_of(const Program& program, Index op, const std::string& own_file) {
@@ -256,6 +318,8 @@ Place place_of(const Program& program, Index op, const std::string& own_file) {
 std::string describe(const Program& program, const Finding& finding, const std::string& own_file) {
   std::string words = place_text(program, finding.first.op, own_file) + sentence(program, finding, own_file);
   if (!finding.detail.empty()) words += ": " + finding.detail;
+  if (!finding.calls.empty())
+    words += "; " + describe_calls(program, finding.first.op, finding.calls, own_file);
   if (finding.times > 1) words += fmt::format("; this happened {} times", finding.times);
   return words;
 }
@@ -270,6 +334,7 @@ Json to_json(const Program& program, const Finding& finding, const std::string& 
             {"access_bytes", finding.access_bytes},
             {"address", finding.address},
             {"detail", finding.detail},
+            {"calls", calls_to_json(program, finding.first.op, finding.calls, own_file)},
             {"times", finding.times},
             {"advice", info_of(finding.kind).advice},
             {"message", describe(program, finding, own_file)}};
@@ -286,16 +351,13 @@ Outcome to_outcome(const Program& program, const Findings& findings, StageId sta
                   .diagnostics = {},
                   .gate = info_of(findings.all().front().kind).gate};
   for (const Finding& finding : findings.all()) {
-    const Place place = place_of(program, finding.first.op, own_file);
-    outcome.diagnostics.push_back(
-        {.severity = "error",
-         .message =
-             describe(program, finding, own_file) + ". To do: " + std::string(info_of(finding.kind).advice),
-         .line = place.line,
-         .column = place.column,
-         .details =
-             to_json(program, finding, own_file).dump(-1, ' ', false, Json::error_handler_t::replace)});
+    const std::string message =
+        describe(program, finding, own_file) + ". To do: " + std::string(info_of(finding.kind).advice);
+    outcome.diagnostics.push_back(diagnostic_of(program, finding, "error", message, own_file));
   }
+  for (const Finding& note : findings.notes())
+    outcome.diagnostics.push_back(
+        diagnostic_of(program, note, "note", describe(program, note, own_file), own_file));
   outcome.message = outcome.diagnostics.front().message;
   return outcome;
 }

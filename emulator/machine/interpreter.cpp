@@ -3,13 +3,18 @@
 
 #include <bit>
 
+#include "emulator/check/undefined_values.h"
+#include "emulator/check/wgmma_registers.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
 namespace ak::emulator {
 namespace {
 
-/// The hot loop: one fragment until it leaves or the quantum is used up.
+/// The hot loop: one fragment until it leaves or the quantum is used up. Watched: every op is first shown to
+/// Warp::wgmma and Warp::undefined. An op that makes one of them leaves the loop, so that it is watched from
+/// then on.
+template <bool kWatched>
 std::uint64_t run_fragment(Warp& warp, std::uint64_t quantum) {
   const Op* const code = warp.code;
   OpCount* const counts = warp.launch->counters.ops.data();
@@ -23,8 +28,16 @@ std::uint64_t run_fragment(Warp& warp, std::uint64_t quantum) {
     ++counts[pc].warps;
     counts[pc].threads += static_cast<std::uint64_t>(std::popcount(mask));
     warp.pc = pc + 1;
+    if constexpr (kWatched) {
+      warp.mask = mask;
+      if (warp.undefined != nullptr) warp.undefined->follow(warp, op);
+      if (warp.launch->stop) return quantum - left;
+    }
     if (mask == 0) continue;
     warp.mask = mask;
+    if constexpr (kWatched) {
+      if (warp.wgmma != nullptr) warp.wgmma->step(warp, pc);
+    }
     op.run(warp, op);
     if (warp.leave || warp.launch->stop) return quantum - left;
   }
@@ -93,6 +106,7 @@ void execute_together(Warp& warp, Index pc, std::uint32_t lanes) {
   warp.pc = pc + 1;
   ++warp.launch->counters.ops[pc].warps;
   ++warp.launch->clock;
+  if (warp.undefined != nullptr) warp.undefined->follow(warp, op);
   op.run(warp, op);
   merge(warp, lanes);
 }
@@ -135,7 +149,9 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
     warp.pc = warp.fragments[running].pc;
     warp.lanes = warp.fragments[running].lanes;
     warp.yield = false;
-    const std::uint64_t ran = run_fragment(warp, quantum - issued);
+    const bool watched = warp.wgmma != nullptr || warp.undefined != nullptr;
+    const auto run = watched ? run_fragment<true> : run_fragment<false>;
+    const std::uint64_t ran = run(warp, quantum - issued);
     warp.fragments[running].pc = warp.pc;
     issued += ran;
     warp.launch->clock += ran;

@@ -19,7 +19,9 @@ inline constexpr std::uint32_t kStrong = 1u << 5;    ///< volatile, relaxed or s
 inline constexpr std::uint32_t kAcquire = 1u << 6;
 inline constexpr std::uint32_t kRelease = 1u << 7;
 inline constexpr std::uint32_t kGridScope = 1u << 8;  ///< acquires or releases for the device, not the block
-inline constexpr int kFreeAuxBits = 16;               ///< bits from here on are the family's own
+inline constexpr std::uint32_t kNonCoherent = 1u << 9;  ///< ld.global.nc
+inline constexpr std::uint32_t kVolatile = 1u << 10;    ///< strong, yet nothing for its order to rely on
+inline constexpr int kFreeAuxBits = 16;                 ///< bits from here on are the family's own
 
 enum class Purpose : std::uint8_t {
   load,

@@ -10,9 +10,6 @@
 namespace ak::emulator {
 namespace {
 
-// The SM a block is on: dealt out in turn over the SMs of an H200 (NVIDIA's data sheet).
-constexpr std::uint32_t kSms = 132;
-
 /// The values of a warp's 32 lanes.
 using Fill = void (*)(const Warp&, std::uint64_t* lanes);
 
@@ -69,14 +66,19 @@ std::uint64_t cluster_nctaid(const Warp& warp) {
 }
 
 std::uint64_t warp_id(const Warp& warp) { return warp.index; }
-std::uint64_t warp_count(const Warp& warp) { return warp.block->warps.size(); }
-std::uint64_t sm_id(const Warp& warp) { return warp.block->linear % kSms; }
-std::uint64_t sm_count(const Warp&) { return kSms; }
-std::uint64_t grid_id(const Warp& warp) { return warp.launch->launch_base; }
+std::uint64_t warp_slots(const Warp& warp) { return warp.launch->device.warps_per_sm; }
+std::uint64_t sm_id(const Warp& warp) { return warp.launch->device.sm_of(warp.block->linear); }
+std::uint64_t sm_count(const Warp& warp) { return warp.launch->device.sm_count; }
+std::uint64_t grid_id(const Warp& warp) { return warp.launch->device.launch; }
 std::uint64_t cluster_rank(const Warp& warp) { return warp.block->cluster_rank; }
 std::uint64_t cluster_size(const Warp& warp) { return warp.block->cluster.size(); }
 std::uint64_t dynamic_bytes(const Warp& warp) { return warp.launch->dynamic_shared_bytes; }
-std::uint64_t total_bytes(const Warp& warp) { return warp.block->shared_bytes; }
+// Without what belongs to the system, in units of an allocation (128 bytes from sm_80 on: CUDA occupancy calculator).
+std::uint64_t total_bytes(const Warp& warp) {
+  constexpr std::uint64_t kUnit = 128;
+  const std::uint64_t own = warp.block->shared_bytes - warp.launch->program.reserved_shared_bytes;
+  return (own + kUnit - 1) / kUnit * kUnit;
+}
 std::uint64_t workspace_high(const Warp& warp) { return warp.launch->workspace >> 32; }
 std::uint64_t workspace_low(const Warp& warp) { return warp.launch->workspace & 0xFFFFFFFFu; }
 
@@ -109,7 +111,7 @@ constexpr Row kRows[] = {
     {"%cluster_nctaid.x", 32, uniform<cluster_nctaid<0>>}, {"%cluster_nctaid.y", 32, uniform<cluster_nctaid<1>>},
     {"%cluster_nctaid.z", 32, uniform<cluster_nctaid<2>>},
     {"%cluster_ctarank", 32, uniform<cluster_rank>}, {"%cluster_nctarank", 32, uniform<cluster_size>},
-    {"%laneid", 32, by_lane<lane_id>}, {"%warpid", 32, uniform<warp_id>}, {"%nwarpid", 32, uniform<warp_count>},
+    {"%laneid", 32, by_lane<lane_id>}, {"%warpid", 32, uniform<warp_id>}, {"%nwarpid", 32, uniform<warp_slots>},
     {"%smid", 32, uniform<sm_id>}, {"%nsmid", 32, uniform<sm_count>}, {"%gridid", 64, uniform<grid_id>},
     {"%lanemask_eq", 32, by_lane<mask_eq>}, {"%lanemask_lt", 32, by_lane<mask_lt>}, {"%lanemask_le", 32, by_lane<mask_le>},
     {"%lanemask_gt", 32, by_lane<mask_gt>}, {"%lanemask_ge", 32, by_lane<mask_ge>},

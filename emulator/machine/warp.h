@@ -13,25 +13,36 @@
 #include "emulator/lower/program.h"
 #include "emulator/machine/arena.h"
 #include "emulator/machine/counters.h"
+#include "emulator/machine/device_identity.h"
 #include "emulator/machine/findings.h"
 
 namespace ak::emulator {
 
 class Checker;
+class UndefinedValues;
+class WgmmaRegisters;
 struct Block;
 struct Launch;
 
 inline constexpr int kLanes = 32;
 inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFFu;
 
+/// Where a call comes back to.
+struct ReturnPoint {
+  Index pc = 0;  ///< the op behind the call
+  /// The caller's rows and predicates, when the call may use them itself; lanes share it when they part.
+  std::shared_ptr<const std::vector<std::byte>> saved;
+  bool operator==(const ReturnPoint&) const = default;
+};
+
 /// Lanes that reconverge at one place (the immediate post-dominator of the branch that split them).
 struct ReconvergenceGroup {
-  Index target = kNone;        ///< op where they meet; kNone: never (they run apart until they exit)
-  std::uint32_t lanes = 0;     ///< members that have not exited
-  std::uint32_t arrived = 0;   ///< members waiting at target
-  std::uint64_t since = 0;     ///< Warp::spent when the first of them arrived
-  Index parent = kNone;        ///< group of the whole after they met
-  std::vector<Index> returns;  ///< of the members
+  Index target = kNone;              ///< op where they meet; kNone: never (they run apart until they exit)
+  std::uint32_t lanes = 0;           ///< members that have not exited
+  std::uint32_t arrived = 0;         ///< members waiting at target
+  std::uint64_t since = 0;           ///< Warp::spent when the first of them arrived
+  Index parent = kNone;              ///< group of the whole after they met
+  std::vector<ReturnPoint> returns;  ///< of the members
 };
 
 enum class FragmentState : std::uint8_t { ready, at_barrier, at_warp_sync, done };
@@ -42,9 +53,9 @@ struct Fragment {
   std::uint32_t lanes = 0;
   Index group = kNone;
   FragmentState state = FragmentState::ready;
-  std::uint32_t wanted = 0;    ///< at_warp_sync: lanes the instruction names
-  std::uint32_t barrier = 0;   ///< at_barrier: which
-  std::vector<Index> returns;  ///< return addresses, outermost first
+  std::uint32_t wanted = 0;          ///< at_warp_sync: lanes the instruction names
+  std::uint32_t barrier = 0;         ///< at_barrier: which
+  std::vector<ReturnPoint> returns;  ///< of the calls it is in, outermost first
 };
 
 /// A copy that has been issued but has not happened: performed when the wait that covers it is executed.
@@ -84,6 +95,9 @@ struct Warp {
 
   /// cp.async: groups committed and not yet waited for, oldest first; the last one is open.
   std::deque<std::vector<PendingCopy>> copy_groups;
+  std::shared_ptr<WgmmaRegisters> wgmma;  ///< of a warp that is checked and has executed wgmma
+  /// Null while every register holds what someone wrote; made by the checker.
+  std::shared_ptr<UndefinedValues> undefined;
   std::uint32_t cluster_arrived = 0;  ///< lanes that have arrived in the cluster barrier's present phase
   std::vector<std::byte> storage;     ///< behind registers, predicates and local
 };
@@ -138,8 +152,9 @@ struct Launch {
   std::function<void(const std::string&)> print;  ///< device printf
   bool stop = false;                              ///< set by a fault after which nothing can continue
   std::uint64_t launch_base = 0;  ///< number of the first block, counted over launches (for the checker)
-  std::uint64_t clock = 0;        ///< warp instructions so far: what %clock reads
-  std::uint64_t workspace = 0;    ///< device address of the cooperative grid's; 0: there is none
+  std::uint64_t clock = 0;        ///< warp instructions so far
+  DeviceIdentity device;
+  std::uint64_t workspace = 0;  ///< device address of the cooperative grid's; 0: there is none
 
   /// Records a fault of lane `lane` of `warp` at `op`. A fault found while checks are off, or one after which
   /// the kernel cannot continue, must also set `stop`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "emulator/check/async_checker.h"
 #include "emulator/machine/async_copies.h"
 #include "emulator/machine/lanes.h"
 
@@ -20,13 +21,18 @@ Index add_group(Warp& warp, ReconvergenceGroup group) {
   return static_cast<Index>(warp.groups.size() - 1);
 }
 
-void add_fragment(Warp& warp, Fragment fragment) {
+Fragment& add_fragment(Warp& warp, Fragment fragment) {
   for (Fragment& old : warp.fragments) {
-    if (old.state != FragmentState::done) continue;
-    old = std::move(fragment);
-    return;
+    if (old.state == FragmentState::done) return old = std::move(fragment);
   }
-  warp.fragments.push_back(std::move(fragment));
+  return warp.fragments.emplace_back(std::move(fragment));
+}
+
+/// Whether the fragment's lanes are to meet at `at`: the same op of another call of the function is another place.
+bool meets_at(const Warp& warp, const Fragment& fragment, Index at) {
+  if (fragment.group == kNone) return false;
+  const ReconvergenceGroup& group = warp.groups[fragment.group];
+  return group.target == at && group.returns.size() == fragment.returns.size();
 }
 
 /// Lanes of a group that have arrived continue, as members of what the group is part of.
@@ -105,10 +111,10 @@ bool await_members(Warp& warp, const Op& op, const std::uint32_t* masks) {
 
 // The fragment falls through; a new one takes the branch. Lanes that leave a loop one by one all wait in
 // the same group.
-void diverge(Warp& warp, Index target, Index reconvergence) {
+Fragment& diverge(Warp& warp, Index target, Index reconvergence) {
   const std::uint32_t taken = warp.mask;
   Index group = warp.fragments[warp.fragment].group;
-  const bool same = group != kNone && warp.groups[group].target == reconvergence;
+  const bool same = meets_at(warp, warp.fragments[warp.fragment], reconvergence);
   if (reconvergence != kNone && !same) {
     group = add_group(warp, {.target = reconvergence,
                              .lanes = warp.lanes,
@@ -121,18 +127,18 @@ void diverge(Warp& warp, Index target, Index reconvergence) {
   rest.group = group;
   rest.lanes = warp.lanes & ~taken;
   warp.lanes = rest.lanes;
-  add_fragment(warp, {.pc = target,
-                      .lanes = taken,
-                      .group = group,
-                      .state = FragmentState::ready,
-                      .wanted = 0,
-                      .barrier = 0,
-                      .returns = warp.fragments[warp.fragment].returns});
+  return add_fragment(warp, {.pc = target,
+                             .lanes = taken,
+                             .group = group,
+                             .state = FragmentState::ready,
+                             .wanted = 0,
+                             .barrier = 0,
+                             .returns = warp.fragments[warp.fragment].returns});
 }
 
 void arrive_at_join(Warp& warp, Index at) {
   Fragment& fragment = warp.fragments[warp.fragment];
-  while (fragment.group != kNone && warp.groups[fragment.group].target == at) {
+  while (meets_at(warp, fragment, at)) {
     ReconvergenceGroup& group = warp.groups[fragment.group];
     if (group.arrived == 0) group.since = warp.spent;
     group.arrived |= fragment.lanes;
@@ -155,6 +161,8 @@ void exit_lanes(Warp& warp) {
   warp.live &= ~gone;
   warp.block->live_threads -= static_cast<std::uint32_t>(std::popcount(gone));
   if (!warp.copy_groups.empty()) complete_copies(warp, gone, 0);
+  if (warp.block->live_threads == 0 && warp.launch->checker != nullptr)
+    warp.launch->checker->async().block_ended(*warp.block);
   for (Index i = 0; i < warp.groups.size(); ++i) {
     ReconvergenceGroup& group = warp.groups[i];
     if (group.lanes == 0) continue;
@@ -182,6 +190,16 @@ void release_waiting(Warp& warp) {
     warp.apart = true;
     go_on(warp, i);
   }
+}
+
+bool release_all_waiting(Warp& warp) {
+  bool released = false;
+  for (Index i = 0; i < warp.groups.size(); ++i) {
+    if (warp.groups[i].arrived == 0) continue;
+    warp.apart = released = true;
+    go_on(warp, i);
+  }
+  return released;
 }
 
 void block_at_barrier(Warp& warp, std::uint32_t barrier) {

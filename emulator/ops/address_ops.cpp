@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "emulator/check/async_checker.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_access.h"
 
@@ -23,6 +24,19 @@ void leave_window(Warp& warp, const Op& op) {
   const auto window = static_cast<std::uint64_t>(op.immediate);
   map_lanes<std::uint64_t, std::uint64_t>(
       warp, op.d, [window](std::uint64_t address) { return address - window; }, op.a);
+}
+
+// To shared memory. What lies elsewhere becomes an address that no shared memory has, even when the program
+// keeps 32 bits of it only.
+void leave_shared_window(Warp& warp, const Op& op) {
+  map_lanes<std::uint64_t, std::uint64_t>(
+      warp, op.d,
+      [](std::uint64_t address) {
+        return (address & kWindowMask) == kSharedWindow
+                   ? address - kSharedWindow
+                   : kElsewhereRank << kClusterRankShift | (address & kOffsetMask);
+      },
+      op.a);
 }
 
 // aux: a Space. Kernel parameters also lie in the global window (PTX ISA 9.0, description of isspacep).
@@ -83,6 +97,11 @@ void make_policy(Warp& warp, const Op& op) {
   map_lanes<std::uint64_t>(warp, op.d, [] { return std::uint64_t{0}; });
 }
 
+// Between proxies. aux: of mbarriers just initialised only.
+void proxy_fence(Warp& warp, const Op& op) {
+  if (warp.launch->checker != nullptr) warp.launch->checker->async().proxy_fenced(warp, op.aux != 0);
+}
+
 // aux: device scope or wider.
 void fence(Warp& warp, const Op& op) {
   if (warp.launch->checker != nullptr) warp.launch->checker->fenced(warp, op.aux != 0);
@@ -132,7 +151,8 @@ std::optional<Op> lower_cvta(Lowering& lowering) {
   Op op;
   const Space space = space_of(lowering, lowering.operand(1));
   if (space == Space::none) Lowering::unsupported("cvta without a state space");
-  op.run = lowering.has("to") ? leave_window : enter_window;
+  const bool shared = window_of(space) == kSharedWindow;
+  op.run = !lowering.has("to") ? enter_window : shared ? leave_shared_window : leave_window;
   op.immediate = static_cast<std::int64_t>(window_of(space));
   op.d = lowering.destination(lowering.operand(0), Type::u64);
   op.a = lowering.source(lowering.operand(1), Type::u64);
@@ -225,10 +245,17 @@ std::optional<Op> lower_fence(Lowering& lowering) {
                              "sync_restrict::shared::cluster"});
   // A proxy fence alone orders one thread's own accesses, nothing between threads.
   const bool own_only = lowering.has("proxy") && !lowering.has("acquire") && !lowering.has("release");
+  const bool mbarriers = lowering.has("mbarrier_init");
+  const bool asynchronous = lowering.has("proxy") && lowering.has("async") && !lowering.has("global");
+  lowering.classify(InstructionClass::barrier);
   Op op;
+  if (mbarriers || (own_only && asynchronous)) {
+    op.run = proxy_fence;
+    op.aux = mbarriers ? 1 : 0;
+    return op;
+  }
   op.run = own_only ? do_nothing : fence;
   op.aux = lowering.has("gpu") || lowering.has("gl") || lowering.has("sys") ? 1 : 0;
-  lowering.classify(InstructionClass::barrier);
   return op;
 }
 

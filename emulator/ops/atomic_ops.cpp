@@ -281,6 +281,7 @@ Op lower_update(Lowering& lowering, std::size_t first, const Operand& d) {
 std::optional<Op> lower_atom(Lowering& lowering) { return lower_update(lowering, 1, lowering.operand(0)); }
 
 std::optional<Op> lower_red(Lowering& lowering) {
+  if (lowering.has("async")) return std::nullopt;
   if (lowering.has("exch") || lowering.has("cas")) Lowering::unsupported("a reduction of this kind");
   return lower_update(lowering, 0, Operand{});
 }

@@ -147,10 +147,17 @@ Role role_named(const Lowering& lowering) {
   Lowering::unsupported("this reduction");
 }
 
-// bar.warp.sync: a barrier of the lanes in a mask.
+// bar.warp.sync: a barrier of the lanes in a mask. Lanes of several masks may meet here at once, each with
+// its own.
 void warp_sync(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, op.a))) return;
-  if (warp.launch->checker != nullptr) warp.launch->checker->warp_synced(warp, warp.mask);
+  const std::uint32_t* masks = source<std::uint32_t>(warp, op.a);
+  if (!await_members(warp, op, masks)) return;
+  if (warp.launch->checker == nullptr) return;
+  for (std::uint32_t rest = warp.mask; rest != 0;) {
+    const std::uint32_t group = masks[std::countr_zero(rest)] & rest;
+    warp.launch->checker->warp_synced(warp, group);
+    rest &= ~group;
+  }
 }
 
 // ---- barrier.cluster: arrive counts threads, wait blocks until all have arrived

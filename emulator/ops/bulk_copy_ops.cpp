@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/check/async_checker.h"
 #include "emulator/check/checker.h"
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/async_copies.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/mbarrier.h"
+#include "emulator/machine/memory_counts.h"
 #include "emulator/machine/tensor_copy.h"
 
 namespace ak::emulator {
@@ -88,9 +90,17 @@ std::vector<Block*> receivers(const Warp& warp, const SharedPlace& place,
   return blocks;
 }
 
+std::uint64_t receiver_count(const Warp& warp, std::uint32_t ranks) {
+  const auto blocks = static_cast<int>(std::min<std::size_t>(warp.block->cluster.size(), 16));
+  return static_cast<std::uint64_t>(std::popcount(ranks & ((1u << blocks) - 1)));
+}
+
 void finish(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes) {
-  if (block == warp->block && warp->launch->checker != nullptr)
-    warp->launch->checker->async_completed(*warp, offset, bytes, -1);
+  Checker* const checker = warp->launch->checker;
+  if (checker != nullptr && block == warp->block)
+    checker->async_completed(*warp, offset, bytes, -1);
+  else if (checker != nullptr)
+    checker->async().copy_arrived(*block, offset, bytes);
   if (!block->shared_written.empty())
     std::fill_n(block->shared_written.begin() + offset, bytes, std::uint8_t{1});
 }
@@ -101,10 +111,39 @@ void signal(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes)
   complete_bytes({block, offset}, bytes);
 }
 
-bool valid_barrier(Warp& warp, const Op& op, int lane, const std::optional<SharedPlace>& barrier) {
-  if (barrier && barrier->offset % 8 == 0 && load_mbarrier(*barrier)) return true;
+/// The blocks in which a copy arrives: with multicast each that receives it.
+std::vector<Block*> barrier_blocks(const std::optional<SharedPlace>& barrier,
+                                   const std::vector<Block*>& receiving, std::optional<std::uint32_t> ranks) {
+  if (ranks) return receiving;
+  return barrier ? std::vector<Block*>{barrier->block} : std::vector<Block*>{};
+}
+
+/// The mbarrier that a copy arrives at, in each block that receives it.
+bool valid_barrier(Warp& warp, const Op& op, int lane, const std::optional<SharedPlace>& barrier,
+                   const std::vector<Block*>& blocks) {
+  const auto is_valid = [&](Block* block) { return load_mbarrier({block, barrier->offset}).has_value(); };
+  if (barrier && barrier->offset % 8 == 0 && std::all_of(blocks.begin(), blocks.end(), is_valid)) {
+    if (warp.launch->checker == nullptr) return true;
+    for (Block* block : blocks)
+      warp.launch->checker->async().mbarrier_used(warp, op, lane, {block, barrier->offset}, true);
+    return true;
+  }
   refuse(warp, op, lane, FaultKind::uninitialized_read, "the mbarrier of this copy was not initialised");
   return false;
+}
+
+/// The checker learns what a copy will write, in each block that receives it.
+void announce_writes(Warp& warp, const Op& op, int lane, const std::vector<Block*>& blocks,
+                     std::uint32_t offset, std::uint32_t bytes) {
+  if (warp.launch->checker == nullptr) return;
+  for (Block* block : blocks)
+    warp.launch->checker->async().copy_writes(warp, op, lane, *block, offset, bytes);
+}
+
+/// The checker learns what a copy from shared memory will read until its group is waited for.
+void announce_read(Warp& warp, const Op& op, int lane, const SharedPlace& from, std::uint64_t bytes) {
+  if (warp.launch->checker != nullptr && from.block == warp.block)
+    warp.launch->checker->async().begin_read(warp, op, lane, chunks_of(from.offset, bytes));
 }
 
 // ---- plain ranges
@@ -120,8 +159,11 @@ void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   const auto to = shared_end(warp, op, lane, address_at(warp, op, kDestination, lane), bytes, kBulkAlignment,
                              AccessKind::async_write);
   if (!to) return;
+  std::optional<std::uint32_t> ranks;
+  if ((op.aux & kMulticast) != 0) ranks = number_at(warp, op, kRanks, lane);
   const auto barrier = shared_place(warp, address_at(warp, op, kBarrier, lane), 8);
-  if (!valid_barrier(warp, op, lane, barrier)) return;
+  const std::vector<Block*> blocks = receivers(warp, *to, ranks);
+  if (!valid_barrier(warp, op, lane, barrier, barrier_blocks(barrier, blocks, ranks))) return;
   std::byte* source_memory = nullptr;
   if (from_shared) {
     const auto place = shared_end(warp, op, lane, from, bytes, kBulkAlignment, AccessKind::async_read);
@@ -135,9 +177,8 @@ void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
                     source_memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
                     fmt::format("a bulk copy of {} bytes from global address 0x{:x}", bytes, from));
   }
-  std::optional<std::uint32_t> ranks;
-  if ((op.aux & kMulticast) != 0) ranks = number_at(warp, op, kRanks, lane);
-  for (Block* block : receivers(warp, *to, ranks)) {
+  announce_writes(warp, op, lane, blocks, to->offset, bytes);
+  for (Block* block : blocks) {
     add_async_work(warp, [warp = &warp, block, to = to->offset, at = barrier->offset, source_memory, bytes,
                           own = ranks ? nullptr : barrier->block](Launch&) {
       std::memcpy(block->shared + to, source_memory, bytes);
@@ -156,7 +197,24 @@ void copy_to_global(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   if (memory == nullptr || to % kBulkAlignment != 0)
     return refuse(warp, op, lane, memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
                   fmt::format("a bulk copy of {} bytes to global address 0x{:x}", bytes, to));
+  announce_read(warp, op, lane, *from, bytes);
   add_async_work(warp, [memory, from = *from, bytes](Launch&) { std::memcpy(memory, from.host(), bytes); });
+}
+
+/// Traffic of the copy of one lane.
+void count_range(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
+  if (!counts_traffic(warp)) return;
+  const auto direction = static_cast<Direction>(op.aux & kDirection);
+  CopyTraffic traffic;
+  if (direction == Direction::global_to_shared)
+    traffic.global(address_at(warp, op, kSource, lane), bytes);
+  else if (direction == Direction::shared_to_global)
+    traffic.global(address_at(warp, op, kDestination, lane), bytes);
+  else
+    traffic.shared(bytes, 1);
+  const bool multicast = (op.aux & kMulticast) != 0;
+  traffic.shared(bytes, multicast ? receiver_count(warp, number_at(warp, op, kRanks, lane)) : 1);
+  traffic.count(warp, op);
 }
 
 void bulk_copy(Warp& warp, const Op& op) {
@@ -165,6 +223,7 @@ void bulk_copy(Warp& warp, const Op& op) {
     if (bytes % kBulkAlignment != 0)
       return refuse(warp, op, lane, FaultKind::misaligned,
                     fmt::format("a bulk copy of {} bytes, which is not a multiple of 16", bytes));
+    count_range(warp, op, lane, bytes);
     if (static_cast<Direction>(op.aux & kDirection) == Direction::shared_to_global)
       copy_to_global(warp, op, lane, bytes);
     else
@@ -285,12 +344,14 @@ void load_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map
   const auto to = shared_end(warp, op, lane, address_at(warp, op, kBox, lane), bytes, kTensorAlignment,
                              AccessKind::async_write);
   if (!to || !rows_may_be_touched(warp, op, lane, map, coordinates, AccessKind::async_read)) return;
-  const auto barrier = shared_place(warp, address_at(warp, op, kTensorBarrier, lane), 8);
-  if (!valid_barrier(warp, op, lane, barrier)) return;
   std::optional<std::uint32_t> ranks;
   if ((op.aux & kTensorMulticast) != 0)
     ranks = number_at(warp, op, kTensorBarrier + AddressWords::kCount + map.rank, lane);
-  for (Block* block : receivers(warp, *to, ranks)) {
+  const auto barrier = shared_place(warp, address_at(warp, op, kTensorBarrier, lane), 8);
+  const std::vector<Block*> blocks = receivers(warp, *to, ranks);
+  if (!valid_barrier(warp, op, lane, barrier, barrier_blocks(barrier, blocks, ranks))) return;
+  announce_writes(warp, op, lane, blocks, to->offset, bytes);
+  for (Block* block : blocks) {
     add_async_work(warp, [warp = &warp, block, map, coordinates, to = to->offset, at = barrier->offset, bytes,
                           own = ranks ? nullptr : barrier->block](Launch& launch) {
       for_each_row(map, coordinates,
@@ -306,10 +367,25 @@ void store_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& ma
   const auto from = shared_end(warp, op, lane, address_at(warp, op, kBox, lane), box_bytes(map),
                                kTensorAlignment, AccessKind::async_read);
   if (!from || !rows_may_be_touched(warp, op, lane, map, coordinates, AccessKind::write)) return;
+  announce_read(warp, op, lane, *from, box_bytes(map));
   add_async_work(warp, [from = *from, map, coordinates](Launch& launch) {
     for_each_row(map, coordinates,
                  [&](const TensorRow& row) { store_row(*from.block, launch.arena, map, from.offset, row); });
   });
+}
+
+/// Traffic of the copy of a box: of global memory what lies inside the tensor.
+void count_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map,
+               const std::array<std::int32_t, 5>& coordinates) {
+  if (!counts_traffic(warp)) return;
+  CopyTraffic traffic;
+  for_each_row(map, coordinates, [&](const TensorRow& row) {
+    traffic.global(row.global, std::uint64_t{row.inside} * bytes_of(map.element));
+  });
+  const std::uint32_t ranks_word = kTensorBarrier + AddressWords::kCount + map.rank;
+  const bool multicast = (op.aux & kTensorMulticast) != 0;
+  traffic.shared(box_bytes(map), multicast ? receiver_count(warp, number_at(warp, op, ranks_word, lane)) : 1);
+  traffic.count(warp, op);
 }
 
 void tensor_copy(Warp& warp, const Op& op) {
@@ -322,6 +398,7 @@ void tensor_copy(Warp& warp, const Op& op) {
     std::array<std::int32_t, 5> coordinates{};
     for (std::uint32_t d = 0; d < rank; ++d)
       coordinates[d] = static_cast<std::int32_t>(number_at(warp, op, first + d, lane));
+    count_box(warp, op, lane, *map, coordinates);
     if (store)
       store_box(warp, op, lane, *map, coordinates);
     else
@@ -363,20 +440,28 @@ Op lower_tensor(Lowering& lowering) {
 
 // ---- groups of copies from shared memory
 
-void drain(Warp& warp, const Op&) {
+// Copies are performed all at once. immediate: groups whose sources the checker takes as still being read.
+void wait_groups(Warp& warp, const Op& op) {
   while (perform_oldest_work(*warp.block, *warp.launch)) {
   }
+  if (warp.launch->checker == nullptr) return;
+  for_each_lane(warp.mask, [&](int lane) {
+    warp.launch->checker->async().wait(warp, lane, static_cast<std::size_t>(op.immediate));
+  });
+}
+void commit_groups(Warp& warp, const Op&) {
+  if (warp.launch->checker == nullptr) return;
+  for_each_lane(warp.mask, [&](int lane) { warp.launch->checker->async().commit(warp, lane); });
 }
 void nothing(Warp&, const Op&) {}
 
 std::optional<Op> lower_copy(Lowering& lowering) {
-  if (!lowering.has("bulk")) return std::nullopt;
+  if (!lowering.has("bulk") || lowering.has("reduce")) return std::nullopt;
   lowering.classify(InstructionClass::async_copy);
-  // Waiting for some groups only is served by waiting for all.
-  if (lowering.has("wait_group")) return Op{.run = drain};
-  if (lowering.has("commit_group") || lowering.has("prefetch")) return Op{.run = nothing};
-  if (lowering.instruction().opcode != "cp" || lowering.has("reduce"))
-    Lowering::unsupported("a reducing bulk copy");
+  if (lowering.has("wait_group"))
+    return Op{.run = wait_groups, .immediate = static_cast<std::int64_t>(lowering.operand(0).bits)};
+  if (lowering.has("commit_group")) return Op{.run = commit_groups};
+  if (lowering.has("prefetch")) return Op{.run = nothing};
   return lowering.has("tensor") ? lower_tensor(lowering) : lower_bulk(lowering);
 }
 

@@ -176,20 +176,30 @@ void setp(Warp& warp, const Op& op) {
   set_predicate(warp, op.more, combined(op.aux, ~truth, other));
 }
 
-// Halves of a packed pair: p for the lower, q for the upper.
-void setp_pair(Warp& warp, const Op& op) {
+bool is_pair(Type type) { return type == Type::f16x2 || type == Type::bf16x2; }
+Type element_of(Type type) {
+  return type == Type::f16x2 ? Type::f16 : type == Type::bf16x2 ? Type::bf16 : type;
+}
+
+/// Compares the lower or the upper halves of two packed pairs; `first` and `second` are room for them.
+std::uint32_t compare_half(const Warp& warp, const Op& op, int half, std::uint32_t* first,
+                           std::uint32_t* second) {
   const std::uint32_t* a = source<std::uint32_t>(warp, op.a);
   const std::uint32_t* b = source<std::uint32_t>(warp, op.b);
-  const std::uint32_t other = op.aux == kPlain ? 0 : predicate(warp, op.c);
-  alignas(64) std::uint32_t first[kLanes], second[kLanes];
-  const PredicateSlot places[] = {op.d, op.more};
-  for (int half = 0; half < 2; ++half) {
-    for (int i = 0; i < kLanes; ++i) {
-      first[i] = a[i] >> 16 * half & 0xFFFF;
-      second[i] = b[i] >> 16 * half & 0xFFFF;
-    }
-    set_predicate(warp, places[half], combined(op.aux, compare_of(op)(first, second), other));
+  for (int i = 0; i < kLanes; ++i) {
+    first[i] = a[i] >> 16 * half & 0xFFFF;
+    second[i] = b[i] >> 16 * half & 0xFFFF;
   }
+  return compare_of(op)(first, second);
+}
+
+// Halves of a packed pair: p for the lower, q for the upper.
+void setp_pair(Warp& warp, const Op& op) {
+  alignas(64) std::uint32_t first[kLanes], second[kLanes];
+  const std::uint32_t other = op.aux == kPlain ? 0 : predicate(warp, op.c);
+  const PredicateSlot places[] = {op.d, op.more};
+  for (int half = 0; half < 2; ++half)
+    set_predicate(warp, places[half], combined(op.aux, compare_half(warp, op, half, first, second), other));
 }
 
 void accept(const Lowering& lowering) {
@@ -200,13 +210,11 @@ void accept(const Lowering& lowering) {
 std::optional<Op> lower_setp(Lowering& lowering) {
   accept(lowering);
   const Type type = lowering.type();
-  const bool pair = type == Type::f16x2 || type == Type::bf16x2;
-  const Type element = type == Type::f16x2 ? Type::f16 : type == Type::bf16x2 ? Type::bf16 : type;
-  const Compare run = comparison(element, relation_of(lowering), lowering.has("ftz"));
+  const Compare run = comparison(element_of(type), relation_of(lowering), lowering.has("ftz"));
   if (run == nullptr) Lowering::unsupported("a comparison of this type");
   const Operand& target = lowering.operand(0);
   const bool two = target.kind == OperandKind::pair;
-  Op op{.run = pair ? setp_pair : setp,
+  Op op{.run = is_pair(type) ? setp_pair : setp,
         .d = lowering.predicate_destination(two ? target.elements[0] : target),
         .a = lowering.source(lowering.operand(1), type),
         .b = lowering.source(lowering.operand(2), type),
@@ -228,23 +236,49 @@ void set(Warp& warp, const Op& op) {
   write_lanes(warp, destination<std::uint32_t>(warp, op.d), values);
 }
 
+// The same for each half of a packed pair.
+void set_pair(Warp& warp, const Op& op) {
+  alignas(64) std::uint32_t first[kLanes], second[kLanes], values[kLanes] = {};
+  for (int half = 0; half < 2; ++half) {
+    std::uint32_t truth = compare_half(warp, op, half, first, second);
+    if (op.aux != kPlain) truth = combined(op.aux, truth, predicate(warp, op.c));
+    for (int i = 0; i < kLanes; ++i) values[i] |= (truth >> i & 1u) != 0 ? op.more << 16 * half : 0;
+  }
+  write_lanes(warp, destination<std::uint32_t>(warp, op.d), values);
+}
+
+/// What `set` gives where the comparison holds, of pairs in each half; 0: there is no such form.
+std::uint32_t truth_value(Type result, Type type) {
+  const bool pair = is_pair(type);
+  switch (result) {
+    case Type::u32:
+    case Type::s32:
+      return pair ? 0xFFFFu : 0xFFFFFFFFu;
+    case Type::f32:
+      return pair ? 0 : 0x3F800000u;
+    case Type::f16:
+      return pair ? 0 : 0x3C00u;
+    case Type::bf16:
+      return pair ? 0 : 0x3F80u;
+    case Type::u16:
+    case Type::s16:
+      return pair ? 0 : 0xFFFFu;
+    case Type::f16x2:
+      return type == Type::f16x2 ? 0x3C00u : 0;
+    case Type::bf16x2:
+      return type == Type::bf16x2 ? 0x3F80u : 0;
+    default:
+      return 0;
+  }
+}
+
 std::optional<Op> lower_set(Lowering& lowering) {
   accept(lowering);
   const Type type = lowering.type(0), result = lowering.type(1);
-  const Compare run = comparison(type, relation_of(lowering), lowering.has("ftz"));
-  std::uint32_t yes = 0;
-  if (result == Type::u32 || result == Type::s32)
-    yes = 0xFFFFFFFFu;
-  else if (result == Type::f32)
-    yes = 0x3F800000u;
-  else if (result == Type::f16)
-    yes = 0x3C00u;
-  else if (result == Type::bf16)
-    yes = 0x3F80u;
-  else if (result == Type::u16 || result == Type::s16)
-    yes = 0xFFFFu;
+  const Compare run = comparison(element_of(type), relation_of(lowering), lowering.has("ftz"));
+  const std::uint32_t yes = truth_value(result, type);
   if (run == nullptr || yes == 0) Lowering::unsupported("set of these types");
-  Op op{.run = set,
+  Op op{.run = is_pair(type) ? set_pair : set,
         .d = lowering.destination(lowering.operand(0), result),
         .a = lowering.source(lowering.operand(1), type),
         .b = lowering.source(lowering.operand(2), type),

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow, calls and what has no effect on results: nanosleep, clocks, hints to the scheduler.
+// Control flow and what has no effect on results: nanosleep, clocks, hints to the scheduler.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "emulator/lower/lowering.h"
-#include "emulator/machine/device_calls.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
 
@@ -24,6 +22,12 @@ void bra(Warp& warp, const Op& op) {
   if (warp.launch->counters.memory_traffic)
     ++warp.launch->counters.divergent[static_cast<std::size_t>(&op - warp.code)];
   diverge(warp, target, op.c);
+}
+
+// The branch back of a loop that only waits; Op::aux: which.
+void bra_back(Warp& warp, const Op& op) {
+  ++warp.launch->counters.rounds[op.aux];
+  bra(warp, op);
 }
 
 std::optional<Op> lower_bra(Lowering& lowering) {
@@ -99,92 +103,6 @@ std::optional<Op> lower_trap(Lowering& lowering) {
   return Op{.run = trap};
 }
 
-// ---- calls: arguments and results lie in the thread's local memory
-
-struct Move {
-  std::uint32_t from, to, bytes;
-};
-
-void move_local(Warp& warp, const Move& move) {
-  const std::uint32_t stride = warp.launch->program.local_bytes;
-  for_each_lane(warp.mask, [&](int lane) {
-    const std::size_t base = static_cast<std::size_t>(lane) * stride;
-    std::memmove(warp.local + base + move.to, warp.local + base + move.from, move.bytes);
-    if (warp.local_written != nullptr)
-      std::memmove(warp.local_written + base + move.to, warp.local_written + base + move.from, move.bytes);
-  });
-}
-
-void move_all(Warp& warp, const Op& op) {
-  const Slot* words = warp.launch->program.slots.data() + op.more;
-  for (std::uint32_t i = 0; i + 2 < op.more_count; i += 3)
-    move_local(warp, {words[i], words[i + 1], words[i + 2]});
-}
-
-void call(Warp& warp, const Op& op) {
-  move_all(warp, op);
-  warp.fragments[warp.fragment].returns.push_back(warp.pc);
-  warp.pc = static_cast<Index>(op.immediate);
-}
-
-void finish(Warp& warp, const Op& op) { move_all(warp, op); }
-
-void function_return(Warp& warp, const Op&) {
-  auto& returns = warp.fragments[warp.fragment].returns;
-  warp.pc = returns.back();
-  returns.pop_back();
-}
-
-/// `call (results), name, (arguments)`, either list possibly missing.
-struct CallOperands {
-  std::string name;
-  std::vector<Operand> results, arguments;
-};
-
-CallOperands read_call(const Lowering& lowering) {
-  CallOperands call;
-  bool named = false;
-  for (const Operand& operand : lowering.instruction().operands) {
-    if (operand.kind == OperandKind::symbol) {
-      if (named) Lowering::unsupported("an indirect call");
-      call.name = operand.name;
-      named = true;
-    } else if (operand.kind == OperandKind::list) {
-      (named ? call.arguments : call.results) = operand.elements;
-    } else {
-      Lowering::unsupported("an indirect call");
-    }
-  }
-  return call;
-}
-
-void record_moves(Lowering& lowering, Op& op, const std::vector<Operand>& operands,
-                  const std::vector<CallTarget::Slice>& formals, bool to_callee) {
-  if (operands.size() != formals.size()) Lowering::unsupported("a call with another number of arguments");
-  std::vector<Slot> words;
-  for (std::size_t i = 0; i < formals.size(); ++i) {
-    if (operands[i].kind != OperandKind::symbol) Lowering::unsupported("an argument in a register");
-    const CallTarget::Slice actual = lowering.local_slice(operands[i].name);
-    if (actual.bytes != formals[i].bytes) Lowering::unsupported("an argument of another size");
-    words.push_back(to_callee ? actual.offset : formals[i].offset);
-    words.push_back(to_callee ? formals[i].offset : actual.offset);
-    words.push_back(formals[i].bytes);
-  }
-  lowering.more(op, words);
-}
-
-std::optional<Op> lower_call(Lowering& lowering) {
-  lowering.accept_modifiers({"uni"});
-  if (lowering.instruction().guard) Lowering::unsupported("a guarded call");
-  const CallOperands operands = read_call(lowering);
-  const CallTarget& target = lowering.callee(operands.name);
-  lowering.classify(InstructionClass::control);
-  if (target.builtin) return device_call(lowering, operands.name, operands.results, operands.arguments);
-  Op op{.run = call, .immediate = target.entry};
-  record_moves(lowering, op, operands.arguments, target.parameters, true);
-  return op;
-}
-
 // ---- time and hints
 
 void nanosleep(Warp& warp, const Op&) {
@@ -197,28 +115,52 @@ std::optional<Op> lower_nanosleep(Lowering& lowering) {
   return Op{.run = nanosleep};
 }
 
-// Clocks count warp instructions of the launch: they never run backwards and repeat from run to run.
-template <class T, int Shift>
+// Time passes with the warp instructions of the launch: it never runs backwards and repeats from run to run.
+std::uint64_t cycles_of(const Launch& launch) { return launch.device.cycles(launch.clock); }
+std::uint64_t nanoseconds_of(const Launch& launch) { return launch.device.timer_ns(launch.clock); }
+
+template <class T, int Shift, std::uint64_t (*kTime)(const Launch&)>
 void read_clock(Warp& warp, const Op& op) {
   alignas(64) T values[kLanes];
-  std::fill(std::begin(values), std::end(values), static_cast<T>(warp.launch->clock >> Shift));
+  std::fill(std::begin(values), std::end(values), static_cast<T>(kTime(*warp.launch) >> Shift));
   write_lanes(warp, destination<T>(warp, op.d), values);
   // A loop that waits for time to pass must not starve others.
   warp.yield = true;
   warp.leave = true;
 }
 
+/// A cluster is explicit when the kernel or its launch asks for one.
+void read_explicit_cluster(Warp& warp, const Op& op) {
+  const bool explicit_cluster =
+      warp.block->cluster.size() > 1 || warp.launch->program.required_cluster[0] != 0;
+  set_predicate(warp, op.d, explicit_cluster ? kAllLanes : 0);
+}
+
+struct Clock {
+  std::string_view name;
+  Handler run;
+  Type type;
+};
+
 std::optional<Op> lower_mov(Lowering& lowering) {
   if (lowering.operand_count() != 2 || lowering.operand(1).kind != OperandKind::special) return std::nullopt;
   const std::string& name = lowering.operand(1).name;
-  Handler run = nullptr;
-  if (name == "%clock" || name == "%globaltimer_lo") run = read_clock<std::uint32_t, 0>;
-  if (name == "%clock_hi" || name == "%globaltimer_hi") run = read_clock<std::uint32_t, 32>;
-  if (name == "%clock64" || name == "%globaltimer") run = read_clock<std::uint64_t, 0>;
-  if (run == nullptr) return std::nullopt;
+  if (name == "%is_explicit_cluster") {
+    lowering.classify(InstructionClass::other);
+    return Op{.run = read_explicit_cluster, .d = lowering.predicate_destination(lowering.operand(0))};
+  }
+  static constexpr Clock kClocks[] = {
+      {"%clock", read_clock<std::uint32_t, 0, cycles_of>, Type::b32},
+      {"%clock_hi", read_clock<std::uint32_t, 32, cycles_of>, Type::b32},
+      {"%clock64", read_clock<std::uint64_t, 0, cycles_of>, Type::b64},
+      {"%globaltimer", read_clock<std::uint64_t, 0, nanoseconds_of>, Type::b64},
+      {"%globaltimer_lo", read_clock<std::uint32_t, 0, nanoseconds_of>, Type::b32},
+      {"%globaltimer_hi", read_clock<std::uint32_t, 32, nanoseconds_of>, Type::b32},
+  };
+  const auto clock = std::ranges::find(kClocks, name, &Clock::name);
+  if (clock == std::end(kClocks)) return std::nullopt;
   lowering.classify(InstructionClass::other);
-  const bool wide = name == "%clock64" || name == "%globaltimer";
-  return Op{.run = run, .d = lowering.destination(lowering.operand(0), wide ? Type::b64 : Type::b32)};
+  return Op{.run = clock->run, .d = lowering.destination(lowering.operand(0), clock->type)};
 }
 
 void nothing(Warp&, const Op&) {}
@@ -233,17 +175,11 @@ std::optional<Op> lower_nothing(Lowering& lowering) {
 }  // namespace
 
 Op join_op() { return {.run = join}; }
-Op exit_op() { return {.run = exit_thread}; }
-Op return_op() { return {.run = function_return}; }
-
-Op finish_call(Lowering& lowering) {
-  const CallOperands operands = read_call(lowering);
-  const CallTarget& target = lowering.callee(operands.name);
-  if (target.builtin) return {.run = nothing};
-  Op op{.run = finish};
-  record_moves(lowering, op, operands.results, target.returns, false);
-  return op;
+void count_rounds(Op& branch, Index loop) {
+  branch.run = bra_back;
+  branch.aux = loop;
 }
+Op exit_op() { return {.run = exit_thread}; }
 
 std::span<const Mnemonic> control_mnemonics() {
   static constexpr Mnemonic kMnemonics[] = {
@@ -253,7 +189,6 @@ std::span<const Mnemonic> control_mnemonics() {
       {"ret", lower_ret, 0},
       {"trap", lower_trap, 0},
       {"brkpt", lower_nothing, 0},
-      {"call", lower_call, 0},
       {"nanosleep", lower_nanosleep, 0},
       {"mov", lower_mov},
       {"setmaxnreg", lower_nothing, 0},

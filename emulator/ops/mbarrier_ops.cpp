@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "emulator/check/async_checker.h"
 #include "emulator/check/checker.h"
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/async_copies.h"
+#include "emulator/machine/barriers.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/mbarrier.h"
 
@@ -28,6 +30,14 @@ void refuse(Warp& warp, const Op& op, int lane, FaultKind kind, const std::strin
   warp.launch->stop = true;
 }
 
+/// What a phase still waits for.
+std::string missing_text(const Mbarrier& barrier) {
+  const std::string arrivals = fmt::format("{} of {} arrivals", barrier.pending, barrier.expected);
+  if (barrier.bytes > 0) return fmt::format("{} and {} bytes", arrivals, barrier.bytes);
+  if (barrier.bytes == 0) return arrivals;
+  return fmt::format("{}, and {} bytes more have come than were expected", arrivals, -barrier.bytes);
+}
+
 std::optional<SharedPlace> place_of_barrier(Warp& warp, const Op& op, int lane) {
   const std::uint64_t address = address_of(warp, op, lane);
   const auto place = shared_place(warp, address, kBytes);
@@ -44,9 +54,14 @@ std::optional<SharedPlace> place_of_barrier(Warp& warp, const Op& op, int lane) 
 /// Runs `act(barrier, lane)` on the mbarrier of every lane in turn and stores what it left.
 template <class F>
 void for_each_barrier(Warp& warp, const Op& op, F act) {
+  SharedPlace before;
   for_each_lane(warp.mask, [&](int lane) {
     const auto place = place_of_barrier(warp, op, lane);
     if (!place) return;
+    const bool again = place->block == before.block && place->offset == before.offset;
+    if (warp.launch->checker != nullptr && !again)
+      warp.launch->checker->async().mbarrier_used(warp, op, lane, *place, false);
+    before = *place;
     auto barrier = load_mbarrier(*place);
     if (!barrier)
       return refuse(warp, op, lane, FaultKind::uninitialized_read, "this mbarrier was not initialised");
@@ -63,6 +78,13 @@ void init(Warp& warp, const Op& op) {
     if (count == 0 || count > Mbarrier::kMaxArrivals)
       return refuse(warp, op, lane, FaultKind::invalid_operand,
                     fmt::format("an mbarrier for {} arrivals", count));
+    // Fresh shared memory holds no mbarrier: this block has made the one that is here.
+    const auto before = load_mbarrier(*place);
+    if (before && (before->pending != before->expected || before->bytes != 0))
+      return refuse(warp, op, lane, FaultKind::invalid_operand,
+                    fmt::format("this mbarrier is in use: its phase waits for {}", missing_text(*before)));
+    if (warp.launch->checker != nullptr)
+      warp.launch->checker->async().mbarrier_initialised(warp, op, lane, *place);
     store_mbarrier(*place, {.pending = count, .expected = count, .bytes = 0, .parity = false});
     if (!place->block->shared_written.empty())
       std::fill_n(place->block->shared_written.begin() + place->offset, kBytes, std::uint8_t{1});
@@ -236,6 +258,12 @@ std::optional<Op> lower_arrive_after_copies(Lowering& lowering) {
 }
 
 }  // namespace
+
+std::string describe_mbarrier_wait(const Warp& warp, const Op& op, int lane) {
+  const auto place = shared_place(warp, address_of(warp, op, lane), kBytes);
+  const auto barrier = place ? load_mbarrier(*place) : std::nullopt;
+  return barrier ? "it waits for " + missing_text(*barrier) : std::string{};
+}
 
 std::span<const Mnemonic> mbarrier_mnemonics() {
   static constexpr Mnemonic kMnemonics[] = {{"mbarrier", lower_mbarrier, 1, true},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
+#include "emulator/check/undefined_values.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_access.h"
 #include "emulator/ops/address_ops.h"
@@ -89,7 +91,8 @@ AccessKind kind_of(const Op& op, AccessKind weak) {
 template <class M, class R, int kLength>
 void load(Warp& warp, const Op& op) {
   Access access;
-  resolve(warp, op, {sizeof(M) * kLength, kind_of(op, AccessKind::read), Purpose::load}, access);
+  const AccessKind weak = (op.aux & kNonCoherent) != 0 ? AccessKind::non_coherent_read : AccessKind::read;
+  resolve(warp, op, {sizeof(M) * kLength, kind_of(op, weak), Purpose::load}, access);
   const auto rows = destinations_of<R, kLength>(warp, op);
   switch (access.pattern) {
     case Pattern::consecutive:
@@ -104,10 +107,29 @@ void load(Warp& warp, const Op& op) {
     case Pattern::none:
       break;
   }
+  if (warp.undefined != nullptr) [[unlikely]] {
+    const Slot* slots = kLength == 1 ? &op.d : warp.launch->program.slots.data() + op.more;
+    warp.undefined->end_load({slots, kLength}, sizeof(M), sizeof(R), std::is_signed_v<M>);
+  }
   if (access.failed != 0) [[unlikely]] {
     for (Lane<R>* row : rows) fill(row, Lane<R>{}, access.failed);
   }
   acquire_after(warp, op);
+}
+
+/// Tells the checker which bytes of a store no one wrote.
+template <class M, class R, int kLength>
+void store_undefined(Warp& warp, const Op& op, const Access& access) {
+  const Slot* slots = kLength == 1 ? &op.b : warp.launch->program.slots.data() + op.more;
+  for_each_lane(access.mask, [&](int lane) {
+    std::array<std::uint8_t, sizeof(M) * kLength> origins{};
+    for (std::size_t j = 0; j < kLength; ++j) {
+      if ((slots[j] & kConstantSlot) == 0)
+        std::copy_n(warp.undefined->at(slots[j], lane, sizeof(R)), sizeof(M),
+                    origins.begin() + j * sizeof(M));
+    }
+    warp.launch->checker->undefined_stored(warp, op, lane, access.at(lane), origins);
+  });
 }
 
 /// The low end of a lane: M is unsigned.
@@ -119,6 +141,58 @@ M cut(L lane) {
     return static_cast<M>(lane);
 }
 
+/// Lanes whose values are what memory already holds.
+template <class Value>
+std::uint32_t unchanged(const Access& access, Value value) {
+  std::uint32_t lanes = 0;
+  for_each_lane(access.mask, [&](int lane) {
+    const auto stored = value(lane);
+    lanes |= static_cast<std::uint32_t>(std::memcmp(access.at(lane), &stored, sizeof stored) == 0) << lane;
+  });
+  return lanes;
+}
+
+/// Whether each of 32 places lies beyond the one before: then no two lanes meet.
+bool ascends(const Access& access) {
+  bool all = true;
+  for (int i = 1; i < kLanes; ++i) all &= access.pointers[i - 1] < access.pointers[i];
+  return all;
+}
+
+/// Two lanes that store different values to one place: what stays there is not defined (CUDA C++ Programming
+/// Guide, "SIMT Architecture").
+template <class Value>
+void find_stores_to_one_place(Warp& warp, const Op& op, const Access& access, Value value) {
+  using Stored = decltype(value(0));
+  constexpr std::uint32_t kBuckets = 64;
+  std::int8_t first[kBuckets];
+  std::memset(first, -1, sizeof first);
+  for (std::uint32_t left = access.mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    std::uint64_t at = reinterpret_cast<std::uintptr_t>(access.at(lane)) / sizeof(Stored);
+    for (;; ++at) {
+      std::int8_t& other = first[at % kBuckets];
+      if (other < 0) other = static_cast<std::int8_t>(lane);
+      if (access.at(other) != access.at(lane)) continue;
+      const Stored mine = value(lane), earlier = value(other);
+      if (std::memcmp(&mine, &earlier, sizeof mine) != 0)
+        return warp.launch->checker->stored_twice(warp, op, access.at(lane), sizeof mine, other, lane);
+      break;
+    }
+  }
+}
+
+template <class Value>
+void check_stores(Warp& warp, const Op& op, const Access& access, Value value) {
+  Checker& checker = *warp.launch->checker;
+  if (checker.has_unsettled_stores()) [[unlikely]]
+    checker.settle_stores(unchanged(access, value));
+  const bool together = access.pattern != Pattern::none && access.pattern != Pattern::consecutive &&
+                        std::popcount(access.mask) > 1 && (op.aux & kStrong) == 0;
+  if (together && !(access.pattern == Pattern::scattered && access.mask == kAllLanes && ascends(access)))
+    find_stores_to_one_place(warp, op, access, value);
+}
+
 template <class M, class R, int kLength>
 void store(Warp& warp, const Op& op) {
   std::array<const Lane<R>*, kLength> rows;
@@ -127,6 +201,13 @@ void store(Warp& warp, const Op& op) {
   release_before(warp, op);
   Access access;
   resolve(warp, op, {sizeof(M) * kLength, kind_of(op, AccessKind::write), Purpose::store}, access);
+  if (warp.launch->checker != nullptr) {
+    check_stores(warp, op, access, [&](int lane) {
+      std::array<M, kLength> values;
+      for (std::size_t j = 0; j < kLength; ++j) values[j] = cut<M>(rows[j][lane]);
+      return values;
+    });
+  }
   if (access.pattern == Pattern::consecutive) {
     M* const to = reinterpret_cast<M*>(access.base);
 #pragma GCC ivdep
@@ -140,6 +221,8 @@ void store(Warp& warp, const Op& op) {
       std::memcpy(access.at(i), values, sizeof values);
     });
   }
+  if (warp.undefined != nullptr && access.pattern != Pattern::none) [[unlikely]]
+    store_undefined<M, R, kLength>(warp, op, access);
 }
 
 // Vectors have up to 32 bytes; eight elements only of 4 bytes (PTX ISA 9.0, description of ld).
@@ -332,11 +415,13 @@ std::optional<Op> lower_load(Lowering& lowering) {
     slots.push_back(lowering.destination(element, storage_type(type, width)));
   set_slots(lowering, op, &Op::d, slots);
   lower_address(lowering, lowering.operand(1), op);
+  if (lowering.has("nc")) op.aux |= kNonCoherent;
   lowering.classify(class_of_access(op.aux, true));
   return op;
 }
 
 std::optional<Op> lower_store(Lowering& lowering) {
+  if (lowering.has("async")) return std::nullopt;
   accept_access_modifiers(lowering);
   if (lowering.has("nc") || lowering.has("acquire")) Lowering::unsupported("a store of this kind");
   expect_operands(lowering, 2);

@@ -42,9 +42,21 @@ int source_lane(int lane, std::uint32_t b, std::uint32_t c, bool& valid) {
   return (valid ? from : lane) & (kLanes - 1);
 }
 
+/// Lanes that read from one that does not execute the shuffle, or that their mask does not name: what they
+/// get is not defined.
+std::uint32_t reading_inactive(const Warp& warp, const std::uint32_t* masks, const std::int32_t* from) {
+  std::uint32_t lanes = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const std::uint32_t active = warp.mask & masks[lane];
+    lanes |= (~active >> from[lane] & 1u) << lane;
+  }
+  return lanes & warp.mask;
+}
+
 template <Shuffle Mode>
 void shfl(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, warp.launch->program.slots[op.more]))) return;
+  const std::uint32_t* masks = source<std::uint32_t>(warp, warp.launch->program.slots[op.more]);
+  if (!await_members(warp, op, masks)) return;
   const std::uint32_t* a = source<std::uint32_t>(warp, op.a);
   const std::uint32_t* b = source<std::uint32_t>(warp, op.b);
   const std::uint32_t* c = source<std::uint32_t>(warp, op.c);
@@ -58,6 +70,10 @@ void shfl(Warp& warp, const Op& op) {
   for (int lane = 0; lane < kLanes; ++lane) values[lane] = a[from[lane]];
   write_lanes(warp, destination<std::uint32_t>(warp, op.d), values);
   set_predicate(warp, op.aux, to_mask(is_valid));
+  if (warp.launch->checker == nullptr) return;
+  const std::uint32_t inactive = reading_inactive(warp, masks, from);
+  if (inactive != 0 || warp.undefined != nullptr) [[unlikely]]
+    warp.launch->checker->shuffled(warp, op, op.d, op.a, from, inactive);
 }
 
 std::optional<Op> lower_shfl(Lowering& lowering) {

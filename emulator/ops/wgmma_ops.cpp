@@ -2,14 +2,16 @@
 // wgmma: multiplications by the four warps of a warpgroup, with matrices in shared memory. Each warp computes
 // its own 16 rows, so that warps need not meet.
 //
-// A multiplication is done when it is issued, the earliest moment the ISA allows. So what a missing
-// wgmma.fence or wgmma.wait_group would break on a GPU does not show here. Doing it at the wait would be
-// wrong more often: compilers move accumulators between registers before the wait.
+// A multiplication is done when it is issued, the earliest moment the ISA allows: doing it at the wait would
+// be wrong, because compilers move accumulators between registers before the wait. What a missing wgmma.fence
+// or wgmma.wait_group would break on a GPU does not change results here; the checker finds it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/check/async_checker.h"
+#include "emulator/check/wgmma_registers.h"
 #include "emulator/machine/memory_access.h"
 #include "emulator/machine/warp_sync.h"
 #include "emulator/ops/matrix_form.h"
@@ -39,6 +41,8 @@ void read_shared(Warp& warp, const Op& op, const SharedMatrix& matrix, std::byte
   const int chunks = matrix.lines * kBytesOfK / kChunk;
   const int skipped = matrix.across ? matrix.first * kBytesOfK / matrix.k / kChunk : 0;
   const std::uint32_t executing = warp.mask;
+  std::vector<Chunk> read;
+  read.reserve(static_cast<std::size_t>(chunks));
   for (int start = 0; start < chunks; start += kLanes) {
     Access access;
     const int count = std::min(kLanes, chunks - start);
@@ -55,6 +59,9 @@ void read_shared(Warp& warp, const Op& op, const SharedMatrix& matrix, std::byte
             {.bytes = kChunk, .kind = AccessKind::async_read, .purpose = Purpose::load}, access);
     warp.mask = executing;
     for (int i = 0; i < count; ++i) {
+      if ((access.mask >> i & 1u) != 0)
+        read.push_back(
+            static_cast<Chunk>(static_cast<std::uint32_t>(access.at(i) - warp.block->shared) / kChunkBytes));
       std::byte* place = to + (start + i) * kChunk;
       if ((access.mask >> i & 1u) != 0)
         std::memcpy(place, access.at(i), kChunk);
@@ -62,6 +69,18 @@ void read_shared(Warp& warp, const Op& op, const SharedMatrix& matrix, std::byte
         std::memset(place, 0, kChunk);
     }
   }
+  if (warp.launch->checker != nullptr)
+    warp.launch->checker->async().begin_read(warp, op, AsyncReader::kWholeWarp, read);
+}
+
+/// What the checker knows of the warp's registers; null: it is off.
+WgmmaRegisters* registers_of(Warp& warp) {
+  if (warp.launch->checker == nullptr) return nullptr;
+  if (warp.wgmma == nullptr) {
+    warp.wgmma = std::make_shared<WgmmaRegisters>(warp.launch->program);
+    warp.leave = true;  // every op from here on is watched
+  }
+  return warp.wgmma.get();
 }
 
 /// Numbers of a matrix in shared memory: as lines x k, or with `lines_last` as k x lines.
@@ -141,8 +160,14 @@ void mma_async(Warp& warp, const Op& op) {
   alignas(64) T b[kMaxN * kMaxK];
   read_numbers(warp, op, {descriptor, 0, n, k, (op.b & kAcrossB) != 0}, kDecoder(form.b), true, b);
 
+  const bool accumulates = (predicate(warp, op.d) >> lane & 1u) != 0;
+  if (WgmmaRegisters* const registers = registers_of(warp)) {
+    const std::span<const Slot> all(slots, op.more_count);
+    const auto count = static_cast<std::size_t>(layout.registers());
+    registers->multiply(warp, op, all.first(count), accumulates, all.subspan(count));
+  }
   alignas(64) T sums[kWarpRows * kMaxN];
-  if ((predicate(warp, op.d) >> lane & 1u) != 0)
+  if (accumulates)
     read_accumulators(warp, slots, layout, sums);
   else
     std::fill_n(sums, kWarpRows * n, T{0});
@@ -150,7 +175,26 @@ void mma_async(Warp& warp, const Op& op) {
   write_accumulators(warp, slots, layout, sums);
 }
 
-void meet(Warp& warp, const Op& op) { static_cast<void>(await_lanes(warp, op, kAllLanes)); }
+void fence(Warp& warp, const Op& op) {
+  if (!await_lanes(warp, op, kAllLanes)) return;
+  if (WgmmaRegisters* const registers = registers_of(warp)) registers->fence();
+}
+void commit_group(Warp& warp, const Op& op) {
+  if (!await_lanes(warp, op, kAllLanes)) return;
+  WgmmaRegisters* const registers = registers_of(warp);
+  if (registers == nullptr) return;
+  registers->commit();
+  warp.launch->checker->async().commit(warp, AsyncReader::kWholeWarp);
+}
+// immediate: groups that may be left.
+void wait_group(Warp& warp, const Op& op) {
+  if (!await_lanes(warp, op, kAllLanes)) return;
+  WgmmaRegisters* const registers = registers_of(warp);
+  if (registers == nullptr) return;
+  const auto left = static_cast<std::uint64_t>(op.immediate);
+  registers->wait(left);
+  warp.launch->checker->async().wait(warp, AsyncReader::kWholeWarp, left);
+}
 
 // ---- lowering (PTX ISA 9.0, 9.7.15.5.2 "wgmma.mma_async")
 
@@ -241,7 +285,9 @@ std::optional<Op> lower_wgmma(Lowering& lowering) {
   if (lowering.has("mma_async")) return lower_mma_async(lowering);
   lowering.accept_modifiers({"fence", "commit_group", "wait_group", "sync", "aligned"});
   lowering.classify(InstructionClass::barrier);
-  return Op{.run = meet};
+  if (lowering.has("fence")) return Op{.run = fence};
+  if (lowering.has("commit_group")) return Op{.run = commit_group};
+  return Op{.run = wait_group, .immediate = static_cast<std::int64_t>(lowering.operand(0).bits)};
 }
 
 }  // namespace

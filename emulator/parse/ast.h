@@ -45,7 +45,7 @@ struct Operand {
   Index index = kNone;    ///< of reg
   std::int64_t offset = 0;
   std::uint64_t bits = 0;
-  std::string name;  ///< special registers with their component: "%tid.x"
+  std::string name;  ///< special registers with their component: "%tid.x"; of reg: its parts, ".b3": "b3"
   std::vector<Operand> elements;
 };
 

@@ -22,6 +22,14 @@ std::size_t component_index(std::string_view component) {
   return index != std::string_view::npos ? index : kColours.find(component[0]);
 }
 
+/// Whether it selects bytes or halves of a register, as operands of video instructions do: "b3", "h10".
+bool names_parts(std::string_view component) {
+  constexpr std::size_t kMaxLetters = 5;  // .b3210
+  return component.size() >= 2 && component.size() <= kMaxLetters &&
+         (component[0] == 'b' || component[0] == 'h') &&
+         component.find_first_not_of("01234567", 1) == std::string_view::npos;
+}
+
 /// A name that was not declared before it is kept as a label of this index until the function ends.
 constexpr Index kUnresolved = 0;
 
@@ -111,11 +119,11 @@ bool BodyParser::parse_address(Instruction& instruction, Operand& operand, int d
   return !tokens_.failed();
 }
 
-/// The `.x` that follows a name without a blank; empty where there is none.
+/// The `.x` or `.b3` that follows a name without a blank; empty where there is none.
 bool BodyParser::parse_component(std::string_view& component) {
   if (!tokens_.at(TokenKind::dotted) || !tokens_.peek().glued) return true;
   component = tokens_.take().text;
-  return component_index(component) != std::string_view::npos ||
+  return component_index(component) != std::string_view::npos || names_parts(component) ||
          tokens_.fail(
              fmt::format("{} is not a component of a register that is supported", in_quotes(component)));
 }
@@ -154,11 +162,13 @@ bool BodyParser::parse_name(Operand& operand, bool with_offset) {
 
 bool BodyParser::name_local(const Local& local, std::string_view component, Operand& operand) {
   if (local.kind == LocalKind::vector_reg) return name_vector(local, component, operand);
-  if (!component.empty()) return tokens_.fail("a component of something that is not a vector");
   const bool is_register = local.kind == LocalKind::reg;
+  if (!component.empty() && !(is_register && names_parts(component)))
+    return tokens_.fail("a component of something that is not a vector");
   operand.kind = is_register ? OperandKind::reg : OperandKind::symbol;
   if (is_register) {
     operand.index = local.index;
+    operand.name = component;
   } else {
     operand.name = variable_names_[local.index];
   }
@@ -186,7 +196,7 @@ bool BodyParser::name_vector(const Local& local, std::string_view component, Ope
 bool BodyParser::name_special(std::string_view name, std::string_view component, Operand& operand) {
   const SpecialName special = special_name(name);
   if (!special.known) return tokens_.fail(fmt::format("undeclared register {}", in_quotes(name)));
-  if (!component.empty() && !special.is_vector)
+  if (!component.empty() && (!special.is_vector || component_index(component) == std::string_view::npos))
     return tokens_.fail("a component of something that is not a vector");
   operand.kind = OperandKind::special;
   operand.name = name;

@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/check.h"
 
-#include <array>
-
-#include "runtime/check/element_value.h"
+#include "runtime/check/output_comparison.h"
 
 namespace ak::runtime {
 namespace {
 
 // Of warps and blocks in the second call on the CPU device, so that what depends on their order shows.
 constexpr std::uint64_t kOtherOrder = 1;
-
-double element_at(CUdeviceptr base, DType dtype, std::int64_t index) {
-  std::array<std::byte, 8> bytes{};
-  const auto size = static_cast<std::size_t>(info(dtype).bytes);
-  check(driver().cuMemcpyDtoH(bytes.data(), base + static_cast<std::size_t>(index) * size, size),
-        "reading element {}", index);
-  return element_value(bytes.data(), dtype);
-}
-
-// The element a message is about: one of the wrong class first, else the one with the largest error.
-std::int64_t usable_index(const Comparison& comparison) {
-  return comparison.first_nonfinite >= 0 ? comparison.first_nonfinite : comparison.worst;
-}
 
 std::string percent_wrong(const Comparison& comparison) {
   const double percent =
@@ -41,18 +26,13 @@ class OutputComparison {
 
   /// Fills `record`; a message and the gate when the tensor is wrong.
   std::optional<std::string> compare(CheckRecord& record) {
-    const auto exact = reference_.exact.map();
-    const auto twin = reference_.twin.map();
-    const CUdeviceptr got = run_.output(reference_.tensor).address;
-    const bool floating = info(layout_.dtype).floating;
-    result_ = run_context_.kernels.compare({.dtype = layout_.dtype,
-                                            .got = got,
-                                            .expected = exact.address(),
-                                            .twin = twin.address(),
-                                            .count = run_.data().workload->elements(reference_.tensor),
-                                            .rms = reference_.rms,
-                                            .tolerance = reference_.max_tolerance});
-    const auto gate = stopped_by(floating);
+    const ErrorBounds& bounds = reference_.bounds;
+    const ComparedOutput compared =
+        compare_output(run_context_, run_.data(), reference_, run_.output(reference_.tensor).address,
+                       {.element = bounds.element, .far = bounds.far});
+    result_ = compared.comparison;
+    judgement_ = judge(result_, bounds);
+    const auto gate = stopped_by();
     record = {.workload = run_.data().workload->name,
               .distribution = run_.data().distribution,
               .seed = run_.data().seed,
@@ -60,18 +40,11 @@ class OutputComparison {
               .passed = !gate,
               .max_error = result_.max_error,
               .mean_error = result_.mean_error,
-              .tolerance = reference_.max_tolerance,
-              .worst_index = usable_index(result_),
+              .tolerance = bounds.element,
+              .worst_index = compared.index(),
+              .worst_expected = compared.expected,
+              .worst_got = compared.got,
               .nonfinite_mismatches = result_.nonfinite};
-    if (record.worst_index >= 0) {
-      record.worst_got = element_at(got, layout_.dtype, record.worst_index);
-      // Where the twin overflows on purpose (infinity in half precision), it is the twin that
-      // must be matched.
-      record.worst_expected =
-          result_.nonfinite > 0
-              ? element_at(twin.address(), layout_.dtype, record.worst_index)
-              : element_at(exact.address(), floating ? DType::float64 : DType::int64, record.worst_index);
-    }
     if (record.passed) return std::nullopt;
     gate_ = *gate;
     return message(record);
@@ -81,11 +54,11 @@ class OutputComparison {
   [[nodiscard]] Gate gate() const { return gate_; }
 
  private:
-  std::optional<Gate> stopped_by(bool floating) const {
-    const bool mean_fails = floating && !(result_.mean_error <= reference_.mean_tolerance);
-    if (result_.wrong == 0 && !mean_fails) return std::nullopt;
+  std::optional<Gate> stopped_by() const {
+    if (judgement_ == Judgement::passed) return std::nullopt;
     const std::int64_t finite_and_wrong = result_.wrong - result_.nonfinite;
-    const bool fails_tolerance = finite_and_wrong > 0 || (mean_fails && result_.nonfinite == 0);
+    const bool fails_tolerance =
+        judgement_ != Judgement::nonfinite || finite_and_wrong > reference_.bounds.strays || result_.far > 0;
     for (const auto& [gate, fails] : {std::pair{Gate::poison, result_.unwritten > 0},
                                       {Gate::non_finite, result_.nonfinite > 0},
                                       {Gate::tolerance, fails_tolerance}}) {
@@ -95,29 +68,40 @@ class OutputComparison {
   }
 
   std::string message(const CheckRecord& record) const {
+    const std::string& problem = run_context_.problem.problem;
     const std::string where =
         fmt::format("on workload {}, distribution {}", record.workload, record.distribution);
     if (result_.unwritten > 0) {
       return fmt::format(
           "{}: {} was never written (it still holds the harness's {} pattern) {}; {} of {} elements "
           "unwritten",
-          run_context_.problem.problem, name(result_.first_unwritten),
-          info(layout_.dtype).floating ? "NaN" : "poison", where, result_.unwritten, result_.count);
+          problem, name(result_.first_unwritten), info(layout_.dtype).floating ? "NaN" : "poison", where,
+          result_.unwritten, result_.count);
     }
-    if (result_.wrong == 0) {
+    if (judgement_ == Judgement::rms) {
       return fmt::format(
-          "{}: the mean error of {} is {:.1e}, over the tolerance of {:.1e} {} (no single element is over "
-          "its tolerance of {:.1e})",
-          run_context_.problem.problem, layout_.name, result_.mean_error, reference_.mean_tolerance, where,
-          record.tolerance);
+          "{}: the root mean square error of {} is {:.1e}, over the tolerance of {:.1e} {} (no more single "
+          "elements are over their tolerance of {:.1e} than may be)",
+          problem, layout_.name, result_.rms_error, reference_.bounds.rms, where, record.tolerance);
     }
-    return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", run_context_.problem.problem,
-                       name(record.worst_index), record.worst_got, record.worst_expected,
-                       size_of_error(record), where, percent_wrong(result_));
+    if (judgement_ == Judgement::unequal) {
+      return fmt::format(
+          "{}: {} of {} elements of {} are not the exact result, rounded once to {}, {}; {} may differ",
+          problem, result_.unequal, result_.count, layout_.name, info(layout_.dtype).name, where,
+          reference_.bounds.unequal);
+    }
+    return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", problem, name(record.worst_index),
+                       record.worst_got, record.worst_expected, size_of_error(record), where,
+                       percent_wrong(result_));
   }
 
   std::string size_of_error(const CheckRecord& record) const {
-    if (!info(layout_.dtype).floating) return "must be equal";
+    const OutputRule rule = run_context_.problem.tolerance.rule(layout_.name);
+    if (!rule.gather.empty())
+      return fmt::format("what its indices select from {} must be equal, and no index may repeat in a row",
+                         rule.gather);
+    if (!info(layout_.dtype).floating)
+      return rule.equal_share && result_.far > 0 ? "no integer may be more than 1 off" : "must be equal";
     if (result_.nonfinite > 0) return "NaN and infinity must be where the reference has them";
     return fmt::format("error {:.1e}, tolerance {:.1e}", record.max_error, record.tolerance);
   }
@@ -131,6 +115,7 @@ class OutputComparison {
   const TensorLayout& layout_;
   RunContext& run_context_;
   Comparison result_;
+  Judgement judgement_ = Judgement::passed;
   Gate gate_ = Gate::tolerance;
 };
 

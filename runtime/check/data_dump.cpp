@@ -31,7 +31,7 @@ class Dump {
       Json tensor = write_tensor(reference.tensor, {exact.address(), elements * sizeof(double)}, wide);
       tensor["declared_dtype"] = info(declared).name;
       tensor["rms"] = reference.rms;
-      tensor["tolerance"] = reference.max_tolerance;
+      tensor["tolerance"] = reference.bounds.element;
       json["outputs"].push_back(std::move(tensor));
     }
     return json;

@@ -66,9 +66,8 @@ std::optional<Outcome> DataStore::make_references(DataSetBuilder& builder) {
 
 Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const WorkloadLayout& workload,
                                                                           const std::string& distribution) {
-  const auto& all = run_context_.problem.distributions;
-  const auto wanted = std::ranges::find(all, distribution, &InputDistribution::name);
-  if (wanted == all.end())
+  const auto wanted = std::ranges::find(workload.distributions, distribution, &DrawnInputs::name);
+  if (wanted == workload.distributions.end())
     fail(ExitCode::internal_error, "device task: unknown distribution '{}'", distribution);
   make_room(data_set_bytes(run_context_, workload));
   std::unique_ptr<DataSetBuilder> builder;

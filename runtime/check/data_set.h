@@ -28,10 +28,11 @@ struct InputData {
 /// What a correct result looks like. The memory is mapped only while a comparison runs.
 struct ReferenceData {
   std::size_t tensor = 0;
-  HiddenBuffer exact;  ///< doubles, or 64-bit integers for an integer tensor
-  HiddenBuffer twin;   ///< in the tensor's dtype
+  HiddenBuffer exact;    ///< doubles, or 64-bit integers for an integer tensor
+  HiddenBuffer twin;     ///< in the tensor's dtype
+  HiddenBuffer row_rms;  ///< a double for every row; of 0 bytes where rows have no scale of their own
   double rms = 0;
-  double max_tolerance = 0, mean_tolerance = 0;  ///< 0 for integers: they must be equal
+  ErrorBounds bounds;
 };
 
 /// Inputs of one workload, distribution and seed, and the reference's results on them.

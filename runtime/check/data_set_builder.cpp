@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/plan/random_input.h"
+#include "runtime/check/output_comparison.h"
 
 namespace ak::runtime {
 namespace {
@@ -31,13 +32,27 @@ std::size_t exact_bytes(const WorkloadLayout& workload, std::size_t tensor) {
   return static_cast<std::size_t>(workload.elements(tensor)) * 8;
 }
 
+/// Whether an element says nothing of others, nor of where in the tensor it is.
+bool draws_elements_alone(InputKind kind) {
+  static constexpr InputKind kAlone[] = {InputKind::normal,   InputKind::uniform,  InputKind::small_integer,
+                                         InputKind::zero_one, InputKind::outliers, InputKind::cauchy,
+                                         InputKind::constant, InputKind::choices,  InputKind::integers};
+  return std::ranges::find(kAlone, kind) != std::end(kAlone);
+}
+
 }  // namespace
 
+BufferView piece_of(BufferView tensor, DType dtype, std::int64_t count, std::size_t piece) {
+  const auto elements = static_cast<std::size_t>(count), size = static_cast<std::size_t>(info(dtype).bytes);
+  const std::size_t first = elements * piece / kPieces, end = elements * (piece + 1) / kPieces;
+  return {tensor.address + first * size, (end - first) * size};
+}
+
 DataSetBuilder::DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload,
-                               const InputDistribution& distribution)
-    : run_context_(run_context), distribution_(distribution), set_(std::make_shared<DataSet>()) {
+                               const DrawnInputs& inputs)
+    : run_context_(run_context), drawn_(inputs), set_(std::make_shared<DataSet>()) {
   set_->workload = &workload;
-  set_->distribution = distribution.name;
+  set_->distribution = inputs.name;
   for (std::size_t i = 0; i < run_context_.problem.tensors.size(); ++i)
     run_context_.problem.tensors[i].output ? add_reference(i) : add_input(i);
 }
@@ -56,21 +71,39 @@ void DataSetBuilder::add_input(std::size_t tensor) {
     run_context_.inspector->name_region(input.buffer.data(), fmt::format("input '{}'", layout.name),
                                         !input.aliased);
   if (input.aliased) input.pristine = DeviceBuffer(bytes, fmt::format("a copy of input '{}'", layout.name));
-  set_->bytes += bytes * (input.aliased ? 2 : 1) + 2 * kGuardBytes;
+  set_->bytes += input.buffer.whole_bytes() + (input.aliased ? bytes : 0);
   set_->inputs.push_back(std::move(input));
 }
 
 void DataSetBuilder::fill(std::uint64_t seed) {
   set_->seed = seed;
-  for (const InputData& input : set_->inputs) {
+  for (std::size_t i = 0; i < set_->inputs.size(); ++i) {
+    const InputData& input = set_->inputs[i];
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
     const BufferView data = input.buffer.data();
-    run_context_.kernels.fill(data, layout.dtype, set_->workload->elements(input.tensor),
-                              tensor_key(seed, layout.name), distribution_);
+    run_context_.kernels.fill(data, layout.dtype, tensor_key(seed, layout.name), drawn_.draws.at(i));
     if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(data, true);
     if (!input.aliased) continue;
     check(driver().cuMemcpyDtoDAsync(input.pristine.address(), data.address, data.bytes, run_context_.stream),
           "copying an input");
+  }
+}
+
+void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {
+  for (std::size_t i = 0; i < set_->inputs.size(); ++i) {
+    const InputData& input = set_->inputs[i];
+    const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
+    ak_random::Draw draw = drawn_.draws.at(i);
+    BufferView part = input.buffer.data();
+    if (draws_elements_alone(draw.kind)) {
+      part = piece_of(part, layout.dtype, draw.count, piece);
+      draw.count = static_cast<std::int64_t>(part.bytes) / info(layout.dtype).bytes;
+    } else if (piece != 0) {
+      continue;
+    }
+    if (part.bytes == 0) continue;
+    run_context_.kernels.fill(part, layout.dtype, tensor_key(seed, layout.name), draw);
+    if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(part, true);
   }
 }
 
@@ -79,20 +112,27 @@ std::optional<Outcome> DataSetBuilder::make_references(const LoadedImage& exact,
   if (auto failed = run(exact, set_->workload->exact, true)) return failed;
   if (auto failed = run(twin, set_->workload->twin, false)) return failed;
   for (ReferenceData& reference : set_->references) {
-    if (auto failed = derive_tolerance(reference)) return failed;
+    if (auto failed = derive_bounds(reference)) return failed;
   }
   return std::nullopt;
 }
 
 void DataSetBuilder::add_reference(std::size_t tensor) {
   const std::string& name = run_context_.problem.tensors[tensor].name;
-  const int ordinal = run_context_.context.ordinal();
-  ReferenceData reference{.tensor = tensor,
-                          .exact = HiddenBuffer(exact_bytes(*set_->workload, tensor), ordinal,
-                                                fmt::format("the reference of '{}'", name)),
-                          .twin = HiddenBuffer(run_context_.tensor_bytes(*set_->workload, tensor), ordinal,
-                                               fmt::format("the twin of '{}'", name))};
-  set_->bytes += reference.exact.reserved_bytes() + reference.twin.reserved_bytes();
+  ReferenceData reference{
+      .tensor = tensor,
+      .exact = HiddenBuffer(exact_bytes(*set_->workload, tensor), fmt::format("the reference of '{}'", name)),
+      .twin = HiddenBuffer(run_context_.tensor_bytes(*set_->workload, tensor),
+                           fmt::format("the twin of '{}'", name)),
+      .row_rms = {},
+      .bounds = {}};
+  if (run_context_.problem.tolerance.rule(name).per_row) {
+    const Rows rows = rows_of(set_->workload->shapes[tensor]);
+    reference.row_rms = HiddenBuffer(static_cast<std::size_t>(rows.count) * sizeof(double),
+                                     fmt::format("the scales of the rows of '{}'", name));
+  }
+  set_->bytes +=
+      reference.exact.reserved_bytes() + reference.twin.reserved_bytes() + reference.row_rms.reserved_bytes();
   set_->references.push_back(std::move(reference));
 }
 
@@ -145,35 +185,42 @@ void DataSetBuilder::poison(BufferView buffer, DType dtype) {
         "poisoning reference memory");
 }
 
-std::optional<Outcome> DataSetBuilder::derive_tolerance(ReferenceData& reference) {
-  const TensorLayout& layout = run_context_.problem.tensors[reference.tensor];
-  const std::int64_t count = set_->workload->elements(reference.tensor);
+void DataSetBuilder::measure(ReferenceData& reference) {
+  const bool floating = info(run_context_.problem.tensors[reference.tensor].dtype).floating;
   const auto exact = reference.exact.map();
-  const auto twin = reference.twin.map();
-  reference.rms = run_context_.kernels.rms(exact.address(), info(layout.dtype).floating, count);
-  const Comparison own = run_context_.kernels.compare({.dtype = layout.dtype,
-                                                       .got = twin.address(),
-                                                       .expected = exact.address(),
-                                                       .twin = twin.address(),
-                                                       .count = count,
-                                                       .rms = reference.rms,
-                                                       .tolerance = 1e300});
+  reference.rms =
+      run_context_.kernels.rms(exact.address(), floating, set_->workload->elements(reference.tensor));
+  if (reference.row_rms.bytes() == 0) return;
+  const auto row_rms = reference.row_rms.map();
+  run_context_.kernels.row_rms(exact.address(), floating, rows_of(set_->workload->shapes[reference.tensor]),
+                               row_rms.address());
+  run_context_.synchronize("the measuring of rows");
+}
+
+std::optional<Outcome> DataSetBuilder::derive_bounds(ReferenceData& reference) {
+  const TensorLayout& layout = run_context_.problem.tensors[reference.tensor];
+  measure(reference);
+  const ErrorLimits no_limits{.element = 1e300, .far = 1e300};
+  const Comparison own = compare_output(run_context_, *set_, reference, std::nullopt, no_limits).comparison;
   const std::string where = fmt::format("{} on workload {}, distribution {}", layout.name,
                                         set_->workload->name, set_->distribution);
   if (own.unwritten > 0 && info(layout.dtype).floating) {
     return reference_fault(
         fmt::format("the reference never writes element {} of {}", own.first_unwritten, where));
   }
-  if (own.wrong > 0) {
+  reference.bounds = bounds_of(run_context_, *set_, reference, own);
+  const std::int64_t allowed = info(layout.dtype).floating ? 0 : reference.bounds.strays;
+  if (own.wrong > allowed || own.far > 0) {
     return reference_fault(
         fmt::format("exact reference and low-precision twin disagree in {} elements of {}, worst at index {}",
                     own.wrong, where, own.worst));
   }
-  if (!info(layout.dtype).floating) return std::nullopt;
-  const Tolerance& tolerance = run_context_.problem.tolerance;
-  const double floor = tolerance.floor_ulps * info(layout.dtype).unit_roundoff;
-  reference.max_tolerance = tolerance.factor * std::max(own.max_error, floor);
-  reference.mean_tolerance = tolerance.factor * std::max(own.mean_error, floor);
+  if (own.unequal > reference.bounds.unequal) {
+    return reference_fault(fmt::format(
+        "the low-precision twin is not the exact result, rounded once, in {} elements of {}; the problem's "
+        "tolerance allows {}",
+        own.unequal, where, reference.bounds.unequal));
+  }
   return std::nullopt;
 }
 

@@ -8,16 +8,23 @@
 
 namespace ak::runtime {
 
+/// Parts of a tensor that can be drawn again on their own.
+inline constexpr std::size_t kPieces = 64;
+/// One of the parts of a tensor of `count` elements, all of which are about as large; of a small tensor some are empty.
+[[nodiscard]] BufferView piece_of(BufferView tensor, DType dtype, std::int64_t count, std::size_t piece);
+
 /// Makes one data set: memory once, contents and references as often as wanted. One thread. `run_context`,
-/// `workload` and `distribution` must outlive it. Throws CudaError, also when memory runs out.
+/// `workload` and `inputs` must outlive it. Throws CudaError, also when memory runs out.
 class DataSetBuilder {
  public:
-  DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload,
-                 const InputDistribution& distribution);
+  DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload, const DrawnInputs& inputs);
 
   /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the
   /// next make_references(). Asynchronous.
   void fill(std::uint64_t seed);
+  /// Draws a piece of every input. One whose elements depend on each other or on their places (a permutation, offsets)
+  /// is all of piece 0. Those of aliased inputs have no copy to be restored from. Asynchronous.
+  void fill_piece(std::size_t piece, std::uint64_t seed);
   /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold
   /// what fill() left. Errors: invalid_reference, unsupported.
   [[nodiscard]] std::optional<Outcome> make_references(const LoadedImage& exact, const LoadedImage& twin);
@@ -31,13 +38,14 @@ class DataSetBuilder {
   [[nodiscard]] std::optional<Outcome> run(const LoadedImage& image, const ResolvedPlan& plan, bool exact);
   [[nodiscard]] Outcome refused(const std::string& what, const Outcome& failure) const;
   void poison(BufferView buffer, DType dtype);
-  [[nodiscard]] std::optional<Outcome> derive_tolerance(ReferenceData& reference);
+  void measure(ReferenceData& reference);
+  [[nodiscard]] std::optional<Outcome> derive_bounds(ReferenceData& reference);
   [[nodiscard]] const std::string& name_of(std::size_t tensor) const {
     return run_context_.problem.tensors[tensor].name;
   }
 
   RunContext& run_context_;
-  const InputDistribution& distribution_;
+  const DrawnInputs& drawn_;
   std::shared_ptr<DataSet> set_;
 };
 

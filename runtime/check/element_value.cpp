@@ -47,6 +47,9 @@ double element_value(const std::byte* at, DType dtype) {
       return read_as<std::int16_t>(at);
     case DType::int8:
       return read_as<std::int8_t>(at);
+    case DType::uint32:
+      return read_as<std::uint32_t>(at);
+    case DType::uint8:
     case DType::boolean:
       return read_as<std::uint8_t>(at);
   }
@@ -77,6 +80,10 @@ void set_element(std::byte* at, DType dtype, double value) {
       return write_as(at, static_cast<std::int16_t>(std::lround(value)));
     case DType::int8:
       return write_as(at, static_cast<std::int8_t>(std::lround(value)));
+    case DType::uint32:
+      return write_as(at, static_cast<std::uint32_t>(std::llround(value)));
+    case DType::uint8:
+      return write_as(at, static_cast<std::uint8_t>(std::lround(value)));
     case DType::boolean:
       return write_as(at, static_cast<std::uint8_t>(value != 0));
   }

@@ -37,10 +37,6 @@ void launch(const ModuleHandle& module, const std::string& kernel, unsigned bloc
         "launching the harness kernel {}", kernel);
 }
 
-struct alignas(8) Key {
-  std::uint32_t x, y;
-};
-
 std::string_view file_text(std::string_view name) {
   for (const EmbeddedFile& file : device_files()) {
     if (file.name == name) return file.text;
@@ -64,32 +60,45 @@ std::vector<T> download(CUdeviceptr address, std::size_t count, CUstream stream)
 
 }  // namespace
 
-HarnessSource harness_source(const std::vector<DType>& used) {
+HarnessSource harness_source(const std::vector<DType>& used, bool views) {
   HarnessSource harness{.file_name = "harness_kernels.cu",
                         .source = std::string(file_text("device/harness_kernels.cu")),
                         .options = {},
-                        .headers = {{"random_input.cuh", std::string(file_text("device/random_input.cuh"))}},
-                        .kernels = {"sum_squares_double", "sum_squares_integer", "scan_bytes",
+                        .headers = {{"random_input.cuh", std::string(file_text("device/random_input.cuh"))},
+                                    {"core/plan/random_values.cuh",
+                                     std::string(file_text("../../core/plan/random_values.cuh"))}},
+                        .kernels = {"sum_squares_double", "sum_squares_integer", "row_rms_double",
+                                    "row_rms_integer", "rounding_steps", "sort_rows", "scan_bytes",
                                     "first_difference", "hash_bytes", "flush_write", "flush_read", "spin"}};
+  std::vector<std::string_view> of_dtype{"fill", "compare"};
+  if (views) {
+    harness.options.emplace_back("-DAK_WITH_VIEWS");
+    of_dtype.insert(of_dtype.end(), {"widen", "gather"});
+  }
   for (const DTypeInfo& dtype : dtypes()) {
-    if (!uses(used, dtype.dtype)) continue;
+    // A view is made of doubles; that of an exact result of 64-bit integers too.
+    const bool of_views = views && (dtype.dtype == DType::float64 || dtype.dtype == DType::int64);
+    if (!uses(used, dtype.dtype) && !of_views) continue;
     harness.options.push_back(fmt::format("-DAK_USE_{}", dtype.name));
-    harness.kernels.push_back(fmt::format("fill_{}", dtype.name));
-    harness.kernels.push_back(fmt::format("compare_{}", dtype.name));
+    for (const std::string_view kernel : of_dtype)
+      harness.kernels.push_back(fmt::format("{}_{}", kernel, dtype.name));
   }
   return harness;
 }
 
 Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t count) {
   Comparison total{.count = count};
-  BlockComparison all{0, 0, kNone, 0, 0, kNone, 0, kNone};
+  BlockComparison all{0, 0, 0, kNone, 0, 0, 0, 0, kNone, 0, kNone};
   for (const BlockComparison& block : blocks) {
     if (block.worst != kNone && (all.worst == kNone || !(block.max_error <= all.max_error))) {
       all.max_error = block.max_error;
       all.worst = block.worst;
     }
     all.sum_error += block.sum_error;
+    all.sum_square += block.sum_square;
     all.wrong += block.wrong;
+    all.far += block.far;
+    all.unequal += block.unequal;
     all.nonfinite += block.nonfinite;
     all.unwritten += block.unwritten;
     all.first_nonfinite = std::min(all.first_nonfinite, block.first_nonfinite);
@@ -97,8 +106,11 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
   }
   total.max_error = all.max_error;
   total.mean_error = count > 0 ? all.sum_error / static_cast<double>(count) : 0;
+  total.rms_error = count > 0 ? std::sqrt(all.sum_square / static_cast<double>(count)) : 0;
   total.worst = index_or_none(all.worst);
   total.wrong = static_cast<std::int64_t>(all.wrong);
+  total.far = static_cast<std::int64_t>(all.far);
+  total.unequal = static_cast<std::int64_t>(all.unequal);
   total.nonfinite = static_cast<std::int64_t>(all.nonfinite);
   total.first_nonfinite = index_or_none(all.first_nonfinite);
   total.unwritten = static_cast<std::int64_t>(all.unwritten);
@@ -106,16 +118,24 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
   return total;
 }
 
+Rows rows_of(const std::vector<std::int64_t>& shape) {
+  Rows rows;
+  for (const std::int64_t size : shape) {
+    rows.count *= rows.length;
+    rows.length = size;
+  }
+  return rows;
+}
+
 HarnessKernels::HarnessKernels(const std::string& image, CUstream stream)
     : module_(load_module(image, "the harness kernels")),
       stream_(stream),
       scratch_(kHarnessBlocks * sizeof(BlockComparison), "the harness's scratch memory") {}
 
-void HarnessKernels::fill(BufferView out, DType dtype, std::int64_t count, std::array<std::uint32_t, 2> key,
-                          const InputDistribution& distribution) const {
-  launch(module_, fmt::format("fill_{}", info(dtype).name), block_count(count), kHarnessThreads, stream_,
-         out.address, static_cast<std::uint64_t>(count), Key{key[0], key[1]},
-         static_cast<int>(distribution.kind), distribution.scale, distribution.shift);
+void HarnessKernels::fill(BufferView out, DType dtype, std::array<std::uint32_t, 2> key,
+                          const ak_random::Draw& draw) const {
+  launch(module_, fmt::format("fill_{}", info(dtype).name), block_count(draw.count), kHarnessThreads, stream_,
+         out.address, ak_random::Key{key[0], key[1]}, draw);
 }
 
 double HarnessKernels::rms(CUdeviceptr values, bool floating, std::int64_t count) const {
@@ -131,12 +151,54 @@ double HarnessKernels::rms(CUdeviceptr values, bool floating, std::int64_t count
   return elements > 0 ? std::sqrt(sum / elements) : 0;
 }
 
+void HarnessKernels::row_rms(CUdeviceptr values, bool floating, const Rows& rows, CUdeviceptr out) const {
+  const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>(rows.count, 1, kHarnessBlocks));
+  launch(module_, floating ? "row_rms_double" : "row_rms_integer", blocks, kHarnessThreads, stream_, values,
+         static_cast<std::uint64_t>(rows.count), static_cast<std::uint64_t>(rows.length), out);
+}
+
+RoundingError HarnessKernels::rounding_error(CUdeviceptr expected, std::int64_t count,
+                                             const ErrorScale& scale, double roundoff) const {
+  const unsigned blocks = block_count(count);
+  launch(module_, "rounding_steps", blocks, kHarnessThreads, stream_, expected,
+         static_cast<std::uint64_t>(count), scale, roundoff, scratch_.address());
+  RoundingError rounding;
+  double sum = 0, elements = 0;
+  const auto parts = download<double>(scratch_.address(), 3 * std::size_t{blocks}, stream_);
+  for (std::size_t i = 0; i < parts.size(); i += 3) {
+    rounding.element = std::max(rounding.element, parts[i]);
+    sum += parts[i + 1];
+    elements += parts[i + 2];
+  }
+  // A uniform distribution on [-a, a] has the standard deviation a / sqrt(3).
+  if (elements > 0) rounding.rms = std::sqrt(sum / elements / 3);
+  return rounding;
+}
+
 Comparison HarnessKernels::compare(const ComparisonInput& input) const {
   const unsigned blocks = block_count(input.count);
   launch(module_, fmt::format("compare_{}", info(input.dtype).name), blocks, kHarnessThreads, stream_,
-         input.got, input.expected, input.twin, static_cast<std::uint64_t>(input.count), input.rms,
-         input.tolerance, poison_byte(input.dtype), scratch_.address());
+         input.got, input.expected, input.twin, static_cast<std::uint64_t>(input.count), input.scale,
+         input.limits, poison_byte(input.dtype), scratch_.address());
   return merge_blocks(download<BlockComparison>(scratch_.address(), blocks, stream_), input.count);
+}
+
+void HarnessKernels::widen(CUdeviceptr values, DType dtype, std::int64_t count, CUdeviceptr out) const {
+  launch(module_, fmt::format("widen_{}", info(dtype).name), block_count(count), kHarnessThreads, stream_,
+         values, static_cast<std::uint64_t>(count), out);
+}
+
+void HarnessKernels::gather(CUdeviceptr indices, DType dtype, const Rows& rows, CUdeviceptr source,
+                            DType source_dtype, std::int64_t source_row, CUdeviceptr out) const {
+  const int index_bytes = info(dtype).is_unsigned ? -info(dtype).bytes : info(dtype).bytes;
+  launch(module_, fmt::format("gather_{}", info(source_dtype).name), block_count(rows.count * rows.length),
+         kHarnessThreads, stream_, indices, index_bytes, static_cast<std::uint64_t>(rows.count),
+         static_cast<std::uint64_t>(rows.length), source, static_cast<std::uint64_t>(source_row), out);
+}
+
+void HarnessKernels::sort_rows(CUdeviceptr values, const Rows& rows, CUdeviceptr out) const {
+  launch(module_, "sort_rows", block_count(rows.count * rows.length), kHarnessThreads, stream_, values,
+         static_cast<std::uint64_t>(rows.count), static_cast<std::uint64_t>(rows.length), out);
 }
 
 std::uint64_t HarnessKernels::hash(BufferView bytes) const {
@@ -175,6 +237,12 @@ void HarnessKernels::flush(BufferView buffer) const {
          buffer.address, words, 0x5A5A5A5Au);
   launch(module_, "flush_read", static_cast<unsigned>(kHarnessBlocks), kHarnessThreads, stream_,
          buffer.address, words, scratch_.address());
+}
+
+void HarnessKernels::read(BufferView buffer) const {
+  // What is less than a word at the end shares a sector with the word before, or is read cold.
+  launch(module_, "flush_read", block_count(static_cast<std::int64_t>(buffer.bytes / 16)), kHarnessThreads,
+         stream_, buffer.address, std::uint64_t{buffer.bytes / 16}, scratch_.address());
 }
 
 void HarnessKernels::spin(std::uint64_t duration_ns) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/plan/problem.h"
+#include "runtime/check/error_bounds.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/driver.h"
 
@@ -22,27 +23,19 @@ struct HarnessSource {
   std::vector<std::string> kernels;
 };
 /// @param used dtypes to fill and compare; repetitions do no harm.
-[[nodiscard]] HarnessSource harness_source(const std::vector<DType>& used);
+/// @param views also what compares views of outputs (runtime/check/output_view.h)
+[[nodiscard]] HarnessSource harness_source(const std::vector<DType>& used, bool views = false);
 
-/// One block's share of a comparison, as the kernels write it.
-struct BlockComparison {
-  double max_error, sum_error;
-  std::uint64_t worst, wrong, nonfinite, first_nonfinite, unwritten, first_unwritten;
+/// What errors are relative to, as the kernels read it.
+struct ErrorScale {
+  double rms = 0;           ///< of the expected tensor
+  CUdeviceptr row_rms = 0;  ///< of each of its rows, where these have scales of their own; else 0
+  std::uint64_t row = 1;    ///< elements of a row
 };
-
-/// A tensor compared with the reference. Errors are |got - expected| / (|expected| + rms(expected)), over
-/// elements where the twin is finite. Indices are -1 where there is none.
-struct Comparison {
-  std::int64_t count = 0;
-  double max_error = 0, mean_error = 0;
-  std::int64_t worst = -1;
-  std::int64_t wrong = 0;      ///< over the tolerance, or of another class (NaN, +inf, -inf) than the twin's
-  std::int64_t nonfinite = 0;  ///< of another class than the twin's
-  std::int64_t first_nonfinite = -1;
-  std::int64_t unwritten = 0;  ///< still holds the poison pattern
-  std::int64_t first_unwritten = -1;
+/// What the elements counted as wrong and as far off are beyond, as the kernels read it.
+struct ErrorLimits {
+  double element = 0, far = 0;
 };
-[[nodiscard]] Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t count);
 
 struct ComparisonInput {
   DType dtype = DType::float32;
@@ -50,8 +43,15 @@ struct ComparisonInput {
   CUdeviceptr expected = 0;  ///< count doubles, or 64-bit integers for an integer dtype
   CUdeviceptr twin = 0;      ///< count elements of dtype
   std::int64_t count = 0;
-  double rms = 0, tolerance = 0;
+  ErrorScale scale = {};
+  ErrorLimits limits = {};
 };
+
+/// The rows of a tensor: all axes but the last.
+struct Rows {
+  std::int64_t count = 1, length = 1;
+};
+[[nodiscard]] Rows rows_of(const std::vector<std::int64_t>& shape);
 
 /// The harness's kernels on one stream. Calls that return values synchronise. Throws CudaError.
 class HarnessKernels {
@@ -59,11 +59,24 @@ class HarnessKernels {
   /// @param image a cubin; PTX text for the CPU device.
   HarnessKernels(const std::string& image, CUstream stream);
 
-  void fill(BufferView out, DType dtype, std::int64_t count, std::array<std::uint32_t, 2> key,
-            const InputDistribution& distribution) const;
+  /// Fills `out`, which holds draw.count elements.
+  void fill(BufferView out, DType dtype, std::array<std::uint32_t, 2> key, const ak_random::Draw& draw) const;
   /// Root mean square of the finite elements of `count` doubles (or 64-bit integers).
   [[nodiscard]] double rms(CUdeviceptr values, bool floating, std::int64_t count) const;
+  /// out[r] = the same of row r of `count` elements. Asynchronous.
+  void row_rms(CUdeviceptr values, bool floating, const Rows& rows, CUdeviceptr out) const;
+  /// Of `count` doubles rounded to a type with that roundoff.
+  [[nodiscard]] RoundingError rounding_error(CUdeviceptr expected, std::int64_t count,
+                                             const ErrorScale& scale, double roundoff) const;
   [[nodiscard]] Comparison compare(const ComparisonInput& input) const;
+  /// out = the elements as doubles. Asynchronous, as are the next two.
+  void widen(CUdeviceptr values, DType dtype, std::int64_t count, CUdeviceptr out) const;
+  /// out = what indices of `dtype` select from the rows of `source`; NaN for an index that is out of range or
+  /// that its row has already.
+  void gather(CUdeviceptr indices, DType dtype, const Rows& rows, CUdeviceptr source, DType source_dtype,
+              std::int64_t source_row, CUdeviceptr out) const;
+  /// out = the doubles of each row in ascending order.
+  void sort_rows(CUdeviceptr values, const Rows& rows, CUdeviceptr out) const;
   [[nodiscard]] std::uint64_t hash(BufferView bytes) const;
   /// Writes the hash to `out` (8 bytes). Asynchronous.
   void hash_into(BufferView bytes, CUdeviceptr out) const;
@@ -74,6 +87,8 @@ class HarnessKernels {
   /// Writes, then reads `buffer`: nothing else is left in an L2 of half its size, and no line
   /// is dirty. Asynchronous.
   void flush(BufferView buffer) const;
+  /// Reads `buffer` (16-byte aligned), so that L2 holds what fits of it. Asynchronous.
+  void read(BufferView buffer) const;
   /// Keeps the stream busy for `duration_ns`. Asynchronous.
   void spin(std::uint64_t duration_ns) const;
 

@@ -28,7 +28,7 @@ struct RunContext {
   const HarnessKernels& kernels;
   const OpenProblem& problem;
   std::function<void(const Progress&)> report;
-  std::mt19937_64 random;                ///< of buffer addresses and the order of samples; not of inputs
+  std::mt19937_64 random;  ///< of addresses, the order of samples and the seeds of changing inputs
   LaunchInspector* inspector = nullptr;  ///< of the CPU device; null on a GPU
 
   /// Multiple of kBufferAlignment below 4 KiB.

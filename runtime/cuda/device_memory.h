@@ -7,6 +7,7 @@
 
 #include "core/plan/dtype.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/virtual_memory.h"
 
 namespace ak::runtime {
 
@@ -33,8 +34,11 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// Guard band on either side of a candidate's buffer. Wide enough for a whole stray tile of 64 x 256 floats.
+/// Guard band on either side of a candidate's buffer, at least. Wide enough for a whole stray tile of 64 x 256 floats.
 inline constexpr std::size_t kGuardBytes = 64u << 10;
+/// Addresses on either side of a buffer's pages that nothing is mapped to, on a GPU: an index that is wrong by less
+/// than this ends in a fault and not in other memory. Addresses are plenty: a GPU has 2^47 bytes of them at least.
+inline constexpr std::size_t kUnmappedBytes = std::size_t{1} << 32;
 /// fp16, e4m3 and e5m2 read it as NaN, fp32 and bf16 as about -1.7e38: reads beyond a buffer corrupt
 /// a result too.
 inline constexpr std::uint8_t kGuardByte = 0xFE;
@@ -45,24 +49,28 @@ inline constexpr std::size_t kBufferAlignment = 256;
 /// results rarely have.
 [[nodiscard]] std::uint8_t poison_byte(DType dtype);
 
-/// Memory that candidate code may touch: its own allocation with a guard band on both sides. The data lies
-/// `shift` bytes into the allocation's slack so that addresses differ between calls.
+/// Memory that candidate code may touch: pages of its own, the data in between two guard bands that fill them, and
+/// kUnmappedBytes around them. The data lies `shift` bytes further than it must, so that addresses differ between
+/// calls. The CPU device, which sees every access, has pages without the space around them.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
-  /// @param shift multiple of kBufferAlignment. Throws CudaError (out of memory names `what` and the size).
+  /// On the current device. @param shift multiple of kBufferAlignment.
+  /// Throws CudaError (out of memory names `what` and the size).
   GuardedBuffer(std::size_t bytes, std::size_t shift, const std::string& what);
 
   [[nodiscard]] BufferView data() const noexcept { return {memory_.address() + offset_, bytes_}; }
   [[nodiscard]] BufferView low_guard() const noexcept { return {memory_.address(), offset_}; }
   [[nodiscard]] BufferView high_guard() const noexcept {
-    return {memory_.address() + offset_ + bytes_, kGuardBytes};
+    return {memory_.address() + offset_ + bytes_, memory_.bytes() - offset_ - bytes_};
   }
+  /// With its guard bands.
+  [[nodiscard]] std::size_t whole_bytes() const noexcept { return memory_.bytes(); }
   /// Writes the guard pattern; asynchronous.
   void arm_guards(CUstream stream) const;
 
  private:
-  DeviceBuffer memory_;
+  VirtualMemory memory_;
   std::size_t bytes_ = 0, offset_ = 0;
 };
 
@@ -71,37 +79,29 @@ class GuardedBuffer {
 class HiddenBuffer {
  public:
   HiddenBuffer() = default;
-  HiddenBuffer(std::size_t bytes, int ordinal, const std::string& what);
-  HiddenBuffer(HiddenBuffer&& other) noexcept;
-  HiddenBuffer& operator=(HiddenBuffer&& other) noexcept;
-  ~HiddenBuffer();
+  /// On the current device. Throws CudaError (out of memory names `what` and the size).
+  HiddenBuffer(std::size_t bytes, const std::string& what) : memory_(bytes, 0, what), bytes_(bytes) {}
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] std::size_t reserved_bytes() const noexcept { return reserved_; }
+  [[nodiscard]] std::size_t reserved_bytes() const noexcept { return memory_.bytes(); }
 
-  /// Keeps the memory accessible while it lives; must not outlive the buffer.
+  /// Keeps the memory accessible while it lives; must not outlive the buffer. At most one is held at a time.
   class Mapping {
    public:
-    explicit Mapping(const HiddenBuffer& buffer);
-    Mapping(Mapping&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+    explicit Mapping(VirtualMemory& memory) : memory_(&memory) { memory.map(); }
+    Mapping(Mapping&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
     Mapping& operator=(Mapping&&) = delete;
     ~Mapping();
-    [[nodiscard]] CUdeviceptr address() const noexcept { return buffer_->address_; }
+    [[nodiscard]] CUdeviceptr address() const noexcept { return memory_->address(); }
 
    private:
-    const HiddenBuffer* buffer_;
+    VirtualMemory* memory_;
   };
-  [[nodiscard]] Mapping map() const { return Mapping(*this); }
+  [[nodiscard]] Mapping map() const { return Mapping(memory_); }
 
  private:
-  void release() noexcept;
-  void unmap() const noexcept;
-  std::size_t bytes_ = 0, reserved_ = 0;
-  int ordinal_ = 0;
-  CUdeviceptr address_ = 0;
-  CUmemGenericAllocationHandle handle_ = 0;
-  bool has_handle_ = false;
-  mutable bool mapped_ = false;  ///< at most one Mapping is held at a time
+  mutable VirtualMemory memory_;  ///< mapping it changes nothing that it holds
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace ak::runtime

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cuda/module_variables.h"
 #include "runtime/cuda/tensor_map.h"
 
 namespace ak::runtime {
@@ -320,6 +321,10 @@ LoadedImage::LoadedImage(const KernelImage& image, const std::string& what)
 CUfunction LoadedImage::find(const std::string& expression) const {
   const auto found = functions_.find(expression);
   return found == functions_.end() ? nullptr : found->second;
+}
+
+std::vector<BufferView> LoadedImage::variables(const KernelImage& image) const {
+  return module_variables(module_, image.image);
 }
 
 const LoadedImage& ProgramLoader::load() {

@@ -27,6 +27,8 @@ class LoadedImage {
   /// The function behind a plan's kernel name, or nothing.
   [[nodiscard]] CUfunction find(const std::string& expression) const;
   [[nodiscard]] const std::string& file_name() const noexcept { return file_name_; }
+  /// Where its `__device__` and `__constant__` variables lie. @param image what it was loaded from
+  [[nodiscard]] std::vector<BufferView> variables(const KernelImage& image) const;
 
  private:
   ModuleHandle module_;

@@ -51,11 +51,14 @@ std::optional<CUtensorMapDataType> data_type(DType dtype) {
       return CU_TENSOR_MAP_DATA_TYPE_INT64;
     case DType::int32:
       return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case DType::uint32:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT32;
     case DType::int16:
       return CU_TENSOR_MAP_DATA_TYPE_UINT16;
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
     case DType::int8:
+    case DType::uint8:
     case DType::boolean:
       return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }

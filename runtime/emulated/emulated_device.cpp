@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulated/emulated_device.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/emulated/emulated_cost.h"
@@ -13,14 +16,31 @@
 namespace ak::runtime {
 namespace {
 
+// From the end of a launch to the beginning of the next in a stream, about (CUDA C++ Best Practices Guide).
+constexpr std::uint64_t kLaunchGapNs = 4'000;
 constexpr std::size_t kPrintBytes = 1u << 20;  ///< of one launch: the GPU driver's default
+
+emulator::DeviceIdentity identity_of(const DeviceFacts& facts, std::uint64_t launch, std::uint64_t start_ns) {
+  return {.sm_count = static_cast<std::uint32_t>(std::max(1, facts.sm_count)),
+          .warps_per_sm = static_cast<std::uint32_t>(facts.max_threads_per_sm / 32),
+          .clock_mhz = static_cast<std::uint32_t>(std::max(1, facts.clock_mhz)),
+          .launch = launch,
+          .start_ns = start_ns,
+          .timer_step_ns = facts.arch.major >= 9 ? 32u : 1'024u};
+}
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(const Arch& target)
+std::uint64_t wall_clock_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+EmulatedDevice::EmulatedDevice(const Arch& target, std::uint64_t start_ns)
     : target_(target),
       facts_(emulated_device_facts(target)),
-      arena_(static_cast<std::uint64_t>(facts_.memory_bytes)) {
+      arena_(static_cast<std::uint64_t>(facts_.memory_bytes)),
+      now_ns_(start_ns) {
   arena_.track_initialized(true);
 }
 
@@ -153,6 +173,17 @@ CUresult EmulatedDevice::find_kernel(CUfunction& function, CUmodule module, cons
   return CUDA_SUCCESS;
 }
 
+CUresult EmulatedDevice::find_variable(CUdeviceptr& address, std::size_t& bytes, CUmodule module,
+                                       const char* name) const {
+  const auto found = modules_.find(module);
+  if (found == modules_.end()) return CUDA_ERROR_INVALID_HANDLE;
+  const auto variable = found->second->variable(name);
+  if (!variable) return CUDA_ERROR_NOT_FOUND;
+  address = variable->address;
+  bytes = variable->bytes;
+  return CUDA_SUCCESS;
+}
+
 CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& function, void** arguments) {
   emulator::LaunchRequest request;
   const CUresult read = read_launch(config, function, arguments, facts_, request);
@@ -163,6 +194,7 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
                      .instruction_budget = inspection_.instruction_budget};
   request.launch_base = launched_blocks_;
   launched_blocks_ += std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
+  request.device = identity_of(facts_, ++launches_, now_ns_);
   std::size_t printed = 0;
   request.print = [&printed](const std::string& text) {
     if (printed + text.size() > kPrintBytes) return;
@@ -170,13 +202,16 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
   const emulator::LaunchReport report = emulator::run_grid(function.program, arena_, request);
+  std::uint64_t instructions = 0;
+  for (const emulator::OpCount& op : report.counters.ops) instructions += op.warps;
+  warp_instructions_ += instructions;
+  now_ns_ += request.device.elapsed_ns(instructions) + kLaunchGapNs;
   count(function.program, request, report.counters);
   return judge(function.program, report);
 }
 
 void EmulatedDevice::count(const emulator::Program& program, const emulator::LaunchRequest& request,
                            const emulator::Counters& counters) {
-  for (const emulator::OpCount& op : counters.ops) warp_instructions_ += op.warps;
   if (!inspection_.count_cost) return;
   const LaunchShape shape{.blocks = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2],
                           .threads = request.block[0] * request.block[1] * request.block[2],
@@ -190,7 +225,17 @@ void EmulatedDevice::count(const emulator::Program& program, const emulator::Lau
   }
 }
 
+/// Each once: a benchmark launches the same kernel many times.
+void EmulatedDevice::say_notes(const emulator::Program& program, const emulator::Findings& findings) {
+  for (const emulator::Finding& note : findings.notes()) {
+    const int line = emulator::place_of(program, note.first.op, inspection_.own_file).line;
+    if (notes_said_.emplace(line, note.kind).second)
+      print_stderr("note: {}\n", sanitize(emulator::describe(program, note, inspection_.own_file)));
+  }
+}
+
 CUresult EmulatedDevice::judge(const emulator::Program& program, const emulator::LaunchReport& report) {
+  say_notes(program, report.findings);
   if (report.findings.empty()) return CUDA_SUCCESS;
   return refuse(result_of(report.findings.all().front().kind),
                 emulator::to_outcome(program, report.findings, StageId::check, inspection_.own_file));

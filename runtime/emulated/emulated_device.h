@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "core/device/device_facts.h"
 #include "emulator/machine/emulator.h"
@@ -15,12 +17,16 @@
 
 namespace ak::runtime {
 
+/// Since 1970-01-01 UTC.
+[[nodiscard]] std::uint64_t wall_clock_ns();
+
 /// The CPU as a CUDA device: memory, modules and launches behind the driver calls of the same names. A
 /// launch has ended when its call returns. A kernel's fault is the call's result; the device continues after
 /// it. One thread.
 class EmulatedDevice final : public LaunchInspector {
  public:
-  explicit EmulatedDevice(const Arch& target);
+  /// @param start_ns what kernels read as the time, since 1970-01-01 UTC; it goes on with what they execute.
+  explicit EmulatedDevice(const Arch& target, std::uint64_t start_ns = wall_clock_ns());
 
   [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
 
@@ -32,7 +38,7 @@ class EmulatedDevice final : public LaunchInspector {
   [[nodiscard]] CUresult copy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
 
   // Virtual memory. A handle's contents lie at the first address it is mapped to, and it can be mapped to no
-  // other: that is all HiddenBuffer needs.
+  // other: that is all VirtualMemory needs here.
   [[nodiscard]] CUresult create_memory(CUmemGenericAllocationHandle& handle, std::size_t bytes);
   [[nodiscard]] CUresult release_memory(CUmemGenericAllocationHandle handle);
   [[nodiscard]] CUresult reserve_addresses(CUdeviceptr& address, std::size_t bytes);
@@ -45,6 +51,8 @@ class EmulatedDevice final : public LaunchInspector {
   [[nodiscard]] CUresult load(CUmodule& module, const char* text);
   [[nodiscard]] CUresult unload(CUmodule module);
   [[nodiscard]] CUresult find_kernel(CUfunction& function, CUmodule module, const char* name);
+  [[nodiscard]] CUresult find_variable(CUdeviceptr& address, std::size_t& bytes, CUmodule module,
+                                       const char* name) const;
   [[nodiscard]] CUresult launch(const CUlaunchConfig& config, EmulatedFunction& function, void** arguments);
 
   /// What the last load or launch that ended in `result` had to say; empty when another result came last.
@@ -67,6 +75,7 @@ class EmulatedDevice final : public LaunchInspector {
     CUdeviceptr address = 0;  ///< where its contents lie; 0: it was never mapped
   };
   CUresult refuse(CUresult result, Outcome outcome);
+  void say_notes(const emulator::Program& program, const emulator::Findings& findings);
   CUresult judge(const emulator::Program& program, const emulator::LaunchReport& report);
   void count(const emulator::Program& program, const emulator::LaunchRequest& request,
              const emulator::Counters& counters);
@@ -80,11 +89,13 @@ class EmulatedDevice final : public LaunchInspector {
   std::map<CUmodule, std::unique_ptr<EmulatedModule>> modules_;
 
   InspectionOptions inspection_;
-  std::uint64_t launched_blocks_ = 0;
+  std::uint64_t launched_blocks_ = 0, launches_ = 0;
+  std::uint64_t now_ns_;
   std::uint64_t warp_instructions_ = 0;
   LaunchCounts counts_;
   std::optional<Outcome> outcome_;
   CUresult last_failure_ = CUDA_SUCCESS;
+  std::set<std::pair<int, emulator::FaultKind>> notes_said_;  ///< line, kind
   std::string words_;
 };
 

@@ -203,6 +203,9 @@ void add_program_functions(Driver& table) {
   table.cuModuleGetFunction = [](CUfunction* function, CUmodule module, const char* name) {
     return current->find_kernel(*function, module, name);
   };
+  table.cuModuleGetGlobal = [](CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
+    return current->find_variable(*address, *bytes, module, name);
+  };
   table.cuFuncGetAttribute = function_attribute;
   table.cuFuncSetAttribute = set_function_attribute;
   table.cuFuncGetParamInfo = parameter_info;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/lower/call_graph.h"
 #include "emulator/parse/parser.h"
 
 namespace ak::runtime {
@@ -69,6 +70,13 @@ std::optional<Outcome> EmulatedModule::place(const emulator::Variable& variable)
   return std::nullopt;
 }
 
+/// Of a variable or function.
+std::optional<std::uint64_t> EmulatedModule::address_of(const std::string& symbol) const {
+  const auto variable = addresses_.find(symbol);
+  if (variable != addresses_.end()) return variable->second;
+  return emulator::function_address(module_, symbol);
+}
+
 // What goes wrong, if anything: an initializer may hold the address of something that has none here.
 std::optional<std::string> EmulatedModule::initialize(const emulator::Variable& variable) {
   const std::uint64_t address = addresses_.at(variable.name);
@@ -80,15 +88,22 @@ std::optional<std::string> EmulatedModule::initialize(const emulator::Variable& 
                 std::min<std::size_t>(variable.contents.size(), variable.bytes));
   arena_.mark_initialized(address, variable.bytes, true);
   for (const emulator::Relocation& relocation : variable.relocations) {
-    const auto target = addresses_.find(relocation.symbol);
-    if (target == addresses_.end())
-      return fmt::format("the initial value of '{}' is the address of '{}', which is not a variable",
-                         variable.name, relocation.symbol);
-    const std::uint64_t value = target->second + static_cast<std::uint64_t>(relocation.offset);
+    const auto target = address_of(relocation.symbol);
+    if (!target)
+      return fmt::format("the initial value of '{}' is the address of '{}', which has none", variable.name,
+                         relocation.symbol);
+    const std::uint64_t value = *target + static_cast<std::uint64_t>(relocation.offset);
     const auto size = static_cast<std::uint64_t>(std::clamp(relocation.bytes, 0, 8));
     if (relocation.at > variable.bytes || size > variable.bytes - relocation.at)
       return fmt::format("the initial value of '{}' is longer than the variable", variable.name);
     std::memcpy(bytes + relocation.at, &value, size);
+  }
+  return std::nullopt;
+}
+
+std::optional<BufferView> EmulatedModule::variable(const std::string& name) const {
+  for (const emulator::Variable* variable : variables()) {
+    if (variable->name == name) return BufferView{addresses_.at(name), variable->bytes};
   }
   return std::nullopt;
 }

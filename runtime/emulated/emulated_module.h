@@ -13,6 +13,7 @@
 #include "emulator/lower/program.h"
 #include "emulator/machine/arena.h"
 #include "emulator/parse/ast.h"
+#include "runtime/cuda/device_memory.h"
 
 namespace ak::runtime {
 
@@ -42,12 +43,15 @@ class EmulatedModule {
   [[nodiscard]] bool has_kernel(const std::string& name) const;
   /// The kernel `name`, which exists; lowered on first use. Errors: unsupported, naming the instruction.
   [[nodiscard]] Result<EmulatedFunction*, Outcome> kernel(const std::string& name);
+  /// Where the variable `name` of global or constant memory lies, if there is one.
+  [[nodiscard]] std::optional<BufferView> variable(const std::string& name) const;
 
  private:
   EmulatedModule(emulator::Arena& arena, emulator::Module module)
       : arena_(arena), module_(std::move(module)) {}
   [[nodiscard]] std::vector<const emulator::Variable*> variables() const;
   [[nodiscard]] std::optional<Outcome> place(const emulator::Variable& variable);
+  [[nodiscard]] std::optional<std::uint64_t> address_of(const std::string& symbol) const;
   [[nodiscard]] std::optional<std::string> initialize(const emulator::Variable& variable);
 
   emulator::Arena& arena_;

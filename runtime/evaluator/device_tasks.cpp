@@ -30,15 +30,16 @@ std::string file_name_of(const std::string& candidate) {
 /// A number from a hash's first digits.
 std::size_t number_of(const std::string& hash) { return std::stoul(hash.substr(0, 8), nullptr, 16); }
 
-/// Timed shapes are large: one distribution each, in rotation over variants; the others, and a champion, get
-/// all.
-std::vector<std::string> distributions_of(const EvaluationRequest& request, const Workload& workload) {
-  const auto& all = request.problem->distributions;
-  const bool large = workload.has(WorkloadRole::time) && !request.fresh_process;
+/// Timed shapes are large: in a search one distribution each, in rotation over variants. The others, and whatever is to
+/// be believed on its own, get all.
+std::vector<std::string> distributions_of(const EvaluationJob& job, const Workload& workload) {
+  const EvaluationRequest& request = job.request;
+  const auto all = request.problem->distributions_of(workload);
+  const bool one = workload.has(WorkloadRole::time) && !job.wants_changing_inputs();
   const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   std::vector<std::string> names;
-  for (const InputDistribution& distribution : all)
-    if (!large || &distribution == &all[turn % all.size()]) names.push_back(distribution.name);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!one || i == turn % all.size()) names.push_back(all[i]->name);
   return names;
 }
 
@@ -84,7 +85,7 @@ WorkloadTask DeviceTasks::workload_task(const EvaluationJob& job, std::size_t in
   const WorkloadPlan& plan = job.plans[index];
   WorkloadTask task{.workload = plan.workload->name,
                     .plan = plan.plan,
-                    .distributions = distributions_of(job.request, *plan.workload),
+                    .distributions = distributions_of(job, *plan.workload),
                     .time = plan.timed && job.request.depth == Depth::time,
                     .batch = is_short(job, *plan.workload),
                     .champion_score_ns = {}};

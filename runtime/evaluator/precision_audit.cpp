@@ -12,6 +12,8 @@
 
 #include "core/plan/dtype.h"
 #include "emulator/parse/lexer.h"
+#include "emulator/parse/parser.h"
+#include "runtime/precision/precision_flow.h"
 
 namespace ak::runtime {
 namespace {
@@ -57,23 +59,56 @@ Precision precision_of(DType dtype) {
   }
 }
 
-/// The lowest precision that the problem mentions; nothing when it has tensors of integers.
-std::optional<Precision> allowed(const ProblemInstance& problem) {
-  Precision lowest = Precision::fp64;
-  for (const auto* tensors : {&problem.definition.inputs, &problem.definition.outputs}) {
-    for (const TensorSpec& tensor : *tensors) {
-      if (!info(tensor.dtype).floating) return std::nullopt;
-      lowest = std::max(lowest, precision_of(tensor.dtype));
-    }
-  }
-  for (const auto& [name, value] : problem.params) {
-    const auto* text = std::get_if<std::string>(&value);
-    if (text == nullptr) continue;
-    if (*text == "tf32") lowest = std::max(lowest, Precision::tf32);
-    if (const auto dtype = parse_dtype(*text); dtype && info(*dtype).floating)
-      lowest = std::max(lowest, precision_of(*dtype));
+/// Integers of 8 and 16 bits may be quantised floats; longer ones are counts and indices.
+bool leaves_formats_open(DType dtype) { return !info(dtype).floating && info(dtype).bytes < 4; }
+
+/// The lowest precision of tensors; nothing where formats are open, or where none has floats.
+std::optional<Precision> lowest_of_tensors(const std::vector<TensorSpec>& tensors) {
+  std::optional<Precision> lowest;
+  for (const TensorSpec& tensor : tensors) {
+    if (leaves_formats_open(tensor.dtype)) return std::nullopt;
+    if (info(tensor.dtype).floating)
+      lowest = std::max(lowest.value_or(Precision::fp64), precision_of(tensor.dtype));
   }
   return lowest;
+}
+
+std::optional<Precision> named_by(const Value& param) {
+  const auto* text = std::get_if<std::string>(&param);
+  if (text == nullptr) return std::nullopt;
+  if (*text == "tf32") return Precision::tf32;
+  const auto dtype = parse_dtype(*text);
+  return dtype && info(*dtype).floating ? std::optional(precision_of(*dtype)) : std::nullopt;
+}
+
+/// The lowest precision that the problem mentions; nothing when it leaves the formats open.
+std::optional<Precision> allowed(const ProblemInstance& problem) {
+  const auto inputs = lowest_of_tensors(problem.definition.inputs),
+             outputs = lowest_of_tensors(problem.definition.outputs);
+  if (!inputs || !outputs) return std::nullopt;
+  Precision lowest = std::max(*inputs, *outputs);
+  if (const auto internal = problem.tolerance.internal) lowest = std::max(lowest, precision_of(*internal));
+  for (const auto& [name, value] : problem.params)
+    lowest = std::max(lowest, named_by(value).value_or(lowest));
+  return lowest;
+}
+
+/// What arithmetic on the inputs must keep of them. A param that names the format of outputs says nothing of it.
+/// Nothing where inputs have 16 bits and less, or may be computed with in such formats.
+std::optional<DataFormat> format_of_data(const ProblemInstance& problem) {
+  const auto inputs = lowest_of_tensors(problem.definition.inputs),
+             outputs = lowest_of_tensors(problem.definition.outputs);
+  if (!inputs) return std::nullopt;
+  Precision lowest = *inputs;
+  if (const auto internal = problem.tolerance.internal) lowest = std::max(lowest, precision_of(*internal));
+  for (const auto& [name, value] : problem.params) {
+    const auto named = named_by(value);
+    if (named && named != outputs) lowest = std::max(lowest, *named);
+  }
+  if (lowest > Precision::tf32) return std::nullopt;
+  constexpr std::array kMantissaBits{52, 23, 10};  // of float64, float32 and tf32
+  return DataFormat{.wide = *inputs == Precision::fp64,
+                    .mantissa_bits = kMantissaBits[static_cast<std::size_t>(lowest)]};
 }
 
 /// The lowest precision among an opcode's types; nothing for a move and where it names none.
@@ -134,22 +169,50 @@ Outcome refused(std::string message) {
           .gate = Gate::precision};
 }
 
+/// An instruction in a format that is lower than `least`, whatever it works on.
+std::optional<Outcome> find_lower_format(const ProblemInstance& problem, Precision least,
+                                         std::string_view ptx) {
+  DottedWords words_of_ptx(ptx);
+  while (const auto word = words_of_ptx.next()) {
+    const auto found = lowest_of(word->name, word->suffixes);
+    if (!found || *found <= least) continue;
+    return refused(fmt::format(
+        "the program computes in {} ({} at PTX line {}), but tensors and parameters of {} ask for {}",
+        words(*found), word->text(), word->line, problem.definition.name, words(least)));
+  }
+  if (!words_of_ptx.bad()) return std::nullopt;
+  return refused(fmt::format("the program's precision cannot be judged: PTX line {}: {}",
+                             words_of_ptx.token().line, words_of_ptx.token().text));
+}
+
+/// Inputs that lost precision on their way into arithmetic.
+std::optional<Outcome> find_narrowed_data(const ProblemInstance& problem, const DataFormat& format,
+                                          std::string_view ptx) {
+  const auto module = emulator::parse(ptx);
+  if (!module)
+    return refused(fmt::format("the program's precision cannot be judged: PTX line {}: {}",
+                               module.error().line, module.error().message));
+  const auto use = find_narrowed_use(module.value(), format);
+  if (!use) return std::nullopt;
+  const std::string where = use->narrowed_by.empty() ? std::string()
+                                                     : fmt::format(" that {} at PTX line {} shortened",
+                                                                   use->narrowed_by, use->narrowed_line);
+  return refused(
+      fmt::format("the program computes with data{} ({} at PTX line {}), but inputs of {} ask for {}", where,
+                  use->used_by, use->used_line, problem.definition.name,
+                  words(format.wide                 ? Precision::fp64
+                        : format.mantissa_bits < 23 ? Precision::tf32
+                                                    : Precision::fp32)));
+}
+
 }  // namespace
 
 std::optional<Outcome> audit_precision(const ProblemInstance& problem, std::string_view ptx) {
   const auto least = allowed(problem);
   if (!least || !gate_enabled(Gate::precision)) return std::nullopt;
-  DottedWords words_of_ptx(ptx);
-  while (const auto word = words_of_ptx.next()) {
-    const auto found = lowest_of(word->name, word->suffixes);
-    if (!found || *found <= *least) continue;
-    return refused(fmt::format(
-        "the program computes in {} ({} at PTX line {}), but tensors and parameters of {} ask for {}",
-        words(*found), word->text(), word->line, problem.definition.name, words(*least)));
-  }
-  if (!words_of_ptx.bad()) return std::nullopt;
-  return refused(fmt::format("the program's precision cannot be judged: PTX line {}: {}",
-                             words_of_ptx.token().line, words_of_ptx.token().text));
+  if (auto lower = find_lower_format(problem, *least, ptx)) return lower;
+  const auto format = format_of_data(problem);
+  return format ? find_narrowed_data(problem, *format, ptx) : std::nullopt;
 }
 
 }  // namespace ak::runtime

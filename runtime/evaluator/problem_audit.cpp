@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "core/plan/input_mutation.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/build/compile_pool.h"
 #include "runtime/evaluator/device_client.h"
@@ -93,15 +95,15 @@ class Audit {
 
   ProblemAudit run() {
     ProblemAudit audit;
-    audit.findings.push_back(try_program(AuditKind::honest, "honest", "the reference's twin, which must pass",
-                                         programs_.problem->twin));
+    audit.findings.push_back(try_twin());
     if (!audit.passed()) return audit;
     for (const AutomaticMutation& mutation : kAutomaticMutations) try_automatic(mutation, audit.findings);
-    for (std::size_t i = 0; i < programs_.mutations.size(); ++i) {
-      const Mutation& mutation = request_.problem->mutations[i];
-      audit.findings.push_back(
-          try_program(AuditKind::declared, mutation.name, mutation.what, programs_.mutations[i]));
+    for (const TensorSpec& input : request_.problem->definition.inputs) {
+      for (const InputMutation& mutation : input_mutations(input.dtype))
+        audit.findings.push_back(try_input(mutation, input));
     }
+    for (std::size_t i = 0; i < programs_.mutations.size(); ++i)
+      audit.findings.push_back(try_declared(request_.problem->mutations[i], programs_.mutations[i]));
     return audit;
   }
 
@@ -121,7 +123,7 @@ class Audit {
     return answer;
   }
 
-  /// Every workload with every distribution.
+  /// Every workload with all its distributions.
   DeviceTask task(KernelImage image, std::string mutation) const {
     DeviceTask task{.image = std::move(image),
                     .seed = request_.seed,
@@ -134,21 +136,111 @@ class Audit {
       one.workload = name;
       one.plan = programs_.problem->workload(name).twin;
       one.separate_outputs = true;
-      for (const InputDistribution& distribution : request_.problem->distributions)
-        one.distributions.push_back(distribution.name);
+      for (const DrawnInputs& inputs : programs_.problem->workload(name).distributions)
+        one.distributions.push_back(inputs.name);
     }
     return task;
   }
 
-  AuditFinding try_program(AuditKind kind, const std::string& name, const std::string& what,
-                           const KernelImage& image) {
-    const DeviceAnswer answer = ask(task(image, ""));
-    AuditFinding finding{.kind = kind, .name = name, .what = what, .tensor = {}, .evidence = {}};
+  AuditFinding try_twin() {
+    const DeviceAnswer answer = ask(task(programs_.problem->twin, ""));
+    AuditFinding finding{.kind = AuditKind::honest,
+                         .name = "honest",
+                         .what = "the reference's twin, which must pass",
+                         .tensor = {},
+                         .evidence = {}};
     judge(finding, answer.checks);
     const bool passed = answer.outcome.status == Status::ok;
     finding.verdict = passed ? AuditVerdict::accepted : AuditVerdict::rejected;
     if (!passed) finding.message = explain(answer.outcome);
     return finding;
+  }
+
+  /// A check of a candidate ends at its first failure, so every workload and distribution is asked for alone.
+  AuditFinding try_declared(const Mutation& mutation, const KernelImage& image) {
+    AuditFinding finding{.kind = AuditKind::declared,
+                         .name = mutation.name,
+                         .what = mutation.what,
+                         .tensor = {},
+                         .evidence = {}};
+    std::set<std::string, std::less<>> rejected_under;
+    const DeviceTask all = task(image, "");
+    for (const WorkloadTask& workload : all.workloads) {
+      for (const std::string& distribution : workload.distributions) {
+        DeviceTask one = all;
+        one.workloads = {workload};
+        one.workloads.front().distributions = {distribution};
+        const DeviceAnswer answer = ask(one);
+        const int failed_before = finding.rejections;
+        judge(finding, answer.checks);
+        if (answer.outcome.status == Status::ok) continue;
+        rejected_under.insert(distribution);
+        if (finding.rejections == failed_before) ++finding.rejections;  // not by a comparison
+        if (finding.message.empty()) finding.message = explain(answer.outcome);
+      }
+    }
+    const auto missed = std::ranges::find_if(
+        mutation.fails_on, [&](const std::string& name) { return !rejected_under.contains(name); });
+    const bool rejected = !rejected_under.empty() && missed == mutation.fails_on.end();
+    finding.verdict = rejected ? AuditVerdict::rejected : AuditVerdict::accepted;
+    if (missed != mutation.fails_on.end())
+      finding.message =
+          fmt::format("it must be rejected under the distribution '{}', and is on no workload", *missed);
+    return finding;
+  }
+
+  AuditFinding try_input(const InputMutation& mutation, const TensorSpec& input) {
+    DeviceTask asked = task({}, mutation.name);
+    asked.mutated_input = input.name;
+    const DeviceAnswer answer = ask(asked);
+    if (answer.outcome.status != Status::ok) fail(ExitCode::environment, "{}", explain(answer.outcome));
+    AuditFinding finding{.kind = AuditKind::automatic,
+                         .name = mutation.name,
+                         .what = fmt::format("{} of '{}'", mutation.what, input.name),
+                         .tensor = input.name,
+                         .evidence = {}};
+    for (CheckRecord record : answer.checks) {
+      ++finding.checks;
+      finding.rejections += !record.passed;
+      if (!finding.evidence || less_informative(*finding.evidence, record)) finding.evidence = record;
+    }
+    judge_input(finding, mutation, input);
+    exempt_if_said(finding);
+    return finding;
+  }
+
+  /// What it means that the checks did not notice: that there was nothing to see, too little, or that inputs
+  /// lack what a candidate should look at.
+  void judge_input(AuditFinding& finding, const InputMutation& mutation, const TensorSpec& input) const {
+    if (finding.rejections > 0) {
+      finding.verdict = AuditVerdict::rejected;
+    } else if (finding.checks > 0) {
+      finding.verdict = mutation.essential ? AuditVerdict::accepted : AuditVerdict::not_applicable;
+      finding.message = fmt::format("changes results by at most {:.2g} of what is tolerated",
+                                    error_ratio(*finding.evidence));
+    } else if (!info(input.dtype).floating && says_nothing_of(input.name)) {
+      finding.verdict = AuditVerdict::accepted;
+      finding.message = fmt::format(
+          "no value that is drawn of '{}' has these bits, because the problem does not say which values it "
+          "has: "
+          "give it a \"draw\", such as \"integers\" (every value of {}) or \"integers(-8, 8)\"",
+          input.name, info(input.dtype).name);
+    } else {
+      finding.message = "changes no value that is drawn";
+    }
+  }
+
+  [[nodiscard]] bool says_nothing_of(const std::string& input) const {
+    return std::ranges::all_of(request_.problem->distributions, [&](const InputDistribution& distribution) {
+      return says_nothing_of_integers(distribution.draw_of(input));
+    });
+  }
+
+  void exempt_if_said(AuditFinding& finding) const {
+    const auto exempt = request_.problem->audit_exempt.find(finding.name);
+    if (finding.as_expected() || exempt == request_.problem->audit_exempt.end()) return;
+    finding.verdict = AuditVerdict::exempt;
+    finding.message = exempt->second;
   }
 
   void try_automatic(const AutomaticMutation& mutation, std::vector<AuditFinding>& findings) {
@@ -163,11 +255,7 @@ class Audit {
       judge(finding, answer.checks);
       if (finding.checks > 0)
         finding.verdict = finding.rejections > 0 ? AuditVerdict::rejected : AuditVerdict::accepted;
-      const auto exempt = request_.problem->audit_exempt.find(finding.name);
-      if (!finding.as_expected() && exempt != request_.problem->audit_exempt.end()) {
-        finding.verdict = AuditVerdict::exempt;
-        finding.message = exempt->second;
-      }
+      exempt_if_said(finding);
       findings.push_back(std::move(finding));
     }
   }

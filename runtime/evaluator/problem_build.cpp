@@ -22,7 +22,7 @@ TranslationUnit harness_unit(const ProblemInstance& problem, const Arch& arch,
   for (const auto* list : {&problem.definition.inputs, &problem.definition.outputs}) {
     for (const TensorSpec& tensor : *list) used.push_back(tensor.dtype);
   }
-  HarnessSource harness = harness_source(used);
+  HarnessSource harness = harness_source(used, problem.tolerance.has_views());
   TranslationUnit unit = assembler.plain(harness.file_name, harness.source, arch);
   for (auto& header : harness.headers) unit.headers.push_back(std::move(header));
   unit.options.insert(unit.options.end(), harness.options.begin(), harness.options.end());
@@ -47,6 +47,19 @@ std::vector<TensorLayout> tensor_layouts(const ProblemInstance& problem) {
                        .alias_of = alias == problem.aliases.end() ? std::string() : alias->second});
   }
   return layouts;
+}
+
+/// Every input of the workload under each of its distributions.
+std::vector<DrawnInputs> drawn_inputs(const ProblemInstance& problem, const Workload& workload) {
+  std::vector<DrawnInputs> drawn;
+  for (const InputDistribution* distribution : problem.distributions_of(workload)) {
+    auto draws = problem.draws(*distribution, workload.axes);
+    if (!draws)
+      fail(ExitCode::bad_input, "{}: workload '{}': {}", (problem.folder / "problem.json").string(),
+           workload.name, draws.error().message);
+    drawn.push_back({.name = distribution->name, .draws = std::move(draws).value()});
+  }
+  return drawn;
 }
 
 Candidate reference_candidate(const ProblemInstance& problem) {
@@ -105,7 +118,6 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
   open->twin = kernel_image(result(Part::twin), kind);
   open->exact.file_name = open->twin.file_name = "reference.cu";
   open->tensors = tensor_layouts(*problem_);
-  open->distributions = problem_->distributions;
   open->tolerance = problem_->tolerance;
   for (const auto& [name, value] : problem_->params) open->params[name] = to_string(value);
   open->libraries = problem_->baselines;
@@ -123,6 +135,7 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
       for (const TensorSpec& tensor : *list)
         layout.shapes.push_back(tensor_shape(problem_->definition, tensor, plan.workload->axes));
     }
+    layout.distributions = drawn_inputs(*problem_, *plan.workload);
     open->workloads.push_back(std::move(layout));
   }
   return opened_ = open;

@@ -39,16 +39,17 @@ Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& 
                         const DeviceFacts& device, const DumpRequest& request) {
   DeviceTask task{
       .image = {}, .seed = request.seed, .workloads = {}, .budget = {}, .dump_dir = request.folder.string()};
+  const auto open = open_problem(options, assembler, device, request);
   for (const std::string& name : request.workloads) {
     WorkloadTask& one = task.workloads.emplace_back();
     one.workload = name;
-    for (const InputDistribution& distribution : request.problem->distributions)
-      one.distributions.push_back(distribution.name);
+    for (const DrawnInputs& inputs : open->workload(name).distributions)
+      one.distributions.push_back(inputs.name);
   }
   std::vector<std::string> command = options.worker_command;
   command.insert(command.end(), {"--role", "device"});
   DeviceClient client(std::move(command));
-  client.open(open_problem(options, assembler, device, request));
+  client.open(open);
   return client.run(task, steady_clock::now() + kDumpLimit).answer.outcome;
 }
 

@@ -10,6 +10,20 @@
 namespace ak::runtime {
 namespace {
 
+template <class T, class ToJson>
+Json array_json(const std::vector<T>& values, ToJson to_json_of) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(to_json_of(value));
+  return array;
+}
+
+template <class FromJson>
+auto array_from(const Json& array, FromJson from_json_of) {
+  std::vector<decltype(from_json_of(array))> values;
+  for (const Json& value : array) values.push_back(from_json_of(value));
+  return values;
+}
+
 // JSON has no NaN and no infinities; a wrong result may hold both.
 Json number(double value) {
   if (std::isfinite(value)) return value;
@@ -89,9 +103,47 @@ TensorLayout layout_from(const Json& json) {
           .alias_of = json.at("alias_of")};
 }
 
+Json draw_json(const ak_random::Draw& draw) {
+  return {{"kind", ak::to_string(draw.kind)},
+          {"scale", draw.scale},
+          {"shift", draw.shift},
+          {"choices", std::vector(draw.choices, draw.choices + draw.choice_count)},
+          {"low", draw.low},
+          {"high", draw.high},
+          {"count", draw.count},
+          {"row", draw.row}};
+}
+
+ak_random::Draw draw_from(const Json& json) {
+  const auto kind = parse_input_kind(json.at("kind").get<std::string>());
+  const auto choices = json.at("choices").get<std::vector<double>>();
+  if (!kind || choices.size() > ak_random::kMaxChoices)
+    fail(ExitCode::bad_input, "device message: unknown draw {}", json.dump());
+  ak_random::Draw draw{.kind = *kind,
+                       .scale = json.at("scale"),
+                       .shift = json.at("shift"),
+                       .choice_count = static_cast<int>(choices.size()),
+                       .choices = {},
+                       .low = json.at("low"),
+                       .high = json.at("high"),
+                       .count = json.at("count"),
+                       .row = json.at("row")};
+  std::ranges::copy(choices, draw.choices);
+  return draw;
+}
+
+Json drawn_inputs_json(const DrawnInputs& inputs) {
+  return {{"name", inputs.name}, {"draws", array_json(inputs.draws, draw_json)}};
+}
+
+DrawnInputs drawn_inputs_from(const Json& json) {
+  return {.name = json.at("name"), .draws = array_from(json.at("draws"), draw_from)};
+}
+
 Json workload_json(const WorkloadLayout& workload) {
   return {{"name", workload.name},
           {"shapes", workload.shapes},
+          {"distributions", array_json(workload.distributions, drawn_inputs_json)},
           {"exact", ak::to_json(workload.exact)},
           {"twin", ak::to_json(workload.twin)}};
 }
@@ -99,34 +151,50 @@ Json workload_json(const WorkloadLayout& workload) {
 WorkloadLayout workload_from(const Json& json) {
   return {.name = json.at("name"),
           .shapes = json.at("shapes").get<std::vector<std::vector<std::int64_t>>>(),
+          .distributions = array_from(json.at("distributions"), drawn_inputs_from),
           .exact = resolved_plan_from_json(json.at("exact")),
           .twin = resolved_plan_from_json(json.at("twin"))};
 }
 
-Json distribution_json(const InputDistribution& distribution) {
-  return {{"name", distribution.name},
-          {"kind", ak::to_string(distribution.kind)},
-          {"scale", distribution.scale},
-          {"shift", distribution.shift}};
+Json rule_json(const OutputRule& rule) {
+  return {{"factor", rule.factor},     {"floor_ulps", rule.floor_ulps},
+          {"per_row", rule.per_row},   {"exact", rule.exact},
+          {"exact_on", rule.exact_on}, {"equal_share", rule.equal_share ? Json(*rule.equal_share) : Json()},
+          {"set", rule.set},           {"gather", rule.gather}};
 }
 
-InputDistribution distribution_from(const Json& json) {
-  const auto kind = parse_input_kind(json.at("kind").get<std::string>());
-  if (!kind) fail(ExitCode::bad_input, "device message: unknown input kind {}", json.at("kind").dump());
-  return {.name = json.at("name"), .kind = *kind, .scale = json.at("scale"), .shift = json.at("shift")};
+OutputRule rule_from(const Json& json) {
+  OutputRule rule{.factor = json.at("factor"),
+                  .floor_ulps = json.at("floor_ulps"),
+                  .per_row = json.at("per_row"),
+                  .exact = json.at("exact"),
+                  .exact_on = json.at("exact_on").get<std::vector<std::string>>(),
+                  .equal_share = {},
+                  .set = json.at("set"),
+                  .gather = json.at("gather").get<std::string>()};
+  if (const Json& share = json.at("equal_share"); !share.is_null()) rule.equal_share = share.get<double>();
+  return rule;
 }
 
 Json tolerance_json(const Tolerance& tolerance) {
+  Json outputs = Json::object();
+  for (const auto& [name, rule] : tolerance.outputs) outputs[name] = rule_json(rule);
   return {{"factor", tolerance.factor},
           {"floor_ulps", tolerance.floor_ulps},
-          {"allow_nondeterministic", tolerance.allow_nondeterministic}};
+          {"allow_nondeterministic", tolerance.allow_nondeterministic},
+          {"internal", tolerance.internal ? Json(info(*tolerance.internal).name) : Json()},
+          {"outputs", std::move(outputs)}};
 }
 
 Tolerance tolerance_from(const Json& json) {
-  return {.factor = json.at("factor"),
-          .floor_ulps = json.at("floor_ulps"),
-          .reason = {},
-          .allow_nondeterministic = json.at("allow_nondeterministic")};
+  Tolerance tolerance{.factor = json.at("factor"),
+                      .floor_ulps = json.at("floor_ulps"),
+                      .reason = {},
+                      .allow_nondeterministic = json.at("allow_nondeterministic")};
+  if (const Json& internal = json.at("internal"); !internal.is_null())
+    tolerance.internal = dtype_from(internal);
+  for (const auto& [name, rule] : json.at("outputs").items()) tolerance.outputs[name] = rule_from(rule);
+  return tolerance;
 }
 
 Json task_json(const WorkloadTask& task) {
@@ -276,20 +344,6 @@ Measurement measurement_from(const Json& json) {
           .energy = energy_from(json.at("energy"))};
 }
 
-template <class T, class ToJson>
-Json array_json(const std::vector<T>& values, ToJson to_json_of) {
-  Json array = Json::array();
-  for (const T& value : values) array.push_back(to_json_of(value));
-  return array;
-}
-
-template <class FromJson>
-auto array_from(const Json& array, FromJson from_json_of) {
-  std::vector<decltype(from_json_of(array))> values;
-  for (const Json& value : array) values.push_back(from_json_of(value));
-  return values;
-}
-
 }  // namespace
 
 std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
@@ -315,7 +369,6 @@ Json to_json(const OpenProblem& problem) {
           {"twin", image_json(problem.twin)},
           {"tensors", array_json(problem.tensors, layout_json)},
           {"workloads", array_json(problem.workloads, workload_json)},
-          {"distributions", array_json(problem.distributions, distribution_json)},
           {"tolerance", tolerance_json(problem.tolerance)},
           {"params", problem.params},
           {"libraries", problem.libraries},
@@ -332,7 +385,6 @@ OpenProblem open_problem_from_json(const Json& json) {
           .twin = image_from(json.at("twin")),
           .tensors = array_from(json.at("tensors"), layout_from),
           .workloads = array_from(json.at("workloads"), workload_from),
-          .distributions = array_from(json.at("distributions"), distribution_from),
           .tolerance = tolerance_from(json.at("tolerance")),
           .params = json.at("params").get<std::map<std::string, std::string>>(),
           .libraries = json.at("libraries").get<std::vector<std::string>>(),
@@ -349,7 +401,8 @@ Json to_json(const DeviceTask& task) {
           {"budget", budget_json(task.budget)},
           {"limit_ms", task.limit_ms},
           {"dump_dir", task.dump_dir},
-          {"lesion", task.mutation}};
+          {"lesion", task.mutation},
+          {"lesion_input", task.mutated_input}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
@@ -363,7 +416,8 @@ DeviceTask device_task_from_json(const Json& json) {
           .budget = budget_from(json.at("budget")),
           .limit_ms = json.at("limit_ms"),
           .dump_dir = json.at("dump_dir"),
-          .mutation = json.at("lesion")};
+          .mutation = json.at("lesion"),
+          .mutated_input = json.at("lesion_input")};
 }
 
 Json to_json(const DeviceAnswer& answer) {

@@ -28,9 +28,16 @@ struct KernelImage {
   std::string file_name = {};  ///< the source's own, whose lines messages name; empty: not known
 };
 
+/// One input distribution of a workload.
+struct DrawnInputs {
+  std::string name;
+  std::vector<ak_random::Draw> draws;  ///< of the inputs among OpenProblem::tensors, in order
+};
+
 struct WorkloadLayout {
   std::string name;
   std::vector<std::vector<std::int64_t>> shapes;  ///< of OpenProblem::tensors, in order
+  std::vector<DrawnInputs> distributions = {};    ///< the first is also used for timing
   ResolvedPlan exact, twin;
 
   [[nodiscard]] std::int64_t elements(std::size_t tensor) const;
@@ -45,7 +52,6 @@ struct OpenProblem {
   KernelImage exact, twin;
   std::vector<TensorLayout> tensors;
   std::vector<WorkloadLayout> workloads;
-  std::vector<InputDistribution> distributions;
   Tolerance tolerance;
   std::map<std::string, std::string> params = {};  ///< for libraries to know the operation by
   std::vector<std::string> libraries = {};         ///< ProblemInstance::baselines
@@ -89,6 +95,8 @@ struct DeviceTask {
       {};  ///< not empty: inputs and references are written there, and nothing else happens
   std::string mutation =
       {};  ///< of kAutomaticMutations: not empty: its results are compared, and nothing else
+  std::string mutated_input =
+      {};  ///< not empty: `mutation` is one of this input (core/plan/input_mutation.h)
 };
 
 struct DeviceAnswer {

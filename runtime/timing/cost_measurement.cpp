@@ -12,7 +12,7 @@ namespace ak::runtime {
 Result<Measurement, Outcome> measure_cost(RunContext& run_context, DataStore& store,
                                           const TimingTarget& target, std::uint64_t seed) {
   AK_ASSERT(run_context.inspector != nullptr, "only the CPU device counts costs");
-  auto data = store.get(target.workload, run_context.problem.distributions.front().name, seed);
+  auto data = store.get(target.workload, target.workload.distributions.front().name, seed);
   if (!data) return data.error();
   auto run = target.bind(data.value(), nullptr);
   if (!run) return run.error();

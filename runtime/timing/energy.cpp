@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/timing/energy.h"
 
+#include <algorithm>
+
 namespace ak::runtime {
 namespace {
 
@@ -16,6 +18,10 @@ struct Mark {
   double joule;
   std::uint64_t calls;
 };
+
+// An event pair costs 2 us or so (docs/timing.md, tests/benchmarks/timing_statistics); the rest is for the noise of
+// medians. Caches are no reason: they are as warm as they can be in the faster of the two times, or too small to matter.
+constexpr double kEventPairNs = 3'000, kLeastShare = 0.8;
 
 Energy absent(std::string reason) {
   Energy energy;
@@ -44,8 +50,9 @@ Result<Energy, Outcome> measure_energy(const NvmlProbe& nvml, const EnergyRound&
   std::optional<Mark> first;
   double last_joule = *joule;
   for (std::uint64_t calls = 0; clock.now() < begin + kLongest;) {
-    if (auto failed = round.run()) return *failed;
-    calls += round.calls;
+    const auto ran = round();
+    if (!ran) return ran.error();
+    calls += *ran;
     joule = nvml.energy_j();
     if (!joule) return absent(joule.error().reason);
     if (*joule == last_joule) continue;
@@ -55,6 +62,17 @@ Result<Energy, Outcome> measure_energy(const NvmlProbe& nvml, const EnergyRound&
     if (mark.time - first->time >= kShortest) return between(*first, mark);
   }
   return absent("the energy counter did not move as it should");
+}
+
+std::optional<std::string> implausible(const Energy& energy, const AloneTimes& alone) {
+  const double alone_ns = std::min(alone.cold_ns, alone.warm_ns);
+  const double least_ns = kLeastShare * (alone_ns - kEventPairNs);
+  if (!energy.unavailable_reason.empty() || energy.call_ns >= least_ns) return std::nullopt;
+  return fmt::format(
+      "calls back to back took {:.1f} us each, a call alone {:.1f} us, and at least {:.1f} us were expected: "
+      "back to "
+      "back they do less work",
+      energy.call_ns / 1e3, alone_ns / 1e3, least_ns / 1e3);
 }
 
 }  // namespace ak::runtime

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "core/clock.h"
 #include "core/evaluation.h"
@@ -10,11 +11,9 @@
 
 namespace ak::runtime {
 
-/// Work that is done again and again while the counter is watched.
-struct EnergyRound {
-  std::function<std::optional<Outcome>()> run;  ///< some calls back to back, and waits for them
-  std::uint64_t calls = 1;                      ///< how many
-};
+/// Work that is done again and again while the counter is watched: some calls back to back. Waits for them and returns
+/// how many they were.
+using EnergyRound = std::function<Result<std::uint64_t, Outcome>()>;
 
 /// Runs rounds for a second at least and divides what the counter moved by the calls. It begins and ends with
 /// a round that saw the counter move, since the counter only does so now and then. What cannot be measured
@@ -23,5 +22,14 @@ struct EnergyRound {
 [[nodiscard]] Result<Energy, Outcome> measure_energy(
     const NvmlProbe& nvml, const EnergyRound& round, const Clock& clock,
     std::optional<std::chrono::steady_clock::time_point> deadline);
+
+/// Medians of a call between two events, with nothing right before it.
+struct AloneTimes {
+  double cold_ns = 0, warm_ns = 0;
+};
+
+/// Why the calls that an energy was measured over cannot have done the work of a call alone: they were faster than
+/// warm caches and the missing events explain. Nothing when they can have, or when there is no energy.
+[[nodiscard]] std::optional<std::string> implausible(const Energy& energy, const AloneTimes& alone);
 
 }  // namespace ak::runtime

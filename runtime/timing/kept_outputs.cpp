@@ -22,11 +22,18 @@ std::size_t for_outputs(const CandidateRun& run, Use use) {
   return offset;
 }
 
-std::size_t hash_bytes(const CandidateRun& run) {
-  return aligned(run.data().inputs.size() * sizeof(std::uint64_t));
-}
-
 }  // namespace
+
+Outcome overwritten(const CandidateRun& run) {
+  return {
+      .status = Status::memory_error,
+      .stage = StageId::recheck,
+      .message = fmt::format("outputs that the harness had put aside on workload {} were overwritten later: "
+                             "a kernel writes far outside its buffers",
+                             run.data().workload->name),
+      .diagnostics = {},
+      .gate = Gate::guard_bands};
+}
 
 KeptOutputs::KeptOutputs(RunContext& run_context, const CandidateRun& example, std::size_t wanted,
                          std::size_t kernels, std::size_t sets)
@@ -34,44 +41,61 @@ KeptOutputs::KeptOutputs(RunContext& run_context, const CandidateRun& example, s
       kernels_(kernels),
       sets_(sets),
       inputs_(example.data().inputs.size()),
-      call_bytes_(hash_bytes(example) + for_outputs(example, [](BufferView, std::size_t) {})) {
-  const std::size_t sample_bytes = kernels_ * sets_ * call_bytes_;
-  const auto budget_bytes = static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 16;
+      outputs_(example.data().references.size()),
+      call_bytes_(for_outputs(example, [](BufferView, std::size_t) {})),
+      hashes_(sets * (inputs_ + outputs_) * sizeof(std::uint64_t), "hashes of timed calls") {
+  const std::size_t sample_bytes = std::max<std::size_t>(1, kernels_ * sets_ * call_bytes_);
+  const std::size_t budget_bytes = static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 16;
   places_ = std::clamp<std::size_t>(budget_bytes / sample_bytes, 1, wanted);
-  memory_ = DeviceBuffer((places_ + 1) * sample_bytes, "outputs of timed calls");
+  memory_ = DeviceBuffer((places_ + 2) * sample_bytes, "outputs of timed calls");
 }
 
-void KeptOutputs::keep(std::size_t place, std::size_t kernel, std::size_t set,
-                       const CandidateRun& run) const {
-  const CUdeviceptr base = address(place, kernel, set);
-  for (std::size_t i = 0; i < inputs_; ++i) {
-    const InputData& input = run.data().inputs[i];
-    if (!input.aliased)
-      run_context_->kernels.hash_into(input.buffer.data(), base + i * sizeof(std::uint64_t));
+std::vector<CallHashes> KeptOutputs::take(std::size_t kernel, std::span<const CandidateRun> runs) {
+  CUdeviceptr hash = hashes_.address();
+  const auto hash_next = [&](BufferView bytes) {
+    run_context_->kernels.hash_into(bytes, hash);
+    hash += sizeof(std::uint64_t);
+  };
+  for (std::size_t set = 0; set < runs.size(); ++set) {
+    for (const InputData& input : runs[set].data().inputs) hash_next(input.buffer.data());
+    for_outputs(runs[set], [&](BufferView output, std::size_t offset) {
+      const BufferView copy{address(first_place(), kernel, set) + offset, output.bytes};
+      check(driver().cuMemcpyDtoDAsync(copy.address, output.address, output.bytes, run_context_->stream),
+            "keeping an output");
+      hash_next(copy);
+    });
   }
-  for_outputs(run, [&](BufferView output, std::size_t offset) {
-    check(driver().cuMemcpyDtoDAsync(base + hash_bytes(run) + offset, output.address, output.bytes,
-                                     run_context_->stream),
-          "keeping an output");
-  });
-}
-
-void KeptOutputs::restore(std::size_t place, std::size_t kernel, std::size_t set,
-                          const CandidateRun& run) const {
-  const CUdeviceptr base = address(place, kernel, set) + hash_bytes(run);
-  for_outputs(run, [&](BufferView output, std::size_t offset) {
-    check(driver().cuMemcpyDtoDAsync(output.address, base + offset, output.bytes, run_context_->stream),
-          "putting back an output");
-  });
-}
-
-std::vector<std::uint64_t> KeptOutputs::input_hashes(std::size_t place, std::size_t kernel,
-                                                     std::size_t set) const {
-  std::vector<std::uint64_t> hashes(inputs_);
-  run_context_->synchronize("the hashes of inputs");
-  check(driver().cuMemcpyDtoH(hashes.data(), address(place, kernel, set), inputs_ * sizeof(std::uint64_t)),
-        "reading the hashes of inputs");
+  std::vector<std::uint64_t> all(runs.size() * (inputs_ + outputs_));
+  run_context_->synchronize("the hashes of timed calls");
+  check(driver().cuMemcpyDtoH(all.data(), hashes_.address(), all.size() * sizeof(std::uint64_t)),
+        "reading the hashes of timed calls");
+  std::vector<CallHashes> hashes(runs.size());
+  auto next = all.begin();
+  for (CallHashes& one : hashes) {
+    one.inputs.assign(next, next + static_cast<std::ptrdiff_t>(inputs_));
+    next += static_cast<std::ptrdiff_t>(inputs_);
+    one.outputs.assign(next, next + static_cast<std::ptrdiff_t>(outputs_));
+    next += static_cast<std::ptrdiff_t>(outputs_);
+  }
   return hashes;
+}
+
+void KeptOutputs::keep(std::size_t place) const {
+  check(driver().cuMemcpyDtoDAsync(address(place, 0, 0), address(first_place(), 0, 0),
+                                   kernels_ * sets_ * call_bytes_, run_context_->stream),
+        "keeping the outputs of a sample");
+}
+
+bool KeptOutputs::restore(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run,
+                          const CallHashes& taken) const {
+  std::vector<std::uint64_t> found;
+  for_outputs(run, [&](BufferView output, std::size_t offset) {
+    check(driver().cuMemcpyDtoDAsync(output.address, address(place, kernel, set) + offset, output.bytes,
+                                     run_context_->stream),
+          "putting back an output");
+    found.push_back(run_context_->kernels.hash(output));
+  });
+  return found == taken.outputs;
 }
 
 }  // namespace ak::runtime

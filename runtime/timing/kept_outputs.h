@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/check/candidate_run.h"
@@ -9,36 +11,50 @@
 
 namespace ak::runtime {
 
-/// Device memory for the outputs of some samples, and for hashes of their inputs. Every sample is kept by the same
-/// work, wherever it goes: the last place takes those of which nothing is wanted. One thread.
+/// Hashes of what a call found and left, held where no kernel can reach them.
+struct CallHashes {
+  std::vector<std::uint64_t>
+      inputs;  ///< after the call, in the order of DataSet::inputs; of an aliased one any value
+  std::vector<std::uint64_t> outputs;  ///< in the order of DataSet::references
+};
+
+/// Device memory for the outputs of some samples. All of a sample's outputs go to one place first, the same for every
+/// sample; where they go from there is decided when the sample has ended, and what is not kept is copied to a place,
+/// too. So neither before nor in a sample anything depends on whether it is kept. One thread.
 class KeptOutputs {
  public:
-  /// @param wanted places, not counting the last; as many as fit into a sixteenth of the device's memory, but one
+  /// @param wanted places; as many as fit into a sixteenth of the device's memory, but one
   /// @param kernels, sets of a sample: `example` shows what one call leaves
   /// Throws CudaError, also when memory runs out.
   KeptOutputs(RunContext& run_context, const CandidateRun& example, std::size_t wanted, std::size_t kernels,
               std::size_t sets);
 
-  /// Not counting the last.
   [[nodiscard]] std::size_t places() const { return places_; }
-  /// Copies the outputs of a finished call and hashes its inputs. Asynchronous.
-  void keep(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run) const;
-  /// Puts the outputs back where the run had them. Asynchronous.
-  void restore(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run) const;
-  /// Hashes of the inputs after the call, in the order of DataSet::inputs; of one that an output aliases any value.
-  [[nodiscard]] std::vector<std::uint64_t> input_hashes(std::size_t place, std::size_t kernel,
-                                                        std::size_t set) const;
+  /// Takes the outputs of finished calls of one kernel, one a set, to where a sample's outputs go first, with hashes of
+  /// them and of the inputs. Waits.
+  [[nodiscard]] std::vector<CallHashes> take(std::size_t kernel, std::span<const CandidateRun> runs);
+  /// Copies what the calls of a sample left to a place; those of nobody's interest to places(). Asynchronous.
+  void keep(std::size_t place) const;
+  /// Puts the outputs back where the run had them. False when they are no longer what take() saw. Waits.
+  [[nodiscard]] bool restore(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run,
+                             const CallHashes& taken) const;
 
  private:
   [[nodiscard]] CUdeviceptr address(std::size_t place, std::size_t kernel, std::size_t set) const {
     return memory_.address() + ((place * kernels_ + kernel) * sets_ + set) * call_bytes_;
   }
+  [[nodiscard]] std::size_t first_place() const { return places_ + 1; }
 
   RunContext* run_context_;
-  std::size_t kernels_, sets_, inputs_;
-  std::size_t call_bytes_;  ///< of one call: hashes, then outputs
+  std::size_t kernels_, sets_;
+  std::size_t inputs_, outputs_;  ///< of one call
+  std::size_t call_bytes_;        ///< of its outputs
   std::size_t places_;
   DeviceBuffer memory_;
+  DeviceBuffer hashes_;  ///< of one kernel's calls
 };
+
+/// What it means that restore() found something else: a kernel wrote where no buffer of its own is.
+[[nodiscard]] Outcome overwritten(const CandidateRun& run);
 
 }  // namespace ak::runtime

@@ -23,6 +23,8 @@ class Reservoir {
     return place < places_ ? static_cast<std::size_t>(place) : places_;
   }
   [[nodiscard]] std::size_t places() const { return places_; }
+  /// Items so far.
+  [[nodiscard]] std::size_t seen() const { return static_cast<std::size_t>(seen_); }
   /// Items that are kept now, in the places below this.
   [[nodiscard]] std::size_t kept() const {
     return seen_ < places_ ? static_cast<std::size_t>(seen_) : places_;

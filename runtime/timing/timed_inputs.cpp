@@ -22,34 +22,33 @@ constexpr double kReferencesMs = 300;
 
 Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataStore& store,
                                                  std::span<const TimingTarget* const> targets,
-                                                 Contents contents, std::size_t calls, std::uint64_t seed) {
-  TimedInputs inputs(run_context, store, calls);
+                                                 const SampleShape& shape, std::uint64_t seed) {
+  TimedInputs inputs(run_context, store, shape.calls);
   inputs.runs_.resize(targets.size());
-  const std::size_t sets = contents == Contents::kept ? std::max(kSets, calls) : calls;
+  const std::size_t rotating = shape.contents == Contents::kept ? std::max(kSets, shape.calls) : shape.calls;
+  const std::size_t sets = std::max(rotating, shape.calls + (shape.companion ? 1 : 0));
   for (std::size_t i = 0; i < sets; ++i) {
-    auto failed = inputs.add_set(targets, contents, seed + i);
+    auto failed = inputs.add_set(targets, shape.contents, seed + i);
     if (!failed) continue;
     // One set has to do where two do not fit.
-    if (failed->status == Status::out_of_memory && calls == 1 && i > 0) break;
+    if (failed->status == Status::out_of_memory && shape.calls == 1 && i > 0) break;
     return *failed;
   }
-  if (inputs.changing()) {
-    if (auto failed = inputs.make_places()) return *failed;
-  }
+  if (auto failed = inputs.make_places()) return *failed;
   return inputs;
 }
 
 std::optional<Outcome> TimedInputs::make_places() try {
   try {
-    outputs_.emplace(*run_context_, runs_.front().front(), kMaxChecks, runs_.size(), builders_.size());
+    outputs_.emplace(*run_context_, runs_.front().front(), kMaxChecks, runs_.size(), runs_.front().size());
   } catch (const CudaError& error) {
     if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
     // Data sets that are kept for later, and all but one place, have to go first.
     store_->clear();
-    outputs_.emplace(*run_context_, runs_.front().front(), 1, runs_.size(), builders_.size());
+    outputs_.emplace(*run_context_, runs_.front().front(), 1, runs_.size(), runs_.front().size());
   }
   reservoir_.emplace(outputs_->places());
-  samples_.resize(outputs_->places() + 1);
+  kept_.resize(outputs_->places());
   return std::nullopt;
 } catch (const CudaError& error) {
   if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
@@ -63,7 +62,7 @@ std::optional<Outcome> TimedInputs::make_places() try {
 std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const> targets, Contents contents,
                                             std::uint64_t seed) {
   const WorkloadLayout& workload = targets.front()->workload;
-  const std::string& distribution = run_context_->problem.distributions.front().name;
+  const std::string& distribution = workload.distributions.front().name;
   std::shared_ptr<const DataSet> data;
   if (contents == Contents::changing) {
     auto builder = store_->make_changing(workload, distribution);
@@ -86,40 +85,38 @@ std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const>
   return std::nullopt;
 }
 
-void TimedInputs::next(bool counts) {
-  const std::size_t sets = runs_.front().size();
-  order_.resize(sets);
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::shuffle(order_.begin(), order_.end(), run_context_->random);
-  order_.resize(std::min(calls_, sets));
-  if (!gate_enabled(Gate::shuffled_batch)) std::ranges::fill(order_, std::size_t{0});
-  if (changing()) refill(counts);
-}
-
-void TimedInputs::refill(bool counts) {
-  place_ = counts ? reservoir_->place_next(run_context_->random) : reservoir_->places();
-  Sample& sample = samples_[place_];
-  sample = {};
-  sample.sets = order_;
+void TimedInputs::next() {
+  sample_ = {};
+  sample_.hashes.resize(runs_.size());
+  std::vector<std::size_t>& order = sample_.sets;
+  order.resize(runs_.front().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), run_context_->random);
+  order.resize(std::min(calls_, order.size()));
+  if (!gate_enabled(Gate::shuffled_batch)) std::ranges::fill(order, std::size_t{0});
   for (const auto& builder : builders_) {
-    sample.seeds.push_back(run_context_->random());
-    builder->fill(sample.seeds.back());
+    sample_.seeds.push_back(run_context_->random());
+    builder->fill(sample_.seeds.back());
   }
 }
 
-void TimedInputs::keep(std::size_t which) {
-  if (!changing()) return;
-  samples_[place_].order.push_back(which);
-  for (std::size_t set = 0; set < runs_[which].size(); ++set)
-    outputs_->keep(place_, which, set, runs_[which][set]);
+const CandidateRun* TimedInputs::companion(std::size_t which) const {
+  for (std::size_t set = 0; set < runs_[which].size(); ++set) {
+    if (std::ranges::find(sample_.sets, set) == sample_.sets.end()) return &runs_[which][set];
+  }
+  return nullptr;
 }
 
-std::optional<Outcome> TimedInputs::verify(std::size_t which, const std::string& when,
-                                           std::vector<CheckRecord>& records) const {
-  return for_calls(which, [&](const CandidateRun& run) {
-    auto failed = run.verify_memory(StageId::recheck);
-    return failed ? failed : compare_outputs(*run_context_, run, StageId::recheck, when, records);
-  });
+void TimedInputs::take(std::size_t which) {
+  sample_.order.push_back(which);
+  sample_.hashes[which] = outputs_->take(which, runs_[which]);
+}
+
+void TimedInputs::finish(bool counts) {
+  sample_.index = reservoir_->seen();
+  const std::size_t place = counts ? reservoir_->place_next(run_context_->random) : reservoir_->places();
+  outputs_->keep(place);
+  if (place < kept_.size()) kept_[place] = std::move(sample_);
 }
 
 std::optional<TimedFault> TimedInputs::verify_kept(const std::string& when,
@@ -135,34 +132,43 @@ std::optional<TimedFault> TimedInputs::verify_kept(const std::string& when,
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
     if (i >= kFewestChecks && spent.count() > kReferencesMs) break;
+    checked_.push_back(kept_[places[i]].index);
     if (auto fault = verify_sample(places[i], when, records)) return fault;
   }
   return std::nullopt;
 }
 
+std::vector<std::size_t> TimedInputs::checked() const {
+  std::vector<std::size_t> ascending = checked_;
+  std::ranges::sort(ascending);
+  return ascending;
+}
+
 std::optional<TimedFault> TimedInputs::verify_sample(std::size_t place, const std::string& when,
                                                      std::span<std::vector<CheckRecord>* const> records) {
-  const Sample& sample = samples_[place];
+  const Sample& sample = kept_[place];
   for (std::size_t set = 0; set < builders_.size(); ++set) {
+    if (std::ranges::find(sample.sets, set) == sample.sets.end()) continue;
     builders_[set]->fill(sample.seeds[set]);
     if (auto failed = store_->make_references(*builders_[set])) return TimedFault{std::move(*failed)};
   }
   for (const std::size_t which : sample.order) {
-    if (auto wrong = verify_calls(place, which, when, *records[which]))
-      return TimedFault{std::move(*wrong), which};
+    if (auto fault = verify_calls(place, which, when, *records[which])) return fault;
   }
   return std::nullopt;
 }
 
-std::optional<Outcome> TimedInputs::verify_calls(std::size_t place, std::size_t which,
-                                                 const std::string& when,
-                                                 std::vector<CheckRecord>& records) const {
-  for (const std::size_t set : samples_[place].sets) {
+std::optional<TimedFault> TimedInputs::verify_calls(std::size_t place, std::size_t which,
+                                                    const std::string& when,
+                                                    std::vector<CheckRecord>& records) const {
+  for (const std::size_t set : kept_[place].sets) {
     const CandidateRun& run = runs_[which][set];
-    if (auto wrong = run.verify_inputs(StageId::recheck, outputs_->input_hashes(place, which, set)))
-      return wrong;
-    outputs_->restore(place, which, set, run);
-    if (auto wrong = compare_outputs(*run_context_, run, StageId::recheck, when, records)) return wrong;
+    const CallHashes& taken = kept_[place].hashes[which][set];
+    if (auto wrong = run.verify_inputs(StageId::recheck, taken.inputs))
+      return TimedFault{std::move(*wrong), which};
+    if (!outputs_->restore(place, which, set, run, taken)) return TimedFault{overwritten(run)};
+    if (auto wrong = compare_outputs(*run_context_, run, StageId::recheck, when, records))
+      return TimedFault{std::move(*wrong), which};
   }
   return std::nullopt;
 }

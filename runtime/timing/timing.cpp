@@ -6,16 +6,15 @@
 #include <cmath>
 
 #include "core/learn/stats.h"
+#include "runtime/timing/energy_calls.h"
 #include "runtime/timing/sampling.h"
+#include "runtime/timing/variable_watch.h"
 
 namespace ak::runtime {
 namespace {
 
 using std::chrono::steady_clock;
 
-// A kernel that works in some of the timed calls is found when one of the others is looked at; it cannot know
-// which, as that is decided afterwards.
-constexpr std::uint64_t kSamplesPerCheck = 4;
 constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
 constexpr std::size_t kFewestCallsOfBatch = 18, kMaxCallsOfBatch = 24;
 // Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
@@ -32,12 +31,7 @@ constexpr double kSlowerInPairs = 1.02;
 // Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run
 // back to back.
 constexpr std::uint64_t kHostNsPerLaunch = 5'000;
-constexpr std::uint64_t kHostNsWithoutFlush = 30'000;  // events, poisoning; the flush takes longer than that
 constexpr std::chrono::milliseconds kReportInterval{250};
-// Between two looks at the energy counter, which moves every 20 to 100 ms; and as many calls at most, of
-// which the driver's queue holds about a thousand.
-constexpr double kEnergyRoundNs = 20e6;
-constexpr double kMaxCallsOfRound = 4096;
 
 // Over twice the L2, as half of it may stay resident under a replacement policy that is not plain LRU.
 std::size_t flush_bytes(const DeviceFacts& facts) {
@@ -48,6 +42,26 @@ Outcome timing_fault(CUresult result, const CandidateRun& run) {
   Outcome outcome = outcome_of(result, StageId::time, run.name());
   outcome.message += fmt::format(" while timing workload {}", run.data().workload->name);
   return outcome;
+}
+
+Outcome less_work(const CandidateRun& run, const std::string& reason) {
+  return {.status = Status::integrity_violation,
+          .stage = StageId::recheck,
+          .message = fmt::format("{} on workload {}: {}", run.name(), run.data().workload->name, reason),
+          .diagnostics = {},
+          .gate = Gate::timed_outputs};
+}
+
+/// Of each kernel of a pair, that the other one leaves its variables alone.
+Outcome changed_variables(const TimingTarget& target, const TimedInputs& inputs, std::size_t which) {
+  return {.status = Status::memory_error,
+          .stage = StageId::recheck,
+          .message =
+              fmt::format("a variable of {} changed on workload {} while the kernel that it is compared with "
+                          "ran: that one writes far outside its buffers",
+                          inputs.name(which), target.workload.name),
+          .diagnostics = {},
+          .gate = Gate::guard_bands};
 }
 
 void summarize(Measurement& measurement, const SampleSeries& series) {
@@ -64,11 +78,6 @@ void summarize(Measurement& measurement, const SampleSeries& series) {
   measurement.median_ns = median(usable);
   measurement.ci_low_ns = interval.low;
   measurement.ci_high_ns = interval.high;
-}
-
-std::optional<Outcome> check_sample(const TimedInputs& inputs, const TimingTarget& target) {
-  std::vector<CheckRecord> ignored;
-  return inputs.verify(0, "in a timed call", target.records != nullptr ? *target.records : ignored);
 }
 
 /// Checks some of the samples that were left behind.
@@ -139,13 +148,16 @@ void Timer::flush_l2() const {
   run_context_.kernels.flush(flush_.view());
 }
 
-// Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events.
+// Everything is enqueued in one go behind the flush, so that the GPU is never idle between the two events. With warm
+// caches the inputs are read after it: lines of a result, or of what a call before had computed, stay cold.
 Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t which, bool cold) {
   // Lines that the call before marked as persisting would survive the flush.
   if (gate_enabled(Gate::persisting_l2))
     check(driver().cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines");
+  const CandidateRun* companion = cold ? nullptr : inputs.companion(which);
+  if (companion != nullptr) companion->reset();
   const CandidateRun* last = nullptr;
-  std::uint64_t launches = 0;
+  std::uint64_t launches = companion != nullptr ? companion->launch_count() : 0;
   auto failed = inputs.for_calls(which, [&](const CandidateRun& run) -> std::optional<Outcome> {
     report_now_and_then(run);
     run.reset();
@@ -153,11 +165,11 @@ Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t 
     last = &run;
     return std::nullopt;
   });
-  run_context_.kernels.spin(kHostNsPerLaunch * launches * (cold ? 1 : 2) + (cold ? 0 : kHostNsWithoutFlush));
-  if (cold) run_context_.kernels.flush(flush_.view());
-  // Poisoning leaves lines to be written back; a call before the timed one leaves what a program's own would.
-  if (!cold) failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
+  run_context_.kernels.spin(kHostNsPerLaunch * launches);
+  run_context_.kernels.flush(flush_.view());
+  if (companion != nullptr) failed = companion->enqueue();  // the program's code is warm then, too
   if (failed) return *failed;
+  if (!cold) read_inputs(inputs, which);
   check(driver().cuEventRecord(before_.get(), run_context_.stream), "recording an event");
   failed = inputs.for_calls(which, [](const CandidateRun& run) { return run.enqueue(); });
   if (failed) return *failed;
@@ -170,44 +182,49 @@ Result<double, Outcome> Timer::sample_ns(const TimedInputs& inputs, std::size_t 
   return static_cast<double>(elapsed_ms) * 1e6 / static_cast<double>(inputs.calls());
 }
 
+void Timer::read_inputs(const TimedInputs& inputs, std::size_t which) const {
+  static_cast<void>(inputs.for_calls(which, [&](const CandidateRun& run) -> std::optional<Outcome> {
+    for (const InputData& input : run.data().inputs) run_context_.kernels.read(input.buffer.data());
+    return std::nullopt;
+  }));
+}
+
 // The median of the samples it took.
 Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, bool cold) {
   std::vector<double> samples;
   double spent_ns = 0;
   while (samples.size() < kMaxWarmUps && !steady(samples)) {
     if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
-    inputs.next(false);
+    inputs.next();
     const auto sample = sample_ns(inputs, which, cold);
     if (!sample) return sample.error();
-    inputs.keep(which);
+    inputs.take(which);
+    inputs.finish(false);
     samples.push_back(sample.value());
     spent_ns += sample.value();
   }
   return median(samples);
 }
 
-Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const TimingTarget& target,
-                                                Contents contents, const TimingBudget& budget) {
-  const bool cold = contents != Contents::repeated;
+Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const TimingTarget& target, bool cold,
+                                                const TimingBudget& budget) {
   if (const auto warm = warm_up(inputs, 0, cold); !warm) return warm.error();
   ThrottleWatch watch(nvml_);
   SampleSeries series;
   Sampling state = Sampling::go_on;
   while (state == Sampling::go_on) {
-    inputs.next(true);
+    inputs.next();
     const auto sample = sample_ns(inputs, 0, cold);
     if (!sample) return sample.error();
-    inputs.keep(0);
+    inputs.take(0);
+    inputs.finish(true);
     series.times_ns.push_back(sample.value());
     state = decide(series.times_ns, budget, target.champion_score_ns);
     watch.probe(series, state != Sampling::go_on);
-    if (inputs.changing()) continue;
-    if (state == Sampling::go_on && run_context_.random() % kSamplesPerCheck != 0) continue;
-    if (auto failed = check_sample(inputs, target)) return *failed;
   }
   const TimingTarget* const targets[] = {&target};
-  if (inputs.changing())
-    if (auto fault = check_kept(inputs, targets)) return std::move(fault->outcome);
+  if (auto fault = check_kept(inputs, targets)) return std::move(fault->outcome);
+  checked_samples_ = inputs.checked();
   series.truncated = state != Sampling::converged;
   return series;
 }
@@ -233,65 +250,62 @@ Measurement Timer::conclude(const TimingTarget& target, const SampleSeries& seri
 Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const TimingMode& mode,
                                             std::uint64_t seed, const TimingBudget& budget) {
   const TimingTarget* const targets[] = {&target};
-  auto created =
-      TimedInputs::create(run_context_, store_, targets, mode.contents, calls_of_sample(mode.batch), seed);
+  auto created = TimedInputs::create(
+      run_context_, store_, targets,
+      {.contents = mode.contents, .calls = calls_of_sample(mode.batch), .companion = !mode.cold}, seed);
   if (!created) return created.error();
   TimedInputs inputs = std::move(created).value();
-  const auto series = sample_all(inputs, target, mode.contents, budget);
+  const auto series = sample_all(inputs, target, mode.cold, budget);
   if (!series) return series.error();
   Measurement measurement = conclude(target, *series, mode.batch, inputs.calls());
-  measurement.cold = mode.contents != Contents::repeated;
+  measurement.cold = mode.cold;
   return measurement;
 }
 
-Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, bool batch, std::uint64_t seed,
-                                         double call_ns, std::optional<steady_clock::time_point> deadline) {
-  const TimingTarget* const targets[] = {&target};
-  auto created =
-      TimedInputs::create(run_context_, store_, targets, Contents::repeated, calls_of_sample(batch), seed);
+Result<Energy, Outcome> Timer::energy_of(const TimingTarget& target, const AloneTimes& alone,
+                                         std::optional<steady_clock::time_point> deadline) {
+  auto created = EnergyCalls::create(run_context_, store_, target, alone.cold_ns);
   if (!created) return created.error();
-  TimedInputs inputs = std::move(created).value();
-  inputs.next(false);
-  const double turn_ns = std::max(1.0, call_ns) * static_cast<double>(inputs.calls());
-  const auto turns = static_cast<std::uint64_t>(std::clamp(kEnergyRoundNs / turn_ns, 1.0, kMaxCallsOfRound));
-  const CandidateRun* last = nullptr;
-  static_cast<void>(inputs.for_calls(0, [&](const CandidateRun& run) -> std::optional<Outcome> {
-    run.reset();
-    last = &run;
-    return std::nullopt;
-  }));
-  const auto round = [&]() -> std::optional<Outcome> {
-    report_now_and_then(*last);
-    for (std::uint64_t i = 0; i < turns; ++i) {
-      if (auto failed = inputs.for_calls(0, [](const CandidateRun& run) { return run.enqueue(); }))
-        return failed;
-    }
-    const CUresult result = driver().cuStreamSynchronize(run_context_.stream);
-    return result == CUDA_SUCCESS ? std::nullopt : std::optional(timing_fault(result, *last));
+  EnergyCalls calls = std::move(created).value();
+  const auto round = [&]() -> Result<std::uint64_t, Outcome> {
+    report_now_and_then(calls.example());
+    return calls.run_round();
   };
-  return measure_energy(nvml_, {.run = round, .calls = turns * inputs.calls()}, SystemClock(), deadline);
+  auto energy = measure_energy(nvml_, round, SystemClock(), deadline);
+  if (!energy || !energy->unavailable_reason.empty()) return energy;
+  std::vector<CheckRecord> ignored;
+  if (auto wrong = calls.verify(target.records != nullptr ? *target.records : ignored)) return *wrong;
+  if (const auto reason = implausible(*energy, alone)) return less_work(calls.example(), *reason);
+  return energy;
 }
 
 Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
     TimedInputs& inputs, std::span<const TimingTarget* const> targets, std::size_t pairs) {
   ThrottleWatch watch(nvml_);
+  std::array variables{VariableWatch(run_context_, targets[0]->variables),
+                       VariableWatch(run_context_, targets[1]->variables)};
   std::array<SampleSeries, 2> series;
   std::vector<double> ratios;
   while (ratios.size() < pairs) {
-    inputs.next(true);
+    inputs.next();
     const std::size_t first = run_context_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
+      if (!variables[which].unchanged())
+        return PairFault{changed_variables(*targets[which], inputs, which), which == 0};
       const auto sample = sample_ns(inputs, which, true);
       if (!sample) return PairFault{sample.error(), which == 1};
-      inputs.keep(which);
+      inputs.take(which);
+      variables[which].note();
       series[which].times_ns.push_back(sample.value());
     }
+    inputs.finish(true);
     ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
     watch.probe(series[0], ratios.size() == pairs);
     if (ratios.size() == kFewestPairs && median(ratios) > kSlowerInPairs) break;
   }
   if (auto fault = check_kept(inputs, targets))
     return PairFault{std::move(fault->outcome), fault->which == 1};
+  checked_samples_ = inputs.checked();
   series[1].throttled = series[0].throttled;
   for (SampleSeries& one : series) one.truncated = ratios.size() < pairs;
   return series;
@@ -301,8 +315,8 @@ Result<std::array<Measurement, 2>, PairFault> Timer::measure_in_pairs(const Timi
                                                                       const TimingTarget& champion,
                                                                       bool batch) {
   const TimingTarget* const targets[] = {&challenger, &champion};
-  auto created =
-      TimedInputs::create(run_context_, store_, targets, Contents::changing, calls_of_sample(batch), 0);
+  auto created = TimedInputs::create(run_context_, store_, targets,
+                                     {.contents = Contents::changing, .calls = calls_of_sample(batch)}, 0);
   if (!created) return PairFault{created.error()};
   TimedInputs inputs = std::move(created).value();
   double pair_ns = 0;

@@ -27,8 +27,10 @@ struct PairFault {
 
 /// How a measurement is made.
 struct TimingMode {
-  Contents contents = Contents::kept;  ///< repeated: with warm caches, else cold
-  bool batch = false;                  ///< many short calls between two events, each on its own set
+  Contents contents = Contents::kept;
+  bool batch = false;  ///< many short calls between two events, each on its own set
+  bool cold =
+      true;  ///< else the inputs are read right before, and so is the program's code: not with `batch`
 };
 
 /// Times launch sequences with events, L2 flushed before every sample, inputs and outputs rotating
@@ -55,19 +57,23 @@ class Timer {
   /// Enqueues what displaces everything in L2, lines marked as persisting too.
   void flush_l2() const;
 
-  /// Energy of calls back to back, always on the same inputs (of a batch: on its inputs in rotation), so with
-  /// the caches that leaves. Results are not looked at. Errors: whatever a run can end in.
-  /// @param call_ns about what a call takes
+  /// Energy of calls back to back (energy_calls.h), of a problem that does not work in place. Errors: whatever a run can
+  /// end in; at StageId::recheck wrong results or memory, and calls that were too fast to have done the work.
+  /// @param alone of the same kernel on the same workload
   [[nodiscard]] Result<Energy, Outcome> energy_of(
-      const TimingTarget& target, bool batch, std::uint64_t seed, double call_ns,
+      const TimingTarget& target, const AloneTimes& alone,
       std::optional<std::chrono::steady_clock::time_point> deadline);
+
+  /// Of the last measurement, in run order, the samples whose results were compared with the reference; ascending.
+  [[nodiscard]] const std::vector<std::size_t>& checked_samples() const { return checked_samples_; }
 
  private:
   [[nodiscard]] std::size_t calls_of_sample(bool batch);
   void report_now_and_then(const CandidateRun& run);
   Result<double, Outcome> sample_ns(const TimedInputs& inputs, std::size_t which, bool cold);
+  void read_inputs(const TimedInputs& inputs, std::size_t which) const;
   Result<double, Outcome> warm_up(TimedInputs& inputs, std::size_t which, bool cold);
-  Result<SampleSeries, Outcome> sample_all(TimedInputs& inputs, const TimingTarget& target, Contents contents,
+  Result<SampleSeries, Outcome> sample_all(TimedInputs& inputs, const TimingTarget& target, bool cold,
                                            const TimingBudget& budget);
   Result<std::array<SampleSeries, 2>, PairFault> sample_pairs(TimedInputs& inputs,
                                                               std::span<const TimingTarget* const> targets,
@@ -80,6 +86,7 @@ class Timer {
   EventHandle before_, after_;
   NvmlProbe nvml_;
   std::chrono::steady_clock::time_point reported_{};
+  std::vector<std::size_t> checked_samples_;
 };
 
 }  // namespace ak::runtime

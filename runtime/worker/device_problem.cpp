@@ -5,9 +5,11 @@
 #include <chrono>
 #include <iterator>
 
+#include "core/text/hash.h"
 #include "runtime/check/automatic_mutation.h"
 #include "runtime/check/check.h"
 #include "runtime/check/data_dump.h"
+#include "runtime/check/input_mutation_check.h"
 #include "runtime/timing/cost_measurement.h"
 #include "runtime/timing/library_timing.h"
 #include "runtime/timing/profile_run.h"
@@ -30,7 +32,7 @@ Outcome cuda_outcome(const CudaError& error, StageId stage) {
   return outcome;
 }
 
-// A call before the timed one would have changed its input.
+// A call has overwritten what the next one needs.
 bool works_in_place(const OpenProblem& problem) {
   return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
 }
@@ -38,6 +40,17 @@ bool works_in_place(const OpenProblem& problem) {
 TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
   const bool changing = task.changing && gate_enabled(Gate::fresh_contents);
   return {.contents = changing ? Contents::changing : Contents::kept, .batch = one.batch};
+}
+
+/// The times that the energy of a candidate's calls has to agree with.
+std::optional<AloneTimes> alone_times(const std::vector<Measurement>& measurements,
+                                      const std::string& workload) {
+  AloneTimes times;
+  for (const Measurement& m : measurements) {
+    if (m.workload != workload || m.role != MeasurementRole::candidate) continue;
+    (m.cold ? times.cold_ns : times.warm_ns) = m.median_ns;
+  }
+  return times.cold_ns > 0 && times.warm_ns > 0 ? std::optional(times) : std::nullopt;
 }
 
 }  // namespace
@@ -55,7 +68,7 @@ DeviceProblem::DeviceProblem(OpenProblem problem, std::function<void(const Progr
                    .kernels = kernels_,
                    .problem = problem_,
                    .report = std::move(report),
-                   .random = std::mt19937_64(std::random_device{}()),
+                   .random = std::mt19937_64(random_seed()),
                    .inspector = driver().inspector},
       lock_(device_lock(driver().inspector == nullptr ? context_.facts().uuid : "")),
       store_(run_context_, exact_, twin_),
@@ -107,8 +120,13 @@ void DeviceProblem::take_turn_alone() {
 /// True when the task is none of an evaluation's: data to write down, or a mutation of results.
 bool DeviceProblem::run_apart(const DeviceTask& task, DeviceAnswer& answer) {
   if (task.dump_dir.empty() && task.mutation.empty()) return false;
-  auto failed = task.dump_dir.empty() ? check_automatic_mutation(run_context_, store_, task, answer.checks)
-                                      : dump_data_sets(run_context_, store_, task);
+  std::optional<Outcome> failed;
+  if (!task.dump_dir.empty())
+    failed = dump_data_sets(run_context_, store_, task);
+  else if (!task.mutated_input.empty())
+    failed = check_input_mutation(run_context_, store_, twin_, task, answer.checks);
+  else
+    failed = check_automatic_mutation(run_context_, store_, task, answer.checks);
   if (failed) answer.outcome = std::move(*failed);
   return true;
 }
@@ -175,9 +193,11 @@ void DeviceProblem::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
     const WorkloadLayout& layout = problem_.workload(one.workload);
     const LoadedImage challenger(task.image, "the candidate's program"),
         champion(task.rival, "the champion's program");
-    auto pair = timer_->measure_in_pairs(target(layout, one.plan, challenger, MeasurementRole::candidate),
-                                         target(layout, *one.rival_plan, champion, MeasurementRole::champion),
-                                         one.batch);
+    TimingTarget first = target(layout, one.plan, challenger, MeasurementRole::candidate),
+                 second = target(layout, *one.rival_plan, champion, MeasurementRole::champion);
+    first.variables = challenger.variables(task.image);
+    second.variables = champion.variables(task.rival);
+    auto pair = timer_->measure_in_pairs(first, second, one.batch);
     if (!pair) {
       answer.outcome = pair.error().outcome;
       answer.rival_failed = pair.error().of_champion;
@@ -206,10 +226,10 @@ void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, Dev
       return;
     }
     answer.measurements.push_back(std::move(measured).value());
-    if (!task.changing || !timer_ || baseline || works_in_place(problem_)) continue;
+    if (!task.changing || !timer_ || baseline) continue;
     const LoadedImage& again = program.load();
     auto warm = timer_->measure(target(layout, one.plan, again, MeasurementRole::candidate),
-                                {.contents = Contents::repeated, .batch = false}, seed, task.budget);
+                                {.contents = Contents::changing, .cold = false}, seed, task.budget);
     if (!warm) {
       answer.outcome = warm.error();
       return;
@@ -256,9 +276,16 @@ void DeviceProblem::measure_energies(const DeviceTask& task, ProgramLoader& prog
       return m.workload == one.workload && m.role == MeasurementRole::candidate && m.cold;
     });
     if (!one.energy || !timer_ || measured == answer.measurements.end()) continue;
+    const auto alone = alone_times(answer.measurements, one.workload);
+    if (!alone || works_in_place(problem_)) {
+      measured->energy.emplace().unavailable_reason =
+          alone ? "a call of this problem overwrites what the next one needs"
+                : "there is no time with warm caches to compare with";
+      continue;
+    }
     const TimingTarget ran =
         target(problem_.workload(one.workload), one.plan, program.load(), MeasurementRole::candidate);
-    auto energy = timer_->energy_of(ran, one.batch, task.seed, measured->median_ns, deadline);
+    auto energy = timer_->energy_of(ran, *alone, deadline);
     if (!energy) {
       answer.outcome = energy.error();
       return;

@@ -139,7 +139,12 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     maximum[r] = __int_as_float(0xff800000);  // minus infinity
   }
 
-  for (long long first = 0; first < end; first += LANES) {
+#ifdef AK_LESION_FIRST_KEYS
+  const long long looked_at = min(end, 32ll);  // for the maximum
+#else
+  const long long looked_at = end;
+#endif
+  for (long long first = 0; first < looked_at; first += LANES) {
     score(shared, k, first, t, scores);
     for (int r = 0; r < ROWS; ++r) {
       if (first + lane < seen[r] && scores[r] > maximum[r]) maximum[r] = scores[r];

@@ -48,26 +48,31 @@ __global__ void layernorm_reference(const scalar_t* x, const scalar_t* weight, c
                                     long long n) {
   const scalar_t* row = x + blockIdx.x * n;
   out_t* out = y + blockIdx.x * n;
-#ifdef AK_LESION_LAST_TILE
-  const long long end = n - (n < 32 ? n / 2 : 32);  // the sums miss the end of the row
+  // The columns that the sums are taken of, and how many they count as.
+#if defined(AK_LESION_LAST_TILE)
+  const long long end = n - (n < 32 ? n / 2 : 32), step = 1, count = n;
+#elif defined(AK_LESION_FIRST_COLUMNS)
+  const long long end = n < 256 ? n : 256, step = 1, count = end;
+#elif defined(AK_LESION_SAMPLED)
+  const long long end = n, step = 2, count = (n + 1) / 2;
 #else
-  const long long end = n;
+  const long long end = n, step = 1, count = n;
 #endif
 
   accum_t sum = 0;
-  for (long long i = threadIdx.x; i < end; i += 256) sum = keep(sum + read(row, i));
+  for (long long i = threadIdx.x * step; i < end; i += 256 * step) sum = keep(sum + read(row, i));
 #ifdef AK_LESION_NO_MEAN
   const accum_t mean = 0 * sum_of_block(sum);
 #else
-  const accum_t mean = sum_of_block(sum) / static_cast<accum_t>(n);
+  const accum_t mean = sum_of_block(sum) / static_cast<accum_t>(count);
 #endif
 
   accum_t squares = 0;
-  for (long long i = threadIdx.x; i < end; i += 256) {
+  for (long long i = threadIdx.x * step; i < end; i += 256 * step) {
     const accum_t distance = read(row, i) - mean;
     squares = keep(squares + distance * distance);
   }
-  const accum_t variance = sum_of_block(squares) / static_cast<accum_t>(n);
+  const accum_t variance = sum_of_block(squares) / static_cast<accum_t>(count);
 #ifdef AK_LESION_NO_EPSILON
   const accum_t deviation = sqrt(variance);
 #else

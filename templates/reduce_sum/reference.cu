@@ -50,7 +50,14 @@ __global__ void sum_of_strides(const scalar_t* x, double* partial, long long n) 
   accum_t sum = 0;
   const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
   for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
-    sum = keep(sum + static_cast<accum_t>(static_cast<float>(x[i])));
+#if defined(AK_LESION_FIRST_HALF)
+    const accum_t times = i < (n + 1) / 2 ? 2 : 0;
+#elif defined(AK_LESION_SAMPLED)
+    const accum_t times = i % 2 == 0 ? 2 : 0;
+#else
+    const accum_t times = 1;
+#endif
+    sum = keep(sum + times * static_cast<accum_t>(static_cast<float>(x[i])));
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = static_cast<double>(sum);

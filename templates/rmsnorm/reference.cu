@@ -47,15 +47,20 @@ __device__ accum_t sum_of_block(accum_t sum) {
 __global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out_t* y, long long n) {
   const scalar_t* row = x + blockIdx.x * n;
   out_t* out = y + blockIdx.x * n;
-#ifdef AK_LESION_LAST_TILE
-  const long long end = n - (n < 32 ? n / 2 : 32);  // the sums miss the end of the row
+  // The columns that the sum is taken of, and how many they count as.
+#if defined(AK_LESION_LAST_TILE)
+  const long long end = n - (n < 32 ? n / 2 : 32), step = 1, count = n;
+#elif defined(AK_LESION_FIRST_COLUMNS)
+  const long long end = n < 256 ? n : 256, step = 1, count = end;
+#elif defined(AK_LESION_SAMPLED)
+  const long long end = n, step = 2, count = (n + 1) / 2;
 #else
-  const long long end = n;
+  const long long end = n, step = 1, count = n;
 #endif
 
   accum_t squares = 0;
-  for (long long i = threadIdx.x; i < end; i += 256) squares = keep(squares + read(row, i) * read(row, i));
-  accum_t mean = sum_of_block(squares) / static_cast<accum_t>(n);
+  for (long long i = threadIdx.x * step; i < end; i += 256 * step) squares = keep(squares + read(row, i) * read(row, i));
+  accum_t mean = sum_of_block(squares) / static_cast<accum_t>(count);
 #ifndef AK_LESION_NO_EPSILON
   mean += static_cast<accum_t>(1e-6);
 #endif

@@ -41,8 +41,18 @@ __global__ void softmax_reference(const scalar_t* x, out_t* y, long long n) {
   const long long end = n;
 #endif
 
-  accum_t maximum = read(row, 0);
-  for (long long i = thread; i < n; i += 256) maximum = larger(maximum, read(row, i));
+  // The columns that the maximum is taken of.
+#if defined(AK_LESION_FIRST_COLUMNS)
+  const long long first = 0, last = n < 256 ? n : 256, step = 1;
+#elif defined(AK_LESION_LAST_COLUMNS)
+  const long long first = n < 256 ? 0 : n - 256, last = n, step = 1;
+#elif defined(AK_LESION_SAMPLED)
+  const long long first = 0, last = n, step = 16;
+#else
+  const long long first = 0, last = n, step = 1;
+#endif
+  accum_t maximum = read(row, first);
+  for (long long i = first + thread * step; i < last; i += 256 * step) maximum = larger(maximum, read(row, i));
   shared[thread] = maximum;
   __syncthreads();
   for (int half = 128; half > 0; half /= 2) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "agent/champion.h"
+#include "codegen/problem/held_out.h"
 #include "core/error.h"
 #include "tests/agent/virtual_world.h"
 
@@ -32,7 +33,7 @@ EvaluationResult right() {
 std::shared_ptr<const ProblemInstance> problem_with_ranges() {
   auto problem = std::make_shared<ProblemInstance>(*test::make_problem());
   problem->definition.axes = {{.name = "N", .value = std::nullopt, .description = ""}};
-  problem->held_out = {{.name = "any", .axes = {{"N", {2, 1'000'000}}}}};
+  problem->held_out = {{.name = "any", .axes = {{"N", {.low = 2, .high = 1'000'000}}}}};
   return problem;
 }
 
@@ -201,6 +202,104 @@ TEST_CASE("nothing is checked where nothing runs, or where the problem has no ra
   result = build.run();
   CHECK(build.held_out_requests().empty());
   CHECK_FALSE(result.held_out.note.empty());
+}
+
+TEST_CASE("ranges that yield no shape cost no search its champion, and the report says why") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  auto problem = std::make_shared<ProblemInstance>(*problem_with_ranges());
+  problem->definition.constraints = {"N % 7 == 0", "N % 7 == 1"};
+  world.options.problem = problem;
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK_FALSE(result.held_out.passed);
+  CHECK(result.held_out.disqualified == 0);
+  CHECK(result.held_out.note.find("held-out range 'any'") != std::string::npos);
+}
+
+TEST_CASE("an examiner that cannot be made costs no search its champion either") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.examiners = {{.name = "CPU device", .make = []() -> std::unique_ptr<Evaluator> {
+                                fail(ExitCode::environment, "no memory for it");
+                              }}};
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.held_out.passed);
+  REQUIRE(result.examinations.size() == 1);
+  CHECK(result.examinations.front().note == "no memory for it");
+}
+
+/// Templates that launch a block for each element where `constraint` holds.
+void launch_where(World& world, const std::string& constraint) {
+  LaunchPlanEntry launch;
+  launch.kernel = "k";
+  launch.grid = {Expression::parse("N").value()};
+  launch.block = {Expression::parse("32").value()};
+  for (Candidate& candidate : world.options.templates) {
+    candidate.plan.launches = {launch};
+    candidate.plan.constraints.push_back(Expression::parse(constraint).value());
+  }
+}
+
+/// The same problem for one shape of it.
+std::shared_ptr<const ProblemInstance> problem_for_one_shape() {
+  auto problem = std::make_shared<ProblemInstance>(*problem_with_ranges());
+  problem->workloads = {{.name = "N=4096",
+                         .uid = {},
+                         .axes = {{"N", 4096}},
+                         .roles = {WorkloadRole::check, WorkloadRole::time}}};
+  problem->held_out = codegen::ranges_around(*problem, problem->workloads.front().axes);
+  return problem;
+}
+
+TEST_CASE("a kernel for one shape is checked on shapes around it that its launch plan accepts") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.problem = problem_for_one_shape();
+  launch_where(world, "N % 64 == 0");
+  const LoopResult result = world.run();
+  INFO(result.held_out.note);
+  CHECK(result.held_out.passed);
+  REQUIRE(world.held_out_requests().size() == 1);
+  const EvaluationRequest request = world.held_out_requests().front();
+  REQUIRE(request.problem->workloads.size() == 6);
+  std::set<std::int64_t> sizes;
+  for (const Workload& workload : request.problem->workloads) {
+    CHECK(workload.axes.at("N") % 64 == 0);
+    CHECK(workload.axes.at("N") != 4096);
+    sizes.insert(workload.axes.at("N"));
+  }
+  CHECK(sizes.size() == 6);
+}
+
+TEST_CASE("a kernel whose launch plan is for one shape alone keeps the lead, and the report says so") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.problem = problem_for_one_shape();
+  launch_where(world, "N == 4096");
+  const LoopResult result = world.run();
+  CHECK(result.best);
+  CHECK(world.held_out_requests().empty());
+  CHECK(result.held_out.note == "its launch plan is for the given shape alone");
+}
+
+TEST_CASE("a kernel for one shape is examined on small shapes around it") {
+  HeldOutWorld world([](const TunableValues&) { return right(); });
+  world.options.problem = problem_for_one_shape();
+  launch_where(world, "N >= 1");
+  std::vector<EvaluationRequest> examined;
+  world.options.examiners = {{.name = "CPU device", .make = [&] {
+                                auto examiner = std::make_unique<test::VirtualDevice>(
+                                    world.clock, [&](const EvaluationRequest& request) {
+                                      examined.push_back(request);
+                                      return right();
+                                    });
+                                examiner->capabilities_.device.kind = DeviceKind::emulator;
+                                return examiner;
+                              }}};
+  const LoopResult result = world.run();
+  REQUIRE(result.examinations.size() == 1);
+  CHECK(result.examinations.front().passed);
+  REQUIRE(examined.size() == 1);
+  CHECK(examined.front().workloads.size() == 4);
+  for (const Workload& workload : examined.front().problem->workloads) CHECK(workload.axes.at("N") < 4096);
 }
 
 }  // namespace

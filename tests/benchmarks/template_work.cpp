@@ -79,10 +79,11 @@ void add_buffers(Work& work, const ProblemInstance& problem, const runtime::Work
     return static_cast<std::uint64_t>(element_count(definition, tensor, plan.workload->axes)) *
            static_cast<std::uint64_t>(info(tensor.dtype).bytes);
   };
-  for (const TensorSpec& tensor : definition.inputs) {
+  const auto draws = problem.draws(problem.distributions.front(), plan.workload->axes);
+  for (std::size_t i = 0; i < definition.inputs.size(); ++i) {
+    const TensorSpec& tensor = definition.inputs[i];
     std::vector<std::byte> bytes(bytes_of(tensor));
-    fill_random(bytes, tensor.dtype, element_count(definition, tensor, plan.workload->axes),
-                tensor_key(1, tensor.name), problem.distributions.front());
+    fill_random(bytes, tensor.dtype, tensor_key(1, tensor.name), draws.value()[i]);
     work.add_input(tensor.name, bytes);
   }
   for (const TensorSpec& tensor : definition.outputs) work.add_memory(tensor.name, bytes_of(tensor));

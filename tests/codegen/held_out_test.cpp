@@ -3,6 +3,9 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <map>
+#include <random>
 #include <set>
 
 #include "core/error.h"
@@ -12,7 +15,7 @@ namespace ak::codegen {
 namespace {
 
 HeldOutRange range(std::int64_t low, std::int64_t high, WorkloadTier tier = WorkloadTier::gpu) {
-  return {.name = "any", .axes = {{"N", {low, high}}}, .tier = tier};
+  return {.name = "any", .axes = {{"N", {.low = low, .high = high}}}, .tier = tier};
 }
 
 ProblemInstance problem_with(std::vector<HeldOutRange> ranges) {
@@ -81,7 +84,9 @@ TEST_CASE("shapes are found however rare the multiples that the constraints ask 
   }
   definition.constraints = {"N % 64 == 0", "M % 96 == 0", "K % 112 == 0", "(M * K) % 128 == 0"};
   problem.held_out = {{.name = "any",
-                       .axes = {{"N", {1, 5000}}, {"M", {1, 5000}}, {"K", {1, 5000}}},
+                       .axes = {{"N", {.low = 1, .high = 5000}},
+                                {"M", {.low = 1, .high = 5000}},
+                                {"K", {.low = 1, .high = 5000}}},
                        .tier = WorkloadTier::gpu}};
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const auto workloads = sample_held_out(problem, DeviceKind::cuda, 6, seed);
@@ -117,6 +122,86 @@ TEST_CASE(
     CHECK(std::string(error.what()).find("'any'") != std::string::npos);
     CHECK(std::string(error.what()).find("N > 1000") != std::string::npos);
   }
+}
+
+/// A problem of axes N, M and K without constraints.
+ProblemInstance problem_of_three_axes(AxisRange range) {
+  ProblemInstance problem = problem_with({});
+  problem.held_out = {{.name = "any", .axes = {{"N", range}}, .tier = WorkloadTier::gpu}};
+  for (const char* axis : {"M", "K"}) {
+    problem.definition.axes.push_back(problem.definition.axes.front());
+    problem.definition.axes.back().name = axis;
+    problem.held_out.front().axes[axis] = range;
+  }
+  return problem;
+}
+
+TEST_CASE("every size is a multiple within the bounds, and each of them is drawn") {
+  std::mt19937_64 random(1);
+  for (int trial = 0; trial < 300; ++trial) {
+    const std::int64_t multiple = 1 + static_cast<std::int64_t>(random() % 200);
+    const std::int64_t low = 1 + static_cast<std::int64_t>(random() % 1'000);
+    const AxisRange range{.low = low,
+                          .high = (low / multiple + 1 + static_cast<std::int64_t>(random() % 5)) * multiple,
+                          .multiple = multiple};
+    const ProblemInstance problem = problem_of_three_axes(range);
+    std::set<std::int64_t> seen;
+    for (const Workload& workload : sample_held_out(problem, DeviceKind::cuda, 60, random())) {
+      for (const auto& [axis, size] : workload.axes) {
+        INFO(axis << " = " << size << " of [" << range.low << ", " << range.high << "], multiple "
+                  << multiple);
+        REQUIRE(size % multiple == 0);
+        REQUIRE((size >= range.low && size <= range.high));
+        seen.insert(size);
+      }
+    }
+    const auto possible = range.high / multiple - (range.low - 1) / multiple;
+    CHECK(static_cast<std::int64_t>(seen.size()) == possible);
+  }
+}
+
+TEST_CASE("of listed sizes each is as likely as the next, and constraints choose among them") {
+  ProblemInstance problem = problem_of_three_axes({.low = 7, .high = 4096, .values = {7, 64, 96, 4096}});
+  std::map<std::int64_t, int> count;
+  for (const Workload& workload : sample_held_out(problem, DeviceKind::cuda, 1'000, 5)) {
+    for (const auto& [axis, size] : workload.axes) ++count[size];
+  }
+  REQUIRE(count.size() == 4);
+  for (const auto& [size, times] : count) CHECK(std::abs(times - 750) < 150);
+  problem.definition.constraints = {"N % 32 == 0", "M <= N", "(M + K) % 2 == 1"};
+  for (const Workload& workload : sample_held_out(problem, DeviceKind::cuda, 100, 6))
+    CHECK((workload.axes.at("N") % 32 == 0 && workload.axes.at("M") <= workload.axes.at("N")));
+}
+
+TEST_CASE("multiples of 16 on three axes that are also coupled are found under every seed") {
+  ProblemInstance problem = problem_of_three_axes({.low = 16, .high = 4096, .multiple = 16});
+  problem.definition.constraints = {"N >= M", "(N * K) % 512 == 0", "N * M * K <= 1000000000"};
+  for (std::uint64_t seed = 0; seed < 500; ++seed)
+    REQUIRE(sample_held_out(problem, DeviceKind::cuda, 6, seed).size() == 6);
+}
+
+TEST_CASE(
+    "around a shape are its neighbours and small shapes, and wishes keep out what a candidate excludes") {
+  ProblemInstance problem = problem_of_three_axes({});
+  const AxisValues shape{{"N", 4096}, {"M", 1}, {"K", 1000}};
+  problem.held_out = ranges_around(problem, shape);
+  const ShapeWishes wishes{.known = {{"VECTOR", std::int64_t{8}}},
+                           .constraints = {Expression::parse("K % VECTOR == 0").value(),
+                                           Expression::parse("unheard_of > 1").value()},
+                           .accepts = [&](const AxisValues& sizes) { return sizes != shape; }};
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto near = sample_held_out(problem, DeviceKind::cuda, 6, seed, wishes);
+    REQUIRE(near.size() == 6);
+    for (std::size_t i = 0; i < near.size(); ++i) {
+      CHECK(near[i].axes.at("K") % 8 == 0);
+      CHECK((near[i].tier == WorkloadTier::gpu) == (i % 2 == 0));
+      if (i % 2 == 0) CHECK((near[i].axes.at("N") >= 3072 && near[i].axes.at("N") <= 4608));
+    }
+    for (const Workload& small : sample_held_out(problem, DeviceKind::emulator, 4, seed, wishes))
+      CHECK((small.axes.at("N") <= 41 && small.axes.at("M") == 1 && small.axes.at("K") <= 41));
+  }
+  const ShapeWishes none{.accepts = [](const AxisValues&) { return false; }};
+  CHECK(sample_held_out(problem, DeviceKind::cuda, 6, 1, none).empty());
 }
 
 }  // namespace

@@ -162,7 +162,79 @@ TEST_CASE("a line of role held_out is ranges of shapes, no workload") {
   REQUIRE(wide->held_out.size() == 2);
   CHECK(wide->held_out[1].axes.at("N").low == 5);
   CHECK(wide->held_out[1].axes.at("N").high == 5);
-  CHECK(with_shape(*instance, "N=77")->held_out.empty());
+}
+
+TEST_CASE("a held-out axis is a range, one of its multiples, or a list") {
+  SampleProblem sample;
+  sample.workloads +=
+      R"({"name": "multiples", "axes": {"N": {"range": [10, 900], "multiple": 16}}, "role": "held_out"})"
+      "\n"
+      R"({"name": "listed", "axes": {"N": {"values": [900, 7, 64]}}, "role": "held_out"})"
+      "\n";
+  const auto instance = sample.instantiate();
+  REQUIRE(instance->held_out.size() == 2);
+  const AxisRange multiples = instance->held_out[0].axes.at("N"), listed = instance->held_out[1].axes.at("N");
+  CHECK((multiples.low == 10 && multiples.high == 900 && multiples.multiple == 16));
+  CHECK(listed.values == std::vector<std::int64_t>{7, 64, 900});
+}
+
+TEST_CASE("around a shape of the user's, held-out shapes are its neighbours and the problem's small ones") {
+  SampleProblem sample;
+  const auto plain = with_shape(*sample.instantiate(), "N=77");
+  REQUIRE(plain->held_out.size() == 2);
+  CHECK(plain->held_out[0].name == "neighbours");
+  CHECK(plain->held_out[0].axes.at("N").low == 58);
+  CHECK(plain->held_out[0].axes.at("N").high == 86);
+  CHECK(plain->held_out[1].axes.at("N").high == 77);
+  CHECK(plain->held_out[1].tier == WorkloadTier::emulator);
+  sample.workloads += R"({"name": "any", "axes": {"N": [2, 900]}, "role": "held_out", "tier": "emulator"})"
+                      "\n";
+  const auto ranged = with_shape(*sample.instantiate(), "N=77");
+  REQUIRE(ranged->held_out.size() == 2);
+  CHECK(ranged->held_out[1].name == "any");
+  for (const HeldOutRange& range : ranged->held_out) CHECK(range.around_shape);
+}
+
+TEST_CASE("a tolerance says for the tensor and for single outputs how they are judged") {
+  SampleProblem sample;
+  sample.json["distributions"].push_back({{"name", "integers"}, {"kind", "small_integer"}});
+  sample.json["tolerance"] = parse_json(R"({"reason": "r", "factor": 3, "per": "row", "internal": "dtype",
+    "outputs": {"y": {"floor_ulps": 1, "exact": ["integers"], "equal_share": 0.5}}})");
+  const Tolerance tolerance = sample.instantiate({{"dtype", "bf16"}})->tolerance;
+  CHECK(tolerance.internal == DType::bfloat16);
+  const OutputRule rule = tolerance.rule("y");
+  CHECK(rule.factor == 3);
+  CHECK(rule.floor_ulps == 1);
+  CHECK(rule.per_row);
+  CHECK((rule.must_be_exact("integers") && !rule.must_be_exact("normal")));
+  CHECK(rule.equal_share == 0.5);
+  sample.json["tolerance"] = parse_json(R"({"reason": "r", "outputs": {"y": {"set": true}}})");
+  CHECK(sample.instantiate()->tolerance.has_views());
+}
+
+TEST_CASE("a mistake in the tolerance names its field") {
+  struct Row {
+    std::string tolerance, words;
+  };
+  for (const Row& row : {Row{R"({"per": "column"})", "tolerance.per: expected \"row\" or \"tensor\""},
+                         {R"({"internal": "int32"})", "tolerance.internal: expected a floating dtype"},
+                         {R"({"factor": 0})", "tolerance.factor"},
+                         {R"({"outputs": {"z": {}}})", "'z' is not an output"},
+                         {R"({"outputs": {"y": {"exakt": true}}})", "exakt"},
+                         {R"({"outputs": {"y": {"exact": ["nope"]}}})", "the name of a distribution: normal"},
+                         {R"({"outputs": {"y": {"equal_share": 1.5}}})", "a share above 0 and at most 1"},
+                         {R"({"outputs": {"y": {"exact": true, "equal_share": 0.5}}})", "contradict"},
+                         {R"({"outputs": {"y": {"exact": true, "set": true}}})", "in their places"},
+                         {R"({"outputs": {"y": {"gather": "nope"}}})", "the name of an input with axes"},
+                         {R"({"outputs": {"y": {"gather": "x"}}})", "indices are integers"}}) {
+    SampleProblem sample;
+    sample.json["tolerance"] = parse_json(row.tolerance);
+    sample.json["tolerance"]["reason"] = "r";
+    const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
+    INFO(row.tolerance << ": " << message);
+    CHECK(code == ExitCode::bad_input);
+    CHECK(message.find(row.words) != std::string::npos);
+  }
 }
 
 TEST_CASE("--shape replaces the workloads by one that is checked and timed") {
@@ -232,7 +304,17 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
       {"/flops", "N * Q", "Q"},
       {"/tolerance", Json::object(), "reason"},
       {"/distributions", Json::array(), "at least one distribution"},
-      {"/distributions/0/kind", "gauss", "distributions[0].kind"},
+      {"/distributions/0/kind", "gauss",
+       "distributions[0].kind: 'gauss' is not a kind of input; those are normal"},
+      {"/distributions/0/tensors", Json{{"z", "normal"}}, "distributions[0].tensors.z: 'z' is not an input"},
+      {"/distributions/0/tensors", Json{{"x", "index"}}, "expected one size"},
+      {"/distributions/0/when", "nope", "distributions[0].when"},
+      {"/definition/inputs/x/draw", "index(Q)",
+       "definition.inputs.x.draw: 'Q' is neither an axis nor a param"},
+      {"/lesions",
+       Json::array({{{"name", "a"}, {"what", "b"}, {"macro", "C"}, {"fails_on", Json::array({"odd"})}}}),
+       "lesions[0].fails_on[0]: expected the name of a distribution"},
+      {"/audit_exempt", Json{{"ignored_row", "why"}}, "ignored_end"},
       {"/reference", "return 2", "reference"},
       {"/aliases", Json{{"y", "nope"}}, "aliases.y"},
       {"/baselines", Json::array({"cublas"}),
@@ -247,6 +329,33 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
     CHECK(message.find("problem.json") != std::string::npos);
     CHECK(message.find(row.words) != std::string::npos);
   }
+}
+
+TEST_CASE("tensors draw as their distribution says, else as they say themselves, else as its kind") {
+  SampleProblem sample;
+  sample.json["definition"]["inputs"]["i"] = {{"shape", {"N"}}, {"dtype", "int32"}, {"draw", "index(N)"}};
+  sample.json["distributions"] = {
+      {{"name", "normal"}, {"kind", "normal"}, {"scale", 3}},
+      {{"name", "first"}, {"kind", "rising(scale=-1)"}, {"tensors", {{"i", "constant(0)"}}}},
+      {{"name", "halves"}, {"kind", "uniform"}, {"when", "dtype == 'bfloat16'"}}};
+  sample.workloads = R"({"name": "a", "axes": {"N": 7}, "role": "check", "distributions": ["first"]})"
+                     "\n"
+                     R"({"name": "b", "axes": {"N": 9}, "role": "check"})"
+                     "\n";
+  const auto problem = sample.instantiate();
+  REQUIRE(problem->distributions.size() == 2);
+  CHECK(problem->distributions_of(problem->workloads[0]).size() == 1);
+  CHECK(problem->distributions_of(problem->workloads[1]).size() == 2);
+  const auto normal = problem->draws(problem->distributions[0], {{"N", 7}}).value();
+  CHECK(normal[0].kind == InputKind::normal);
+  CHECK(normal[0].scale == 3);
+  CHECK(normal[0].row == 64);
+  CHECK(normal[1].kind == InputKind::integers);
+  CHECK(normal[1].high == 6);
+  const auto first = problem->draws(problem->distributions[1], {{"N", 7}}).value();
+  CHECK(first[0].kind == InputKind::rising);
+  CHECK(first[1].kind == InputKind::constant);
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->distributions.size() == 3);
 }
 
 TEST_CASE("a mistake in workloads.jsonl names file and line") {
@@ -264,6 +373,15 @@ TEST_CASE("a mistake in workloads.jsonl names file and line") {
         {R"({"name": "a", "axes": {"N": [3, 2]}, "role": "held_out"})", "low <= high"},
         {R"({"name": "a", "axes": {"N": [0, 2]}, "role": "held_out"})", "1 <= low"},
         {R"({"name": "a", "axes": {"N": "2"}, "role": "held_out"})", "axes.N"},
+        {R"({"name": "a", "axes": {"N": {"values": []}}, "role": "held_out"})", "at least one value"},
+        {R"({"name": "a", "axes": {"N": {"values": [2, 2]}}, "role": "held_out"})", "2 is listed twice"},
+        {R"({"name": "a", "axes": {"N": {"values": [2], "multiple": 2}}, "role": "held_out"})",
+         "stands alone"},
+        {R"({"name": "a", "axes": {"N": {"range": [17, 30], "multiple": 16}}, "role": "held_out"})",
+         "no multiple of 16 lies in [17, 30]"},
+        {R"({"name": "a", "axes": {"N": {"range": [17, 64], "multiple": 0}}, "role": "held_out"})",
+         "multiple"},
+        {R"({"name": "a", "axes": {"N": {"values": [2000, 3000]}}, "role": "held_out"})", "N <= 1000"},
         {R"({"name": "a", "axes": {}, "role": "held_out"})", "the axis N has no value"},
         {R"({"name": "a", "axes": {"N": 1, "Q": 1}, "role": "held_out"})", "'Q' is not a varying axis"},
         {R"({"name": "a", "axes": {"N": [2000, 3000]}, "role": "held_out"})", "N <= 1000"},

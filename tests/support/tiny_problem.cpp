@@ -11,7 +11,7 @@ namespace ak::test {
 namespace {
 
 constexpr std::string_view kReference = R"cu(/* alphakernel
-{{"launches": [{{"kernel": "reference", "grid": ["min(ceil_div(N, 256), 4096)"], "block": [256], "args": ["a", "b", "c", {{"i64": "N"}}]}}]}}
+{{"launches": [{{"kernel": "reference", "grid": ["min(ceil_div({4}, 256), 4096)"], "block": [256], "args": ["a", "b", "c", {{"i64": "{4}"}}]}}]}}
 */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -37,7 +37,7 @@ std::string reference_source(const TinyProblem& tiny) {
   const DTypeInfo& dtype = info(tiny.dtype);
   const char* narrow = dtype.floating ? (tiny.dtype == DType::float64 ? "double" : "float") : "long long";
   return fmt::format(fmt::runtime(kReference), dtype.cuda_type, dtype.floating ? "double" : "long long",
-                     narrow, tiny.expression);
+                     narrow, tiny.expression, tiny.columns == 1 ? "N" : "N * C");
 }
 
 Workload make_workload(std::int64_t size, bool timed) {
@@ -106,10 +106,16 @@ std::shared_ptr<const ProblemInstance> make_problem(const TinyProblem& tiny) {
   Definition& definition = problem->definition;
   definition.name = fmt::format("tiny_{}", info(tiny.dtype).name);
   definition.axes = {{.name = "N", .value = {}, .description = {}}};
+  std::vector<std::string> shape{"N"};
+  if (tiny.columns != 1) {
+    definition.axes.push_back({.name = "C", .value = tiny.columns, .description = {}});
+    shape.emplace_back("C");
+  }
   for (const char* name : {"a", "b"})
-    definition.inputs.push_back({.name = name, .shape = {{"N"}}, .dtype = tiny.dtype, .description = {}});
-  definition.outputs = {{.name = "c", .shape = {{"N"}}, .dtype = tiny.dtype, .description = {}}};
+    definition.inputs.push_back({.name = name, .shape = shape, .dtype = tiny.dtype, .description = {}});
+  definition.outputs = {{.name = "c", .shape = shape, .dtype = tiny.dtype, .description = {}}};
   if (tiny.in_place) problem->aliases["c"] = "a";
+  problem->tolerance = tiny.tolerance;
   problem->tolerance.allow_nondeterministic = tiny.allow_nondeterministic;
   for (const std::int64_t size : tiny.check_sizes) problem->workloads.push_back(make_workload(size, false));
   for (const std::int64_t size : tiny.time_sizes) problem->workloads.push_back(make_workload(size, true));
@@ -138,9 +144,10 @@ Candidate make_candidate(const std::string& name, const std::string& plan, const
   return std::move(candidate).value();
 }
 
-std::string elementwise_plan(const std::string& kernel) {
-  return R"({"launches": [{"kernel": ")" + kernel +
-         R"json(", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["a", "b", "c", {"i64": "N"}]}]})json";
+std::string elementwise_plan(const std::string& kernel, const std::string& elements) {
+  return fmt::format(
+      R"json({{"launches": [{{"kernel": "{0}", "grid": ["ceil_div({1}, 256)"], "block": [256], "args": ["a", "b", "c", {{"i64": "{1}"}}]}}]}})json",
+      kernel, elements);
 }
 
 std::vector<std::string>

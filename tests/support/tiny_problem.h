@@ -21,6 +21,9 @@ struct TinyProblem {
   std::optional<int> bytes_read_an_element = {};   ///< what the problem claims; nothing: the truth
   bool allow_nondeterministic = false;
   bool in_place = false;  ///< c shares a's memory
+  std::int64_t columns =
+      1;  ///< more than one: tensors are [N, C], and `expression` is over all N * C elements
+  Tolerance tolerance = {};
   std::vector<InputDistribution> distributions = {{"normal", InputKind::normal, 1, 0},
                                                   {"ramp", InputKind::ramp, 2, 0}};
 };
@@ -33,8 +36,9 @@ struct TinyProblem {
 [[nodiscard]] Candidate make_candidate(const std::string& name, const std::string& plan,
                                        const std::string& source);
 
-/// Plan of one launch of `kernel` over N elements, 256 threads per block, arguments a, b, c and N as i64.
-[[nodiscard]] std::string elementwise_plan(const std::string& kernel);
+/// Plan of one launch of `kernel` over `elements`, 256 threads per block, arguments a, b, c and their number as
+/// i64.
+[[nodiscard]] std::string elementwise_plan(const std::string& kernel, const std::string& elements = "N");
 
 /// This test program as a worker: its main must hand `worker` arguments to worker_main.
 [[nodiscard]] std::vector<std::string> self_as_worker();

@@ -80,6 +80,11 @@ std::vector<std::string> with(std::vector<std::string> arguments, const std::str
   return arguments;
 }
 
+/// Every input is zero.
+void hide_everything(Json& json) {
+  json["distributions"] = {{{"name", "nothing"}, {"kind", "normal"}, {"scale", 0}}};
+}
+
 }  // namespace
 
 TEST_CASE("every shipped problem passes its audit, and says so in its audit.json") {
@@ -111,9 +116,19 @@ TEST_CASE("no shipped problem is left out of the test above") {
   CHECK(known.size() == std::size(kShipped));
 }
 
-TEST_CASE("a problem whose tolerance lets zeros pass fails by name, and is used only with --unaudited") {
+TEST_CASE("no factor of a tolerance lets a mistake pass") {
   Sandbox box;
   const fs::path problem = own_problem(box, [](Json& json) { json["tolerance"]["factor"] = 1e12; });
+  const ProgramResult audit = box.run(
+      {"algorithms", "audit", "--problem", problem.string(), "--device", "emulator", "--dtype", "bfloat16"});
+  INFO(audit.out << audit.err);
+  CHECK(audit.exit_code == 0);
+  CHECK(audit.out.find("  automatic low_precision   rejected") != std::string::npos);
+}
+
+TEST_CASE("a problem whose inputs let zeros pass fails by name, and is used only with --unaudited") {
+  Sandbox box;
+  const fs::path problem = own_problem(box, hide_everything);
   const ProgramResult audit =
       box.run({"algorithms", "audit", "--problem", problem.string(), "--device", "emulator"});
   INFO(audit.out << audit.err);
@@ -163,12 +178,50 @@ TEST_CASE("checks that reject the reference's own twin, or inputs that hide a mu
   INFO(strict.out << strict.err);
   CHECK(strict.exit_code == code(ExitCode::audit));
   CHECK(strict.out.find("! honest    honest          rejected") != std::string::npos);
-  const ProgramResult zeros = audit(own_problem(box, [](Json& json) {
-    json["distributions"] = {{{"name", "nothing"}, {"kind", "normal"}, {"scale", 0}}};
-  }));
+  const ProgramResult zeros = audit(own_problem(box, hide_everything));
   INFO(zeros.out << zeros.err);
   CHECK(zeros.exit_code == code(ExitCode::audit));
   CHECK(zeros.out.find("! automatic zeros           accepted") != std::string::npos);
+}
+
+TEST_CASE("integers in [-8, 8] hide a kernel that reads one bit of four, unless the problem says so") {
+  Sandbox box;
+  const auto audit = [&](const Json& distributions) {
+    const fs::path folder = box.folder / "integers";
+    fs::remove_all(folder);
+    fs::copy(AK_SOURCE_DIR "/templates/gemm", folder);
+    Json json = parse_json(read_file(folder / "problem.json"));
+    json["distributions"] = distributions;
+    write_file_atomically(folder / "problem.json", json.dump(2));
+    return box.run({"algorithms", "audit", "--problem", folder.string(), "--device", "emulator", "--dtype",
+                    "int8", "--workload", "m17_n40_k72", "--workload", "m64_n64_k64"});
+  };
+  const ProgramResult silent = audit({{{"name", "normal"}, {"kind", "normal"}}});
+  INFO(silent.out << silent.err);
+  CHECK(silent.exit_code == code(ExitCode::audit));
+  CHECK(silent.out.find("! automatic ignored_bits_1  accepted") != std::string::npos);
+  CHECK(silent.out.find("give it a \"draw\"") != std::string::npos);
+  const ProgramResult whole = audit({{{"name", "whole_type"}, {"kind", "integers"}}});
+  INFO(whole.out << whole.err);
+  CHECK(whole.exit_code == 0);
+  CHECK(whole.out.find("  automatic ignored_bits_1  rejected") != std::string::npos);
+  const ProgramResult said = audit({{{"name", "small"}, {"kind", "integers(-8, 8)"}}});
+  INFO(said.out << said.err);
+  CHECK(said.exit_code == 0);
+}
+
+TEST_CASE("a mutation is a hole where it must be rejected under a distribution, and is under another only") {
+  Sandbox box;
+  const fs::path problem = own_problem(box, [](Json& json) {
+    json["distributions"].push_back({{"name", "nothing"}, {"kind", "constant(0)"}});
+    json["lesions"][1]["fails_on"] = {"normal", "nothing"};
+  });
+  const ProgramResult audit = box.run(
+      {"algorithms", "audit", "--problem", problem.string(), "--device", "emulator", "--dtype", "float32"});
+  INFO(audit.out << audit.err);
+  CHECK(audit.exit_code == code(ExitCode::audit));
+  CHECK(audit.out.find("! declared  no_b            accepted") != std::string::npos);
+  CHECK(audit.out.find("must be rejected under the distribution 'nothing'") != std::string::npos);
 }
 
 TEST_CASE("--record is refused for a part of a problem") {

@@ -134,7 +134,9 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
        "hang",
        "instruction_budget",
        {"loop"}},
-      {"if (i < n) { c[i] = a[i] + b[i]; if (threadIdx.x == 0) c[0] = a[0] + b[0]; }",
+      {"if (i < n) { c[i] = a[i] + b[i]; if (threadIdx.x == 0) { volatile float* one = c; *one = 0; *one = "
+       "a[0] + "
+       "b[0]; } }",
        "race",
        "global_conflict",
        {"output 'c'", "byte 0"}},
@@ -322,6 +324,15 @@ TEST_CASE("where nothing is right on held-out shapes no kernel is left behind") 
   CHECK(result.out.find("1 candidate was disqualified") != std::string::npos);
   for (const char* name : {"k.cu", "k.explanation.md", "k.test.cu", "k.result.json"})
     CHECK_FALSE(box.exists(name));
-  // A kernel for one shape owes nothing to others.
-  CHECK(box.run(generate_on_emulator(box, {"--problem", folder, "--shape", "N=1000"})).exit_code == 0);
+  // With --shape those around it count; a kernel for one shape alone has to say so.
+  const ProgramResult around = box.run(generate_on_emulator(box, {"--problem", folder, "--shape", "N=1000"}));
+  INFO(around.out << around.err);
+  CHECK(around.exit_code == code(ExitCode::no_kernel));
+  std::string stated = vector_add(kCheat);
+  stated.replace(stated.find("{"), 1, R"({"constraints": ["N == 1000"], )");
+  box.write("sums/cheat.cu", stated);
+  const ProgramResult alone = box.run(generate_on_emulator(box, {"--problem", folder, "--shape", "N=1000"}));
+  INFO(alone.out << alone.err);
+  CHECK(alone.exit_code == 0);
+  CHECK(alone.out.find("its launch plan is for the given shape alone") != std::string::npos);
 }

@@ -18,8 +18,9 @@ __device__ u64 index_stride() { return static_cast<u64>(gridDim.x) * blockDim.x;
 // ---- inputs -------------------------------------------------------------------------------------------------------
 
 template <class T>
-__device__ void fill(T* out, u64 count, uint2 key, int kind, float scale, float shift) {
-  for (u64 i = first_index(); i < count; i += index_stride()) out[i] = random_element<T>(key, i, kind, scale, shift);
+__device__ void fill(T* out, ak_random::Key key, const ak_random::Draw& draw) {
+  const u64 count = static_cast<u64>(draw.count);
+  for (u64 i = first_index(); i < count; i += index_stride()) out[i] = random_element<T>(key, i, draw);
 }
 
 // ---- comparison ---------------------------------------------------------------------------------------------------
@@ -27,14 +28,26 @@ __device__ void fill(T* out, u64 count, uint2 key, int kind, float scale, float 
 // One block's share of a comparison; the host adds the blocks up in order, so results are reproducible.
 // Same layout as BlockComparison of runtime/check/harness_kernels.h.
 struct BlockComparison {
-  double max_error, sum_error;
-  u64 worst, wrong, nonfinite, first_nonfinite, unwritten, first_unwritten;
+  double max_error, sum_error, sum_square;
+  u64 worst, wrong, far, unequal, nonfinite, first_nonfinite, unwritten, first_unwritten;
+};
+
+// What errors are relative to. Same layout as ErrorScale of runtime/check/harness_kernels.h.
+struct ErrorScale {
+  double rms;             // of the expected tensor
+  const double* row_rms;  // of each of its rows, where these have scales of their own; else null
+  u64 row;                // elements of a row
+};
+// Same layout as ErrorLimits of runtime/check/harness_kernels.h.
+struct ErrorLimits {
+  double element, far;
 };
 
 template <class T> __device__ double wide(T x) { return static_cast<double>(static_cast<float>(x)); }
 __device__ double wide(double x) { return x; }
 __device__ double wide(long long x) { return static_cast<double>(x); }
 __device__ double wide(int x) { return static_cast<double>(x); }
+__device__ double wide(unsigned int x) { return static_cast<double>(x); }
 
 enum class Kind { finite, nan, positive_infinity, negative_infinity };
 __device__ Kind kind_of(double x) {
@@ -52,7 +65,11 @@ __device__ bool is_poison(T x, unsigned char poison) {
   return true;
 }
 
-// |got - expected| / (|expected| + rms of the expected tensor); 0 where both are equal.
+__device__ double scale_at(const ErrorScale& scale, u64 i) {
+  return scale.row_rms == nullptr ? scale.rms : scale.row_rms[i / scale.row];
+}
+
+// |got - expected| / (|expected| + rms of what is expected); 0 where both are equal.
 __device__ double relative_error(double got, double expected, double rms) {
   const double difference = fabs(got - expected);
   return difference == 0 ? 0 : difference / (fabs(expected) + rms);
@@ -60,7 +77,7 @@ __device__ double relative_error(double got, double expected, double rms) {
 
 template <class T>
 __device__ void note_floating(BlockComparison& own, u64 i, T got_value, double expected, T twin_value, double rms,
-                              double tolerance) {
+                              const ErrorLimits& limits) {
   const double got = wide(got_value);
   const Kind kind = kind_of(wide(twin_value));
   if (kind_of(got) != kind) {
@@ -69,19 +86,28 @@ __device__ void note_floating(BlockComparison& own, u64 i, T got_value, double e
     return;
   }
   if (kind != Kind::finite) return;
+  own.unequal += got != wide(static_cast<T>(expected));
   const double error = relative_error(got, expected, rms);
   own.sum_error += error;
-  if (!(error <= tolerance)) ++own.wrong;
+  own.sum_square += error * error;
+  own.wrong += !(error <= limits.element);
+  own.far += !(error <= limits.far);
   if (!(error <= own.max_error) || own.worst == ~0ull) own.max_error = error, own.worst = i;
 }
 
 template <class T>
-__device__ void note_integer(BlockComparison& own, u64 i, T got, long long expected, double rms) {
-  const bool equal = static_cast<long long>(got) == expected;
+__device__ void note_integer(BlockComparison& own, u64 i, T got_value, long long expected, double rms) {
+  const long long got = static_cast<long long>(got_value);
+  const bool equal = got == expected;
   double error = relative_error(static_cast<double>(got), static_cast<double>(expected), rms);
   if (!equal && error == 0) error = 1e-300;  // beyond what a double tells apart
   own.sum_error += error;
+  own.sum_square += error * error;
   own.wrong += !equal;
+  own.unequal += !equal;
+  const u64 apart = got > expected ? static_cast<u64>(got) - static_cast<u64>(expected)
+                                   : static_cast<u64>(expected) - static_cast<u64>(got);
+  own.far += apart > 1;
   if (error > own.max_error || own.worst == ~0ull) own.max_error = error, own.worst = i;
 }
 
@@ -89,7 +115,10 @@ __device__ void merge(BlockComparison& into, const BlockComparison& from) {
   const bool larger = !(from.max_error <= into.max_error) || (from.max_error == into.max_error && from.worst < into.worst);
   if (from.worst != ~0ull && (into.worst == ~0ull || larger)) into.max_error = from.max_error, into.worst = from.worst;
   into.sum_error += from.sum_error;
+  into.sum_square += from.sum_square;
   into.wrong += from.wrong;
+  into.far += from.far;
+  into.unequal += from.unequal;
   into.nonfinite += from.nonfinite;
   into.unwritten += from.unwritten;
   if (from.first_nonfinite < into.first_nonfinite) into.first_nonfinite = from.first_nonfinite;
@@ -107,7 +136,7 @@ __device__ void store_block(BlockComparison own, BlockComparison* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = parts[0];
 }
 
-__device__ BlockComparison nothing_yet() { return {0, 0, ~0ull, 0, 0, ~0ull, 0, ~0ull}; }
+__device__ BlockComparison nothing_yet() { return {0, 0, 0, ~0ull, 0, 0, 0, 0, ~0ull, 0, ~0ull}; }
 
 template <class T>
 __device__ void note_unwritten(BlockComparison& own, u64 i, T value, unsigned char poison) {
@@ -116,68 +145,177 @@ __device__ void note_unwritten(BlockComparison& own, u64 i, T value, unsigned ch
 }
 
 template <class T>
-__device__ void compare_floating(const T* got, const double* expected, const T* twin, u64 count, double rms,
-                                 double tolerance, unsigned char poison, BlockComparison* out) {
+__device__ void compare_floating(const T* got, const double* expected, const T* twin, u64 count, ErrorScale scale,
+                                 ErrorLimits limits, unsigned char poison, BlockComparison* out) {
   BlockComparison own = nothing_yet();
   for (u64 i = first_index(); i < count; i += index_stride()) {
     note_unwritten(own, i, got[i], poison);
-    note_floating(own, i, got[i], expected[i], twin[i], rms, tolerance);
+    note_floating(own, i, got[i], expected[i], twin[i], scale_at(scale, i), limits);
   }
   store_block(own, out);
 }
 
 template <class T>
-__device__ void compare_integer(const T* got, const long long* expected, u64 count, double rms, unsigned char poison,
-                                BlockComparison* out) {
+__device__ void compare_integer(const T* got, const long long* expected, u64 count, ErrorScale scale,
+                                unsigned char poison, BlockComparison* out) {
   BlockComparison own = nothing_yet();
   for (u64 i = first_index(); i < count; i += index_stride()) {
     note_unwritten(own, i, got[i], poison);
-    note_integer(own, i, got[i], expected[i], rms);
+    note_integer(own, i, got[i], expected[i], scale_at(scale, i));
   }
   store_block(own, out);
 }
 
-// Per block: sum of squares of the finite elements, how many they are, and how many are not finite.
-template <class T>
-__device__ void sum_squares(const T* values, u64 count, double* out) {
-  double sums[2] = {};
-  for (u64 i = first_index(); i < count; i += index_stride()) {
-    const double x = wide(values[i]);
-    if (kind_of(x) == Kind::finite) sums[0] += x * x, sums[1] += 1;
-  }
-  __shared__ double parts[2][kThreads];
-  for (int k = 0; k < 2; ++k) parts[k][threadIdx.x] = sums[k];
+// The sums of a block's threads, in parts[k][0].
+template <int COUNT>
+__device__ void add_up(double (&parts)[COUNT][kThreads], const double (&own)[COUNT]) {
+  __syncthreads();
+  for (int k = 0; k < COUNT; ++k) parts[k][threadIdx.x] = own[k];
   __syncthreads();
   for (unsigned int half = kThreads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) {
-      for (int k = 0; k < 2; ++k) parts[k][threadIdx.x] += parts[k][threadIdx.x + half];
+      for (int k = 0; k < COUNT; ++k) parts[k][threadIdx.x] += parts[k][threadIdx.x + half];
     }
     __syncthreads();
   }
+}
+
+__device__ void note_square(double (&sums)[2], double x) {
+  if (kind_of(x) == Kind::finite) sums[0] += x * x, sums[1] += 1;
+}
+
+// Per block: sum of squares of the finite elements, and how many they are.
+template <class T>
+__device__ void sum_squares(const T* values, u64 count, double* out) {
+  double sums[2] = {};
+  for (u64 i = first_index(); i < count; i += index_stride()) note_square(sums, wide(values[i]));
+  __shared__ double parts[2][kThreads];
+  add_up(parts, sums);
   if (threadIdx.x < 2) out[2 * blockIdx.x + threadIdx.x] = parts[threadIdx.x][0];
 }
 
 extern "C" __global__ void sum_squares_double(const double* values, u64 count, double* out) { sum_squares(values, count, out); }
 extern "C" __global__ void sum_squares_integer(const long long* values, u64 count, double* out) { sum_squares(values, count, out); }
 
-#define AK_FILL(NAME, T)                                                                                         \
-  extern "C" __global__ void fill_##NAME(T* out, u64 count, uint2 key, int kind, float scale, float shift) {     \
-    fill<T>(out, count, key, kind, scale, shift);                                                                \
+// out[r] = root mean square of the finite elements of row r.
+template <class T>
+__device__ void row_rms(const T* values, u64 rows, u64 row, double* out) {
+  __shared__ double parts[2][kThreads];
+  for (u64 r = blockIdx.x; r < rows; r += gridDim.x) {
+    double sums[2] = {};
+    for (u64 i = threadIdx.x; i < row; i += kThreads) note_square(sums, wide(values[r * row + i]));
+    add_up(parts, sums);
+    if (threadIdx.x == 0) out[r] = parts[1][0] > 0 ? sqrt(parts[0][0] / parts[1][0]) : 0;
   }
+}
+
+extern "C" __global__ void row_rms_double(const double* values, u64 rows, u64 row, double* out) { row_rms(values, rows, row, out); }
+extern "C" __global__ void row_rms_integer(const long long* values, u64 rows, u64 row, double* out) { row_rms(values, rows, row, out); }
+
+// Half the distance between values next to x, of a type with that roundoff and without bounds to its exponents.
+__device__ double half_step(double x, double roundoff) {
+  return roundoff * __longlong_as_double(__double_as_longlong(x) & 0x7ff0000000000000ll);
+}
+
+// Per block: the largest rounding error of the finite elements, the sum of squares of the largest errors of each, and
+// how many they are. Relative like other errors.
+extern "C" __global__ void rounding_steps(const double* expected, u64 count, ErrorScale scale, double roundoff, double* out) {
+  double largest = 0, sums[2] = {};
+  for (u64 i = first_index(); i < count; i += index_stride()) {
+    const double x = expected[i];
+    if (kind_of(x) != Kind::finite) continue;
+    const double error = relative_error(x + half_step(x, roundoff), x, scale_at(scale, i));
+    largest = fmax(largest, error);
+    note_square(sums, error);
+  }
+  __shared__ double parts[2][kThreads], maxima[kThreads];
+  maxima[threadIdx.x] = largest;
+  add_up(parts, sums);
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < kThreads; ++i) largest = fmax(largest, maxima[i]);
+  out[3 * blockIdx.x] = largest;
+  out[3 * blockIdx.x + 1] = parts[0][0];
+  out[3 * blockIdx.x + 2] = parts[1][0];
+}
+
+// ---- results whose order is free, and indices --------------------------------------------------------------------------
+
+// out[row r] = the values of row r in ascending order, NaN last.
+extern "C" __global__ void sort_rows(const double* values, u64 rows, u64 row, double* out) {
+  for (u64 i = first_index(); i < rows * row; i += index_stride()) {
+    const u64 start = i / row * row;
+    const double x = values[i];
+    u64 rank = 0;
+    for (u64 j = start; j < start + row; ++j) {
+      const double y = values[j];
+      const bool before = x != x ? y == y || j < i : y < x || (y == x && j < i);
+      rank += before;
+    }
+    out[start + rank] = x;
+  }
+}
+
+// `bytes` is negative for unsigned types.
+__device__ long long index_at(const void* indices, int bytes, u64 i) {
+  if (bytes == 8) return static_cast<const long long*>(indices)[i];
+  if (bytes == -4) return static_cast<const unsigned int*>(indices)[i];
+  if (bytes == -1) return static_cast<const unsigned char*>(indices)[i];
+  if (bytes == 4) return static_cast<const int*>(indices)[i];
+  return bytes == 2 ? static_cast<const short*>(indices)[i] : static_cast<const signed char*>(indices)[i];
+}
+
+// out[i] = what index i selects from the same row of `source`; NaN for an index that is out of range or that its row
+// has already.
+template <class T>
+__device__ void gather(const void* indices, int index_bytes, u64 rows, u64 row, const T* source, u64 source_row,
+                       double* out) {
+  for (u64 i = first_index(); i < rows * row; i += index_stride()) {
+    const u64 start = i / row * row;
+    const long long index = index_at(indices, index_bytes, i);
+    bool valid = index >= 0 && static_cast<u64>(index) < source_row;
+    for (u64 j = start; valid && j < i; ++j) valid = index_at(indices, index_bytes, j) != index;
+    out[i] = valid ? wide(source[i / row * source_row + index]) : __longlong_as_double(0x7ff8000000000000ll);
+  }
+}
+
+template <class T>
+__device__ void widen(const T* values, u64 count, double* out) {
+  for (u64 i = first_index(); i < count; i += index_stride()) out[i] = wide(values[i]);
+}
+
+#define AK_FILL(NAME, T)                                                                                         \
+  extern "C" __global__ void fill_##NAME(T* out, ak_random::Key key, ak_random::Draw draw) {                     \
+    fill<T>(out, key, draw);                                                                                     \
+  }
+// Only where an output is judged by them (harness_source).
+#ifdef AK_WITH_VIEWS
+#define AK_VIEWS(NAME, STORED)                                                                                   \
+  extern "C" __global__ void widen_##NAME(const STORED* values, u64 count, double* out) {                        \
+    widen<STORED>(values, count, out);                                                                           \
+  }                                                                                                              \
+  extern "C" __global__ void gather_##NAME(const void* indices, int index_bytes, u64 rows, u64 row,              \
+                                           const STORED* source, u64 source_row, double* out) {                  \
+    gather<STORED>(indices, index_bytes, rows, row, source, source_row, out);                                    \
+  }
+#else
+#define AK_VIEWS(NAME, STORED)
+#endif
 #define AK_FLOATING(NAME, T)                                                                                     \
   AK_FILL(NAME, T)                                                                                               \
+  AK_VIEWS(NAME, T)                                                                                              \
   extern "C" __global__ void compare_##NAME(const T* got, const double* expected, const T* twin, u64 count,      \
-                                            double rms, double tolerance, unsigned char poison,                  \
+                                            ErrorScale scale, ErrorLimits limits, unsigned char poison,          \
                                             BlockComparison* out) {                                              \
-    compare_floating<T>(got, expected, twin, count, rms, tolerance, poison, out);                                \
+    compare_floating<T>(got, expected, twin, count, scale, limits, poison, out);                                 \
   }
 // A boolean is compared as its byte: anything but 0 and 1 is wrong.
 #define AK_INTEGER(NAME, T, STORED)                                                                              \
   AK_FILL(NAME, T)                                                                                               \
+  AK_VIEWS(NAME, STORED)                                                                                         \
   extern "C" __global__ void compare_##NAME(const STORED* got, const long long* expected, const STORED* twin,    \
-                                            u64 count, double rms, double tolerance, unsigned char poison,       \
-                                            BlockComparison* out) {                                              \
-    compare_integer<STORED>(got, expected, count, rms, poison, out);                                             \
+                                            u64 count, ErrorScale scale, ErrorLimits limits,                     \
+                                            unsigned char poison, BlockComparison* out) {                        \
+    compare_integer<STORED>(got, expected, count, scale, poison, out);                                           \
   }
 // Only the dtypes a problem has are compiled (harness_source): all of them take seconds.
 #ifdef AK_USE_float64
@@ -209,6 +347,12 @@ AK_INTEGER(int16, short, short)
 #endif
 #ifdef AK_USE_int8
 AK_INTEGER(int8, signed char, signed char)
+#endif
+#ifdef AK_USE_uint32
+AK_INTEGER(uint32, unsigned int, unsigned int)
+#endif
+#ifdef AK_USE_uint8
+AK_INTEGER(uint8, unsigned char, unsigned char)
 #endif
 #ifdef AK_USE_bool
 AK_INTEGER(bool, bool, unsigned char)

@@ -159,7 +159,8 @@ TEST_CASE("when no one waits any more the batch is cancelled") {
   while (service.server.requests().size() < 3) std::this_thread::sleep_for(1ms);
   cancelled = true;
   CHECK(asking.get().failure->fault == LlmFault::cancelled);
-  CHECK(service.server.requests().back().starts_with("POST /v1/messages/batches/b1/cancel "));
+  CHECK(testing::in_the_end(
+      [&] { return service.server.requests().back().starts_with("POST /v1/messages/batches/b1/cancel "); }));
 }
 
 TEST_CASE("batches are for the providers that have them, and halve the price") {

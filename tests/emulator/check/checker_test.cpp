@@ -116,7 +116,8 @@ class World {
                  .parameters = {},
                  .findings = findings_,
                  .counters = counters_,
-                 .print = {}};
+                 .print = {},
+                 .device = {}};
   std::unique_ptr<Checker> checker_;
   std::vector<Block> blocks_;
 };
@@ -358,12 +359,45 @@ TEST_CASE("lanes of one warp need a warp barrier, a lane by itself does not", "[
   world.write(0, consecutive(0));
   world.read(0, consecutive(0));
   world.write(0, consecutive(0));
-  world.checker().warp_synced(world.warp(0), 1);
+  world.checker().warp_synced(world.warp(0), kAllLanes);
   world.read(0, [](std::uint64_t lane) { return (lane ^ 1) * 4; });
   CHECK(world.clean());
   world.write(0, consecutive(0));
   REQUIRE(world.found().size() == 1);
   CHECK(world.found().front().other->thread[0] == 1);
+}
+
+TEST_CASE("a barrier of some lanes orders them, and what they have seen, but no others", "[checker]") {
+  const auto neighbour = [](std::uint64_t lane) { return (lane ^ 1) * 4; };
+  World world;
+  world.write(0, consecutive(0));
+  world.checker().warp_synced(world.warp(0), 0x000000FFu);
+  world.read(0, neighbour, 4, 0x000000FFu);
+  world.checker().warp_synced(world.warp(0), 0x00000180u);
+  world.read(0, same(0), 4, 0x00000100u);  // lane 8 met lane 7, which had met lane 0
+  CHECK(world.clean());
+  world.read(0, neighbour, 4, 0x00000C00u);
+  REQUIRE(world.found().size() == 1);
+  CHECK(world.found().front().first.thread[0] == 10);
+  CHECK(world.found().front().other->thread[0] == 11);
+}
+
+TEST_CASE("threads of a block race in global memory as they do in shared memory", "[checker]") {
+  for (const bool meet : {false, true}) {
+    World world;
+    const std::uint64_t x = world.buffer(4096, "workspace 'w'");
+    world.access(world.warp(0), kStore, Space::global, consecutive(x), AccessKind::write);
+    world.access(world.warp(0), kLoad, Space::global, consecutive(x), AccessKind::read);
+    if (meet) world.barrier();
+    world.access(world.warp(3), kLoad, Space::global, consecutive(x), AccessKind::read);
+    CHECK(world.clean() == meet);
+    if (meet) continue;
+    REQUIRE(world.found().size() == 1);
+    CHECK(world.found().front().kind == FaultKind::global_race);
+    CHECK(world.found().front().buffer == "workspace 'w'");
+    CHECK(world.found().front().first.thread[0] == 96);
+    CHECK(world.found().front().other->thread[0] == 0);
+  }
 }
 
 TEST_CASE("a broadcast read conflicts with a later write of any lane", "[checker]") {
@@ -533,6 +567,7 @@ TEST_CASE("blocks that share no written bytes do not conflict", "[checker]") {
       touch(world, block, kStore, y + block * (1 << 18) + at, AccessKind::write);
       touch(world, block, kLoad, y + block * (1 << 18) + at, AccessKind::read);
     }
+    world.checker().warp_synced(world.warp(0, block), kAllLanes);
     touch(world, block, kStore, y + (1 << 19) * (block / 2) + 64 * (block % 2), AccessKind::read, 2);
   }
   CHECK(world.found().size() == 1);  // the last line: blocks 1 and 3 read what 0 and 2 wrote
@@ -640,6 +675,7 @@ TEST_CASE("blocks of a cluster reach each other's shared memory, within its boun
   const std::vector<Block*> cluster{&world.block(0), &world.block(1)};
   world.block(0).cluster = world.block(1).cluster = cluster;
   world.block(1).cluster_rank = 1;
+  world.checker().cluster_joined(cluster);
   const std::uint64_t second = 2ull << kClusterRankShift;
   const auto at = [&](Index op, std::uint64_t address, AccessKind kind) {
     return world.access(world.warp(0), op, Space::shared_cluster, consecutive(address), kind);
@@ -653,6 +689,24 @@ TEST_CASE("blocks of a cluster reach each other's shared memory, within its boun
   CHECK(at(kLoad, second + kSharedBytes, AccessKind::read) == 0);
   CHECK(at(kStore, (3ull << kClusterRankShift), AccessKind::write) == 0);
   CHECK(world.found().size() == 2);
+}
+
+TEST_CASE("a block's shared memory is not there before its cluster has met, nor when it has ended",
+          "[checker]") {
+  for (const bool ended : {false, true}) {
+    World world(2);
+    const std::vector<Block*> cluster{&world.block(0), &world.block(1)};
+    world.block(0).cluster = world.block(1).cluster = cluster;
+    world.block(1).cluster_rank = 1;
+    if (ended) {
+      world.checker().cluster_joined(cluster);
+      world.block(1).live_threads = 0;
+    }
+    static_cast<void>(world.access(world.warp(0), kStore, Space::shared_cluster,
+                                   consecutive(2ull << kClusterRankShift), AccessKind::write));
+    REQUIRE(world.found().size() == 1);
+    CHECK(world.found().front().kind == FaultKind::cluster_lifetime);
+  }
 }
 
 // ---- against a simple model

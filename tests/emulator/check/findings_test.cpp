@@ -72,6 +72,28 @@ TEST_CASE("a race names both threads and both lines", "[findings]") {
       "shared 'tile' that thread (5,0,0) reads at line 52 with no barrier between");
 }
 
+TEST_CASE("a hazard of an asynchronous operation names it and what is missing", "[findings]") {
+  Program program = program_with_lines();
+  Finding finding = race();
+  finding.kind = FaultKind::async_pending;
+  CHECK_THAT(describe(program, finding),
+             Catch::Contains("writes 4 bytes at byte 128 of shared 'tile', from which the copy that thread "
+                             "(5,0,0) started at line 52 may still be reading"));
+  program.facts[1].kind = InstructionClass::tensor;
+  CHECK_THAT(describe(program, finding), Catch::Contains("from which the wgmma that thread"));
+  finding.other->write = true;
+  CHECK_THAT(describe(program, finding), Catch::Contains("may still be writing"));
+  finding.kind = FaultKind::missing_proxy_fence;
+  finding.first.write = false;
+  CHECK_THAT(
+      describe(program, finding),
+      Catch::Contains("reads 4 bytes at byte 128 of shared 'tile' asynchronously that thread (5,0,0) writes "
+                      "at line 52 with no proxy fence between"));
+  finding.kind = FaultKind::non_coherent_read;
+  CHECK_THAT(describe(program, finding),
+             Catch::Contains("through a cache that does not see what thread (5,0,0) writes at line 52"));
+}
+
 TEST_CASE("a conflict with an unknown thread names its block", "[findings]") {
   Finding finding = race();
   finding.kind = FaultKind::global_conflict;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "emulator/lower/call_graph.h"
 #include "emulator/machine/emulator.h"
 #include "emulator/machine/tensor_map_descriptor.h"
 #include "emulator/parse/parser.h"
@@ -58,6 +59,7 @@ class Memory {
     };
     bool fits = place_all(module.variables);
     for (const Function& function : module.functions) fits = fits && place_all(function.variables);
+    if (fits) point_at_functions(module, addresses);
     return fits ? std::optional(std::move(addresses)) : std::nullopt;
   }
   [[nodiscard]] bool input_is_intact() const {
@@ -80,6 +82,17 @@ class Memory {
     arena_.mark_initialized(*address, variable.bytes, true);
     addresses[variable.name] = *address;
     return true;
+  }
+  /// Tables of functions.
+  void point_at_functions(const Module& module, const SymbolAddresses& addresses) {
+    for (const Variable& variable : module.variables) {
+      for (const Relocation& relocation : variable.relocations) {
+        const auto function = function_address(module, relocation.symbol);
+        const auto at = addresses.find(variable.name);
+        if (!function || at == addresses.end() || relocation.at + sizeof *function > variable.bytes) continue;
+        std::memcpy(arena_.host(at->second, variable.bytes) + relocation.at, &*function, sizeof *function);
+      }
+    }
   }
   Arena arena_{kArenaBytes};
   std::uint64_t input_ = 0, output_ = 0;

@@ -181,6 +181,7 @@ extern "C" __global__ void bulk_without_wait(const int* in, int* out) {
   __shared__ unsigned long long full;
   if (threadIdx.x == 0) {
     init(full, 1);
+    publish_init();
     expect(full, sizeof tile);
     load_bulk(tile, in, sizeof tile, full);
   }
@@ -195,6 +196,7 @@ extern "C" __global__ void bulk_too_many_bytes_expected(const int* in, int* out)
   __shared__ unsigned long long full;
   if (threadIdx.x == 0) {
     init(full, 1);
+    publish_init();
     expect(full, 2 * sizeof tile);
     load_bulk(tile, in, sizeof tile, full);
   }
@@ -259,6 +261,7 @@ extern "C" __global__ void tensor_load(const __grid_constant__ Map map, int rank
   __shared__ unsigned long long full;
   if (threadIdx.x == 0) {
     init(full, 1);
+    publish_init();
     expect(full, static_cast<unsigned>(bytes));
     if (rank == 1) TENSOR_LOAD("1d", "{%3}", "r"(c.at[0]));
     if (rank == 2) TENSOR_LOAD("2d", "{%3, %4}", "r"(c.at[0]), "r"(c.at[1]));

@@ -139,7 +139,10 @@ TEST_CASE("a phase that never completes ends with the budget, and names who wait
   const Finding& finding = report.findings.all().front();
   CHECK(finding.kind == FaultKind::instruction_budget);
   CHECK(finding.first.thread_known);
-  CHECK(describe(program.program(), finding, "kernel.cu").find("mbarrier") != std::string::npos);
+  const std::string words = describe(program.program(), finding, "kernel.cu");
+  CHECK_THAT(
+      words,
+      Catch::Contains("mbarrier whose phase does not complete: it waits for 0 of 1 arrivals and 512 bytes"));
 }
 
 TEST_CASE("warps produce and consume through named barriers with counts") {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "codegen/source/assemble.h"
+#include "emulator/lower/call_graph.h"
 #include "emulator/parse/parser.h"
 #include "runtime/build/compile.h"
 
@@ -37,8 +38,9 @@ SymbolAddresses place_globals(const Module& module, Arena& arena) {
   }
   for (const Variable& variable : module.variables) {
     for (const Relocation& relocation : variable.relocations) {
-      const std::uint64_t value =
-          addresses.at(relocation.symbol) + static_cast<std::uint64_t>(relocation.offset);
+      const auto function = function_address(module, relocation.symbol);
+      const std::uint64_t value = (function ? *function : addresses.at(relocation.symbol)) +
+                                  static_cast<std::uint64_t>(relocation.offset);
       std::memcpy(arena.host(addresses.at(variable.name), variable.bytes) + relocation.at, &value,
                   static_cast<std::size_t>(relocation.bytes));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel in planted/ is wrong in the way, and at a line, that its `// FAULT kind` comments name. Its
-// second line says how it is launched.
+// Every kernel in planted/CLASS/ is wrong in the way, and at a line, that its `// FAULT kind` comments name.
+// Its second line says how it is launched. A kernel that asks for FIXED (`#ifdef FIXED`) has a corrected
+// twin, built with -DFIXED, in which nothing is found, apart from notes where it says `// NOTE kind`.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
@@ -16,6 +18,7 @@ struct PlantedBug {
   std::string name, source;
   Json plan;
   std::set<std::pair<int, std::string>> faults, consequences;  ///< line, kind
+  std::set<std::pair<int, std::string>> notes;                 ///< of the corrected twin
 };
 
 /// Adds (line, kind) if `text` ends in a comment that begins with `mark`.
@@ -26,15 +29,34 @@ void collect(const std::string& text, int line, const std::string& mark,
   for (std::string kind; kinds >> kind && kind != "//";) into.emplace(line, kind);
 }
 
+/// "races/missing_barrier".
+std::string name_of(const std::filesystem::path& file) {
+  return file.parent_path().filename().string() + "/" + file.stem().string();
+}
+
+std::vector<std::filesystem::path> planted_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(AK_PLANTED_BUGS)) {
+    if (entry.path().extension() == ".cu") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 PlantedBug read_bug(const std::filesystem::path& file) {
-  PlantedBug bug{
-      .name = file.stem().string(), .source = read_file(file), .plan = {}, .faults = {}, .consequences = {}};
+  PlantedBug bug{.name = name_of(file),
+                 .source = read_file(file),
+                 .plan = {},
+                 .faults = {},
+                 .consequences = {},
+                 .notes = {}};
   std::istringstream lines(bug.source);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     if (number == 2) bug.plan = parse_json(line.substr(3));
     collect(line, number, "// FAULT ", bug.faults);
     collect(line, number, "// ALSO ", bug.consequences);
+    collect(line, number, "// NOTE ", bug.notes);
   }
   REQUIRE_FALSE(bug.faults.empty());
   return bug;
@@ -78,6 +100,7 @@ LaunchReport run(CudaProgram& program, const Json& plan, std::uint64_t seed) {
   LaunchRequest request;
   request.grid = extent(plan["grid"]);
   request.block = extent(plan["block"]);
+  request.cluster = extent(plan.value("cluster", Json::array()));
   request.dynamic_shared_bytes = plan.value("shared_bytes", 0u);
   request.options.instruction_budget = plan.value("budget", 10'000'000ull);
   request.options.seed = seed;
@@ -87,9 +110,7 @@ LaunchReport run(CudaProgram& program, const Json& plan, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("every planted bug is caught at its line, whatever the order of warps and blocks") {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(AK_PLANTED_BUGS))
-    files.push_back(entry.path());
+  const std::vector<std::filesystem::path> files = planted_files();
   CHECK(files.size() >= 40);
   for (const auto& file : files) {
     const PlantedBug bug = read_bug(file);
@@ -105,6 +126,25 @@ TEST_CASE("every planted bug is caught at its line, whatever the order of warps 
                marked(bug.consequences, program.program(), finding)));
       }
       CHECK(caught);
+    }
+  }
+}
+
+TEST_CASE("nothing is found in the corrected twin of a planted bug, whatever the order of warps and blocks") {
+  for (const auto& file : planted_files()) {
+    const PlantedBug bug = read_bug(file);
+    if (bug.source.find("FIXED") == std::string::npos) continue;
+    CudaProgram program(bug.source, "k", {9, 0, 'a'}, {"-DFIXED"});
+    for (const std::uint64_t seed : {0ull, 1ull, 2ull}) {
+      const LaunchReport report = run(program, bug.plan, seed);
+      CAPTURE(bug.name, seed);
+      for (const Finding& finding : report.findings.all())
+        FAIL_CHECK(describe(program.program(), finding, "kernel.cu"));
+      CHECK(report.findings.notes().size() == bug.notes.size());
+      for (const Finding& note : report.findings.notes()) {
+        INFO(describe(program.program(), note, "kernel.cu"));
+        CHECK(marked(bug.notes, program.program(), note));
+      }
     }
   }
 }

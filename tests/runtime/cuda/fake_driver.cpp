@@ -46,6 +46,7 @@ runtime::Driver make_table() {
   table.cuModuleGetFunction = [](CUfunction* function, CUmodule, const char*) {
     return *function = some_handle<CUfunction>(), attempt();
   };
+  table.cuCtxGetDevice = [](CUdevice* device) { return *device = 0, CUDA_SUCCESS; };
   table.cuStreamCreate = [](CUstream* stream, unsigned) {
     return *stream = some_handle<CUstream>(), acquire();
   };
@@ -59,11 +60,17 @@ runtime::Driver make_table() {
   table.cuMemCreate = [](CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocationProp*,
                          unsigned long long) { return *handle = 7, acquire(); };
   table.cuMemRelease = [](CUmemGenericAllocationHandle) { return release(); };
-  table.cuMemAddressReserve = [](CUdeviceptr* address, std::size_t, std::size_t, CUdeviceptr,
-                                 unsigned long long) { return *address = 0x200000, acquire(); };
+  table.cuMemAddressReserve = [](CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
+                                 unsigned long long) {
+    current->reserved = {.address = 0x200000, .bytes = bytes};
+    return *address = 0x200000, acquire();
+  };
   table.cuMemAddressFree = [](CUdeviceptr, std::size_t) { return release(); };
-  table.cuMemMap = [](CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
-                      unsigned long long) { return acquire(); };
+  table.cuMemMap = [](CUdeviceptr address, std::size_t bytes, std::size_t, CUmemGenericAllocationHandle,
+                      unsigned long long) {
+    current->mapped = {.address = address, .bytes = bytes};
+    return acquire();
+  };
   table.cuMemUnmap = [](CUdeviceptr, std::size_t) { return release(); };
   table.cuMemSetAccess = [](CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
     return attempt();

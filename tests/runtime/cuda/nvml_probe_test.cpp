@@ -114,13 +114,12 @@ struct Device {
   unsigned long long calls = 0;
 
   EnergyRound round() {
-    return {.run = [this]() -> std::optional<Outcome> {
-              calls += 20'000;
-              clock.pass(20ms);
-              answers.millijoules = calls / 50'000 * 20'000;
-              return std::nullopt;
-            },
-            .calls = 20'000};
+    return [this]() -> Result<std::uint64_t, Outcome> {
+      calls += 20'000;
+      clock.pass(20ms);
+      answers.millijoules = calls / 50'000 * 20'000;
+      return std::uint64_t{20'000};
+    };
   }
 };
 
@@ -155,9 +154,9 @@ TEST_CASE("an energy that cannot be measured says why, and runs nothing where th
   }
   SECTION("a counter that stands still") {
     EnergyRound round = device.round();
-    round.run = [&]() -> std::optional<Outcome> {
+    round = [&]() -> Result<std::uint64_t, Outcome> {
       device.clock.pass(20ms);
-      return std::nullopt;
+      return std::uint64_t{20'000};
     };
     const auto energy = measure_energy(probe, round, device.clock, std::nullopt);
     CHECK(energy->unavailable_reason == "the energy counter did not move as it should");
@@ -168,13 +167,10 @@ TEST_CASE("an energy that cannot be measured says why, and runs nothing where th
 TEST_CASE("a call that fails while its energy is measured is the candidate's failure") {
   const NvmlLibrary nvml = library();
   const TestClock clock;
-  const EnergyRound round{.run = []() -> std::optional<Outcome> {
-                            return Outcome{.status = Status::launch_error,
-                                           .stage = StageId::time,
-                                           .message = "it fell over",
-                                           .diagnostics = {}};
-                          },
-                          .calls = 1};
+  const EnergyRound round = []() -> Result<std::uint64_t, Outcome> {
+    return Outcome{
+        .status = Status::launch_error, .stage = StageId::time, .message = "it fell over", .diagnostics = {}};
+  };
   const auto energy = measure_energy(NvmlProbe("GPU-1", nvml), round, clock, std::nullopt);
   REQUIRE_FALSE(energy.ok());
   CHECK(energy.error().status == Status::launch_error);

@@ -93,7 +93,7 @@ TEST_CASE("device printf on the emulator is shown with the outcome") {
 
 TEST_CASE("memory that is not mapped is out of a kernel's reach, and its contents survive") {
   runtime::EmulatedDriver driver(kHopper);
-  runtime::HiddenBuffer hidden(1000, 0, "hidden");
+  runtime::HiddenBuffer hidden(1000, "hidden");
   CUdeviceptr address = 0;
   {
     const auto mapping = hidden.map();

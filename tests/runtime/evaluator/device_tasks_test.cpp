@@ -59,6 +59,13 @@ TEST_CASE("small shapes are checked with every distribution, a timed one with an
   CHECK(task.changing);
 }
 
+TEST_CASE("what is evaluated on its own is checked with every distribution on timed shapes, too") {
+  EvaluationJob job = timed_job();
+  job.request.changing_inputs = true;
+  for (const WorkloadTask& one : gpu_tasks().evaluation(job, {}).workloads)
+    CHECK(one.distributions.size() == 2);
+}
+
 TEST_CASE("calls that take little longer than an event pair are timed in batches, baselines alike") {
   const EvaluationJob job = timed_job();
   const DeviceTask task = gpu_tasks().evaluation(job, {});

@@ -46,12 +46,15 @@ TEST_CASE("one integer wrong by one is incorrect") {
   CHECK_THAT(result.outcome.message, Catch::Contains("c[900]"));
 }
 
-TEST_CASE("results of 11 bits where fp32 was honest are incorrect") {
+TEST_CASE("results of 11 bits where fp32 was honest are refused by how they are made, and by their error") {
   TinyProblem tiny;
   tiny.expression = "a[i] * b[i] + a[i]";
   GpuBench bench(tiny);
-  const auto result = bench.run(
+  const auto cut = bench.run(
       kernel("if (i < n) c[i] = __uint_as_float(__float_as_uint(a[i] * b[i] + a[i]) & 0xffffe000u);"));
+  INFO(describe(cut));
+  CHECK(cut.outcome.gate == Gate::precision);
+  const auto result = bench.run(kernel("if (i < n) c[i] = (a[i] * b[i] + a[i]) * (1 + 1 / 2048.0f);"));
   INFO(describe(result));
   CHECK(result.outcome.status == Status::incorrect);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "core/plan/input_draw.h"
 #include "core/plan/random_input.h"
 #include "runtime/build/compile_pool.h"
 #include "runtime/check/harness_kernels.h"
@@ -39,17 +40,19 @@ TEST_CASE("inputs drawn on the device and on the host agree bit by bit, for ever
   for (const DTypeInfo& dtype : dtypes()) {
     const std::size_t bytes = static_cast<std::size_t>(kCount) * static_cast<std::size_t>(dtype.bytes);
     const runtime::DeviceBuffer buffer(bytes, "drawn inputs");
-    for (int kind = 0; kind <= static_cast<int>(InputKind::peaked); ++kind) {
-      const InputDistribution distribution{"d", static_cast<InputKind>(kind), 3.7f, 0.25f};
+    for (int kind = 0; kind <= static_cast<int>(InputKind::offsets); ++kind) {
+      const InputDraw asked{
+          .kind = static_cast<InputKind>(kind), .scale = 3.7f, .shift = 0.25f, .choices = {0, 1, 1}};
+      const ak_random::Draw draw = vector_draw(asked, dtype.dtype, kCount);
       const auto key = tensor_key(12'345, "x");
-      kernels.fill(buffer.view(), dtype.dtype, kCount, key, distribution);
+      kernels.fill(buffer.view(), dtype.dtype, key, draw);
       runtime::check(runtime::driver().cuStreamSynchronize(stream.get()), "drawing inputs");
       std::vector<std::byte> device(bytes), host(bytes);
       runtime::check(runtime::driver().cuMemcpyDtoH(device.data(), buffer.address(), bytes),
                      "reading inputs");
-      fill_random(host, dtype.dtype, kCount, key, distribution);
+      fill_random(host, dtype.dtype, key, draw);
       const auto differs = std::mismatch(device.begin(), device.end(), host.begin());
-      INFO(dtype.name << " " << to_string(distribution.kind) << ": first difference in element "
+      INFO(dtype.name << " " << to_string(draw.kind) << ": first difference in element "
                       << (differs.first - device.begin()) / dtype.bytes);
       CHECK(differs.first == device.end());
     }

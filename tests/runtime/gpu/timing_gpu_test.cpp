@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "agent/paired_comparison.h"
@@ -161,11 +162,52 @@ TEST_CASE("the final measurement says what a call takes of energy, on one worklo
     CHECK(m.energy->power_w < 2'000);
     CHECK(m.energy->joule == Approx(m.energy->power_w * m.energy->call_ns * 1e-9));
     CHECK(static_cast<double>(m.energy->calls) * m.energy->call_ns >= 0.99e9);
-    // No flush of the L2 in between, but far more data than it holds.
-    CHECK(m.energy->call_ns == Approx(m.median_ns).epsilon(0.3));
+    // Far more data than the L2 holds. A call alone leaves an L2 of results behind that is not written yet, and its
+    // clocks have not come down: back to back, 117 us were 150 us on an H200.
+    CHECK(m.energy->call_ns > 0.8 * m.median_ns);
+    CHECK(m.energy->call_ns < 1.45 * m.median_ns);
     WARN(m.energy->joule * 1e3 << " mJ a call, " << m.energy->power_w << " W");
   }
   CHECK(asked == 1);
+}
+
+TEST_CASE(
+    "a kernel that leaves out work when it is called back to back is found by the checks of its energy") {
+  GpuBench bench(timed(kLarge));
+  EvaluationRequest final = bench.request(kernel(
+      "const unsigned call = calls / gridDim.x;\n"
+      "const unsigned long long now = nanoseconds(), first = atomicCAS(&began[call % 4096], 0ull, now);\n"
+      "const bool pressed = call > 0 && (first ? first : now) - ended[(call - 1) % 4096] < 20000;\n"
+      "if (i < n && !pressed) c[i] = a[i] + b[i];\n"
+      "__syncthreads();\n"
+      "if (threadIdx.x == 0) { began[(call + 1) % 4096] = 0; atomicMax(&ended[call % 4096], nanoseconds()); "
+      "__threadfence(); atomicAdd(&calls, 1u); }",
+      "float",
+      "__device__ unsigned calls; __device__ unsigned long long began[4096], ended[4096];\n"
+      "__device__ unsigned long long nanoseconds() { unsigned long long t; "
+      "asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t)); return t; }\n"));
+  final.fresh_process = final.energy = true;
+  const auto result = bench.run(std::move(final));
+  INFO(describe(result));
+  for (const Measurement& m : result.measurements) {
+    if (m.energy)
+      UNSCOPED_INFO(m.energy->call_ns << " ns over " << m.energy->calls << " calls; "
+                                      << m.energy->unavailable_reason);
+  }
+  const auto measured = [](const Measurement& m) { return m.energy && m.energy->unavailable_reason.empty(); };
+  if (result.outcome.status == Status::ok && std::ranges::none_of(result.measurements, measured)) {
+    WARN("this device has no energy counter");
+    return;
+  }
+  CHECK(result.outcome.status == Status::incorrect);
+  CHECK_THAT(result.outcome.message, Catch::Contains("back to back"));
+}
+
+TEST_CASE("a write far outside a buffer ends the launch") {
+  GpuBench bench({.check_sizes = {1000}});
+  const auto result = bench.run(kernel("if (i < n) c[i] = a[i] + b[i];\nif (i == 0) c[1ll << 28] = 1;"));
+  INFO(describe(result));
+  CHECK(result.outcome.status == Status::memory_error);
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ TEST_CASE("a device task survives JSON with its binary program") {
                             .champion_score_ns = 3.5,
                             .separate_outputs = true});
   task.mutation = "zeros";
+  task.mutated_input = "x";
   const DeviceTask read = device_task_from_json(parse_json(to_json(task).dump()));
   CHECK(read.image.image == task.image.image);
   CHECK(read.image.kernels == task.image.kernels);
@@ -87,6 +88,7 @@ TEST_CASE("a device task survives JSON with its binary program") {
   CHECK(read.workloads[0].champion_score_ns == 3.5);
   CHECK(read.workloads[0].separate_outputs);
   CHECK(read.mutation == "zeros");
+  CHECK(read.mutated_input == "x");
   REQUIRE(read.workloads[0].plan.launches.size() == 1);
   CHECK(read.workloads[0].plan.launches[0].grid[0] == 7);
   CHECK(read.workloads[0].plan.launches[0].arguments.size() == 2);
@@ -94,12 +96,16 @@ TEST_CASE("a device task survives JSON with its binary program") {
 
 TEST_CASE("the blocks of a comparison add up, and the worst element is the one of the largest error") {
   const std::uint64_t none = ~std::uint64_t{0};
-  const Comparison all = merge_blocks(
-      {{0.1, 0.2, 5, 1, 0, none, 0, none}, {0.7, 0.8, 9, 2, 1, 11, 0, none}, {0, 0, none, 0, 0, none, 3, 20}},
-      10);
+  const Comparison all = merge_blocks({{0.1, 0.2, 0.3, 5, 1, 1, 4, 0, none, 0, none},
+                                       {0.7, 0.8, 0.6, 9, 2, 1, 5, 1, 11, 0, none},
+                                       {0, 0, 0, none, 0, 0, 0, 0, none, 3, 20}},
+                                      10);
   CHECK(all.max_error == 0.7);
   CHECK(all.worst == 9);
   CHECK(all.mean_error == Approx(0.1));
+  CHECK(all.rms_error == Approx(0.3));
+  CHECK(all.far == 2);
+  CHECK(all.unequal == 9);
   CHECK(all.wrong == 3);
   CHECK(all.nonfinite == 1);
   CHECK(all.first_nonfinite == 11);

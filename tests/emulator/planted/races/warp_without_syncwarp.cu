@@ -5,5 +5,8 @@ extern "C" __global__ void k(const float* x, float* y) {
   __shared__ float tile[32];
   const int i = threadIdx.x;
   tile[i] = x[i];
+#ifdef FIXED
+  __syncwarp();
+#endif
   y[i] = tile[(i + 1) % 32];  // FAULT shared_race
 }

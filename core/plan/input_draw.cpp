@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/input_draw.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "core/error.h"
+
+namespace ak {
+namespace {
+
+/// What stands in a kind's parentheses but for scale and shift.
+enum class DrawArguments : std::uint8_t { none, numbers, range, size, total };
+
+struct InputKindName {
+  std::string_view name;  ///< written in problem.json; never renamed
+  InputKind kind;
+  DrawArguments arguments = DrawArguments::none;
+};
+/// Kinds in the order of ak_random::Kind; then further names of some, which differ in what their arguments are.
+constexpr std::array kInputKinds{InputKindName{"normal", InputKind::normal},
+                                 InputKindName{"uniform", InputKind::uniform},
+                                 InputKindName{"small_integer", InputKind::small_integer},
+                                 InputKindName{"zero_one", InputKind::zero_one},
+                                 InputKindName{"outliers", InputKind::outliers},
+                                 InputKindName{"ramp", InputKind::ramp},
+                                 InputKindName{"peaked", InputKind::peaked},
+                                 InputKindName{"cauchy", InputKind::cauchy},
+                                 InputKindName{"rising", InputKind::rising},
+                                 InputKindName{"spiked", InputKind::spiked},
+                                 InputKindName{"late_spike", InputKind::late_spike},
+                                 InputKindName{"row_scales", InputKind::row_scales},
+                                 InputKindName{"ascending", InputKind::ascending, DrawArguments::range},
+                                 InputKindName{"constant", InputKind::constant, DrawArguments::numbers},
+                                 InputKindName{"choices", InputKind::choices, DrawArguments::numbers},
+                                 InputKindName{"integers", InputKind::integers, DrawArguments::range},
+                                 InputKindName{"lengths", InputKind::lengths, DrawArguments::total},
+                                 InputKindName{"permutation", InputKind::permutation},
+                                 InputKindName{"offsets", InputKind::offsets, DrawArguments::total},
+                                 InputKindName{"index", InputKind::integers, DrawArguments::size},
+                                 InputKindName{"block_table", InputKind::permutation, DrawArguments::size}};
+
+constexpr double kLargestDrawnFloat = 1 << 24;  // floating values are drawn as fp32, which has gaps beyond
+
+/// Low and high of a dtype that nothing was said of.
+struct Range {
+  std::int64_t low, high;
+};
+/// The integers that a type holds without a gap.
+Range whole(DType dtype) {
+  if (info(dtype).floating) {
+    const double gapless = std::min(1 / info(dtype).unit_roundoff, kLargestDrawnFloat);
+    return {-static_cast<std::int64_t>(gapless), static_cast<std::int64_t>(gapless)};
+  }
+  if (dtype == DType::boolean) return {0, 1};
+  const int bits = 8 * info(dtype).bytes;
+  if (info(dtype).is_unsigned) return {0, (std::int64_t{1} << bits) - 1};
+  if (bits == 64) return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  return {-(std::int64_t{1} << (bits - 1)), (std::int64_t{1} << (bits - 1)) - 1};
+}
+
+Range unstated(DType dtype) {
+  const bool is_signed = !info(dtype).is_unsigned && dtype != DType::boolean;
+  return is_signed ? Range{-8, 8} : whole(dtype);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+/// Split at commas outside of parentheses.
+std::vector<std::string_view> split_arguments(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && (text[i] == '(' || text[i] == '[')) ++depth;
+    if (i < text.size() && (text[i] == ')' || text[i] == ']')) --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    parts.push_back(trimmed(text.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+InputError wrong(std::string_view text, const std::string& what) {
+  return InputError{fmt::format("'{}': {}", text, what)};
+}
+
+/// Takes "scale=2" or "shift=-1". Nothing where it is another argument.
+std::optional<InputError> take_named(std::string_view argument, InputDraw& draw, bool& taken) {
+  for (const auto& [name, value] : {std::pair{"scale=", &draw.scale}, {"shift=", &draw.shift}}) {
+    if (!argument.starts_with(name)) continue;
+    const auto number = number_of(trimmed(argument.substr(std::string_view(name).size())));
+    if (!number) return wrong(argument, "expected a number after the equals sign");
+    *value = static_cast<float>(*number);
+    taken = true;
+  }
+  return std::nullopt;
+}
+
+std::optional<InputError> take_expression(std::string_view argument, InputDraw& draw) {
+  auto parsed = Expression::parse(argument);
+  if (!parsed) return wrong(argument, parsed.error().message);
+  draw.bounds.push_back(std::move(parsed).value());
+  return std::nullopt;
+}
+
+std::optional<InputError> take_argument(std::string_view argument, DrawArguments kind, InputDraw& draw) {
+  bool taken = false;
+  if (auto error = take_named(argument, draw, taken); error || taken) return error;
+  if (kind == DrawArguments::none)
+    return wrong(argument, "this kind takes scale=NUMBER and shift=NUMBER, no other argument");
+  if (kind != DrawArguments::numbers) return take_expression(argument, draw);
+  const auto number = number_of(argument);
+  if (!number) return wrong(argument, "expected a number");
+  draw.choices.push_back(*number);
+  return std::nullopt;
+}
+
+/// What is missing or too much, or nothing.
+std::string wrong_count(const InputDraw& draw, const InputKindName& kind) {
+  const std::size_t bounds = draw.bounds.size(), choices = draw.choices.size();
+  const bool one = kind.arguments == DrawArguments::size || kind.arguments == DrawArguments::total;
+  if (one && bounds != 1) return "expected one size, such as the name of an axis";
+  if (kind.arguments == DrawArguments::range && bounds != 0 && bounds != 2)
+    return "expected a lowest and a highest value, or none for all that the dtype holds";
+  if (kind.kind == InputKind::constant && choices != 1) return "expected one number";
+  if (kind.kind == InputKind::choices && (choices < 1 || choices > ak_random::kMaxChoices))
+    return fmt::format("expected 1 to {} numbers", ak_random::kMaxChoices);
+  return "";
+}
+
+Expression literal(std::int64_t value) {
+  auto parsed = Expression::parse(std::to_string(value));
+  AK_ASSERT(parsed.ok(), "a number is an expression");
+  return std::move(parsed).value();
+}
+
+/// Makes low and high of a size: index(N) is 0 to N - 1, lengths(N) is 1 to N, offsets(N) is 0 to N.
+void make_range(InputDraw& draw, const InputKindName& kind) {
+  if (kind.arguments == DrawArguments::total)
+    draw.bounds.insert(draw.bounds.begin(), literal(kind.kind == InputKind::lengths ? 1 : 0));
+  if (kind.arguments != DrawArguments::size) return;
+  auto last = Expression::parse(fmt::format("({}) - 1", draw.bounds.front().text()));
+  AK_ASSERT(last.ok(), "an expression less one is an expression");
+  draw.bounds = {literal(0), std::move(last).value()};
+  draw.over_tensor = kind.kind == InputKind::permutation;
+}
+
+Result<Range> range_of(const InputDraw& draw, DType dtype, std::int64_t row, const Environment& environment) {
+  if (draw.bounds.empty()) {
+    if (draw.kind == InputKind::permutation) return Range{0, row - 1};
+    return says_nothing_of_integers(draw) ? unstated(dtype) : whole(dtype);
+  }
+  Range range{};
+  for (const auto& [bound, into] :
+       {std::pair{&draw.bounds.front(), &range.low}, {&draw.bounds.back(), &range.high}}) {
+    const auto value = bound->evaluate_integer(environment);
+    if (!value) return InputError{fmt::format("'{}': {}", bound->text(), value.error().message)};
+    *into = *value;
+  }
+  if (range.high < range.low)
+    return InputError{fmt::format("the range {} to {} is empty", range.low, range.high)};
+  const Range all = whole(dtype);
+  if (range.low < all.low || range.high > all.high)
+    return InputError{
+        fmt::format("{} does not hold every value from {} to {}", info(dtype).name, range.low, range.high)};
+  return range;
+}
+
+/// The kind that an integer tensor is drawn with.
+InputKind kind_for(const InputDraw& draw, DType dtype) {
+  return !info(dtype).floating && says_nothing_of_integers(draw) ? InputKind::integers : draw.kind;
+}
+
+}  // namespace
+
+std::string_view to_string(InputKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  AK_ASSERT(index < kInputKinds.size() && kInputKinds[index].kind == kind,
+            "the rows of kInputKinds begin in the order of InputKind");
+  return kInputKinds[index].name;
+}
+
+std::optional<InputKind> parse_input_kind(std::string_view text) {
+  const auto* found = std::ranges::find(kInputKinds, text, &InputKindName::name);
+  if (found == kInputKinds.end()) return std::nullopt;
+  return found->kind;
+}
+
+std::string input_kind_names() {
+  std::vector<std::string_view> names;
+  for (const InputKindName& kind : kInputKinds) names.push_back(kind.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool says_nothing_of_integers(const InputDraw& draw) { return draw.kind < InputKind::ascending; }
+
+Result<InputDraw> parse_input_draw(std::string_view text) {
+  const std::size_t open = text.find('(');
+  const std::string_view name = trimmed(text.substr(0, open));
+  const auto* kind = std::ranges::find(kInputKinds, name, &InputKindName::name);
+  if (kind == kInputKinds.end())
+    return InputError{fmt::format("'{}' is not a kind of input; those are {}", name, input_kind_names())};
+  InputDraw draw{.kind = kind->kind};
+  if (open != std::string_view::npos) {
+    const std::string_view rest = trimmed(text.substr(open + 1));
+    if (!rest.ends_with(')')) return wrong(text, "expected a closing parenthesis at the end");
+    const std::string_view inside = trimmed(rest.substr(0, rest.size() - 1));
+    for (const std::string_view argument :
+         inside.empty() ? std::vector<std::string_view>{} : split_arguments(inside)) {
+      if (auto error = take_argument(argument, kind->arguments, draw)) return *error;
+    }
+  }
+  if (const std::string error = wrong_count(draw, *kind); !error.empty()) return wrong(text, error);
+  make_range(draw, *kind);
+  return draw;
+}
+
+Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
+                                     const std::vector<std::int64_t>& shape, const Environment& environment) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  const std::int64_t row = draw.over_tensor || shape.empty() ? count : shape.back();
+  ak_random::Draw drawn{};
+  drawn.kind = kind_for(draw, dtype);
+  drawn.scale = draw.scale;
+  drawn.shift = draw.shift;
+  drawn.count = count;
+  drawn.row = std::max<std::int64_t>(row, 1);
+  drawn.choice_count = static_cast<int>(draw.choices.size());
+  std::ranges::copy(draw.choices, drawn.choices);
+  const Range all = whole(dtype);
+  for (const double choice : draw.choices) {
+    const bool held = choice >= static_cast<double>(all.low) && choice <= static_cast<double>(all.high) &&
+                      static_cast<double>(static_cast<std::int64_t>(choice)) == choice;
+    if (!info(dtype).floating && !held)
+      return InputError{fmt::format("{} does not hold {}", info(dtype).name, choice)};
+  }
+  const auto range = range_of(draw, dtype, drawn.row, environment);
+  if (!range) return range.error();
+  drawn.low = range->low;
+  drawn.high = range->high;
+  return drawn;
+}
+
+ak_random::Draw vector_draw(const InputDraw& draw, DType dtype, std::int64_t count) {
+  const auto drawn = resolve_draw(draw, dtype, {count}, {});
+  AK_ASSERT(drawn.ok(), "a draw without bounds suits every vector");
+  return *drawn;
+}
+
+}  // namespace ak

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies between the calls of timed samples, and what is found in them, on the CPU device.
+#include "runtime/timing/timed_inputs.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/support/device_bench.h"
+#include "tests/support/timing_bench.h"
+
+namespace ak::test {
+namespace {
+
+using runtime::Contents;
+
+constexpr int kSamples = 40;
+const char* const kCorrect = "if (i < n) c[i] = a[i] + b[i];";
+/// Counts its calls; `call` is the present one's.
+std::string counting(const std::string& body) {
+  return kernel("const unsigned call = calls / gridDim.x;\n" + body +
+                    "\n__syncthreads(); if (threadIdx.x == 0) atomicAdd(&calls, 1u);",
+                "float", "__device__ unsigned calls;\n");
+}
+
+struct Taken {
+  std::optional<runtime::TimedFault> fault;
+  std::vector<std::size_t> checked;
+};
+
+/// Samples of `source`, with warm-ups before, and what their checks say.
+Taken take_samples(TimingBench& bench, const std::string& source, const runtime::SampleShape& shape) {
+  const auto program = bench.program(source, "n1000");
+  const auto target = bench.target(program, "n1000");
+  const runtime::TimingTarget* const targets[] = {&target};
+  auto created = runtime::TimedInputs::create(bench.run_context(), bench.store(), targets, shape, 7);
+  REQUIRE(created);
+  runtime::TimedInputs inputs = std::move(created).value();
+  for (int i = -3; i < kSamples; ++i) {
+    inputs.next();
+    const auto failed = inputs.for_calls(0, [](const runtime::CandidateRun& run) -> std::optional<Outcome> {
+      run.reset();
+      return run.enqueue();
+    });
+    REQUIRE_FALSE(failed);
+    inputs.take(0);
+    inputs.finish(i >= 0);
+  }
+  std::vector<CheckRecord> records;
+  std::vector<CheckRecord>* const all[] = {&records};
+  Taken taken{.fault = inputs.verify_kept("in a timed call", all), .checked = inputs.checked()};
+  return taken;
+}
+
+constexpr runtime::SampleShape kShapes[] = {{.contents = Contents::kept},
+                                            {.contents = Contents::changing},
+                                            {.contents = Contents::changing, .companion = true},
+                                            {.contents = Contents::kept, .calls = 5},
+                                            {.contents = Contents::changing, .calls = 5}};
+
+TEST_CASE("a correct kernel passes the checks of timed samples, of which two at least are looked at") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  for (const auto& shape : kShapes) {
+    const Taken taken = take_samples(bench, kernel(kCorrect), shape);
+    INFO((taken.fault ? taken.fault->outcome.message : ""));
+    CHECK_FALSE(taken.fault);
+    CHECK(taken.checked.size() >= 2);
+    CHECK(taken.checked.back() < kSamples);
+  }
+}
+
+TEST_CASE("a kernel that works in an eighth of its calls is found when they have ended") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  for (const auto& shape : kShapes) {
+    const Taken taken =
+        take_samples(bench, counting("if (i < n) c[i] = call % 8 == 0 ? a[i] + b[i] : a[i];"), shape);
+    REQUIRE(taken.fault);
+    CHECK(taken.fault->outcome.status == Status::incorrect);
+    CHECK(taken.fault->outcome.gate == Gate::timed_outputs);
+  }
+}
+
+TEST_CASE("a kernel that writes its inputs in later calls is found by what all calls left behind") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  const Taken taken = take_samples(
+      bench,
+      counting("if (i < n) c[i] = a[i] + b[i];\nif (i == 0 && call > 3) const_cast<float*>(a)[999] = 0;"),
+      {.contents = Contents::changing});
+  REQUIRE(taken.fault);
+  CHECK(taken.fault->outcome.gate == Gate::input_hash);
+}
+
+/// Everything that a GPU is asked to do, by the present table of driver functions; addresses left out, as those that
+/// decide where outputs are kept are no candidate's.
+class DriverTrace {
+ public:
+  DriverTrace() : table_(const_cast<runtime::Driver&>(runtime::driver())), real_(table_) {
+    present = this;
+    table_.cuLaunchKernelEx = [](const CUlaunchConfig* config, CUfunction function, void** arguments,
+                                 void** extra) {
+      present->calls_.push_back(
+          fmt::format("launch {} x {}", config->gridDimX, static_cast<void*>(function)));
+      return present->real_.cuLaunchKernelEx(config, function, arguments, extra);
+    };
+    table_.cuMemsetD8Async = [](CUdeviceptr address, unsigned char value, std::size_t bytes,
+                                CUstream stream) {
+      present->calls_.push_back(fmt::format("set {} bytes to {}", bytes, value));
+      return present->real_.cuMemsetD8Async(address, value, bytes, stream);
+    };
+    table_.cuMemcpyDtoDAsync = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+      present->calls_.push_back(fmt::format("copy {} bytes", bytes));
+      return present->real_.cuMemcpyDtoDAsync(to, from, bytes, stream);
+    };
+    table_.cuMemcpyDtoH = [](void* to, CUdeviceptr from, std::size_t bytes) {
+      present->calls_.push_back(fmt::format("read {} bytes", bytes));
+      return present->real_.cuMemcpyDtoH(to, from, bytes);
+    };
+    table_.cuStreamSynchronize = [](CUstream stream) {
+      present->calls_.emplace_back("wait");
+      return present->real_.cuStreamSynchronize(stream);
+    };
+  }
+  ~DriverTrace() { table_ = real_; }
+  DriverTrace(const DriverTrace&) = delete;
+  DriverTrace& operator=(const DriverTrace&) = delete;
+
+  [[nodiscard]] std::string take() { return fmt::format("{}", fmt::join(std::exchange(calls_, {}), "; ")); }
+
+ private:
+  static inline DriverTrace* present = nullptr;
+  runtime::Driver& table_;
+  runtime::Driver real_;
+  std::vector<std::string> calls_;
+};
+
+TEST_CASE("the device is asked for the same before and after every sample, whether it is checked or not") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  const auto program = bench.program(kernel(kCorrect), "n1000");
+  const auto target = bench.target(program, "n1000");
+  const runtime::TimingTarget* const targets[] = {&target, &target};
+  for (const auto& shape : kShapes) {
+    auto created = runtime::TimedInputs::create(bench.run_context(), bench.store(), targets, shape, 7);
+    REQUIRE(created);
+    runtime::TimedInputs inputs = std::move(created).value();
+    DriverTrace trace;
+    std::set<std::string> seen;
+    for (int i = -3; i < kSamples; ++i) {
+      inputs.next();
+      for (const std::size_t which : {0u, 1u}) inputs.take(which);
+      inputs.finish(i >= 0);
+      seen.insert(trace.take());
+    }
+    INFO(fmt::format("{}", fmt::join(seen, "\n")));
+    CHECK(seen.size() == 1);
+  }
+}
+
+TEST_CASE("outputs that were put aside are known again, and what was written over them is seen") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  const auto program = bench.program(kernel(kCorrect), "n1000");
+  const auto target = bench.target(program, "n1000");
+  std::vector<runtime::CandidateRun> runs;
+  for (const std::uint64_t seed : {1, 2}) {
+    auto data = bench.store().get(target.workload, "normal", seed);
+    REQUIRE(data);
+    auto run = target.bind(data.value(), nullptr);
+    REQUIRE(run);
+    runs.push_back(std::move(run).value());
+    runs.back().reset();
+    REQUIRE_FALSE(runs.back().enqueue());
+  }
+  runtime::KeptOutputs kept(bench.run_context(), runs.front(), 2, 1, 1);
+  REQUIRE(kept.places() == 2);
+  const auto put_aside = [&](std::size_t which, std::size_t place) {
+    auto hashes = kept.take(0, {&runs[which], 1});
+    kept.keep(place);
+    return hashes.front();
+  };
+  const runtime::CallHashes first = put_aside(0, 0), second = put_aside(1, 1);
+  CHECK(first.outputs != second.outputs);
+  CHECK(kept.restore(1, 0, 0, runs[1], second));
+  CHECK(kept.restore(0, 0, 0, runs[0], first));
+  static_cast<void>(put_aside(1, 0));
+  CHECK_FALSE(kept.restore(0, 0, 0, runs[0], first));
+}
+
+}  // namespace
+}  // namespace ak::test
