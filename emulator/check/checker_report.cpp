@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an address that went wrong to a finding that names the buffer and the threads.
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,19 +8,16 @@
 
 #include "emulator/check/checker_state.h"
 #include "emulator/machine/call_chain.h"
+#include "emulator/machine/symbol_names.h"
 
 namespace ak::emulator {
 namespace {
 
 /// "softmax(float*)::tile" -> "tile"; names that are not mangled stay.
 std::string plain_name(const std::string& symbol) {
-  struct Free {
-    void operator()(char* text) const noexcept { std::free(text); }
-  };
-  int status = 0;
-  const std::unique_ptr<char, Free> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-  if (status != 0 || text == nullptr) return symbol;
-  const std::string full = text.get();
+  const std::optional<std::string> name = demangled(symbol);
+  if (!name) return symbol;
+  const std::string& full = *name;
   const std::size_t colons = full.rfind("::");
   return colons == std::string::npos ? full : full.substr(colons + 2);
 }
@@ -32,6 +28,18 @@ std::string detail_of_small(std::uint64_t address, std::uint32_t shared_bytes) {
     return address != 0 && address < shared_bytes ? "a null pointer, or an offset in shared memory"
                                                   : "a null pointer";
   return address < shared_bytes ? "an offset in shared memory, which is not a generic address" : "";
+}
+
+/// A finding with the thread that ran into a conflict.
+Finding met_by(const CheckedAccess& request, const Conflict& conflict) {
+  Finding finding;
+  finding.first = {.block = request.warp.block->id,
+                   .thread = thread_of(request.warp, conflict.lane),
+                   .thread_known = true,
+                   .write = request.touch.writes,
+                   .op = request.touch.op};
+  finding.calls = calls_of(request.warp, conflict.lane);
+  return finding;
 }
 
 bool is_shared(Space space) { return space == Space::shared || space == Space::shared_cluster; }
@@ -149,17 +157,11 @@ void Checker::State::add_pair(const CheckedAccess& request, const Conflict& conf
 
 void Checker::State::report_race(const CheckedAccess& request, const Conflict& conflict, std::uint64_t base) {
   const ThreadRecord record{conflict.record};
-  Finding finding;
+  Finding finding = met_by(request, conflict);
   finding.kind = record.pending()           ? FaultKind::async_pending
                  : is_shared(request.space) ? FaultKind::shared_race
                                             : FaultKind::global_race;
   if (conflict.unfenced) finding.kind = FaultKind::missing_proxy_fence;
-  finding.first = {.block = request.warp.block->id,
-                   .thread = thread_of(request.warp, conflict.lane),
-                   .thread_known = true,
-                   .write = request.touch.writes,
-                   .op = request.touch.op};
-  finding.calls = calls_of(request.warp, conflict.lane);
   Participant other{.block = request.warp.block->id,
                     .thread = {},
                     .thread_known = false,
@@ -177,14 +179,8 @@ void Checker::State::report_race(const CheckedAccess& request, const Conflict& c
 void Checker::State::report_conflict(const CheckedAccess& request, const Conflict& conflict,
                                      std::uint64_t base) {
   const BlockRecord record{conflict.record};
-  Finding finding;
+  Finding finding = met_by(request, conflict);
   finding.kind = request.touch.non_coherent ? FaultKind::non_coherent_read : FaultKind::global_conflict;
-  finding.first = {.block = request.warp.block->id,
-                   .thread = thread_of(request.warp, conflict.lane),
-                   .thread_known = true,
-                   .write = request.touch.writes,
-                   .op = request.touch.op};
-  finding.calls = calls_of(request.warp, conflict.lane);
   finding.other = Participant{.block = block_id(record.block()),
                               .thread = {},
                               .thread_known = false,

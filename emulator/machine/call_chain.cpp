@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/machine/call_chain.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
 #include "emulator/machine/findings.h"
+#include "emulator/machine/symbol_names.h"
 
 namespace ak::emulator {
 namespace {
@@ -18,13 +16,9 @@ constexpr std::size_t kMaxNamed = 4;  ///< calls in a sentence (chosen)
 /// "scale" for "_Z5scalePfi", "Shape::area" for a member; without the parameters. Names that are not mangled
 /// stay.
 std::string plain_function(const std::string& symbol) {
-  struct Free {
-    void operator()(char* text) const noexcept { std::free(text); }
-  };
-  int status = 0;
-  const std::unique_ptr<char, Free> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-  if (status != 0 || text == nullptr) return symbol;
-  const std::string full = text.get();
+  const std::optional<std::string> name = demangled(symbol);
+  if (!name) return symbol;
+  const std::string& full = *name;
   // A template's name has its result in front; parentheses within <> are part of an argument.
   std::size_t begin = 0;
   int depth = 0;

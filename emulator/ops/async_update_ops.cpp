@@ -14,6 +14,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/mbarrier.h"
 #include "emulator/machine/memory_counts.h"
+#include "emulator/machine/shared_range.h"
 #include "emulator/numbers/element_update.h"
 
 namespace ak::emulator {
@@ -33,35 +34,9 @@ std::uint64_t later_address(const Warp& warp, const Op& op, std::uint32_t word, 
   return (source<std::uint32_t>(warp, words[0])[lane] + offset) & 0xFFFFFFFFu;
 }
 
-void stop_with(Warp& warp, const Op& op, int lane, FaultKind kind, const std::string& why) {
-  warp.launch->fault(warp, op, kind, lane, why);
-  warp.launch->stop = true;
-}
-
-/// A range of shared memory of the cluster that `op` may touch, or a fault.
 std::optional<SharedPlace> range_in_shared(Warp& warp, const Op& op, int lane, std::uint32_t word,
                                            std::uint32_t bytes, std::uint32_t alignment, AccessKind kind) {
-  const std::uint64_t address = later_address(warp, op, word, lane);
-  const auto place = shared_place(warp, address, bytes);
-  if (!place) {
-    stop_with(warp, op, lane, FaultKind::out_of_bounds,
-              fmt::format("{} bytes of shared memory at address 0x{:x} do not exist", bytes, address));
-    return std::nullopt;
-  }
-  if (place->offset % alignment != 0) {
-    stop_with(warp, op, lane, FaultKind::misaligned,
-              fmt::format("shared memory of this instruction lies at a multiple of {} bytes", alignment));
-    return std::nullopt;
-  }
-  const bool own = place->block == warp.block;
-  const std::uint64_t seen = own ? place->offset
-                                 : place->offset | std::uint64_t{place->block->cluster_rank + 1}
-                                                       << kClusterRankShift;
-  Checker* checker = warp.launch->checker;
-  if (checker != nullptr && bytes != 0 &&
-      !checker->access_range(warp, op, own ? Space::shared : Space::shared_cluster, seen, lane, bytes, kind))
-    return std::nullopt;
-  return place;
+  return shared_range(warp, op, lane, later_address(warp, op, word, lane), bytes, alignment, kind);
 }
 
 std::optional<SharedPlace> barrier_of(Warp& warp, const Op& op, int lane) {

@@ -12,6 +12,7 @@
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/mbarrier.h"
 #include "emulator/machine/memory_counts.h"
+#include "emulator/machine/shared_range.h"
 #include "emulator/machine/tensor_copy.h"
 
 namespace ak::emulator {
@@ -42,41 +43,11 @@ std::uint32_t number_at(const Warp& warp, const Op& op, std::uint32_t word, int 
   return source<std::uint32_t>(warp, warp.launch->program.slots[op.more + word])[lane];
 }
 
-void refuse(Warp& warp, const Op& op, int lane, FaultKind kind, const std::string& why) {
-  warp.launch->fault(warp, op, kind, lane, why);
-  warp.launch->stop = true;
-}
-
 bool may_touch(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane, std::uint64_t bytes,
                AccessKind kind) {
   Checker* checker = warp.launch->checker;
   return checker == nullptr || bytes == 0 ||
          checker->access_range(warp, op, space, address, lane, bytes, kind);
-}
-
-std::uint64_t own_address(const Warp& warp, const SharedPlace& place) {
-  if (place.block == warp.block) return place.offset;
-  return place.offset | std::uint64_t{place.block->cluster_rank + 1} << kClusterRankShift;
-}
-
-/// The shared memory end of a copy, or a fault.
-std::optional<SharedPlace> shared_end(Warp& warp, const Op& op, int lane, std::uint64_t address,
-                                      std::uint64_t bytes, std::uint32_t alignment, AccessKind kind) {
-  const auto place = shared_place(warp, address, bytes);
-  if (!place) {
-    refuse(warp, op, lane, FaultKind::out_of_bounds,
-           fmt::format("{} bytes of shared memory at address 0x{:x} do not exist", bytes, address));
-    return std::nullopt;
-  }
-  if (place->offset % alignment != 0) {
-    refuse(warp, op, lane, FaultKind::misaligned,
-           fmt::format("shared memory of this copy lies at a multiple of {} bytes", alignment));
-    return std::nullopt;
-  }
-  if (!may_touch(warp, op, place->block == warp.block ? Space::shared : Space::shared_cluster,
-                 own_address(warp, *place), lane, bytes, kind))
-    return std::nullopt;
-  return place;
 }
 
 /// The blocks a copy goes to: by the bits of `ranks` (multicast), else only the one of `place`.
@@ -128,7 +99,7 @@ bool valid_barrier(Warp& warp, const Op& op, int lane, const std::optional<Share
       warp.launch->checker->async().mbarrier_used(warp, op, lane, {block, barrier->offset}, true);
     return true;
   }
-  refuse(warp, op, lane, FaultKind::uninitialized_read, "the mbarrier of this copy was not initialised");
+  stop_with(warp, op, lane, FaultKind::uninitialized_read, "the mbarrier of this copy was not initialised");
   return false;
 }
 
@@ -156,8 +127,8 @@ constexpr std::uint32_t kBulkAlignment = 16;  // PTX ISA 9.0, "cp.async.bulk"
 void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   const bool from_shared = static_cast<Direction>(op.aux & kDirection) == Direction::shared_to_shared;
   const std::uint64_t from = address_at(warp, op, kSource, lane);
-  const auto to = shared_end(warp, op, lane, address_at(warp, op, kDestination, lane), bytes, kBulkAlignment,
-                             AccessKind::async_write);
+  const auto to = shared_range(warp, op, lane, address_at(warp, op, kDestination, lane), bytes,
+                               kBulkAlignment, AccessKind::async_write);
   if (!to) return;
   std::optional<std::uint32_t> ranks;
   if ((op.aux & kMulticast) != 0) ranks = number_at(warp, op, kRanks, lane);
@@ -166,16 +137,16 @@ void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   if (!valid_barrier(warp, op, lane, barrier, barrier_blocks(barrier, blocks, ranks))) return;
   std::byte* source_memory = nullptr;
   if (from_shared) {
-    const auto place = shared_end(warp, op, lane, from, bytes, kBulkAlignment, AccessKind::async_read);
+    const auto place = shared_range(warp, op, lane, from, bytes, kBulkAlignment, AccessKind::async_read);
     if (!place) return;
     source_memory = place->host();
   } else {
     if (!may_touch(warp, op, Space::global, from, lane, bytes, AccessKind::async_read)) return;
     source_memory = warp.launch->arena.host(from, bytes);
     if (source_memory == nullptr || from % kBulkAlignment != 0)
-      return refuse(warp, op, lane,
-                    source_memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
-                    fmt::format("a bulk copy of {} bytes from global address 0x{:x}", bytes, from));
+      return stop_with(warp, op, lane,
+                       source_memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
+                       fmt::format("a bulk copy of {} bytes from global address 0x{:x}", bytes, from));
   }
   announce_writes(warp, op, lane, blocks, to->offset, bytes);
   for (Block* block : blocks) {
@@ -190,13 +161,13 @@ void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
 
 void copy_to_global(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   const std::uint64_t to = address_at(warp, op, kDestination, lane);
-  const auto from = shared_end(warp, op, lane, address_at(warp, op, kSource, lane), bytes, kBulkAlignment,
-                               AccessKind::async_read);
+  const auto from = shared_range(warp, op, lane, address_at(warp, op, kSource, lane), bytes, kBulkAlignment,
+                                 AccessKind::async_read);
   if (!from || !may_touch(warp, op, Space::global, to, lane, bytes, AccessKind::write)) return;
   std::byte* memory = warp.launch->arena.host(to, bytes);
   if (memory == nullptr || to % kBulkAlignment != 0)
-    return refuse(warp, op, lane, memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
-                  fmt::format("a bulk copy of {} bytes to global address 0x{:x}", bytes, to));
+    return stop_with(warp, op, lane, memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
+                     fmt::format("a bulk copy of {} bytes to global address 0x{:x}", bytes, to));
   announce_read(warp, op, lane, *from, bytes);
   add_async_work(warp, [memory, from = *from, bytes](Launch&) { std::memcpy(memory, from.host(), bytes); });
 }
@@ -221,8 +192,8 @@ void bulk_copy(Warp& warp, const Op& op) {
   for_each_lane(warp.mask, [&](int lane) {
     const std::uint32_t bytes = number_at(warp, op, kSize, lane);
     if (bytes % kBulkAlignment != 0)
-      return refuse(warp, op, lane, FaultKind::misaligned,
-                    fmt::format("a bulk copy of {} bytes, which is not a multiple of 16", bytes));
+      return stop_with(warp, op, lane, FaultKind::misaligned,
+                       fmt::format("a bulk copy of {} bytes, which is not a multiple of 16", bytes));
     count_range(warp, op, lane, bytes);
     if (static_cast<Direction>(op.aux & kDirection) == Direction::shared_to_global)
       copy_to_global(warp, op, lane, bytes);
@@ -294,7 +265,7 @@ std::optional<TensorMapDescriptor> map_of(Warp& warp, const Op& op, int lane, st
   else if (map->interleave != TensorInterleave::none)
     wrong = "interleaved tensor maps are not covered by the CPU device";
   if (wrong.empty()) return map;
-  refuse(warp, op, lane, FaultKind::invalid_operand, wrong);
+  stop_with(warp, op, lane, FaultKind::invalid_operand, wrong);
   return std::nullopt;
 }
 
@@ -341,8 +312,8 @@ bool rows_may_be_touched(Warp& warp, const Op& op, int lane, const TensorMapDesc
 void load_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map,
               const std::array<std::int32_t, 5>& coordinates) {
   const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(box_bytes(map), 0xFFFFFFFFu));
-  const auto to = shared_end(warp, op, lane, address_at(warp, op, kBox, lane), bytes, kTensorAlignment,
-                             AccessKind::async_write);
+  const auto to = shared_range(warp, op, lane, address_at(warp, op, kBox, lane), bytes, kTensorAlignment,
+                               AccessKind::async_write);
   if (!to || !rows_may_be_touched(warp, op, lane, map, coordinates, AccessKind::async_read)) return;
   std::optional<std::uint32_t> ranks;
   if ((op.aux & kTensorMulticast) != 0)
@@ -364,8 +335,8 @@ void load_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map
 
 void store_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map,
                const std::array<std::int32_t, 5>& coordinates) {
-  const auto from = shared_end(warp, op, lane, address_at(warp, op, kBox, lane), box_bytes(map),
-                               kTensorAlignment, AccessKind::async_read);
+  const auto from = shared_range(warp, op, lane, address_at(warp, op, kBox, lane), box_bytes(map),
+                                 kTensorAlignment, AccessKind::async_read);
   if (!from || !rows_may_be_touched(warp, op, lane, map, coordinates, AccessKind::write)) return;
   announce_read(warp, op, lane, *from, box_bytes(map));
   add_async_work(warp, [from = *from, map, coordinates](Launch& launch) {
