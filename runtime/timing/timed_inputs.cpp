@@ -92,7 +92,7 @@ void TimedInputs::next() {
   order.resize(runs_.front().size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), run_context_->random);
-  order.resize(std::min(calls_, order.size()));
+  order.resize(calls());
   if (!gate_enabled(Gate::shuffled_batch)) std::ranges::fill(order, std::size_t{0});
   for (const auto& builder : builders_) {
     sample_.seeds.push_back(run_context_->random());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,7 +73,8 @@ class TimedInputs {
     }
     return std::nullopt;
   }
-  [[nodiscard]] std::size_t calls() const { return sample_.sets.size(); }
+  /// Of one kernel in a sample, the same in all samples.
+  [[nodiscard]] std::size_t calls() const { return std::min(calls_, runs_.front().size()); }
   [[nodiscard]] std::string name(std::size_t which) const { return runs_[which].front().name(); }
   /// A call of kernel `which` on other inputs than the present sample's; null where memory had no room for them.
   [[nodiscard]] const CandidateRun* companion(std::size_t which) const;

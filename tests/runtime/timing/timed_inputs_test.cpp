@@ -44,6 +44,7 @@ Taken take_samples(TimingBench& bench, const std::string& source, const runtime:
     REQUIRE_FALSE(failed);
     inputs.take(0);
     inputs.finish(i >= 0);
+    REQUIRE(inputs.calls() == shape.calls);  // whether the sample is kept or not
   }
   std::vector<CheckRecord> records;
   std::vector<CheckRecord>* const all[] = {&records};
