@@ -41,13 +41,6 @@ add_library(ak_cmark INTERFACE)
 target_include_directories(ak_cmark SYSTEM INTERFACE ${AK_CMARK_INCLUDE_DIR})
 target_link_libraries(ak_cmark INTERFACE ${AK_CMARK_EXTENSIONS_ARCHIVE} ${AK_CMARK_ARCHIVE})
 
-# cpp-httplib serves the dashboard: a shared library, because Debian has no other; its flags decide the layout of types.
-pkg_check_modules(HTTPLIB REQUIRED cpp-httplib)
-find_library(AK_HTTPLIB_LIBRARY NAMES cpp-httplib HINTS ${HTTPLIB_LIBRARY_DIRS} REQUIRED)
-add_library(ak_httplib INTERFACE)
-target_compile_options(ak_httplib INTERFACE ${HTTPLIB_CFLAGS_OTHER})
-target_link_libraries(ak_httplib INTERFACE ${AK_HTTPLIB_LIBRARY} Threads::Threads)
-
 # Only headers: libcurl is loaded at run time with dlopen, so that everything but language models runs where it is absent.
 find_path(AK_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 add_library(ak_curl_headers INTERFACE)

@@ -1,19 +1,16 @@
-# What is installed, and where (docs/install.md). Three components:
+# What is installed, and where (docs/install.md). Two components:
 #   programs  the programs, their data, documents, man pages and shell completion
-#   bundled   shared libraries that a program needs and Debian has in no other form; only in the archive
 #   library   headers, the archive and the CMake files of find_package(alphakernel)
 # The tree is relocatable: programs find everything relative to themselves.
 
-# Third-party packages whose code is in the programs or beside them. Their licences are installed.
+# Third-party packages whose code is in the programs. Their licences are installed.
 set(AK_REDISTRIBUTED_PACKAGES libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libsodium-dev zlib1g-dev
-  liblzma-dev libcmark-gfm-dev libcpp-httplib0.11 libssl3 libbrotli1 gcc-12-base)
+  liblzma-dev libcmark-gfm-dev gcc-12-base)
 if(Eigen3_FOUND)
   list(APPEND AK_REDISTRIBUTED_PACKAGES libeigen3-dev)
 endif()
 
-install(TARGETS alphakernel DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
-install(TARGETS alphakernel-dashboard RUNTIME_DEPENDENCY_SET dashboard_libraries
-  DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+install(TARGETS alphakernel alphakernel-dashboard DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 # A symbolic link is copied as one.
 install(FILES ${PROJECT_BINARY_DIR}/bin/generate_kernel DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 install(DIRECTORY templates DESTINATION ${AK_INSTALL_DATADIR} COMPONENT programs)
@@ -28,11 +25,6 @@ foreach(shell IN ITEMS bash zsh fish)
     RENAME ${AK_COMPLETION_NAME_${shell}} COMPONENT programs)
 endforeach()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT programs)
-
-# glibc is the only library that the tree takes from where it runs.
-install(RUNTIME_DEPENDENCY_SET dashboard_libraries
-  PRE_EXCLUDE_REGEXES "^lib(c|m|dl|pthread|rt)\\.so" "^ld-linux"
-  LIBRARY DESTINATION ${AK_INSTALL_PRIVATE_LIBDIR} COMPONENT bundled)
 
 # ak_install_licences(PACKAGES...): Debian's copyright files, and the licences that they refer to.
 function(ak_install_licences)

@@ -2,7 +2,6 @@
 include(GNUInstallDirs)
 
 set(AK_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/alphakernel)
-set(AK_INSTALL_PRIVATE_LIBDIR ${CMAKE_INSTALL_LIBDIR}/alphakernel)
 
 # The folders and names by which the shells look for completion.
 set(AK_INSTALL_COMPLETION_bash ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
@@ -14,6 +13,4 @@ set(AK_COMPLETION_NAME_fish alphakernel.fish)
 
 # Relative to the folder of the programs, so that an installed tree can be moved.
 GNUInstallDirs_get_absolute_install_dir(data AK_INSTALL_DATADIR DATADIR)
-GNUInstallDirs_get_absolute_install_dir(private AK_INSTALL_PRIVATE_LIBDIR LIBDIR)
 file(RELATIVE_PATH AK_DATA_FROM_PROGRAMS ${CMAKE_INSTALL_FULL_BINDIR} ${data})
-file(RELATIVE_PATH AK_LIBRARIES_FROM_PROGRAMS ${CMAKE_INSTALL_FULL_BINDIR} ${private})

@@ -13,7 +13,7 @@ set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_THREADS 0)
-# Which components go into which package differs.
+# How components become packages differs.
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/package_components.cmake)
 
 # The archive: everything, to be unpacked anywhere.

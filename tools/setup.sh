@@ -7,8 +7,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config git
   libfmt-dev nlohmann-json3-dev libcli11-dev libeigen3-dev libsqlite3-dev libsodium-dev
-  zlib1g-dev liblzma-dev libcurl4-openssl-dev libcmark-gfm-dev libcmark-gfm-extensions-dev
-  libcpp-httplib-dev)
+  zlib1g-dev liblzma-dev libcurl4-openssl-dev libcmark-gfm-dev libcmark-gfm-extensions-dev)
 case "${1:-all}" in
   programs) ;;
   all) packages+=(catch2 clang-format make python3 sqlite3 dpkg-dev file groff-base) ;;

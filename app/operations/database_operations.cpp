@@ -6,6 +6,7 @@
 #include "core/text/json_line.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
+#include "db/read/query_process.h"
 #include "db/sql_text.h"
 
 namespace ak::operations {
@@ -13,6 +14,8 @@ namespace {
 
 // Some 8,000 tokens: what a model reads with profit. A cell may be a whole kernel or a compiler's log.
 constexpr std::size_t kMaxTableBytes = 30'000, kMaxCellBytes = 8'000;
+// Of the table that this is cut from: twice the longest value that a query may read.
+constexpr std::size_t kMaxAnswerMemory = std::size_t{64} << 20;
 
 std::string shortened(const std::string& text) {
   if (text.size() <= kMaxCellBytes) return sanitize(text);
@@ -51,8 +54,10 @@ Json table_json(const db::Table& table) {
 }  // namespace
 
 Answer query_database(const Json& request, const Context& context, const Callbacks&) {
-  return {.content = table_json(db::query(context.database, request.at("sql").get<std::string>(),
-                                          request.at("limit").get<std::size_t>(), kQueryTimeLimit))};
+  return {.content = table_json(db::query_apart(context.database, request.at("sql").get<std::string>(),
+                                                {.rows = request.at("limit").get<std::size_t>(),
+                                                 .time = kQueryTimeLimit,
+                                                 .answer_bytes = kMaxAnswerMemory}))};
 }
 
 Answer best_variants(const Json& request, const Context& context, const Callbacks&) {

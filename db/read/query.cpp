@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
+#include <optional>
 
 #include "core/text/print_stderr.h"
+#include "db/read/query_guard.h"
 #include "db/read/reader.h"
 #include "db/read/sample_values.h"
 #include "db/schema.h"
@@ -22,7 +25,9 @@ struct Reader::State {
   std::vector<std::unique_ptr<TextFunction>> functions;  // outlive the connection, which calls them
   std::chrono::milliseconds time_limit{0};
   steady_clock::time_point deadline;
+  std::size_t answer_limit_bytes = std::numeric_limits<std::size_t>::max();
   Connection connection;
+  std::optional<QueryGuard> guard;  // from when the connection is set up
 };
 
 namespace {
@@ -32,41 +37,6 @@ constexpr int kStepsBetweenClockReads = 10'000;
 
 int past_deadline(void* deadline) {
   return steady_clock::now() > *static_cast<const steady_clock::time_point*>(deadline) ? 1 : 0;
-}
-
-// Pragmas that only describe the file; many others act, even without an argument.
-// FTS5 asks for the data version.
-constexpr std::array<std::string_view, 15> kReadingPragmas{
-    "application_id",   "compile_options", "data_version", "database_list", "foreign_key_check",
-    "foreign_key_list", "index_info",      "index_list",   "index_xinfo",   "integrity_check",
-    "quick_check",      "table_info",      "table_list",   "table_xinfo",   "user_version"};
-// Those of them that take a value: the name of a table. Of the others a value would be written.
-constexpr std::array<std::string_view, 3> kSettablePragmas{"application_id", "user_version",
-                                                           "compile_options"};
-
-bool reads(std::string_view pragma, bool with_value) {
-  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), pragma) != list.end(); };
-  return in(kReadingPragmas) && !(with_value && in(kSettablePragmas));
-}
-
-/// What a query may do: read. The connection is read-only too; this also refuses ATTACH and pragmas that
-/// change the connection.
-int authorise(void*, int action, const char* first, const char* second, const char*, const char*) {
-  switch (action) {
-    case SQLITE_SELECT:
-    case SQLITE_READ:
-    case SQLITE_FUNCTION:
-    case SQLITE_RECURSIVE:
-      return SQLITE_OK;
-    case SQLITE_UPDATE:
-      // SQLite asks this when it first declares json_each or pragma_table_info; an UPDATE of the schema table
-      // itself it refuses whatever is answered here.
-      return first && std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_PRAGMA:
-      return first && reads(first, second != nullptr) ? SQLITE_OK : SQLITE_DENY;
-    default:
-      return SQLITE_DENY;
-  }
 }
 
 /// The line of `sql` around `offset`, with a caret below the place.
@@ -83,8 +53,19 @@ std::string point_at(std::string_view sql, int offset) {
   return fmt::format("\n  {}\n  {}^", sql.substr(begin, end - begin), blanks);
 }
 
-/// What to say to SQL of the time before schema version 18, when a search was called a session.
-std::string_view hint_of(std::string_view message) {
+/// What to add to a message of SQLite's: what is allowed instead.
+std::string hint_of(std::string_view message) {
+  if (message.find("string or blob too big") != std::string_view::npos)
+    return fmt::format("\nA value has at most {} MiB: shorten it with substr(), or select less of it.",
+                       kMaxValueBytes >> 20);
+  if (message.find("pattern too complex") != std::string_view::npos)
+    return fmt::format("\nA pattern of LIKE or GLOB has at most {} bytes.", kMaxPatternBytes);
+  if (message.find("statement too long") != std::string_view::npos)
+    return fmt::format("\nA statement has at most {} bytes: give a long list as a parameter to json_each().",
+                       kMaxSqlBytes);
+  if (message.find("not authorized to use function") != std::string_view::npos)
+    return "\nQueries may call SQLite's functions that compute, and sample_values(): see docs/queries.md.";
+  // SQL of the time before schema version 18, when a search was called a session.
   const bool former = message.starts_with("no such column: ") &&
                       (message.ends_with("session") || message.ends_with("session_id"));
   return former ? "\nOne run of the loop is called a search since schema version 18: see docs/schema.md."
@@ -177,6 +158,14 @@ Cell read_cell(sqlite3_stmt* statement, int column) {
   }
 }
 
+[[noreturn]] void fail_answer(std::size_t limit_bytes) {
+  fail(ExitCode::bad_input,
+       "query: the answer has more than {} MiB; select fewer columns or rows, or ask for it in parts with "
+       "LIMIT and "
+       "OFFSET",
+       limit_bytes >> 20);
+}
+
 /// Calls a TextFunction of two texts; NULL where either is.
 void call_text_function(sqlite3_context* context, int, sqlite3_value** values) {
   std::array<std::string_view, 2> texts;
@@ -196,6 +185,17 @@ void call_text_function(sqlite3_context* context, int, sqlite3_value** values) {
 
 }  // namespace
 
+void fail_out_of_time(std::chrono::milliseconds limit) {
+  fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout", limit.count());
+}
+
+std::size_t memory_of(const Cell& cell) {
+  std::size_t bytes = sizeof(Cell);
+  if (const auto* text = std::get_if<std::string>(&cell)) bytes += text->size();
+  if (const auto* blob = std::get_if<std::vector<unsigned char>>(&cell)) bytes += blob->size();
+  return bytes;
+}
+
 Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time_limit) {
   if (!std::filesystem::exists(file))
     fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
@@ -208,47 +208,47 @@ Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time
   // Begins the snapshot. SQLite calls a mistake in the first statement "schema changed" unless it has read
   // the schema before.
   static_cast<void>(Statement(connection.get(), "SELECT 1 FROM sqlite_schema").step());
-  // The clock is read between steps, and one step can make a value as long as this: far above any stored one.
-  constexpr int kLongestValue = 64 << 20;
-  sqlite3_limit(connection.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
   state_->time_limit = time_limit;
   state_->deadline = steady_clock::now() + time_limit;
   sqlite3_progress_handler(connection.get(), kStepsBetweenClockReads, past_deadline, &state_->deadline);
-  sqlite3_set_authorizer(connection.get(), authorise, nullptr);
+  state_->guard.emplace(connection.get());
+  state_->guard->allow_function("sample_values");
 }
 
 Reader::~Reader() = default;
+
+void Reader::limit_answer(std::size_t bytes) { state_->answer_limit_bytes = bytes; }
 
 Table Reader::query(std::string_view sql, std::size_t row_limit, const QueryValues& values) {
   Connection& connection = state_->connection;
   const StatementHandle statement = prepare(connection, sql);
   bind(statement.get(), values);
   Table table;
+  std::size_t bytes = 0;
   const int columns = sqlite3_column_count(statement.get());
   for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(statement.get(), i));
   for (;;) {
     const int result = sqlite3_step(statement.get());
     if (result == SQLITE_DONE) return table;
-    if ((result & 0xff) == SQLITE_INTERRUPT)
-      fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout",
-           state_->time_limit.count());
+    if ((result & 0xff) == SQLITE_INTERRUPT) fail_out_of_time(state_->time_limit);
     if (result != SQLITE_ROW) fail_query(connection, result, sql);
     if (row_limit > 0 && table.rows.size() == row_limit) {
       table.truncated = true;
       return table;
     }
     std::vector<Cell>& row = table.rows.emplace_back();
-    for (int i = 0; i < columns; ++i) row.push_back(read_cell(statement.get(), i));
+    for (int i = 0; i < columns; ++i) {
+      bytes += memory_of(row.emplace_back(read_cell(statement.get(), i)));
+      if (bytes > state_->answer_limit_bytes) fail_answer(state_->answer_limit_bytes);
+    }
   }
 }
 
 void Reader::keep(const std::string& name, std::string_view select, const QueryValues& values) {
-  sqlite3* connection = state_->connection.get();
-  sqlite3_set_authorizer(connection, nullptr, nullptr);
-  Statement create(connection, fmt::format("CREATE TEMP TABLE {} AS {}", name, select));
+  const QueryGuard::Pause pause(*state_->guard);
+  Statement create(state_->connection.get(), fmt::format("CREATE TEMP TABLE {} AS {}", name, select));
   bind(create.get(), values);
   create.run();
-  sqlite3_set_authorizer(connection, authorise, nullptr);
 }
 
 void Reader::define(const std::string& name, TextFunction function) {
@@ -257,6 +257,7 @@ void Reader::define(const std::string& name, TextFunction function) {
       state_->connection.get(), name.c_str(), 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
       state_->functions.back().get(), call_text_function, nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw SqliteError(result, fmt::format("defining the SQL function {}", name));
+  state_->guard->allow_function(name);
 }
 
 void upgrade_schema(const std::filesystem::path& file) {

@@ -32,6 +32,9 @@ class Reader {
   /// is over; Error(database) when the file is unusable.
   [[nodiscard]] Table query(std::string_view sql, std::size_t row_limit, const QueryValues& values = {});
 
+  /// From now on an answer that takes more memory than this is an Error(bad_input) of query() that says so.
+  void limit_answer(std::size_t bytes);
+
   /// Makes the rows of `select` a table `name` of this connection alone, for the questions that follow.
   void keep(const std::string& name, std::string_view select, const QueryValues& values = {});
 
@@ -42,6 +45,12 @@ class Reader {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Throws the Error(bad_input) of a query that took longer than this.
+[[noreturn]] void fail_out_of_time(std::chrono::milliseconds limit);
+
+/// What a cell takes in memory, in bytes.
+[[nodiscard]] std::size_t memory_of(const Cell& cell);
 
 /// Brings a file of an older schema to the present one, as every search does: what asks for tables of the
 /// present one begins with it. Says so on stderr where there was something to do. Throws Error(database).

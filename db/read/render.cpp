@@ -129,14 +129,18 @@ std::vector<std::string> distinct(std::vector<std::string> names) {
   return names;
 }
 
+/// Row by row: objects of all rows would take ten times the memory of the table.
 std::string render_json(const Table& table) {
   const std::vector<std::string> keys = distinct(table.columns);
-  Json rows = Json::array();
+  std::string out = "[";
   for (const auto& row : table.rows) {
-    Json& object = rows.emplace_back(Json::object());
-    for (std::size_t i = 0; i < row.size(); ++i) object[keys[i]] = json_cell(row[i]);
+    Json rows = Json::array({Json::object()});
+    for (std::size_t i = 0; i < row.size(); ++i) rows[0][keys[i]] = json_cell(row[i]);
+    const std::string text = rows.dump(2, ' ', false, Json::error_handler_t::replace);
+    out += out.size() > 1 ? "," : "";
+    out.append(text, 1, text.size() - 3);  // without "[" and "\n]"
   }
-  return rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out + (table.rows.empty() ? "]\n" : "\n]\n");
 }
 
 std::string render_markdown(const Table& table) {

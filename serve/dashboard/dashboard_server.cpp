@@ -37,8 +37,11 @@ constexpr std::array kRefusals{
             "started; if you came here from it, reload the page."},
     Refusal{404, "There is no such page. The first page is at /."},
     Refusal{405, "Only GET and HEAD are answered: nothing can be changed here."},
+    Refusal{408, "The request took too long to arrive. Reload the page."},
     Refusal{414, "The address is too long. Ask for less text."},
     Refusal{421, "The dashboard answers only at 127.0.0.1 and localhost with its own port."},
+    Refusal{431, "The request has more headers than a browser sends. Delete the cookies of this address."},
+    Refusal{505, "The dashboard speaks HTTP/1.1."},
     Refusal{503, "Too many requests are in progress. Reload the page in a moment."}};
 
 std::string_view sentence_of(int status) {
@@ -151,7 +154,7 @@ HttpResponse DashboardService::asset(std::string_view name) const {
   return response;
 }
 
-HttpResponse DashboardService::made_page(const HttpRequest& request) const {
+HttpResponse DashboardService::make_page(const HttpRequest& request) {
   PageRequest wanted{.path = request.path, .query = {}};
   for (const auto& [name, value] : request.query) wanted.query.emplace(name, value);
   try {
@@ -164,7 +167,7 @@ HttpResponse DashboardService::made_page(const HttpRequest& request) const {
   }
 }
 
-HttpResponse DashboardService::answer(const HttpRequest& request) {
+std::optional<HttpResponse> DashboardService::answer_at_once(const HttpRequest& request) {
   if (request.method != "GET" && request.method != "HEAD") return refusal(405);
   if (const int status = misdirected(request); status != 0) return refusal(status);
   if (const auto token = find_field(request.query, "token"); token && request.path == "/")
@@ -177,7 +180,7 @@ HttpResponse DashboardService::answer(const HttpRequest& request) {
     return response;
   }
   if (request.path.starts_with(kAssets)) return asset(std::string_view(request.path).substr(kAssets.size()));
-  return made_page(request);
+  return std::nullopt;
 }
 
 }  // namespace ak::dashboard

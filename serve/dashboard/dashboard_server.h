@@ -60,14 +60,14 @@ class DashboardService : public HttpService {
   /// What opens the dashboard; holds the token.
   [[nodiscard]] std::string url() const;
 
-  HttpResponse answer(const HttpRequest& request) override;
+  std::optional<HttpResponse> answer_at_once(const HttpRequest& request) override;
+  HttpResponse make_page(const HttpRequest& request) override;
   HttpResponse refusal(int status) override;
 
  private:
   [[nodiscard]] int misdirected(const HttpRequest& request) const;
   [[nodiscard]] bool has_cookie(const HttpRequest& request) const;
   [[nodiscard]] HttpResponse let_in() const;
-  [[nodiscard]] HttpResponse made_page(const HttpRequest& request) const;
   [[nodiscard]] HttpResponse asset(std::string_view name) const;
   [[nodiscard]] HttpResponse page(int status, std::string type, std::string body) const;
 

@@ -1,180 +1,220 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/dashboard/http_server.h"
 
-#include <fmt/format.h>
-#include <httplib.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <condition_variable>
+#include <cerrno>
+#include <cstring>
+#include <map>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
+#include "serve/dashboard/page_threads.h"
 
 namespace ak::dashboard {
 namespace {
 
-// How soon a stop is seen, and how soon a stream whose reader has gone.
-constexpr std::chrono::milliseconds kStopPoll{100}, kStreamPoll{500};
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using State = HttpConnection::State;
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
+// How soon a stop is seen; and how long no one is accepted where the system has no descriptor left.
+constexpr milliseconds kStopPoll{100};
+
+constexpr int kTimeout = 408, kBusy = 503;
+
+/// Listens on 127.0.0.1; nothing where the port is taken.
+FileDescriptor listen_on(std::uint16_t port) {
+  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  // Not SO_REUSEPORT: another program could share the port with us.
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return bound && ::listen(socket.get(), SOMAXCONN) == 0 ? std::move(socket) : FileDescriptor();
 }
 
-bool has_control(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
-HttpRequest request_of(const httplib::Request& from) {
-  HttpRequest request{.method = from.method, .path = from.path};
-  for (const auto& [name, value] : from.params) request.query.emplace_back(name, value);
-  for (const auto& [name, value] : from.headers) request.headers.emplace_back(lower(name), value);
-  return request;
+std::uint16_t port_of(int socket) {
+  sockaddr_in address = {};
+  socklen_t size = sizeof address;
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
 }
 
 }  // namespace
 
-std::string_view reason_of(int status) {
-  struct Reason {
-    int status;
-    std::string_view text;
-  };
-  static constexpr std::array kReasons{Reason{400, "Bad Request"}, Reason{404, "Not Found"},
-                                       Reason{500, "Internal Server Error"},
-                                       Reason{503, "Service Unavailable"}};
-  const auto found = std::ranges::find(kReasons, status, &Reason::status);
-  return found == kReasons.end() ? "Error" : found->text;
-}
-
-std::optional<std::string_view> find_field(const Fields& fields, std::string_view name) {
-  const auto found = std::ranges::find(fields, name, &Fields::value_type::first);
-  return found == fields.end() ? std::nullopt : std::optional<std::string_view>(found->second);
-}
-
 class HttpServer::Engine {
  public:
   Engine(HttpService& service, std::uint16_t port, const ServerLimits& limits)
-      : service_(service), limits_(limits) {
-    server_.new_task_queue = [this] {
-      return new httplib::ThreadPool(limits_.threads);
-    };  // httplib deletes it
-    // Not SO_REUSEPORT, httplib's default: another program could share the port with us.
-    server_.set_socket_options([](socket_t socket) {
-      const int on = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    });
-    server_.set_keep_alive_max_count(1);
-    // For the first byte of a request, in whole seconds.
-    server_.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits_.read_time).count());
-    server_.set_read_timeout(limits_.read_time);
-    server_.set_write_timeout(limits_.write_time);
-    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      give(has_control(request.path) ? service_.refusal(400) : service_.answer(request_of(request)),
-           response);
-      return httplib::Server::HandlerResponse::Handled;
-    });
-    // What httplib could not read; an answer of ours keeps its own body.
-    server_.set_error_handler(
-        httplib::Server::HandlerWithResponse([this](const httplib::Request&, httplib::Response& response) {
-          if (response.body.empty() && response.status != 304)
-            give(service_.refusal(response.status), response);
-          return httplib::Server::HandlerResponse::Handled;
-        }));
-    port_ = port == 0                                 ? server_.bind_to_any_port("127.0.0.1")
-            : server_.bind_to_port("127.0.0.1", port) ? port
-                                                      : -1;
-    if (port_ <= 0)
+      : service_(service),
+        limits_(limits),
+        listener_(listen_on(port)),
+        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    if (!listener_)
       fail(ExitCode::environment,
            "cannot listen on port {} of 127.0.0.1: it is taken, or not for you; --port 0 takes a free port",
            port);
+    if (!wake_) fail(ExitCode::environment, "cannot serve pages: {}", std::strerror(errno));
+    port_ = port_of(listener_.get());
   }
 
   void run(const std::atomic<bool>& stop) {
-    std::thread watch([&] {
-      while (!stop) std::this_thread::sleep_for(kStopPoll);
-      end_streams();
-      server_.stop();
-    });
-    server_.listen_after_bind();
-    watch.join();
+    pages_.emplace(
+        limits_.threads, [this](const HttpRequest& request) { return service_.make_page(request); },
+        [this] { wake(); });
+    while (!stop) turn();
+    listener_.reset();
+    connections_.clear();
+    pages_.reset();
+    streams_ = 0;
   }
 
   void broadcast(std::string event) {
     {
       const std::lock_guard lock(mutex_);
-      latest_ = std::move(event);
-      ++sequence_;
+      event_ = std::move(event);
     }
-    changed_.notify_all();
+    wake();
   }
 
-  [[nodiscard]] std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] std::size_t streams() const { return streams_; }
 
  private:
-  void give(const HttpResponse& from, httplib::Response& response) {
-    if (from.stream && ++streams_ > limits_.streams) {
-      --streams_;
-      return give(service_.refusal(503), response);
+  /// Waits for what happens next, and does what it asks for.
+  void turn() {
+    std::vector<pollfd> polled{
+        {.fd = wake_.get(), .events = POLLIN, .revents = 0},
+        {.fd = steady_clock::now() < pause_end_ ? -1 : listener_.get(), .events = POLLIN, .revents = 0}};
+    for (const auto& [number, connection] : connections_)
+      polled.push_back({.fd = connection.descriptor(), .events = connection.events(), .revents = 0});
+    ::poll(polled.data(), polled.size(), static_cast<int>(time_to_wait().count()));
+    now_ = steady_clock::now();
+    if (polled[0].revents != 0) take_news();
+    auto ready = polled.begin() + 2;
+    for (auto& [number, connection] : connections_) serve(number, connection, (ready++)->revents);
+    forget_closed();
+    if (polled[1].revents != 0) accept_all();
+  }
+
+  [[nodiscard]] milliseconds time_to_wait() const {
+    auto until = steady_clock::now() + kStopPoll;
+    for (const auto& [number, connection] : connections_) until = std::min(until, connection.deadline());
+    return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(until - steady_clock::now()));
+  }
+
+  void wake() {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(wake_.get(), &one, sizeof one));
+  }
+
+  /// Pages that were made, and what is to be broadcast.
+  void take_news() {
+    std::uint64_t count = 0;
+    static_cast<void>(::read(wake_.get(), &count, sizeof count));
+    for (MadePage& page : pages_->take()) {
+      const auto found = connections_.find(page.connection);
+      if (found != connections_.end() && found->second.state() == State::waiting)
+        give(found->second, page.response);
     }
-    response.status = from.status;
-    for (const auto& [name, value] : from.headers) response.set_header(name, value);
-    if (from.stream)
-      response.set_chunked_content_provider(from.type, stream(from.body), [this](bool) { --streams_; });
-    else
-      response.set_content(from.body, from.type);
-  }
-
-  /// Sends `first_event`, then every event and in between a comment at each heartbeat, until
-  /// either side ends.
-  httplib::ContentProviderWithoutLength stream(std::string first_event) {
-    const std::lock_guard lock(mutex_);
-    return [this, text = std::move(first_event), seen = sequence_, sent = std::chrono::steady_clock::now()](
-               std::size_t, httplib::DataSink& sink) mutable {
-      if (text.empty() && !wait_for_event(seen, sent, text)) sink.done();
-      if (!sink.is_writable()) return false;
-      if (text.empty()) return true;
-      sent = std::chrono::steady_clock::now();
-      const std::string out = std::exchange(text, {});
-      return sink.write(out.data(), out.size());
-    };
-  }
-
-  /// Waits a little; false: it is over. `text` is what there is to send.
-  bool wait_for_event(std::uint64_t& seen, std::chrono::steady_clock::time_point sent, std::string& text) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::min(kStreamPoll, limits_.heartbeat),
-                      [&] { return ending_ || sequence_ != seen; });
-    if (sequence_ != seen)
-      text = latest_;
-    else if (std::chrono::steady_clock::now() - sent >= limits_.heartbeat)
-      text = ": still here\n\n";
-    seen = sequence_;
-    return !ending_;
-  }
-
-  void end_streams() {
+    std::string event;
     {
       const std::lock_guard lock(mutex_);
-      ending_ = true;
+      event = std::exchange(event_, {});
     }
-    changed_.notify_all();
+    if (event.empty()) return;
+    for (auto& [number, connection] : connections_)
+      if (connection.state() == State::streaming) connection.push(event, now_);
+  }
+
+  void serve(std::uint64_t number, HttpConnection& connection, short events) {
+    if (events != 0 && connection.state() == State::reading)
+      read(number, connection);
+    else if (events != 0)
+      connection.on_ready(events, now_);
+    const bool late = connection.state() != State::closed && now_ >= connection.deadline();
+    if (late && connection.on_time(now_)) give(connection, service_.refusal(kTimeout));
+  }
+
+  void read(std::uint64_t number, HttpConnection& connection) {
+    auto read = connection.read();
+    if (!read) return;
+    if (const int* status = std::get_if<int>(&*read)) return give(connection, service_.refusal(*status));
+    HttpRequest& request = std::get<HttpRequest>(*read);
+    if (const auto response = service_.answer_at_once(request)) return give(connection, *response);
+    if (count(State::waiting) + count(State::writing) >= limits_.requests)
+      return give(connection, service_.refusal(kBusy));
+    connection.wait();
+    pages_->add(number, std::move(request));
+  }
+
+  void give(HttpConnection& connection, const HttpResponse& response) {
+    if (response.stream && count(State::streaming) >= limits_.streams)
+      return connection.answer(service_.refusal(kBusy), now_);
+    connection.answer(response, now_);
+  }
+
+  [[nodiscard]] std::size_t count(State state) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        connections_, [&](const auto& entry) { return entry.second.state() == state; }));
+  }
+
+  void accept_all() {
+    for (;;) {
+      FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) pause_end_ = now_ + kStopPoll;
+        if (errno != ECONNABORTED && errno != EINTR) return;
+        continue;
+      }
+      if (connections_.size() >= limits_.connections && !make_room()) continue;
+      const std::uint64_t number = ++last_number_;
+      const auto added = connections_.try_emplace(number, std::move(socket), limits_, now_).first;
+      serve(number, added->second, POLLIN);  // a request mostly comes with its connection
+    }
+  }
+
+  /// Closes the connection that has been longest without a request, or after its answer; false where all are
+  /// being served.
+  bool make_room() {
+    const auto idle = std::ranges::find_if(connections_, [](const auto& entry) {
+      return entry.second.state() == State::reading || entry.second.state() == State::closing ||
+             entry.second.state() == State::closed;
+    });
+    if (idle == connections_.end()) return false;
+    connections_.erase(idle);
+    return true;
+  }
+
+  void forget_closed() {
+    std::erase_if(connections_, [](const auto& entry) { return entry.second.state() == State::closed; });
+    streams_ = count(State::streaming);
   }
 
   HttpService& service_;
   const ServerLimits limits_;
-  httplib::Server server_;
-  int port_ = -1;
+  FileDescriptor listener_, wake_;
+  std::uint16_t port_ = 0;
+  // Of the thread that runs.
+  std::map<std::uint64_t, HttpConnection> connections_;  ///< by number: the oldest first
+  std::uint64_t last_number_ = 0;
+  steady_clock::time_point now_, pause_end_;
+  std::optional<PageThreads> pages_;
   std::atomic<std::size_t> streams_{0};
-  std::mutex mutex_;  ///< of what follows
-  std::condition_variable changed_;
-  std::string latest_;
-  std::uint64_t sequence_ = 0;
-  bool ending_ = false;
+  std::mutex mutex_;
+  std::string event_;  ///< guarded by mutex_: what is to be broadcast
 };
 
 HttpServer::HttpServer(HttpService& service, std::uint16_t port, const ServerLimits& limits)

@@ -15,7 +15,8 @@ std::span<const FuzzTarget> fuzz_targets() {
                                        FuzzTarget{"json_rpc", read_json_rpc},
                                        FuzzTarget{"problem", read_problem_files},
                                        FuzzTarget{"measured_space", read_measured_points},
-                                       FuzzTarget{"answer", read_answers}};
+                                       FuzzTarget{"answer", read_answers},
+                                       FuzzTarget{"dashboard_request", answer_dashboard_request}};
   return kTargets;
 }
 

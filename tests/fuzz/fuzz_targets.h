@@ -23,6 +23,7 @@ void read_json_rpc(std::string_view input);
 void read_problem_files(std::string_view input);
 void read_measured_points(std::string_view input);
 void read_answers(std::string_view input);
+void answer_dashboard_request(std::string_view input);
 
 [[nodiscard]] std::span<const FuzzTarget> fuzz_targets();
 

@@ -62,6 +62,11 @@ class Dashboard {
     return status;
   }
   const Headers& headers() const { return headers_; }
+  /// The most memory that the process has used, in KiB.
+  long peak_kib() const {
+    const std::string status = read_file(fmt::format("/proc/{}/status", pid_));
+    return std::stol(status.substr(status.find("VmHWM:") + 6));
+  }
   std::uint16_t port() const { return port_; }
 
  private:
@@ -159,6 +164,27 @@ TEST_CASE("a commit of another process is told to open pages, and the writer's l
   REQUIRE(checkpoint.step());
   CHECK(checkpoint.integer(0) == 0);
   CHECK(std::filesystem::file_size(box.folder / "ak.db-wal") == 0);
+}
+
+TEST_CASE("clients that send headers without end take no memory, and a visitor gets a page meanwhile") {
+  Sandbox box;
+  REQUIRE(box.generate({}).exit_code == 0);
+  Dashboard dashboard(box);
+  REQUIRE(dashboard.get("/").status == 200);
+  const long before_kib = dashboard.peak_kib();
+  const std::string lines = [] {
+    std::string text;
+    for (int i = 0; i < 8'000; ++i) text += fmt::format("X-{}: {}\r\n", i, std::string(100, 'a'));
+    return text;
+  }();
+  std::vector<HttpClient> hostile;
+  for (int i = 0; i < 200; ++i) {
+    hostile.emplace_back(dashboard.port());
+    hostile.back().send("GET / HTTP/1.1\r\n" + lines);  // nearly a megabyte, as far as the server takes it
+  }
+  CHECK(dashboard.get("/").status == 200);
+  constexpr long kPagesKib = 64 << 10;  // of a second page, beside the first
+  CHECK(dashboard.peak_kib() - before_kib < kPagesKib);
 }
 
 TEST_CASE("a page of the user's own is shown, and one that takes too long is given up with a sentence") {

@@ -29,14 +29,15 @@ constexpr const char* kToken = "00112233445566778899aabbccddeeff";
 
 std::atomic<bool> slow_page_under_way{false};
 
-/// Shows what it was asked for; "/slow" takes half a second, "/broken" throws, "/long" is a megabyte.
+/// Shows what it was asked for; "/slow" takes half a second, "/broken" throws, "/long" is 32 MiB.
 PageResponse sample_pages(const PageRequest& request) {
   if (request.path == "/slow") {
     slow_page_under_way = true;
     std::this_thread::sleep_for(500ms);
   }
   if (request.path == "/broken") fail(ExitCode::database, "the disk is <full>");
-  if (request.path == "/long") return {.body = std::string(1 << 20, 'x')};
+  // More than sockets hold of an answer that no one takes.
+  if (request.path == "/long") return {.body = std::string(32 << 20, 'x')};
   if (request.path == "/missing") return {.status = 404, .body = "nothing"};
   std::string body = "page " + request.path;
   for (const auto& [name, value] : request.query) body += fmt::format(" {}={}", name, value);
@@ -256,6 +257,82 @@ TEST_CASE("clients that hold connections without a word are closed, and then oth
   for (std::size_t i = 0; i < silent.size(); i += 2) silent[i].send("GET / HT");
   CHECK(is_served(running));
   for (HttpClient& client : silent) CHECK(client.is_closed());
+}
+
+TEST_CASE("two hundred clients that never end their request hold up no one, and are closed in time") {
+  RunningServer running;
+  std::vector<HttpClient> slow;
+  for (int i = 0; i < 200; ++i) {
+    slow.emplace_back(running.port());
+    slow.back().send("GET / HTTP/1.1\r\nX-Slow: ");
+  }
+  CHECK(is_served(running));
+  for (HttpClient& client : slow) CHECK(client.is_closed());
+}
+
+TEST_CASE("where all connections are taken, the oldest without a request makes room") {
+  ServerLimits limits = narrow();
+  limits.connections = 20;
+  RunningServer running(limits);
+  HttpClient stream(running.port());
+  stream.send(get_request(running.port(), "/events", running.cookie()));
+  CHECK(stream.receive().status == 200);
+  std::vector<HttpClient> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.emplace_back(running.port());
+    slow.back().send("GET / HT");
+  }
+  CHECK(get(running.port(), "/", running.cookie()).status == 200);
+  for (std::size_t i = 0; i < 20; ++i) CHECK(slow[i].is_closed());
+  running.server().broadcast(change_event(6));
+  CHECK_THAT(stream.read_until("data: 6\n\n"), Catch::Contains("event: change"));
+}
+
+TEST_CASE("the time for a request is that of the whole head, not of its next bytes") {
+  RunningServer running(hurried());
+  HttpClient client(running.port());
+  client.send("GET / HTTP/1.1\r\n");
+  std::atomic<bool> closed{false};
+  std::thread drip([&] {
+    for (int i = 0; !closed; ++i) {
+      client.send(fmt::format("X-{}: 1\r\n", i % 10));
+      std::this_thread::sleep_for(20ms);
+    }
+  });
+  // Its last bytes may reset the connection before the answer is read.
+  const int status = client.receive().status;
+  closed = true;
+  drip.join();
+  CHECK((status == 408 || status == 0));
+}
+
+TEST_CASE("headers without end are refused as soon as there are too many") {
+  RunningServer running(narrow());
+  HttpClient many(running.port());
+  std::string head = fmt::format("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n", running.port());
+  for (int i = 0; i < 101; ++i) head += fmt::format("X-{}: 1\r\n", i);
+  many.send(head + "\r\n");
+  CHECK(many.receive().status == 431);
+  HttpClient large(running.port());
+  large.send("GET / HTTP/1.1\r\n");
+  for (int i = 0; i < 17; ++i) large.send("X: " + std::string(1024, 'a') + "\r\n");  // without its end
+  CHECK(large.receive().status == 431);
+  CHECK(large.is_closed());
+}
+
+TEST_CASE("clients that do not take their pages delay others for a while, and end nothing") {
+  ServerLimits limits = narrow();
+  limits.requests = 2;
+  limits.write_time = 300ms;
+  RunningServer running(limits);
+  std::vector<HttpClient> idle;
+  for (int i = 0; i < 2; ++i) {
+    idle.emplace_back(running.port());
+    idle.back().send(get_request(running.port(), "/long", running.cookie()));
+  }
+  CHECK(is_served(running));
+  // What needs no page is answered always.
+  CHECK(get(running.port(), "/assets/page.css", running.cookie()).status == 200);
 }
 
 TEST_CASE("streams hear of every change at once, no more than the limit are open, and pages still come") {

@@ -11,6 +11,7 @@
 #include "core/text/suggest.h"
 #include "db/database.h"
 #include "db/read/named_queries.h"
+#include "db/read/query_process.h"
 #include "tools/command_line.h"
 #include "tools/database_to_read.h"
 #include "tools/former_names.h"
@@ -125,9 +126,9 @@ int run_query(const app::Arguments& arguments) {
   }
   const std::filesystem::path file = database_to_read(database, app::load_config());
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
-  const db::Table table =
-      db::query(file, query.sql, limit, std::chrono::milliseconds(std::llround(seconds * 1000)),
-                db::query_values(query, with_present_names(query, given)));
+  const db::Table table = db::query_apart(
+      file, query.sql, {.rows = limit, .time = std::chrono::milliseconds(std::llround(seconds * 1000))},
+      db::query_values(query, with_present_names(query, given)));
   fmt::print("{}", db::render(table, chosen));
   point_to_searches(query, table);
   if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);

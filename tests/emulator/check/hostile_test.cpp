@@ -204,8 +204,10 @@ class Mutator {
 
 std::vector<std::string> corpus() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(AK_HOSTILE_PTX)) paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(AK_HOSTILE_PTX)) {
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths, {}, [](const auto& path) { return path.filename(); });
   std::vector<std::string> texts;
   for (const auto& path : paths) texts.push_back(ak::read_file(path));
   return texts;
