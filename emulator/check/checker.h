@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,10 +74,10 @@ class Checker {
   /// A lane stored bytes of these origins at `to`.
   void undefined_stored(Warp& warp, const Op& op, int lane, std::byte* to,
                         std::span<const std::uint8_t> origins);
-  /// Lane i of the running ones has got the 32 bits of `from` in lane lanes[i]. Of `inactive` lanes that one
-  /// takes no part.
-  void shuffled(Warp& warp, const Op& op, Slot to, Slot from, const std::int32_t* lanes,
-                std::uint32_t inactive);
+  /// Lane i of the running ones has got the 32 bits of lane lanes[i], in the row that `from` has for that lane. Of
+  /// `inactive` lanes that one takes no part.
+  void shuffled(Warp& warp, const Op& op, Slot to, const std::array<Slot, kLanes>& from,
+                const std::int32_t* lanes, std::uint32_t inactive);
 
   void block_started(Block& block);
   void block_finished(Block& block);

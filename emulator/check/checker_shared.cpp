@@ -406,7 +406,7 @@ void SharedShadow::start(std::uint32_t warps, std::uint32_t shared_bytes) {
   writes_.resize(words);
   reads_.resize(words);
   older_reads_.resize(words);
-  global_.clear();
+  global_.begin();
   if (latest > kLatestStart) return restart(0);
   // A copy that no one waited for would look pending to the next block.
   if (has_copies_) std::fill(writes_.begin(), writes_.end(), 0);

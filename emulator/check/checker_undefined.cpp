@@ -127,8 +127,8 @@ void Checker::undefined_stored(Warp& warp, const Op& op, int lane, std::byte* to
   for (std::size_t i = 0; i < origins.size(); ++i) states[i] = origins[i] == 0;
 }
 
-void Checker::shuffled(Warp& warp, const Op& op, Slot to, Slot from, const std::int32_t* lanes,
-                       std::uint32_t inactive) {
+void Checker::shuffled(Warp& warp, const Op& op, Slot to, const std::array<Slot, kLanes>& from,
+                       const std::int32_t* lanes, std::uint32_t inactive) {
   UndefinedValues& values = undefined_of(warp);
   UndefinedOrigin origin{.kind = FaultKind::inactive_lane,
                          .space = Space::none,
@@ -143,8 +143,8 @@ void Checker::shuffled(Warp& warp, const Op& op, Slot to, Slot from, const std::
     std::array<Origin, 4> states{};
     if ((inactive >> lane & 1u) != 0)
       states.fill(number);
-    else if ((from & kConstantSlot) == 0)
-      std::copy_n(values.at(from, lanes[lane], 4), 4, states.begin());
+    else if (const Slot row = from[static_cast<std::size_t>(lanes[lane])]; (row & kConstantSlot) == 0)
+      std::copy_n(values.at(row, lanes[lane], 4), 4, states.begin());
     std::copy(states.begin(), states.end(), values.at(to, lane, 4));
   });
 }

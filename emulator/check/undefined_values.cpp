@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "emulator/check/checker.h"
 #include "emulator/machine/lanes.h"
@@ -208,7 +209,7 @@ void UndefinedValues::follow(Warp& warp, const Op& op) {
   }
   if (warp.mask == 0) return;
   const ValueFlow& flow = program.flows[program.index_of(op)];
-  if (flow.count == 0) return;
+  if (flow.count == 0 || flow.kind == FlowKind::products) return;
   const Sources sources{std::span(program.flow_operands).subspan(flow.first, flow.count)};
   check_uses(warp, op, sources);
   write(warp, sources, flow.kind);
@@ -217,25 +218,26 @@ void UndefinedValues::follow(Warp& warp, const Op& op) {
 // ---- loads
 
 void UndefinedValues::begin_load(Origin origin, const std::array<std::uint32_t, kLanes>& bytes) {
-  loading_ = origin;  // generic addresses may be looked at one state space after the other
-  for (std::size_t lane = 0; lane < bytes.size(); ++lane) loading_bytes_[lane] |= bytes[lane];
+  loading_.origin = origin;  // generic addresses may be looked at one state space after the other
+  for (std::size_t lane = 0; lane < bytes.size(); ++lane) loading_.bytes[lane] |= bytes[lane];
 }
 
 void UndefinedValues::end_load(std::span<const Slot> slots, std::uint32_t memory_bytes,
                                std::uint32_t register_bytes, bool sign_extends) {
-  if (loading_ == 0) return;
+  const Loaded loaded = take_load();
+  if (loaded.origin == 0) return;
   for (int lane = 0; lane < kLanes; ++lane) {
-    std::uint32_t bytes = loading_bytes_[static_cast<std::size_t>(lane)];
+    std::uint32_t bytes = loaded.bytes[static_cast<std::size_t>(lane)];
     for (std::size_t j = 0; bytes != 0 && j < slots.size(); ++j) {
       Origin* const to = at(slots[j], lane, register_bytes);
       for (std::uint32_t byte = 0; byte < memory_bytes; ++byte, bytes >>= 1) {
-        if ((bytes & 1u) != 0) to[byte] = loading_;
+        if ((bytes & 1u) != 0) to[byte] = loaded.origin;
       }
       if (sign_extends) std::fill(to + memory_bytes, to + register_bytes, to[memory_bytes - 1]);
     }
   }
-  loading_ = 0;
-  loading_bytes_ = {};
 }
+
+UndefinedValues::Loaded UndefinedValues::take_load() { return std::exchange(loading_, {}); }
 
 }  // namespace ak::emulator

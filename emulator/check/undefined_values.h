@@ -29,6 +29,12 @@ class UndefinedValues {
   /// The load has written its elements, each of `memory_bytes` in memory, to `slots`.
   void end_load(std::span<const Slot> slots, std::uint32_t memory_bytes, std::uint32_t register_bytes,
                 bool sign_extends);
+  /// What begin_load() noted since the last load has ended, for a load that puts the bytes where it wants itself.
+  struct Loaded {
+    Origin origin = 0;  ///< 0: all bytes are defined
+    std::array<std::uint32_t, kLanes> bytes{};
+  };
+  [[nodiscard]] Loaded take_load();
   /// A lane's bytes of `slot`.
   [[nodiscard]] Origin* at(Slot slot, int lane, std::uint32_t register_bytes);
 
@@ -51,8 +57,7 @@ class UndefinedValues {
 
   std::vector<Origin> registers_;
   std::vector<Predicate> predicates_;
-  Origin loading_ = 0;
-  std::array<std::uint32_t, kLanes> loading_bytes_{};
+  Loaded loading_;
 };
 
 }  // namespace ak::emulator

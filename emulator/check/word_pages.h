@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ak::emulator {
@@ -28,36 +29,65 @@ class WordPages {
   [[nodiscard]] ShadowWords at(std::uint64_t word) {
     const std::uint64_t number = word / kPageWords;
     if (last_ == nullptr || number != last_number_) {
-      std::unique_ptr<Page>& page = pages_[number];
-      if (page == nullptr) page = fresh();
-      last_ = page.get();
+      last_ = page_of(number);
       last_number_ = number;
     }
     return ShadowWords{last_->writes.data(), last_->reads.data(), last_->older_reads.data()}.from(word %
                                                                                                   kPageWords);
   }
 
-  /// Forgets everything; the pages' memory stays for the next block.
-  void clear() {
-    for (auto& [number, page] : pages_) spare_.push_back(std::move(page));
-    pages_.clear();
+  /// A further block begins. Its pages hold records of earlier ones, of other words: their clocks must lie before
+  /// all of its own.
+  void begin() {
+    ++round_;
+    used_ = 0;
     last_ = nullptr;
+  }
+  /// Forgets every record, since clocks start again.
+  void clear() {
+    begin();
+    pages_.clear();
   }
 
  private:
   struct Page {
     std::array<std::uint64_t, kPageWords> writes{}, reads{}, older_reads{};
   };
-  [[nodiscard]] std::unique_ptr<Page> fresh() {
-    if (spare_.empty()) return std::make_unique<Page>();
-    std::unique_ptr<Page> page = std::move(spare_.back());
-    spare_.pop_back();
-    *page = {};
-    return page;
+  /// Of a hash table with open addressing; it is empty when its round is over, so that a block begins at no cost.
+  struct Entry {
+    std::uint64_t number = 0, round = 0;
+    Page* page = nullptr;
+  };
+
+  [[nodiscard]] Entry& entry_of(std::uint64_t number) {
+    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15ull;  // 2^64 divided by the golden ratio
+    const std::size_t mask = table_.size() - 1;
+    std::size_t i = (number * kSpread >> 32) & mask;
+    while (table_[i].round == round_ && table_[i].number != number) i = (i + 1) & mask;
+    return table_[i];
+  }
+  [[nodiscard]] Page* page_of(std::uint64_t number) {
+    if (2 * (used_ + 1) > table_.size()) grow();
+    Entry& entry = entry_of(number);
+    if (entry.round != round_) {
+      if (used_ == pages_.size()) pages_.push_back(std::make_unique<Page>());
+      entry = {.number = number, .round = round_, .page = pages_[used_++].get()};
+    }
+    return entry.page;
+  }
+  void grow() {
+    constexpr std::size_t kFirst = 64;
+    const std::vector<Entry> before = std::exchange(table_, {});
+    table_.resize(std::max(kFirst, 2 * before.size()));
+    for (const Entry& entry : before) {
+      if (entry.round == round_) entry_of(entry.number) = entry;
+    }
   }
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
-  std::vector<std::unique_ptr<Page>> spare_;
+  std::vector<std::unique_ptr<Page>> pages_;  ///< the first `used_` of them belong to this block
+  std::vector<Entry> table_;                  ///< as many as a power of two
+  std::size_t used_ = 0;
+  std::uint64_t round_ = 1;
   Page* last_ = nullptr;
   std::uint64_t last_number_ = 0;
 };

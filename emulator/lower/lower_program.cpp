@@ -195,6 +195,7 @@ Slot FunctionLowering::destination(const Operand& operand, Type type) {
 
 PredicateSlot FunctionLowering::predicate(const Operand& operand) {
   if (operand.kind == OperandKind::integer) return operand.bits != 0 ? kTrue : kFalse;
+  if (operand.kind == OperandKind::special) refuse_special(operand.name);
   if (operand.kind != OperandKind::reg || plan_.function->registers[operand.index].type != Type::pred)
     unsupported("an operand that should be a predicate");
   const auto base = plan_.base[static_cast<std::size_t>(RegisterClass::predicate)];

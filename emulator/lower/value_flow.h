@@ -19,6 +19,7 @@ enum class FlowKind : std::uint8_t {
   bits_or,          ///< byte by byte; with all ones the other does not matter
   choose,           ///< one of two sources, by a predicate
   across,           ///< of all lanes
+  products,         ///< of matrices: who multiplies them follows rows and columns
   by_handler,       ///< loads, stores and shuffles: who executes them knows the places
   nothing_written,  ///< the instruction acts on its sources
 };

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/machine/interpreter.h"
 
+#include <algorithm>
 #include <bit>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "emulator/check/undefined_values.h"
 #include "emulator/check/wgmma_registers.h"
@@ -56,13 +61,21 @@ bool choose_fragment(Warp& warp, bool rotate) {
   return false;
 }
 
-/// Fragments that wait for each other may wait at one op, or, at a barrier of the warp, on several: both
-/// sides of a branch have one.
+// What the lanes that a mask names execute together wherever they are: both sides of a branch may have one (CUDA C++
+// Programming Guide, "Independent Thread Scheduling"). PTX calls it "the same instruction": the same modifiers.
+// Instructions that are .aligned are not among them.
+constexpr std::string_view kMeetAnywhere[] = {"bar.warp.sync", "shfl.sync.",  "vote.sync.",
+                                              "match.",        "redux.sync.", "elect.sync"};
+
+/// Fragments that wait for each other may wait at one op, or on several that mean the same.
 bool can_meet(const Warp& warp, const Fragment& a, const Fragment& b) {
   if (b.state != FragmentState::at_warp_sync) return false;
   if (a.pc == b.pc) return true;
+  const std::vector<OpFacts>& facts = warp.launch->program.facts;
   return a.wanted == b.wanted && warp.code[a.pc].run == warp.code[b.pc].run &&
-         warp.launch->program.facts[a.pc].spelling == "bar.warp.sync";
+         facts[a.pc].spelling == facts[b.pc].spelling &&
+         std::ranges::any_of(kMeetAnywhere,
+                             [&](std::string_view which) { return facts[a.pc].spelling.starts_with(which); });
 }
 
 /// Lanes that `first` waits with, and for; 0 when some of them are missing.
@@ -94,20 +107,37 @@ void merge(Warp& warp, std::uint32_t lanes) {
   }
 }
 
-/// Executes the op that `lanes` wait at.
-void execute_together(Warp& warp, Index pc, std::uint32_t lanes) {
-  const Op& op = warp.code[pc];
+/// Sends the fragments of `lanes` on, and says which ops they have waited at.
+std::vector<MeetingPlace> leave_places(Warp& warp, std::uint32_t lanes) {
+  std::map<Index, std::uint32_t> places;
   for (Fragment& fragment : warp.fragments) {
     if (fragment.state != FragmentState::at_warp_sync || (fragment.lanes & lanes) == 0) continue;
+    places[fragment.pc] |= fragment.lanes;
     ++fragment.pc;
     fragment.state = FragmentState::ready;
   }
-  warp.lanes = warp.mask = lanes;
-  warp.pc = pc + 1;
+  std::vector<MeetingPlace> found;
+  for (const auto& [pc, here] : places) found.push_back({.op = warp.code + pc, .lanes = here});
+  return found;
+}
+
+/// Executes the op that `lanes` wait at, or the ops: then the first of them counts.
+void execute_together(Warp& warp, std::uint32_t lanes) {
+  std::vector<MeetingPlace> places = leave_places(warp, lanes);
+  const Op& op = *places.front().op;
+  const Index pc = warp.launch->program.index_of(op);
   ++warp.launch->counters.ops[pc].warps;
   ++warp.launch->clock;
-  if (warp.undefined != nullptr) warp.undefined->follow(warp, op);
+  warp.lanes = lanes;
+  warp.pc = pc + 1;
+  for (const MeetingPlace& place : places) {
+    warp.mask = place.lanes;
+    if (warp.undefined != nullptr) warp.undefined->follow(warp, *place.op);
+  }
+  warp.mask = lanes;
+  if (places.size() > 1) warp.places = std::move(places);
   op.run(warp, op);
+  warp.places.clear();
   merge(warp, lanes);
 }
 
@@ -116,7 +146,7 @@ bool meet(Warp& warp) {
     if (fragment.state != FragmentState::at_warp_sync) continue;
     const std::uint32_t lanes = participant_of(warp, fragment);
     if (lanes == 0) continue;
-    execute_together(warp, fragment.pc, lanes);
+    execute_together(warp, lanes);
     return true;
   }
   return false;

@@ -120,14 +120,35 @@ constexpr Row kRows[] = {
 };
 // clang-format on
 
+/// What the CPU device has no value for: names that begin so, and what they are.
+struct Unavailable {
+  std::string_view stem, what;
+};
+constexpr Unavailable kUnavailable[] = {
+    {"%pm", "a performance counter"},
+    {"%envreg", "set by the driver"},
+    {"%aggr_smem_size", "the shared memory of several blocks"},
+    {"%is_explicit_cluster", "whether the launch asked for clusters"},
+    {"%current_graph_exec", "a CUDA graph"},
+    {"%clock", "a clock, of which only mov takes the value"},
+    {"%globaltimer", "a clock, of which only mov takes the value"},
+};
+
 const Row& row_of(const std::string& name) {
   const auto found =
       std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.name == name; });
-  if (found == std::end(kRows)) Lowering::unsupported("special register " + name);
+  if (found == std::end(kRows)) refuse_special(name);
   return *found;
 }
 
 }  // namespace
+
+void refuse_special(const std::string& name) {
+  const auto known = std::find_if(std::begin(kUnavailable), std::end(kUnavailable),
+                                  [&](const Unavailable& each) { return name.starts_with(each.stem); });
+  const std::string what = known == std::end(kUnavailable) ? "" : " (" + std::string(known->what) + ")";
+  Lowering::unsupported("special register " + name + what);
+}
 
 int special_bits(const std::string& name) { return row_of(name).bits; }
 
@@ -143,7 +164,9 @@ std::optional<std::uint64_t> constant_special(const std::string& name) {
       {"%reserved_smem_offset_1", kReservedSharedBytes / 2},
   };
   const auto found = kConstants.find(name);
-  return found != kConstants.end() ? std::optional(found->second) : std::nullopt;
+  if (found != kConstants.end()) return found->second;
+  if (name.ends_with(".w")) return 0;  // PTX ISA 9.0, section 10: "always returns zero"
+  return std::nullopt;
 }
 
 bool names_reserved_shared(const std::string& name) { return name.starts_with("%reserved_smem_offset"); }

@@ -13,6 +13,8 @@ namespace ak::emulator {
 /// Width of a special register that is kept as a row; throws UnsupportedInstruction for one that is not
 /// covered. Clocks are not rows: they change.
 [[nodiscard]] int special_bits(const std::string& name);
+/// Throws UnsupportedInstruction, which says what the register is.
+[[noreturn]] void refuse_special(const std::string& name);
 /// Value of a name that is a constant to every program (WARP_SZ); nothing for others.
 [[nodiscard]] std::optional<std::uint64_t> constant_special(const std::string& name);
 /// First bytes of shared memory that belong to the system, in programs that ask where they are: 1 KiB per block

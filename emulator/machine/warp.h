@@ -67,6 +67,12 @@ struct PendingCopy {
   Index op = kNone;
 };
 
+/// Lanes of a warp that execute one instruction of several that mean the same, all at once.
+struct MeetingPlace {
+  const Op* op = nullptr;
+  std::uint32_t lanes = 0;
+};
+
 /// One warp. While an op runs, `mask` holds the lanes it acts on and `lanes` those of the running fragment.
 struct Warp {
   std::byte* registers = nullptr;
@@ -88,6 +94,8 @@ struct Warp {
   Index fragment = 0;                     ///< the running one
   std::vector<Fragment> fragments;
   std::vector<ReconvergenceGroup> groups;
+  /// While an op runs that lanes have met at in several places: those, from the lowest op on. Else empty.
+  std::vector<MeetingPlace> places;
   std::uint64_t instructions = 0;  ///< issued so far
   std::uint64_t spent = 0;         ///< the same, with a fee for each turn that ended in a wait
   bool apart = false;              ///< lanes continued from where others should have met them

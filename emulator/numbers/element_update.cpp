@@ -21,18 +21,6 @@ void update(std::byte* to, const std::byte* from) {
   std::memcpy(to, &now, sizeof now);
 }
 
-struct Least {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Greatest {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
 struct CountUp {
   std::uint32_t operator()(std::uint32_t old, std::uint32_t limit) const {
     return old >= limit ? 0 : old + 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -8,8 +9,25 @@
 
 namespace ak::emulator {
 
+// Combinations of integers: std::plus and its like take the rest.
+struct Least {
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::min(a, b);
+  }
+};
+struct Greatest {
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::max(a, b);
+  }
+};
+
 /// What an asynchronous reduction does with one element in memory: `to = to OP from`, elements not aligned.
 using ElementUpdate = void (*)(std::byte* to, const std::byte* from);
+
+/// All there are.
+inline constexpr std::string_view kReductions[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
 
 /// The update by `operation` ("add", "min", "inc" ...) of elements of `type`; null where PTX has none. Sums of
 /// f32 flush subnormals, those of f16 and bf16 keep them (PTX ISA 9.0, cp.reduce.async.bulk); integers wrap.

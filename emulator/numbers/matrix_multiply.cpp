@@ -74,6 +74,10 @@ float bf16_element(std::uint16_t bits) { return bf16_to_float(bits); }
 float tf32_element(std::uint32_t bits) { return tf32_to_float(bits); }
 float e4m3_element(std::uint8_t bits) { return e4m3_to_float(bits); }
 float e5m2_element(std::uint8_t bits) { return e5m2_to_float(bits); }
+// One to a byte: 6 bits are the lower ones, 4 bits lie in the middle (PTX ISA 9.0, 9.7.14.2 "Matrix data-types").
+float e3m2_element(std::uint8_t bits) { return e3m2_to_float(bits & 0x3Fu); }
+float e2m3_element(std::uint8_t bits) { return e2m3_to_float(bits & 0x3Fu); }
+float e2m1_element(std::uint8_t bits) { return e2m1_to_float(bits >> 2 & 0xFu); }
 double f64_element(double value) { return value; }
 std::int32_t s8_element(std::int8_t value) { return value; }
 std::int32_t u8_element(std::uint8_t value) { return value; }
@@ -107,6 +111,11 @@ void decode_nibbles(const std::byte* from, int count, std::int32_t* to) {
         static_cast<std::int32_t>(static_cast<std::uint8_t>(from[i / 2]) >> (4 * (i % 2))) & 0xF;
     to[i] = kSigned ? (nibble ^ 8) - 8 : nibble;
   }
+}
+
+void decode_e2m1_pairs(const std::byte* from, int count, double* to) {
+  for (int i = 0; i < count; ++i)
+    to[i] = e2m1_to_float(static_cast<std::uint32_t>(from[i / 2]) >> (4 * (i % 2)) & 0xFu);
 }
 
 }  // namespace
@@ -157,10 +166,25 @@ Decoder<double> float_decoder(Type type) {
       return decode<double, std::uint8_t, e4m3_element>;
     case Type::e5m2:
       return decode<double, std::uint8_t, e5m2_element>;
+    case Type::e2m1:
+      return decode_e2m1_pairs;
     case Type::f64:
       return decode<double, double, f64_element>;
     default:
       return nullptr;
+  }
+}
+
+Decoder<double> byte_decoder(Type type) {
+  switch (type) {
+    case Type::e3m2:
+      return decode<double, std::uint8_t, e3m2_element>;
+    case Type::e2m3:
+      return decode<double, std::uint8_t, e2m3_element>;
+    case Type::e2m1:
+      return decode<double, std::uint8_t, e2m1_element>;
+    default:
+      return float_decoder(type);
   }
 }
 

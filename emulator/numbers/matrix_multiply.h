@@ -27,8 +27,10 @@ void multiply_add_bits(const std::uint32_t* a, const std::uint32_t* b, std::int3
 /// Turns `count` elements, packed as in memory and registers (a multiple of 8 elements), into numbers.
 template <class T>
 using Decoder = void (*)(const std::byte* from, int count, T* to);
-/// f16, bf16, tf32, e4m3, e5m2, f64; null for other types.
+/// f16, bf16, tf32, e4m3, e5m2, e2m1 (two to a byte), f64; null for other types.
 [[nodiscard]] Decoder<double> float_decoder(Type type);
+/// Of elements of 8, 6 and 4 bits that are kept one to a byte: e4m3, e5m2, e3m2, e2m3, e2m1.
+[[nodiscard]] Decoder<double> byte_decoder(Type type);
 /// s8, u8, s4, u4; null for other types.
 [[nodiscard]] Decoder<std::int32_t> integer_decoder(Type type);
 

@@ -174,6 +174,8 @@ template <FloatFormat kFrom>
   const std::uint32_t bits = field == 0 ? 0x00400000u : field << 23;  // 2^-127 is a subnormal float
   return std::bit_cast<float>(field == 0xFFu ? kCanonicalNan : bits);
 }
+/// e4m3 without a sign: the upper bit is not looked at; 127 is NaN.
+[[nodiscard]] constexpr float ue4m3_to_float(std::uint32_t code) { return decode<kE4m3>(code & 0x7Fu); }
 
 /// Nearest even, the rounding of nearly all of them, without the shifts by a variable that `encode` needs.
 [[nodiscard]] constexpr std::uint32_t float_to_f16(float value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores and reductions that happen later: st.async and red.async to the shared memory of a cluster, and
-// cp.reduce.async.bulk, which combines whole ranges.
+// cp.reduce.async.bulk, which combines whole ranges. Those to global memory are stores and reductions that release.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,31 +16,26 @@
 #include "emulator/machine/memory_counts.h"
 #include "emulator/machine/shared_range.h"
 #include "emulator/numbers/element_update.h"
+#include "emulator/ops/copy_engine.h"
+#include "emulator/ops/copy_operands.h"
 
 namespace ak::emulator {
 namespace {
 
 // Program::slots of an op: the destination's address, the mbarrier's address, and then registers with the values,
-// or the source's address and the number of bytes. An address is its base, its width in bits and its offset.
+// or the source's address and the number of bytes (copy_operands.h).
 // Op::immediate is the ElementUpdate, 0 for a plain store; aux has the bytes of an element and the flags below.
 constexpr std::uint32_t kTo = 0, kBarrierWord = 3, kValues = 6, kFrom = 6, kBytesWord = 9;
 enum : std::uint32_t { kElementBytes = 0xF, kToGlobal = 16 };
 constexpr std::uint32_t kRangeAlignment = 16;  // PTX ISA 9.0, "cp.reduce.async.bulk"
 
-std::uint64_t later_address(const Warp& warp, const Op& op, std::uint32_t word, int lane) {
-  const Slot* words = warp.launch->program.slots.data() + op.more + word;
-  const auto offset = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[2])});
-  if (words[1] == 64) return source<std::uint64_t>(warp, words[0])[lane] + offset;
-  return (source<std::uint32_t>(warp, words[0])[lane] + offset) & 0xFFFFFFFFu;
-}
-
 std::optional<SharedPlace> range_in_shared(Warp& warp, const Op& op, int lane, std::uint32_t word,
                                            std::uint32_t bytes, std::uint32_t alignment, AccessKind kind) {
-  return shared_range(warp, op, lane, later_address(warp, op, word, lane), bytes, alignment, kind);
+  return shared_range(warp, op, lane, address_at(warp, op, word, lane), bytes, alignment, kind);
 }
 
 std::optional<SharedPlace> barrier_of(Warp& warp, const Op& op, int lane) {
-  const auto place = shared_place(warp, later_address(warp, op, kBarrierWord, lane), 8);
+  const auto place = shared_place(warp, address_at(warp, op, kBarrierWord, lane), 8);
   if (place && place->offset % 8 == 0 && load_mbarrier(*place)) return place;
   stop_with(warp, op, lane, FaultKind::uninitialized_read,
             "the mbarrier of this instruction was not initialised");
@@ -115,11 +110,8 @@ void update_later(Warp& warp, const Op& op) {
 
 /// Global memory that the range goes to, or a fault.
 std::byte* range_in_global(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
-  const std::uint64_t to = later_address(warp, op, kTo, lane);
-  Checker* checker = warp.launch->checker;
-  if (checker != nullptr && bytes != 0 &&
-      !checker->access_range(warp, op, Space::global, to, lane, bytes, AccessKind::atomic))
-    return nullptr;
+  const std::uint64_t to = address_at(warp, op, kTo, lane);
+  if (!may_touch(warp, op, Space::global, to, lane, bytes, AccessKind::atomic)) return nullptr;
   std::byte* memory = warp.launch->arena.host(to, bytes);
   if (memory == nullptr || to % kRangeAlignment != 0) {
     stop_with(warp, op, lane, memory == nullptr ? FaultKind::out_of_bounds : FaultKind::misaligned,
@@ -133,7 +125,7 @@ void count_reduction(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   if (!counts_traffic(warp)) return;
   CopyTraffic traffic;
   const bool to_global = (op.aux & kToGlobal) != 0;
-  if (to_global) traffic.global(later_address(warp, op, kTo, lane), bytes);
+  if (to_global) traffic.global(address_at(warp, op, kTo, lane), bytes);
   traffic.shared(bytes, to_global ? 1 : 2);
   traffic.count(warp, op);
 }
@@ -141,8 +133,7 @@ void count_reduction(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
 void reduce_lane(Warp& warp, const Op& op, int lane) {
   const ElementUpdate update = update_of(op);
   const std::uint32_t element = op.aux & kElementBytes;
-  const Slot bytes_slot = warp.launch->program.slots[op.more + kBytesWord];
-  const std::uint32_t bytes = source<std::uint32_t>(warp, bytes_slot)[lane];
+  const std::uint32_t bytes = number_at(warp, op, kBytesWord, lane);
   if (bytes % kRangeAlignment != 0)
     return stop_with(warp, op, lane, FaultKind::misaligned,
                      fmt::format("a bulk reduction of {} bytes, which is not a multiple of 16", bytes));
@@ -152,6 +143,7 @@ void reduce_lane(Warp& warp, const Op& op, int lane) {
   if ((op.aux & kToGlobal) != 0) {
     std::byte* memory = range_in_global(warp, op, lane, bytes);
     if (memory == nullptr) return;
+    announce_read(warp, op, lane, *from, bytes);
     add_async_work(warp, [update, element, memory, from = *from, bytes](Launch&) {
       combine(update, element, memory, from.host(), bytes);
     });
@@ -176,22 +168,11 @@ void reduce_range(Warp& warp, const Op& op) {
 
 // ---- lowering
 
-void append_address(Lowering& lowering, const Operand& operand, std::vector<Slot>& words) {
-  const Address address = lowering.address(operand);
-  if (address.offset != static_cast<std::int32_t>(address.offset))
-    Lowering::unsupported("an offset of this size");
-  words.insert(words.end(), {address.base, static_cast<Slot>(address.base_bits),
-                             static_cast<Slot>(static_cast<std::int32_t>(address.offset))});
-}
-
-constexpr std::string_view kOperations[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
-
 ElementUpdate named_update(const Lowering& lowering, Type type) {
-  for (const std::string_view operation : kOperations) {
-    if (!lowering.has(operation)) continue;
-    if (const ElementUpdate update = element_update(operation, type); update != nullptr) return update;
-  }
-  Lowering::unsupported("this operation on this type");
+  const auto reduction = reduction_of(lowering);
+  const ElementUpdate update = reduction ? element_update(kReductions[*reduction], type) : nullptr;
+  if (update == nullptr) Lowering::unsupported("this operation on this type");
+  return update;
 }
 
 Op value_op(Lowering& lowering, ElementUpdate update) {
@@ -216,13 +197,13 @@ Op value_op(Lowering& lowering, ElementUpdate update) {
 }
 
 std::optional<Op> lower_st(Lowering& lowering) {
-  if (!lowering.has("async")) return std::nullopt;
+  if (!lowering.has("async") || lowering.has("global")) return std::nullopt;  // memory_ops.cpp
   lowering.accept_modifiers({"async", "weak", "shared::cluster", "mbarrier::complete_tx::bytes", "v2", "v4"});
   return value_op(lowering, nullptr);
 }
 
 std::optional<Op> lower_red(Lowering& lowering) {
-  if (!lowering.has("async")) return std::nullopt;
+  if (!lowering.has("async") || lowering.has("global")) return std::nullopt;  // atomic_ops.cpp
   lowering.accept_modifiers({"async", "relaxed", "cluster", "shared::cluster", "mbarrier::complete_tx::bytes",
                              "add", "min", "max", "inc", "dec", "and", "or", "xor"});
   const Type type = lowering.type();
@@ -231,8 +212,7 @@ std::optional<Op> lower_red(Lowering& lowering) {
 }
 
 std::optional<Op> lower_reduce(Lowering& lowering) {
-  if (!lowering.has("reduce")) return std::nullopt;
-  if (lowering.has("tensor")) Lowering::unsupported("a reduction into a tensor");
+  if (!lowering.has("reduce") || lowering.has("tensor")) return std::nullopt;
   lowering.accept_modifiers({"reduce", "async", "bulk", "global", "shared::cta", "shared::cluster",
                              "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint", "noftz", "add",
                              "min", "max", "inc", "dec", "and", "or", "xor"});

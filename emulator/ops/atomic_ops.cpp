@@ -243,7 +243,10 @@ void check_modifiers(const Lowering& lowering, Type type, int length) {
                              "gpu",     "sys",     "global",  "shared",  "shared::cta", "shared::cluster",
                              "add",     "min",     "max",     "inc",     "dec",         "and",
                              "or",      "xor",     "exch",    "cas",     "noftz",       "L2::cache_hint",
-                             "v2",      "v4",      "v8"});
+                             "v2",      "v4",      "v8",      "async",   "mmio"});
+  if (lowering.has("async") && (!lowering.has("release") || length > 1 || is_float(type)))
+    Lowering::unsupported("an asynchronous reduction of this kind");
+  if (lowering.has("mmio") && !lowering.has("async")) Lowering::unsupported("modifier .mmio");
   const bool half = type == Type::f16 || type == Type::bf16 || type == Type::f16x2 || type == Type::bf16x2;
   if (half != lowering.has("noftz")) Lowering::unsupported("this type with or without .noftz");
   if (length > 1 && space_of(lowering, Operand{}) != Space::none && !lowering.has("global"))
@@ -278,10 +281,13 @@ Op lower_update(Lowering& lowering, std::size_t first, const Operand& d) {
   return op;
 }
 
-std::optional<Op> lower_atom(Lowering& lowering) { return lower_update(lowering, 1, lowering.operand(0)); }
+std::optional<Op> lower_atom(Lowering& lowering) {
+  if (lowering.has("async")) Lowering::unsupported("modifier .async");
+  return lower_update(lowering, 1, lowering.operand(0));
+}
 
 std::optional<Op> lower_red(Lowering& lowering) {
-  if (lowering.has("async")) return std::nullopt;
+  if (lowering.has("async") && !lowering.has("global")) return std::nullopt;  // async_update_ops.cpp
   if (lowering.has("exch") || lowering.has("cas")) Lowering::unsupported("a reduction of this kind");
   return lower_update(lowering, 0, Operand{});
 }

@@ -351,6 +351,7 @@ void accept_access_modifiers(const Lowering& lowering) {
                              "shared::cta",
                              "shared::cluster",
                              "weak",
+                             "async",
                              "volatile",
                              "relaxed",
                              "acquire",
@@ -404,6 +405,7 @@ InstructionClass class_of_access(std::uint32_t aux, bool loads) {
 std::optional<Op> lower_load(Lowering& lowering) {
   accept_access_modifiers(lowering);
   if (lowering.has("release")) Lowering::unsupported("a load that releases");
+  if (lowering.has("async")) Lowering::unsupported("an asynchronous load");
   expect_operands(lowering, 2);
   const Type type = value_type(lowering);
   const auto elements = elements_of(lowering.operand(0), vector_length(lowering));
@@ -421,11 +423,15 @@ std::optional<Op> lower_load(Lowering& lowering) {
 }
 
 std::optional<Op> lower_store(Lowering& lowering) {
-  if (lowering.has("async")) return std::nullopt;
+  const bool later = lowering.has("async");
+  if (later && !lowering.has("global")) return std::nullopt;  // async_update_ops.cpp
   accept_access_modifiers(lowering);
   if (lowering.has("nc") || lowering.has("acquire")) Lowering::unsupported("a store of this kind");
   expect_operands(lowering, 2);
   const Type type = value_type(lowering);
+  if (later &&
+      (!lowering.has("release") || vector_length(lowering) > 1 || bits(type) < 16 || bits(type) > 64))
+    Lowering::unsupported("an asynchronous store of this kind");
   const auto elements = elements_of(lowering.operand(1), vector_length(lowering));
   const int width = common_bits(lowering, elements, type);
   Op op;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions in which the lanes of a warp meet: shfl, vote, match, redux, activemask, elect, bar.warp.sync.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -8,9 +9,59 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
+#include "emulator/numbers/element_update.h"
 
 namespace ak::emulator {
 namespace {
+
+// ---- operands of lanes that may have met at several places, each with registers of its own
+
+/// The row of an operand: as it is, or gathered from the places' rows into `storage`.
+template <class T, class SlotOf>
+const T* gathered(const Warp& warp, const Op& op, T* storage, SlotOf slot_of) {
+  if (warp.places.empty()) return source<T>(warp, slot_of(op));
+  std::fill_n(storage, kLanes, T{});
+  for (const MeetingPlace& place : warp.places) {
+    const T* const row = source<T>(warp, slot_of(*place.op));
+    for_each_lane(place.lanes, [&](int lane) { storage[lane] = row[lane]; });
+  }
+  return storage;
+}
+
+std::uint32_t gathered_predicate(const Warp& warp, const Op& op) {
+  if (warp.places.empty()) return predicate(warp, op.a);
+  std::uint32_t truth = 0;
+  for (const MeetingPlace& place : warp.places) truth |= predicate(warp, place.op->a) & place.lanes;
+  return truth;
+}
+
+/// Calls f(op) for each place, with warp.mask its lanes: for results.
+template <class F>
+void at_each_place(Warp& warp, const Op& op, F f) {
+  if (warp.places.empty()) return f(op);
+  const std::uint32_t executing = warp.mask;
+  for (const MeetingPlace& place : warp.places) {
+    warp.mask = place.lanes;
+    f(*place.op);
+  }
+  warp.mask = executing;
+}
+
+template <class T>
+void write_result(Warp& warp, const Op& op, const T* values) {
+  at_each_place(warp, op, [&](const Op& at) { write_lanes(warp, destination<T>(warp, at.d), values); });
+}
+void write_second_result(Warp& warp, const Op& op, std::uint32_t truth) {
+  at_each_place(warp, op, [&](const Op& at) { set_predicate(warp, at.aux, truth); });
+}
+
+template <class T>
+struct Row {
+  alignas(64) T lanes[kLanes];
+};
+Slot slot_a(const Op& op) { return op.a; }
+Slot slot_b(const Op& op) { return op.b; }
+Slot slot_c(const Op& op) { return op.c; }
 
 // Lanes of one instruction may belong to several groups of members: each is served for itself.
 template <class F>
@@ -53,13 +104,26 @@ std::uint32_t reading_inactive(const Warp& warp, const std::uint32_t* masks, con
   return lanes & warp.mask;
 }
 
+/// What the checker learns: lanes[lane] is where each lane's value comes from.
+void check_shuffle(Warp& warp, const Op& op, const std::int32_t* lanes, std::uint32_t inactive) {
+  std::array<Slot, kLanes> rows{};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) rows[lane] = op.a;
+  for (const MeetingPlace& place : warp.places)
+    for_each_lane(place.lanes, [&](int lane) { rows[static_cast<std::size_t>(lane)] = place.op->a; });
+  at_each_place(warp, op, [&](const Op& at) {
+    warp.launch->checker->shuffled(warp, at, at.d, rows, lanes, inactive & warp.mask);
+  });
+}
+
 template <Shuffle Mode>
 void shfl(Warp& warp, const Op& op) {
-  const std::uint32_t* masks = source<std::uint32_t>(warp, warp.launch->program.slots[op.more]);
+  Row<std::uint32_t> rows[4];
+  const auto slot_of_masks = [&](const Op& at) { return warp.launch->program.slots[at.more]; };
+  const std::uint32_t* masks = gathered(warp, op, rows[0].lanes, slot_of_masks);
   if (!await_members(warp, op, masks)) return;
-  const std::uint32_t* a = source<std::uint32_t>(warp, op.a);
-  const std::uint32_t* b = source<std::uint32_t>(warp, op.b);
-  const std::uint32_t* c = source<std::uint32_t>(warp, op.c);
+  const std::uint32_t* a = gathered(warp, op, rows[1].lanes, slot_a);
+  const std::uint32_t* b = gathered(warp, op, rows[2].lanes, slot_b);
+  const std::uint32_t* c = gathered(warp, op, rows[3].lanes, slot_c);
   alignas(64) std::int32_t from[kLanes], is_valid[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
     bool valid = false;
@@ -68,12 +132,11 @@ void shfl(Warp& warp, const Op& op) {
   }
   alignas(64) std::uint32_t values[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) values[lane] = a[from[lane]];
-  write_lanes(warp, destination<std::uint32_t>(warp, op.d), values);
-  set_predicate(warp, op.aux, to_mask(is_valid));
-  if (warp.launch->checker == nullptr) return;
-  const std::uint32_t inactive = reading_inactive(warp, masks, from);
-  if (inactive != 0 || warp.undefined != nullptr) [[unlikely]]
-    warp.launch->checker->shuffled(warp, op, op.d, op.a, from, inactive);
+  const std::uint32_t inactive = warp.launch->checker != nullptr ? reading_inactive(warp, masks, from) : 0;
+  write_result(warp, op, values);
+  write_second_result(warp, op, to_mask(is_valid));
+  if (warp.launch->checker != nullptr && (inactive != 0 || warp.undefined != nullptr)) [[unlikely]]
+    check_shuffle(warp, op, from, inactive);
 }
 
 std::optional<Op> lower_shfl(Lowering& lowering) {
@@ -103,12 +166,13 @@ enum class Vote : std::uint32_t { all, any, uni, ballot };
 
 template <Vote Mode>
 void vote(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
-  const std::uint32_t truth = predicate(warp, op.a);
-  const std::uint32_t executing = warp.mask;
+  Row<std::uint32_t> row;
+  const std::uint32_t* masks = gathered(warp, op, row.lanes, slot_b);
+  if (!await_members(warp, op, masks)) return;
+  const std::uint32_t truth = gathered_predicate(warp, op);
   std::uint32_t result = 0;
   alignas(64) std::uint32_t ballots[kLanes] = {};
-  for_each_group(warp, source<std::uint32_t>(warp, op.b), [&](std::uint32_t group) {
+  for_each_group(warp, masks, [&](std::uint32_t group) {
     const std::uint32_t yes = truth & group;
     if constexpr (Mode == Vote::ballot) for_each_lane(group, [&](int lane) { ballots[lane] = yes; });
     const bool holds = Mode == Vote::all   ? yes == group
@@ -116,11 +180,10 @@ void vote(Warp& warp, const Op& op) {
                                            : yes == 0 || yes == group;
     if (holds) result |= group;
   });
-  warp.mask = executing;
   if constexpr (Mode == Vote::ballot)
-    write_lanes(warp, destination<std::uint32_t>(warp, op.d), ballots);
+    write_result(warp, op, ballots);
   else
-    set_predicate(warp, op.d, result);
+    at_each_place(warp, op, [&](const Op& at) { set_predicate(warp, at.d, result); });
 }
 
 std::optional<Op> lower_vote(Lowering& lowering) {
@@ -143,11 +206,14 @@ std::optional<Op> lower_vote(Lowering& lowering) {
 
 template <class T, bool All>
 void match(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
-  const T* values = source<T>(warp, op.a);
+  Row<std::uint32_t> row;
+  const std::uint32_t* masks = gathered(warp, op, row.lanes, slot_b);
+  if (!await_members(warp, op, masks)) return;
+  Row<T> row_of_values;
+  const T* values = gathered(warp, op, row_of_values.lanes, slot_a);
   alignas(64) std::uint32_t results[kLanes] = {};
   std::uint32_t agreed = 0;
-  for_each_group(warp, source<std::uint32_t>(warp, op.b), [&](std::uint32_t group) {
+  for_each_group(warp, masks, [&](std::uint32_t group) {
     for_each_lane(group, [&](int lane) {
       std::uint32_t same = 0;
       for_each_lane(group, [&](int other) {
@@ -157,8 +223,8 @@ void match(Warp& warp, const Op& op) {
       if (same == group) agreed |= 1u << lane;
     });
   });
-  write_lanes(warp, destination<std::uint32_t>(warp, op.d), results);
-  if constexpr (All) set_predicate(warp, op.aux, agreed);
+  write_result(warp, op, results);
+  if constexpr (All) write_second_result(warp, op, agreed);
 }
 
 std::optional<Op> lower_match(Lowering& lowering) {
@@ -185,18 +251,6 @@ struct Add {
     return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));  // wraps around
   }
 };
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
 struct And {
   template <class T>
   T operator()(T a, T b) const {
@@ -218,15 +272,18 @@ struct Xor {
 
 template <class T, class Combine>
 void redux(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
-  const T* values = source<T>(warp, op.a);
+  Row<std::uint32_t> row;
+  const std::uint32_t* masks = gathered(warp, op, row.lanes, slot_b);
+  if (!await_members(warp, op, masks)) return;
+  Row<T> row_of_values;
+  const T* values = gathered(warp, op, row_of_values.lanes, slot_a);
   alignas(64) T results[kLanes] = {};
-  for_each_group(warp, source<std::uint32_t>(warp, op.b), [&](std::uint32_t group) {
+  for_each_group(warp, masks, [&](std::uint32_t group) {
     T all = values[std::countr_zero(group)];
     for_each_lane(group & (group - 1), [&](int lane) { all = Combine{}(all, values[lane]); });
     for_each_lane(group, [&](int lane) { results[lane] = all; });
   });
-  write_lanes(warp, destination<T>(warp, op.d), results);
+  write_result(warp, op, results);
 }
 
 /// min and max of floats; .abs compares magnitudes, .NaN lets a NaN win (sm_100 and later).
@@ -245,23 +302,26 @@ struct FloatExtreme {
 enum : std::uint32_t { kMaximum = 1, kAbsolute = 2, kKeepNan = 4 };
 
 void redux_float(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, op.b))) return;
+  Row<std::uint32_t> row;
+  const std::uint32_t* masks = gathered(warp, op, row.lanes, slot_b);
+  if (!await_members(warp, op, masks)) return;
   const FloatExtreme extreme{(op.aux & kMaximum) != 0, (op.aux & kAbsolute) != 0, (op.aux & kKeepNan) != 0};
-  const float* values = source<float>(warp, op.a);
+  Row<float> row_of_values;
+  const float* values = gathered(warp, op, row_of_values.lanes, slot_a);
   alignas(64) float results[kLanes] = {};
-  for_each_group(warp, source<std::uint32_t>(warp, op.b), [&](std::uint32_t group) {
+  for_each_group(warp, masks, [&](std::uint32_t group) {
     float all = extreme(values[std::countr_zero(group)], values[std::countr_zero(group)]);
     for_each_lane(group, [&](int lane) { all = extreme(all, values[lane]); });
     for_each_lane(group, [&](int lane) { results[lane] = all; });
   });
-  write_lanes(warp, destination<float>(warp, op.d), results);
+  write_result(warp, op, results);
 }
 
 template <class T>
 Handler redux_handler(const Lowering& lowering) {
   if (lowering.has("add")) return redux<T, Add>;
-  if (lowering.has("min")) return redux<T, Min>;
-  if (lowering.has("max")) return redux<T, Max>;
+  if (lowering.has("min")) return redux<T, Least>;
+  if (lowering.has("max")) return redux<T, Greatest>;
   if (lowering.has("and")) return redux<T, And>;
   if (lowering.has("or")) return redux<T, Or>;
   if (lowering.has("xor")) return redux<T, Xor>;
@@ -303,12 +363,13 @@ std::optional<Op> lower_activemask(Lowering& lowering) {
 
 // d|p: d gets the elected lane, p is true in it. The lowest lane, as the hardware elects it.
 void elect(Warp& warp, const Op& op) {
-  if (!await_members(warp, op, source<std::uint32_t>(warp, op.a))) return;
+  Row<std::uint32_t> row;
+  if (!await_members(warp, op, gathered(warp, op, row.lanes, slot_a))) return;
   const std::uint32_t leader = static_cast<std::uint32_t>(std::countr_zero(warp.mask));
   alignas(64) std::uint32_t values[kLanes];
   std::fill(std::begin(values), std::end(values), leader);
-  write_lanes(warp, destination<std::uint32_t>(warp, op.d), values);
-  set_predicate(warp, op.aux, 1u << leader);
+  write_result(warp, op, values);
+  write_second_result(warp, op, 1u << leader);
 }
 
 std::optional<Op> lower_elect(Lowering& lowering) {

@@ -14,7 +14,7 @@
 #include "emulator/check/wgmma_registers.h"
 #include "emulator/machine/memory_access.h"
 #include "emulator/machine/warp_sync.h"
-#include "emulator/ops/matrix_form.h"
+#include "emulator/matrices/matrix_form.h"
 #include "emulator/ops/wgmma_descriptor.h"
 
 namespace ak::emulator {

@@ -37,8 +37,10 @@ constexpr std::array kTypes = {
     TypeFacts{"e2m3x2", 16, Family::floating},    TypeFacts{"e3m2x2", 16, Family::floating},
     TypeFacts{"ue8m0x2", 16, Family::floating},   TypeFacts{"s4", 4, Family::integer},
     TypeFacts{"u4", 4, Family::integer},          TypeFacts{"b1", 1, Family::untyped},
+    TypeFacts{"e3m2", 8, Family::floating},       TypeFacts{"e2m3", 8, Family::floating},
+    TypeFacts{"ue8m0", 8, Family::floating},      TypeFacts{"ue4m3", 8, Family::floating},
 };
-static_assert(kTypes.size() == static_cast<std::size_t>(Type::b1) + 1);
+static_assert(kTypes.size() == static_cast<std::size_t>(Type::ue4m3) + 1);
 
 constexpr std::array<std::string_view, 9> kSpaces = {"generic", "reg",   "sreg",   "const",          "global",
                                                      "local",   "param", "shared", "shared::cluster"};

@@ -45,6 +45,10 @@ enum class Type : std::uint8_t {
   s4,
   u4,
   b1,
+  e3m2,
+  e2m3,
+  ue8m0,
+  ue4m3,
 };
 
 /// "f32" (no dot) -> Type::f32; nothing for what is not a type.

@@ -306,13 +306,9 @@ TEST_CASE("Forms of mma that are not covered are refused by name") {
   CHECK(says("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + four + ", " + a2 + ", " + a2 + ", " +
                  four + ", %r9, 0x0",
              ".sp"));
-  CHECK(says("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 " + four + ", " + four + ", " +
-                 a2 + ", " + four,
-             "kind"));
   CHECK(
       says("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + four + ", " + a2 + ", " + a2 + ", " + four,
            "registers"));
-  CHECK(says("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 " + a2 + ", [%r0]", ".m16n16"));
 }
 
 TEST_CASE("The counters know the operations of an mma") {

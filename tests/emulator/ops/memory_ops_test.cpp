@@ -218,7 +218,7 @@ TEST_CASE("hints and fences are accepted, and change nothing") {
 
 TEST_CASE("what is not covered is refused by name") {
   const std::string instruction =
-      GENERATE("st.async.release.gpu.global.b32 [%rd0], %r1;",
+      GENERATE("st.async.relaxed.gpu.global.b32 [%rd90], %r1;",
                "multimem.ld_reduce.global.add.f32 %f0, [%rd90];", "ld.global.sparkling.b32 %r0, [%rd90];",
                "ld.global.v8.b16 {%rs0, %rs1, %rs2, %rs3, %rs4, %rs5, %rs6, %rs7}, [%rd90];",
                "ld.global.f32 %fd0, [%rd90];", "ld.global.b32 %rs0, [%rd90];", "st.const.b32 [%rd90], %r0;",

@@ -95,6 +95,9 @@ void bind(CudaProgram& program, const Json& argument) {
   }
 }
 
+/// What a bug is built for.
+Arch target_of(const PlantedBug& bug) { return parse_sm(bug.plan.value("arch", "sm_90a")).value(); }
+
 LaunchReport run(CudaProgram& program, const Json& plan, std::uint64_t seed) {
   for (const Json& argument : plan["args"]) bind(program, argument);
   LaunchRequest request;
@@ -114,7 +117,7 @@ TEST_CASE("every planted bug is caught at its line, whatever the order of warps 
   CHECK(files.size() >= 40);
   for (const auto& file : files) {
     const PlantedBug bug = read_bug(file);
-    CudaProgram program(bug.source, "k");
+    CudaProgram program(bug.source, "k", target_of(bug));
     for (const std::uint64_t seed : {0ull, 1ull, 2ull}) {
       const LaunchReport report = run(program, bug.plan, seed);
       CAPTURE(bug.name, seed);
@@ -134,7 +137,7 @@ TEST_CASE("nothing is found in the corrected twin of a planted bug, whatever the
   for (const auto& file : planted_files()) {
     const PlantedBug bug = read_bug(file);
     if (bug.source.find("FIXED") == std::string::npos) continue;
-    CudaProgram program(bug.source, "k", {9, 0, 'a'}, {"-DFIXED"});
+    CudaProgram program(bug.source, "k", target_of(bug), {"-DFIXED"});
     for (const std::uint64_t seed : {0ull, 1ull, 2ull}) {
       const LaunchReport report = run(program, bug.plan, seed);
       CAPTURE(bug.name, seed);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "emulator/lower/lowering.h"
-#include "emulator/ops/fragment_layout.h"
+#include "emulator/matrices/fragment_layout.h"
 
 namespace ak::emulator {
 
@@ -52,6 +52,15 @@ static_assert(sizeof(AccumulatorForm) == sizeof(std::uint32_t));
 [[nodiscard]] inline FragmentLayout accumulator_layout(const MatrixShape& shape, Type type) {
   return {Role::accumulator, type, shape.m, shape.n};
 }
+
+inline constexpr int kMaxM = 32, kMaxN = 32, kMaxK = 64;  ///< of elements that are numbers, not bits
+
+/// The matrices of a multiplication. Slots in Op::more: D, A, B, C, as many of each as its layout has registers.
+struct Fragments {
+  FragmentLayout a, b, c, d;
+  const Slot *d_slots = nullptr, *a_slots = nullptr, *b_slots = nullptr, *c_slots = nullptr;
+};
+[[nodiscard]] Fragments fragments_of(const Warp& warp, const Op& op);
 
 /// Type under which Lowering is asked for the registers of a fragment.
 [[nodiscard]] Type register_type(const FragmentLayout& layout);

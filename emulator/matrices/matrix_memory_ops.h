@@ -7,11 +7,8 @@
 
 namespace ak::emulator {
 
-// Matrices between memory, or the lanes of a warp, and registers.
+// Fragments of wmma between memory and registers.
 
-[[nodiscard]] std::optional<Op> lower_ldmatrix(Lowering& lowering);
-[[nodiscard]] std::optional<Op> lower_stmatrix(Lowering& lowering);
-[[nodiscard]] std::optional<Op> lower_movmatrix(Lowering& lowering);
 [[nodiscard]] std::optional<Op> lower_wmma_load(Lowering& lowering);
 [[nodiscard]] std::optional<Op> lower_wmma_store(Lowering& lowering);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/ops/fragment_layout.h"
+#include "emulator/matrices/fragment_layout.h"
 
 #include "emulator/numbers/rounding.h"
 

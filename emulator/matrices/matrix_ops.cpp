@@ -6,38 +6,16 @@
 #include <array>
 
 #include "emulator/machine/warp_sync.h"
-#include "emulator/ops/matrix_form.h"
-#include "emulator/ops/matrix_memory_ops.h"
+#include "emulator/matrices/matrix_form.h"
+#include "emulator/matrices/matrix_memory_ops.h"
+#include "emulator/matrices/matrix_row_ops.h"
+#include "emulator/matrices/scaled_matrix_ops.h"
+#include "emulator/matrices/undefined_products.h"
 
 namespace ak::emulator {
 namespace {
 
-// ---- handlers. Slots in Op::more: D, A, B, C, as many of each as its layout has registers.
-
-constexpr int kMaxM = 32, kMaxN = 32, kMaxK = 64;
-
-struct Fragments {
-  FragmentLayout a, b, c, d;
-  const Slot *d_slots, *a_slots, *b_slots, *c_slots;
-};
-
-Fragments fragments_of(const Warp& warp, const Op& op) {
-  const MatrixForm form = matrix_form(op);
-  const AccumulatorForm accumulator = accumulator_form(op);
-  Fragments all{layout_of_a(form),
-                layout_of_b(form),
-                accumulator_layout(form.shape, accumulator.c),
-                accumulator_layout(form.shape, accumulator.d),
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr};
-  all.d_slots = warp.launch->program.slots.data() + op.more;
-  all.a_slots = all.d_slots + all.d.registers();
-  all.b_slots = all.a_slots + all.a.registers();
-  all.c_slots = all.b_slots + all.b.registers();
-  return all;
-}
+// ---- handlers
 
 void multiply_floats(Warp& warp, const Op& op) {
   if (!await_lanes(warp, op, kAllLanes)) return;
@@ -46,6 +24,7 @@ void multiply_floats(Warp& warp, const Op& op) {
   read_rows(warp, all.a_slots, all.a, float_decoder(all.a.type), a);
   read_columns(warp, all.b_slots, all.b, float_decoder(all.b.type), b);
   read_accumulators(warp, all.c_slots, all.c, c);
+  carry_undefined(warp, all);
   const auto multiply =
       all.a.type == Type::f64 ? multiply_add_fused : static_cast<decltype(&multiply_add_fused)>(multiply_add);
   multiply(a, b, c, all.a.lines, all.b.lines, all.a.length);
@@ -60,6 +39,7 @@ void multiply_integers(Warp& warp, const Op& op) {
   read_rows(warp, all.a_slots, all.a, integer_decoder(all.a.type), a);
   read_columns(warp, all.b_slots, all.b, integer_decoder(all.b.type), b);
   read_accumulators(warp, all.c_slots, all.c, c);
+  carry_undefined(warp, all);
   if (accumulator_form(op).saturate) {
     alignas(64) std::int32_t products[kMaxM * kMaxN];
     std::fill_n(products, m * n, 0);
@@ -85,6 +65,7 @@ void multiply_bits(Warp& warp, const Op& op) {
   read_rows<std::uint32_t>(warp, all.a_slots, {Role::a, Type::b32, m, words}, copy_words, a);
   read_columns<std::uint32_t>(warp, all.b_slots, {Role::b, Type::b32, n, words}, copy_words, b);
   read_accumulators(warp, all.c_slots, all.c, c);
+  carry_undefined(warp, all);
   multiply_add_bits(a, b, c, m, n, words, accumulator_form(op).bits == BitOperation::exclusive_or);
   write_accumulators(warp, all.d_slots, all.d, c);
 }
@@ -198,6 +179,7 @@ Op multiplication(Lowering& lowering, const MatrixForm& form, AccumulatorForm ac
 }
 
 std::optional<Op> lower_mma(Lowering& lowering) {
+  if (names_kind(lowering)) return lower_mma_of_kind(lowering);
   const NamedShape shape = shape_of(lowering);
   lowering.accept_modifiers(
       {"sync", "aligned", shape.name, "row", "col", "satfinite", "xor", "and", "popc", "rn"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/ops/matrix_form.h"
+#include "emulator/matrices/matrix_form.h"
 
 #include <fmt/format.h>
 
@@ -38,6 +38,20 @@ NamedShape shape_of(const Lowering& lowering) {
     if (const auto shape = parse_shape(modifier)) return {modifier, *shape};
   }
   Lowering::unsupported("a matrix instruction without a shape");
+}
+
+Fragments fragments_of(const Warp& warp, const Op& op) {
+  const MatrixForm form = matrix_form(op);
+  const AccumulatorForm accumulator = accumulator_form(op);
+  Fragments all{.a = layout_of_a(form),
+                .b = layout_of_b(form),
+                .c = accumulator_layout(form.shape, accumulator.c),
+                .d = accumulator_layout(form.shape, accumulator.d)};
+  all.d_slots = warp.launch->program.slots.data() + op.more;
+  all.a_slots = all.d_slots + all.d.registers();
+  all.b_slots = all.a_slots + all.a.registers();
+  all.c_slots = all.b_slots + all.b.registers();
+  return all;
 }
 
 Type register_type(const FragmentLayout& layout) {

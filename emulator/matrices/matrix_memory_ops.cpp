@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store.
-#include "emulator/ops/matrix_memory_ops.h"
+// wmma.load and wmma.store.
+#include "emulator/matrices/matrix_memory_ops.h"
 
 #include <fmt/format.h>
 
@@ -9,105 +9,10 @@
 
 #include "emulator/machine/memory_access.h"
 #include "emulator/machine/warp_sync.h"
-#include "emulator/ops/matrix_form.h"
+#include "emulator/matrices/matrix_form.h"
 
 namespace ak::emulator {
 namespace {
-
-// ---- ldmatrix, stmatrix: up to four 8 x 8 matrices of 16-bit elements. Lane 8 i + j has the address of row
-// j of matrix i; a register holds a matrix as fragment_layout.h says, row for row.
-
-constexpr int kMatrixRows = 8;
-constexpr std::uint32_t kRowOfMatrix = 16;  ///< bytes
-constexpr std::uint32_t kTransposed = 1u << kFreeAuxBits;
-
-using HalfMatrix = std::uint16_t[kMatrixRows][kMatrixRows];
-
-void transpose(const HalfMatrix& from, HalfMatrix& to) {
-  for (int i = 0; i < kMatrixRows; ++i) {
-    for (int j = 0; j < kMatrixRows; ++j) to[j][i] = from[i][j];
-  }
-}
-
-std::uint32_t lanes_of_matrices(std::uint32_t count) { return kAllLanes >> (32 - kMatrixRows * count); }
-
-/// Resolves the rows' addresses; they must be in shared memory. Returns the rows that may be touched.
-std::uint32_t resolve_rows(Warp& warp, const Op& op, AccessKind kind, Purpose purpose, Access& access) {
-  const std::uint32_t executing = warp.mask;
-  warp.mask &= lanes_of_matrices(op.more_count);
-  std::uint32_t rows = 0;
-  if (warp.mask != 0) {
-    resolve(warp, op, {.bytes = kRowOfMatrix, .kind = kind, .purpose = purpose}, access);
-    for_each_lane(access.mask & ~access.shared, [&](int lane) {
-      report_fault(warp, op, FaultKind::wrong_space, lane, access.addresses[lane], kRowOfMatrix);
-    });
-    rows = access.mask & access.shared;
-  }
-  warp.mask = executing;
-  return rows;
-}
-
-void ldmatrix(Warp& warp, const Op& op) {
-  if (!await_lanes(warp, op, kAllLanes)) return;
-  alignas(64) HalfMatrix matrices[4] = {};
-  Access access;
-  const std::uint32_t rows = resolve_rows(warp, op, AccessKind::read, Purpose::load, access);
-  for_each_lane(rows, [&](int lane) {
-    std::memcpy(matrices[lane / kMatrixRows][lane % kMatrixRows], access.at(lane), kRowOfMatrix);
-  });
-  for (std::uint32_t i = 0; i < op.more_count; ++i) {
-    alignas(64) HalfMatrix turned;
-    const bool transposed = (op.aux & kTransposed) != 0;
-    if (transposed) transpose(matrices[i], turned);
-    const HalfMatrix& matrix = transposed ? turned : matrices[i];
-    std::uint32_t* to = destination<std::uint32_t>(warp, warp.launch->program.slots[op.more + i]);
-    write_lanes(warp, to, reinterpret_cast<const std::uint32_t*>(matrix));
-  }
-}
-
-void stmatrix(Warp& warp, const Op& op) {
-  if (!await_lanes(warp, op, kAllLanes)) return;
-  alignas(64) HalfMatrix matrices[4];
-  for (std::uint32_t i = 0; i < op.more_count; ++i) {
-    alignas(64) HalfMatrix matrix;
-    std::memcpy(matrix, register_bytes(warp, warp.launch->program.slots[op.more + i]), sizeof matrix);
-    if ((op.aux & kTransposed) != 0)
-      transpose(matrix, matrices[i]);
-    else
-      std::memcpy(matrices[i], matrix, sizeof matrix);
-  }
-  Access access;
-  const std::uint32_t rows = resolve_rows(warp, op, AccessKind::write, Purpose::store, access);
-  for_each_lane(rows, [&](int lane) {
-    std::memcpy(access.at(lane), matrices[lane / kMatrixRows][lane % kMatrixRows], kRowOfMatrix);
-  });
-}
-
-void movmatrix(Warp& warp, const Op& op) {
-  if (!await_lanes(warp, op, kAllLanes)) return;
-  alignas(64) HalfMatrix matrix, turned;
-  std::memcpy(matrix, register_bytes(warp, op.a), sizeof matrix);
-  transpose(matrix, turned);
-  write_lanes(warp, destination<std::uint32_t>(warp, op.d), reinterpret_cast<const std::uint32_t*>(turned));
-}
-
-Op matrix_rows(Lowering& lowering, Handler run, std::size_t registers, std::size_t address, bool load) {
-  lowering.accept_modifiers({"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta"});
-  if (!lowering.has("m8n8") || lowering.type() != Type::b16) Lowering::unsupported("this shape or type");
-  Op op{.run = run};
-  lower_address(lowering, lowering.operand(address), op);
-  op.aux |= lowering.has("trans") ? kTransposed : 0;
-  const Operand& list = lowering.operand(registers);
-  const std::vector<Slot> slots =
-      load ? lowering.destinations(list, Type::b32) : lowering.sources(list, Type::b32);
-  const std::size_t named = lowering.has("x4") ? 4 : lowering.has("x2") ? 2 : 1;
-  if (slots.size() != named) Lowering::unsupported(fmt::format("{} registers", slots.size()));
-  lowering.more(op, slots);
-  lowering.classify(load ? InstructionClass::shared_load : InstructionClass::shared_store);
-  return op;
-}
-
-// ---- wmma.load, wmma.store
 
 /// Memory side of a fragment: `lines` of `line_bytes`, adjacent here.
 struct Lines {
@@ -141,9 +46,9 @@ void for_each_piece(Warp& warp, const Op& op, const AccessRequest& kind, Lines& 
     Access access;
     const int count = std::min(kLanes, pieces - start);
     for (int i = 0; i < count; ++i) {
-      const int line = (start + i) / per_line, part = (start + i) % per_line;
-      access.addresses[i] =
-          bases[first] + static_cast<std::uint64_t>(line) * step + static_cast<std::uint64_t>(part * piece);
+      const auto line = static_cast<std::uint64_t>((start + i) / per_line);
+      const auto part = static_cast<std::uint64_t>((start + i) % per_line);
+      access.addresses[i] = bases[first] + line * step + part * static_cast<std::uint64_t>(piece);
     }
     warp.mask = kAllLanes >> (kLanes - count);
     resolve(warp, op, static_cast<Space>(op.aux & kSpaceMask),
@@ -336,20 +241,6 @@ bool is_wmma_shape(const MatrixShape& shape, Type element) {
     if (type && std::find(entry.shapes.begin(), entry.shapes.end(), shape) != entry.shapes.end()) return true;
   }
   return false;
-}
-
-std::optional<Op> lower_ldmatrix(Lowering& lowering) { return matrix_rows(lowering, ldmatrix, 0, 1, true); }
-std::optional<Op> lower_stmatrix(Lowering& lowering) { return matrix_rows(lowering, stmatrix, 1, 0, false); }
-
-std::optional<Op> lower_movmatrix(Lowering& lowering) {
-  lowering.accept_modifiers({"sync", "aligned", "m8n8", "trans"});
-  if (!lowering.has("m8n8") || !lowering.has("trans") || lowering.type() != Type::b16)
-    Lowering::unsupported("this shape or type");
-  Op op{.run = movmatrix,
-        .d = lowering.destination(lowering.operand(0), Type::b32),
-        .a = lowering.source(lowering.operand(1), Type::b32)};
-  lowering.classify(InstructionClass::warp);
-  return op;
 }
 
 std::optional<Op> lower_wmma_load(Lowering& lowering) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/precision/flow_step.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ak::runtime::flow {
+namespace {
+
+using emulator::Operand;
+using emulator::OperandKind;
+using emulator::Type;
+
+void add_sources(const FlowState& state, const Operand& operand, std::vector<Word>& words) {
+  if (operand.kind == OperandKind::list) {
+    for (const Operand& element : operand.elements) add_sources(state, element, words);
+  } else if (operand.kind != OperandKind::address) {
+    words.push_back(state.read(operand));
+  }
+}
+
+// The upper word of a float64 starts iterations in division, roots and elementary functions.
+constexpr int kUpperWordBits = 20;
+
+bool lost_bits(const FloatPart& part, const DataFormat& format) {
+  const int bits = mantissa_bits(part);
+  if (part.wide) return bits > 0 && bits < 52 && bits != kUpperWordBits;
+  return bits > 0 && bits < std::min(23, format.mantissa_bits);
+}
+
+bool is_short_integer(const FloatPart& part) {
+  const int bits = std::popcount(part.kept);
+  return part.kind == PartKind::integer && bits >= kFewestIntegerBits && bits <= kMostIntegerBits;
+}
+
+}  // namespace
+
+std::vector<Word> Step::sources(std::size_t first) const {
+  std::vector<Word> words;
+  for (std::size_t i = first; i < count(); ++i) add_sources(state, operand(i), words);
+  return words;
+}
+
+/// What is made of the launch's numbers alone is one of them.
+void Step::result(Word word) {
+  const auto chosen = [](const Word& each) { return each.known == Known::launch || each.is_constant(); };
+  const auto words = sources();
+  if (word.known == Known::varies && word.parts.empty() && !words.empty() &&
+      std::ranges::all_of(words, chosen))
+    word.known = Known::launch;
+  state.write(operand(0), word);
+}
+
+void Step::use(const FloatPart& part) {
+  if (found) return;
+  found = NarrowedUse{part.line, line(), "", instruction.spelling()};
+}
+
+bool is_narrowed_float(const FloatPart& part, const DataFormat& format) {
+  if (part.packed) return false;
+  if (part.kind == PartKind::rounded) return true;
+  if (part.kind == PartKind::opaque) return part.at == 0 && !part.wide;
+  if (part.kind == PartKind::integer) return false;
+  return part.at == 0 && lost_bits(part, format);
+}
+
+bool is_narrowed_integer(const FloatPart& part, const DataFormat& format) {
+  return is_short_integer(part) || (part.kind == PartKind::exact && !part.packed && lost_bits(part, format));
+}
+
+bool is_shorter(Type type, const DataFormat& format) {
+  switch (type) {
+    case Type::f64:
+      return false;
+    case Type::f32:
+    case Type::f32x2:
+      return format.mantissa_bits > 23;
+    case Type::tf32:
+      return format.mantissa_bits > 10;
+    default:
+      return emulator::is_float(type);
+  }
+}
+
+bool has_data(std::span<const Word> words) {
+  return std::ranges::any_of(words, [](const Word& word) { return !word.parts.empty(); });
+}
+
+Word either(std::span<const Word> words) {
+  Word all;
+  for (const Word& word : words) join(all, word);
+  return all;
+}
+
+bool is_wide(Type type) { return type == Type::f64; }
+
+Word unclear(const Step& step, const Word& from, const Word& by) {
+  Word word = Word::unknown();
+  if (from.parts.empty() || by.known != Known::launch) return word;
+  FloatPart part = from.parts.front();
+  part.kind = part.kind == PartKind::integer ? PartKind::integer : PartKind::opaque;
+  if (part.line == 0) part.line = step.line();
+  word.parts = {part};
+  return word;
+}
+
+bool floats_only(const Step& step) { return !step.types.empty() && emulator::is_float(step.type()); }
+
+}  // namespace ak::runtime::flow
