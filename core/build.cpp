@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/text/characters.h"
 #include "core/text/hash.h"
+#include "core/text/message_fields.h"
 
 namespace ak {
 namespace {
@@ -23,34 +24,11 @@ Arch arch_from_json(const Json& json) {
   return *arch;
 }
 
-Status status_from_json(const Json& json) {
-  const auto name = json.get<std::string>();
-  const std::optional<Status> status = parse_status(name);
-  if (!status) fail(ExitCode::bad_input, "build result: unknown status '{}'", name);
-  return *status;
-}
-
 Json to_json(const Diagnostic& diagnostic) {
   return {{"severity", diagnostic.severity},
           {"message", diagnostic.message},
           {"line", diagnostic.line},
           {"column", diagnostic.column}};
-}
-
-Diagnostic diagnostic_from_json(const Json& json) {
-  Diagnostic diagnostic;
-  json.at("severity").get_to(diagnostic.severity);
-  json.at("message").get_to(diagnostic.message);
-  json.at("line").get_to(diagnostic.line);
-  json.at("column").get_to(diagnostic.column);
-  return diagnostic;
-}
-
-StageId stage_from_json(const Json& json) {
-  const auto name = json.get<std::string>();
-  const auto stage = parse_stage(name);
-  if (!stage) fail(ExitCode::bad_input, "build result: unknown stage '{}'", name);
-  return *stage;
 }
 
 Json to_json(const Outcome& outcome) {
@@ -61,18 +39,6 @@ Json to_json(const Outcome& outcome) {
           {"message", outcome.message},
           {"diagnostics", std::move(diagnostics)},
           {"gate", outcome.gate ? Json(to_string(*outcome.gate)) : Json()}};
-}
-
-Outcome outcome_from_json(const Json& json) {
-  Outcome outcome;
-  outcome.status = status_from_json(json.at("status"));
-  outcome.stage = stage_from_json(json.at("stage"));
-  json.at("message").get_to(outcome.message);
-  for (const Json& entry : json.at("diagnostics")) outcome.diagnostics.push_back(diagnostic_from_json(entry));
-  // Results in a cache may be older than gates.
-  if (json.contains("gate") && json["gate"].is_string())
-    outcome.gate = parse_gate(json["gate"].get<std::string>());
-  return outcome;
 }
 
 Json to_json(const KernelFacts& kernel) {
@@ -89,22 +55,6 @@ Json to_json(const KernelFacts& kernel) {
           {"max_threads", kernel.max_threads}};
 }
 
-KernelFacts kernel_from_json(const Json& json) {
-  KernelFacts kernel;
-  json.at("expression").get_to(kernel.expression);
-  json.at("lowered_name").get_to(kernel.lowered_name);
-  json.at("registers").get_to(kernel.registers);
-  json.at("spill_store_bytes").get_to(kernel.spill_store_bytes);
-  json.at("spill_load_bytes").get_to(kernel.spill_load_bytes);
-  json.at("stack_bytes").get_to(kernel.stack_bytes);
-  json.at("static_shared_bytes").get_to(kernel.static_shared_bytes);
-  json.at("constant_bytes").get_to(kernel.constant_bytes);
-  json.at("barriers").get_to(kernel.barriers);
-  json.at("parameter_types").get_to(kernel.parameter_types);
-  json.at("max_threads").get_to(kernel.max_threads);
-  return kernel;
-}
-
 TranslationUnit read_unit(const Json& json) {
   TranslationUnit unit;
   json.at("file_name").get_to(unit.file_name);
@@ -118,19 +68,84 @@ TranslationUnit read_unit(const Json& json) {
   return unit;
 }
 
-BuildResult read_result(const Json& json) {
-  BuildResult result;
-  result.outcome = outcome_from_json(json.at("outcome"));
-  json.at("key").get_to(result.key);
-  json.at("ptx").get_to(result.ptx);
-  result.cubin = base64_decode(json.at("cubin").get<std::string>());
-  json.at("log").get_to(result.log);
-  for (const Json& entry : json.at("kernels")) result.kernels.push_back(kernel_from_json(entry));
-  json.at("nvrtc_version").get_to(result.nvrtc_version);
-  json.at("cache_hit").get_to(result.cache_hit);
-  json.at("compile_ms").get_to(result.compile_ms);
-  return result;
+// What a compiler's words and numbers stay below by far; a worker that says more is broken or hostile.
+constexpr std::size_t kMaxWords = 64u << 10;     // as BuildResult::log is capped
+constexpr std::size_t kMaxName = 64u << 10;      // mangled names of templates get long
+constexpr std::size_t kMaxDiagnostics = 10'000;  // a line each, of such a log
+constexpr std::size_t kMaxKernels = 10'000;      // a launch plan has less
+constexpr std::size_t kMaxParameters = 4'096;    // parameters take 32764 bytes at most (CUDA 12.1)
+constexpr std::size_t kMaxProgram = 256u << 20;  // as a message between processes
+constexpr std::int64_t kMaxRegisters = 255;      // CUDA programming guide, table of compute capabilities
+constexpr std::int64_t kMaxThreads = 1'024 * 1'024 * 64;   // as __launch_bounds__ can ask for
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 28;  // far above any memory of a thread or a block
+constexpr std::int64_t kMaxBarriers = 1'024;               // 16 exist
+constexpr std::int64_t kMaxLine = INT32_MAX;
+constexpr std::int64_t kMaxMs = 86'400'000;  // a day
+
+constexpr Field<Diagnostic> kDiagnosticFields[] = {
+    {"severity", take::text<&Diagnostic::severity, 16>},
+    {"message", take::words<&Diagnostic::message, kMaxWords>},
+    {"line", take::integer<&Diagnostic::line, 0, kMaxLine>},
+    {"column", take::integer<&Diagnostic::column, 0, kMaxLine>}};
+
+Diagnostic read_diagnostic(const JsonReader& at) { return read_fields(at, kDiagnosticFields); }
+
+void take_status(const JsonReader& at, Outcome& outcome) {
+  const auto status = parse_status(at.text());
+  if (!status) at.fail("the name of a status");
+  outcome.status = *status;
 }
+
+void take_stage(const JsonReader& at, Outcome& outcome) {
+  const auto stage = parse_stage(at.text());
+  if (!stage) at.fail("the name of a stage");
+  outcome.stage = *stage;
+}
+
+constexpr Field<Outcome> kOutcomeFields[] = {
+    {"status", take_status},
+    {"stage", take_stage},
+    {"message", take::words<&Outcome::message, kMaxWords>},
+    {"diagnostics", take::list<&Outcome::diagnostics, read_diagnostic, kMaxDiagnostics>}};
+
+void take_outcome(const JsonReader& at, BuildResult& result) {
+  result.outcome = read_fields(at, kOutcomeFields);
+  // Results in a cache may be older than gates.
+  const auto gate = at.find("gate");
+  if (!gate || gate->json().is_null()) return;
+  result.outcome.gate = parse_gate(gate->text());
+  if (!result.outcome.gate) gate->fail("the name of a gate");
+}
+
+constexpr Field<KernelFacts> kKernelFields[] = {
+    {"expression", take::text<&KernelFacts::expression, kMaxName>},
+    {"lowered_name", take::text<&KernelFacts::lowered_name, kMaxName>},
+    {"registers", take::integer<&KernelFacts::registers, 0, kMaxRegisters>},
+    {"spill_store_bytes", take::integer<&KernelFacts::spill_store_bytes, 0, kMaxBytes>},
+    {"spill_load_bytes", take::integer<&KernelFacts::spill_load_bytes, 0, kMaxBytes>},
+    {"stack_bytes", take::integer<&KernelFacts::stack_bytes, 0, kMaxBytes>},
+    {"static_shared_bytes", take::integer<&KernelFacts::static_shared_bytes, 0, kMaxBytes>},
+    {"constant_bytes", take::integer<&KernelFacts::constant_bytes, 0, kMaxBytes>},
+    {"barriers", take::integer<&KernelFacts::barriers, 0, kMaxBarriers>},
+    {"parameter_types", take::list<&KernelFacts::parameter_types, take::one_text<64>, kMaxParameters>},
+    {"max_threads", take::integer<&KernelFacts::max_threads, 0, kMaxThreads>}};
+
+KernelFacts read_kernel(const JsonReader& at) { return read_fields(at, kKernelFields); }
+
+void take_cubin(const JsonReader& at, BuildResult& result) {
+  result.cubin = base64_decode(take::bounded_text(at, kMaxProgram));
+}
+
+constexpr Field<BuildResult> kResultFields[] = {
+    {"outcome", take_outcome},
+    {"key", take::text<&BuildResult::key, 64>},
+    {"ptx", take::text<&BuildResult::ptx, kMaxProgram>},
+    {"cubin", take_cubin},
+    {"log", take::words<&BuildResult::log, 2 * kMaxWords>},
+    {"kernels", take::list<&BuildResult::kernels, read_kernel, kMaxKernels>},
+    {"nvrtc_version", take::text<&BuildResult::nvrtc_version, 16>},
+    {"cache_hit", take::flag<&BuildResult::cache_hit>},
+    {"compile_ms", take::number<&BuildResult::compile_ms, 0, kMaxMs>}};
 
 }  // namespace
 
@@ -187,8 +202,8 @@ Json to_json(const BuildResult& result) {
 
 BuildResult build_result_from_json(const Json& json) {
   try {
-    return read_result(json);
-  } catch (const Json::exception& error) {
+    return read_fields(JsonReader(json), kResultFields);
+  } catch (const JsonInputError& error) {
     fail(ExitCode::bad_input, "build result: {}", error.what());
   }
 }

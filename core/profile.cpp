@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/profile.h"
 
+#include "core/error.h"
+#include "core/text/message_fields.h"
+
 namespace ak {
 namespace {
 
@@ -11,15 +14,55 @@ Json launch_json(const LaunchProfile& launch) {
   return {{"kernel", launch.kernel}, {"metrics", launch.metrics}, {"lines", std::move(lines)}};
 }
 
-LaunchProfile launch_from(const Json& json) {
-  LaunchProfile launch{
-      .kernel = json.at("kernel"), .metrics = json.at("metrics").get<Metrics>(), .lines = {}};
-  for (const Json& line : json.at("lines")) {
-    launch.lines.push_back(
-        {.line = line.at("line"), .samples = line.at("samples").get<std::map<std::string, std::uint64_t>>()});
+// What honest profiles stay below by far: a device has some thousand metrics, a candidate at most 1 MiB of source.
+constexpr std::size_t kMaxProfileName = 4'096;
+constexpr std::size_t kMaxProfileNames = 100'000;
+constexpr std::int64_t kMaxProfileInt = INT32_MAX;
+constexpr std::int64_t kMaxProfileMs = std::int64_t{1} << 40;
+
+/// An object of values by name.
+template <auto member, auto read_value>
+void take_map(const JsonReader& at, take::Owner<member>& message) {
+  if (at.json().is_object() && at.json().size() > kMaxProfileNames)
+    at.reject("more names than a profile has");
+  for (const auto& [name, value] : at.members()) {
+    if (name.size() > kMaxProfileName) value.reject("a name this long");
+    (message.*member)[sanitize(name, kMaxProfileName)] = read_value(value);
   }
-  return launch;
 }
+
+double one_number(const JsonReader& at) { return at.number(); }
+
+std::uint64_t one_count(const JsonReader& at) {
+  if (!at.json().is_number_unsigned()) at.fail("an integer that is not negative");
+  return at.json().get<std::uint64_t>();
+}
+
+std::string one_name(const JsonReader& at) {
+  return sanitize(take::bounded_text(at, kMaxProfileName), kMaxProfileName);
+}
+
+constexpr Field<LineSamples> kLineFields[] = {{"line", take::integer<&LineSamples::line, 0, kMaxProfileInt>},
+                                              {"samples", take_map<&LineSamples::samples, one_count>}};
+
+LineSamples line_from(const JsonReader& at) { return read_fields(at, kLineFields); }
+
+constexpr Field<LaunchProfile> kLaunchFields[] = {
+    {"kernel", take::words<&LaunchProfile::kernel, kMaxProfileName>},
+    {"metrics", take_map<&LaunchProfile::metrics, one_number>},
+    {"lines", take::list<&LaunchProfile::lines, line_from, kMaxProfileNames>}};
+
+LaunchProfile launch_from(const JsonReader& at) { return read_fields(at, kLaunchFields); }
+
+constexpr Field<Profile> kProfileFields[] = {
+    {"workload", take::text<&Profile::workload, kMaxProfileName>},
+    {"method", take::words<&Profile::method, 16>},
+    {"launches", take::list<&Profile::launches, launch_from, kMaxProfileNames>},
+    {"units", take_map<&Profile::units, one_name>},
+    {"degradation", take::list<&Profile::degradation, one_name, kMaxProfileNames>},
+    {"passes", take::integer<&Profile::passes, 0, kMaxProfileInt>},
+    {"setup_ms", take::number<&Profile::setup_ms, 0, kMaxProfileMs>},
+    {"collect_ms", take::number<&Profile::collect_ms, 0, kMaxProfileMs>}};
 
 }  // namespace
 
@@ -42,16 +85,11 @@ Json to_json(const Profile& profile) {
 }
 
 Profile profile_from_json(const Json& json) {
-  Profile profile{.workload = json.at("workload"),
-                  .method = json.at("method"),
-                  .launches = {},
-                  .units = json.at("units").get<std::map<std::string, std::string>>(),
-                  .degradation = json.at("degradation").get<std::vector<std::string>>(),
-                  .passes = json.at("passes"),
-                  .setup_ms = json.at("setup_ms"),
-                  .collect_ms = json.at("collect_ms")};
-  for (const Json& launch : json.at("launches")) profile.launches.push_back(launch_from(launch));
-  return profile;
+  try {
+    return read_fields(JsonReader(json), kProfileFields);
+  } catch (const JsonInputError& error) {
+    fail(ExitCode::bad_input, "profile: {}", error.what());
+  }
 }
 
 }  // namespace ak

@@ -14,6 +14,7 @@
 #include "core/learn/stats.h"
 #include "core/plan/work.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 
 namespace ak::app {
 namespace {
@@ -118,7 +119,10 @@ OutputPaths output_paths(const std::filesystem::path& output) {
   if (std::filesystem::is_directory(output))
     fail(ExitCode::output, "--output {}: it is a folder", output.string());
   const auto beside = [&](const char* suffix) { return folder / (output.stem().string() + suffix); };
-  return {output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json")};
+  const OutputPaths paths{output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json")};
+  for (const auto* file : {&paths.kernel, &paths.explanation, &paths.test, &paths.result})
+    require_writable(*file);
+  return paths;
 }
 
 void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,

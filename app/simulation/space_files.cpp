@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/tuning/decompress.h"
 #include "db/database.h"
 #include "db/read/reader.h"
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t kLargestDefinition = 1u << 20;
 
 bool is_database(const fs::path& file) {
+  require_regular_file(file);
   std::string head(16, '\0');
   std::ifstream(file, std::ios::binary).read(head.data(), 16);
   return head == std::string("SQLite format 3\0", 16);

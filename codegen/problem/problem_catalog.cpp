@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/text/data_files.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
 
@@ -23,6 +24,9 @@ namespace fs = std::filesystem;
 constexpr const char* kProblemFile = "problem.json";
 constexpr const char* kWorkloadsFile = "workloads.jsonl";
 constexpr const char* kReferenceFile = "reference.cu";
+// Each is checked under every distribution in every evaluation, and travels in every task of a device. The largest
+// problem here has 42, a data set of FlashInfer-Bench some hundred a definition (chosen).
+constexpr std::size_t kMaxWorkloads = 10'000;
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -118,7 +122,7 @@ std::vector<CandidateFile> read_templates(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() == ".cu" && name != kReferenceFile)
-      files.push_back({name, read_file(entry.path())});
+      files.push_back({name, read_file(file_inside(folder, name))});
   }
   std::sort(files.begin(), files.end(),
             [](const CandidateFile& a, const CandidateFile& b) { return a.name < b.name; });
@@ -138,6 +142,10 @@ void read_shapes(const fs::path& file, ProblemInstance& instance) {
       if (!row) return;
       if (!names.insert(row->name).second)
         fail(ExitCode::bad_input, "{}: another workload is called '{}' too", where, row->name);
+      if (names.size() > kMaxWorkloads)
+        fail(ExitCode::bad_input,
+             "{}: more than {} workloads: every evaluation checks all of them, so keep those that differ",
+             where, kMaxWorkloads);
       list.push_back(std::move(*row));
     };
     if (is_held_out(json)) {
@@ -223,7 +231,7 @@ fs::path find_problem(std::string_view name) {
 }
 
 Problem load_problem(const fs::path& folder) {
-  const fs::path file = folder / kProblemFile;
+  const fs::path file = file_inside(folder, kProblemFile);
   const Json json = parse_file(read_file(file), file.string());
   return reading(file.string(), [&] { return read_problem(json, folder); });
 }
@@ -270,9 +278,9 @@ std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const
   const std::string where = (problem.folder / kProblemFile).string();
   auto instance =
       std::make_shared<ProblemInstance>(reading(where, [&] { return read_instance(problem, params); }));
-  read_shapes(problem.folder / kWorkloadsFile, *instance);
+  read_shapes(file_inside(problem.folder, kWorkloadsFile), *instance);
   check_formulas(*instance, where);
-  instance->reference_cu = read_file(problem.folder / kReferenceFile);
+  instance->reference_cu = read_file(file_inside(problem.folder, kReferenceFile));
   instance->templates = read_templates(problem.folder);
   return instance;
 }

@@ -11,7 +11,9 @@
 #include "codegen/problem/problem_values.h"
 #include "codegen/problem/tolerance_reader.h"
 #include "core/plan/input_mutation.h"
+#include "core/text/characters.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/format_version.h"
 #include "core/text/hash.h"
 
@@ -80,8 +82,19 @@ std::string name_part(const std::string& param, const ParamSpec& spec, const Val
   return text;
 }
 
-std::string fill_name(const JsonReader& at, const Problem& problem, const Params& params) {
+/// Names of definitions, workloads, distributions and tensors are parts of the names of dumped and exported files.
+std::string read_name(const JsonReader& at) {
+  constexpr std::size_t kMaxNameBytes = 200;  // of the 255 that a file's name may have
   std::string name = at.text();
+  const bool plain = !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
+                     std::ranges::none_of(name, [](unsigned char c) { return c == '/' || c < ' '; });
+  if (!plain)
+    at.fail(fmt::format("a name of at most {} bytes without '/' and control characters", kMaxNameBytes));
+  return name;
+}
+
+std::string fill_name(const JsonReader& at, const Problem& problem, const Params& params) {
+  std::string name = read_name(at);
   for (const ParamSpec& spec : problem.params) {
     const std::string hole = "{" + spec.name + "}";
     const std::string part = name_part(spec.name, spec, params.at(spec.name));
@@ -109,6 +122,8 @@ Axis read_axis(const std::string& name, const JsonReader& at, const Params& para
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
                        const Params& params) {
   at.only({"shape", "dtype", "description", "when", "transposed", "draw"});
+  if (name.empty() || !std::ranges::all_of(name, is_word))
+    at.reject("expected a tensor name of letters, digits and '_'");
   TensorSpec tensor;
   tensor.name = name;
   tensor.dtype = read_dtype(at.member("dtype"), params);
@@ -129,7 +144,13 @@ TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std:
 
 std::string read_reference(const JsonReader& at, const std::filesystem::path& folder) {
   const std::string text = at.text();
-  if (text.ends_with(".py") && text.find('\n') == std::string::npos) return read_file(folder / text);
+  if (text.ends_with(".py") && text.find('\n') == std::string::npos) {
+    try {
+      return read_file(file_inside(folder, text));
+    } catch (const Error& error) {
+      at.reject(error.what());
+    }
+  }
   if (text.find("def run(") == std::string::npos)
     at.fail("Python source with a top-level run, or the name of a .py file");
   return text;
@@ -139,7 +160,7 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
   at.only({"name", "axes", "inputs", "outputs", "constraints", "description", "tags"});
   Definition definition;
   definition.name = fill_name(at.member("name"), problem, params);
-  definition.op_type = problem.json.at("op_type").get<std::string>();
+  definition.op_type = read_name(JsonReader(problem.json).member("op_type"));
   for (const auto& [name, axis] : at.member("axes").members())
     definition.axes.push_back(read_axis(name, axis, params));
   for (const auto& [name, t] : at.member("inputs").members()) {
@@ -195,7 +216,7 @@ std::map<std::string, InputDraw, std::less<>> read_own_draws(const JsonReader& i
 InputDistribution read_distribution(const JsonReader& at, const JsonReader& inputs, const Names& names,
                                     std::map<std::string, InputDraw, std::less<>> own_draws) {
   at.only({"name", "kind", "scale", "shift", "tensors", "when"});
-  InputDistribution distribution{.name = at.member("name").text(),
+  InputDistribution distribution{.name = read_name(at.member("name")),
                                  .draw = read_draw(at.member("kind"), names),
                                  .tensors = std::move(own_draws)};
   if (const auto given = at.find("scale")) distribution.draw.scale = static_cast<float>(given->number());
@@ -274,7 +295,7 @@ Problem read_problem(const Json& given_json, const std::filesystem::path& folder
   at.only({"format", "name", "summary", "op_type", "params", "param_constraints", "definition", "aliases",
            "flops", "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
            "reference", "sources", "baselines"});
-  Problem problem{.name = at.member("name").text(),
+  Problem problem{.name = read_name(at.member("name")),
                   .summary = at.member("summary").text(),
                   .folder = folder,
                   .params = {},
@@ -344,7 +365,7 @@ std::optional<Workload> read_workload(const Json& json, const ProblemInstance& i
   at.only({"name", "uid", "axes", "role", "tier", "weight", "when", "distributions"});
   if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
   Workload workload;
-  workload.name = at.member("name").text();
+  workload.name = read_name(at.member("name"));
   if (workload.name.starts_with("held_out_"))
     at.member("name").fail("a name that does not begin with held_out_, as those of drawn shapes do");
   for (const auto& [axis, value] : at.member("axes").members()) workload.axes[axis] = value.integer();
@@ -378,7 +399,7 @@ std::optional<HeldOutRange> read_held_out(const Json& json, const ProblemInstanc
   const JsonReader at(json);
   at.only({"name", "axes", "role", "tier", "when"});
   if (const auto given = at.find("when"); given && !holds(*given, instance.params)) return std::nullopt;
-  HeldOutRange range{.name = at.member("name").text(), .axes = {}};
+  HeldOutRange range{.name = read_name(at.member("name")), .axes = {}};
   for (const auto& [axis, value] : at.member("axes").members()) range.axes[axis] = read_axis_range(value);
   if (const auto given = at.find("tier")) range.tier = read_spelling(*given, kTiers);
   // An error now, and not when a long search ends.

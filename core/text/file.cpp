@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
+#include "core/text/file_checks.h"
 
 namespace ak {
 namespace {
@@ -24,29 +27,86 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
   }
 }
 
+/// Of what is no regular file, with its article.
+std::string_view kind_of(mode_t mode) {
+  constexpr std::pair<mode_t, std::string_view> kKinds[] = {{S_IFDIR, "a folder"},
+                                                            {S_IFIFO, "a pipe"},
+                                                            {S_IFSOCK, "a socket"},
+                                                            {S_IFCHR, "a device"},
+                                                            {S_IFBLK, "a device"}};
+  for (const auto& [kind, name] : kKinds)
+    if ((mode & S_IFMT) == kind) return name;
+  return "no regular file";
+}
+
+void check_regular(mode_t mode, const std::filesystem::path& path) {
+  if (!S_ISREG(mode))
+    fail(ExitCode::bad_input, "cannot read {}: it is {}, a file was expected", path.string(), kind_of(mode));
+}
+
+/// To its end.
+std::string read_all(int fd, const std::string& name, std::size_t limit_bytes) {
+  std::string content;
+  char chunk[64 << 10];
+  for (;;) {
+    const ssize_t count = ::read(fd, chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(ExitCode::bad_input, "cannot read {}: {}", name, reason());
+    if (count == 0) return content;
+    content.append(chunk, static_cast<std::size_t>(count));
+    if (content.size() > limit_bytes)
+      fail(ExitCode::bad_input, "{} is larger than {} bytes", name, limit_bytes);
+  }
+}
+
 }  // namespace
 
 void close_descriptor(int fd) noexcept { ::close(fd); }
 
+void require_regular_file(const std::filesystem::path& file) {
+  struct stat info = {};
+  if (::stat(file.c_str(), &info) == 0) check_regular(info.st_mode, file);
+}
+
+// Without O_NONBLOCK opening a pipe waits for somebody who writes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  require_regular_file(path);
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) fail(ExitCode::bad_input, "cannot read {}: {}", path.string(), reason());
   struct stat info = {};
-  if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    fail(ExitCode::bad_input, "cannot read {}: it is a folder, a file was expected", path.string());
-  }
-  std::string content;
-  char chunk[64 << 10];
-  for (;;) {
-    const ssize_t count = ::read(fd.get(), chunk, sizeof chunk);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(ExitCode::bad_input, "cannot read {}: {}", path.string(), reason());
-    if (count == 0) return content;
-    content.append(chunk, static_cast<std::size_t>(count));
-    if (content.size() > limit_bytes) {
-      fail(ExitCode::bad_input, "{} is larger than {} bytes", path.string(), limit_bytes);
-    }
-  }
+  if (::fstat(fd.get(), &info) == 0) check_regular(info.st_mode, path);  // another file by now
+  return read_all(fd.get(), path.string(), limit_bytes);
+}
+
+std::string read_standard_input(std::size_t limit_bytes) {
+  return read_all(STDIN_FILENO, "standard input", limit_bytes);
+}
+
+std::filesystem::path file_inside(const std::filesystem::path& folder, std::string_view name) {
+  namespace fs = std::filesystem;
+  const fs::path relative(name);
+  const auto refuse = [&] [[noreturn]] (std::string_view why) {
+    fail(ExitCode::bad_input, "{} names the file '{}', which {}: only files in its own folder are read",
+         folder.string(), name, why);
+  };
+  if (relative.empty() || relative.is_absolute()) refuse("is no path within the folder");
+  if (std::ranges::find(relative, "..") != relative.end()) refuse("leads out of the folder");
+  std::error_code missing;
+  const fs::path root = fs::weakly_canonical(folder, missing),
+                 file = fs::weakly_canonical(folder / relative, missing);
+  if (std::ranges::mismatch(root, file).in1 != root.end()) refuse("is a link that leads out of the folder");
+  return folder / relative;
+}
+
+void require_writable(const std::filesystem::path& file) {
+  struct stat info = {};
+  if (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    fail(ExitCode::output, "cannot write {}: it is {}, a file was expected", file.string(),
+         kind_of(info.st_mode));
+  std::string temporary = file.string() + ".XXXXXX";
+  const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd) fail(ExitCode::output, "cannot write {}: {}", file.string(), reason());
+  ::unlink(temporary.c_str());
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

@@ -35,13 +35,13 @@ std::string to_entry(const BuildResult& result) {
   return std::string(kFormat) + sha256_hex(payload) + '\n' + payload;
 }
 
-std::optional<BuildResult> from_entry(std::string_view entry, const std::string& key) {
+std::optional<BuildResult> from_entry(std::string_view entry, const BuildKey& key) {
   const std::size_t header = kFormat.size() + kHashLength + 1;
   if (entry.size() < header || !entry.starts_with(kFormat)) return std::nullopt;
   const std::string_view payload = entry.substr(header);
   if (entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload)) return std::nullopt;
   auto result = build_result_from_json(parse_json(payload));
-  if (result.key != key) return std::nullopt;
+  if (result.key != key.text()) return std::nullopt;
   return result;
 }
 
@@ -73,11 +73,11 @@ BuildCache::BuildCache(fs::path folder, std::uintmax_t limit_bytes)
   if (off_because_.empty()) make_room();
 }
 
-fs::path BuildCache::path_of(const std::string& key) const {
-  return folder_ / key.substr(0, 2) / (key + ".json");
+fs::path BuildCache::path_of(const BuildKey& key) const {
+  return folder_ / key.text().substr(0, 2) / (key.text() + ".json");
 }
 
-std::optional<BuildResult> BuildCache::find(const std::string& key) {
+std::optional<BuildResult> BuildCache::find(const BuildKey& key) {
   const fs::path path = path_of(key);
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
@@ -92,9 +92,9 @@ std::optional<BuildResult> BuildCache::find(const std::string& key) {
   }
 }
 
-void BuildCache::store(const BuildResult& result) {
-  if (!off_because_.empty() || result.key.empty() || !is_final(result.outcome.status)) return;
-  const fs::path path = path_of(result.key);
+void BuildCache::store(const BuildKey& key, const BuildResult& result) {
+  if (!off_because_.empty() || !is_final(result.outcome.status)) return;
+  const fs::path path = path_of(key);
   try {
     const std::string entry = to_entry(result);
     fs::create_directories(path.parent_path());

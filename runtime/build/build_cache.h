@@ -7,12 +7,13 @@
 #include <string>
 
 #include "core/build.h"
+#include "runtime/build/build_key.h"
 
 namespace ak::runtime {
 
 inline constexpr std::uintmax_t kBuildCacheBytes = std::uintmax_t{4} << 30;
 
-/// Build results on disk by build_key(). Every entry carries its own hash: one that is damaged, truncated or
+/// Build results on disk by their keys. Every entry carries its own hash: one that is damaged, truncated or
 /// of another format counts as absent and is written again. Several processes may share a folder; the least
 /// recently used entries go when it exceeds the limit. Used by one thread. Never throws: a folder that cannot
 /// be written (disk full, no permission) turns the cache off, with one line on standard error.
@@ -21,14 +22,15 @@ class BuildCache {
   explicit BuildCache(std::filesystem::path folder, std::uintmax_t limit_bytes = kBuildCacheBytes);
 
   /// The stored result with cache_hit set, or nothing.
-  [[nodiscard]] std::optional<BuildResult> find(const std::string& key);
-  /// Keeps `result` unless another attempt could end otherwise (timeout, out of memory, infrastructure).
-  void store(const BuildResult& result);
+  [[nodiscard]] std::optional<BuildResult> find(const BuildKey& key);
+  /// Keeps `result` as that of `key`, unless another attempt could end otherwise (timeout, out of memory,
+  /// infrastructure).
+  void store(const BuildKey& key, const BuildResult& result);
   /// Why nothing is stored any more; empty while the cache works.
   [[nodiscard]] const std::string& off_because() const { return off_because_; }
 
  private:
-  [[nodiscard]] std::filesystem::path path_of(const std::string& key) const;
+  [[nodiscard]] std::filesystem::path path_of(const BuildKey& key) const;
   void turn_off(const std::string& reason);
   void make_room();
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/text/hash.h"
 #include "core/text/suggest.h"
+#include "runtime/build/build_key.h"
 #include "runtime/build/compile_log.h"
 #include "runtime/build/ptxas_facts.h"
 
@@ -130,10 +130,6 @@ struct Compiler::Attempt {
   std::vector<KernelFacts> kernels;
 };
 
-std::string build_key(const TranslationUnit& unit, const std::string& nvrtc_version) {
-  return sha256_hex(unit.hash() + "\nnvrtc " + nvrtc_version);
-}
-
 Compiler::Compiler(Nvrtc nvrtc, CudaToolkit toolkit, std::filesystem::path pch_folder)
     : nvrtc_(nvrtc), toolkit_(std::move(toolkit)), archs_(nvrtc_.archs()) {
   if (!pch_folder.empty() && nvrtc_.has_pch()) pch_.emplace(std::move(pch_folder), toolkit_.include_dirs);
@@ -145,7 +141,7 @@ BuildResult Compiler::compile(const TranslationUnit& unit) {
   const auto start = std::chrono::steady_clock::now();
   BuildResult result;
   result.nvrtc_version = nvrtc_.version();
-  result.key = build_key(unit, result.nvrtc_version);
+  result.key = BuildKey::of(unit, result.nvrtc_version).text();
   if (!knows(unit.arch)) {
     result.outcome = {Status::unsupported,
                       StageId::build,

@@ -11,9 +11,6 @@
 
 namespace ak::runtime {
 
-/// Identity of a build: the unit's hash with the NVRTC version mixed in.
-[[nodiscard]] std::string build_key(const TranslationUnit& unit, const std::string& nvrtc_version);
-
 /// Compiles translation units with NVRTC in this process: one call gives PTX and cubin. Not protected against
 /// hostile sources in any way; compile workers are. Used by one thread.
 class Compiler {

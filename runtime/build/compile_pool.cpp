@@ -7,8 +7,10 @@
 #include <csignal>
 #include <utility>
 
-#include "runtime/build/compile.h"
+#include "runtime/build/build_key.h"
+#include "runtime/build/compile_answers.h"
 #include "runtime/build/compile_worker.h"
+#include "runtime/build/pch_folder.h"
 
 namespace ak::runtime {
 namespace {
@@ -117,9 +119,10 @@ bool CompilePool::finish_without_worker(const BuildJob& job) {
     return true;
   }
   if (!cache_) return false;
-  auto known = cache_->find(build_key(job.unit, facts_.nvrtc_version));
-  if (known) queue_.finish(job.ticket, std::move(*known));
-  return known.has_value();
+  auto known = cache_->find(BuildKey::of(job.unit, facts_.nvrtc_version));
+  if (!known || contradiction(*known, job.unit)) return false;
+  queue_.finish(job.ticket, std::move(*known));
+  return true;
 }
 
 void CompilePool::interrupt(BuildTicket ticket) {
@@ -158,21 +161,23 @@ void CompilePool::serve(CompileSlot& slot) {
 }
 
 void CompilePool::take_hello(CompileSlot& slot, const WorkerMessage& message) {
-  auto facts = slot.take_hello(message.body);
+  auto facts = slot.take_hello(message);
   if (!facts) return lose(slot, {facts.error().message, -1, 0});
+  if (facts->nvrtc_version != facts_.nvrtc_version)
+    return lose(slot, {fmt::format("has NVRTC {}, where the run began with {}", facts->nvrtc_version,
+                                   facts_.nvrtc_version),
+                       -1, 0});
   failed_starts_ = 0;
 }
 
 void CompilePool::take_answer(CompileSlot& slot, const WorkerMessage& message) {
   if (!slot.job() || message.id != slot.job()->ticket || message.type != "built")
-    return lose(slot, {"answered what it was not asked", -1, 0});
-  BuildResult result;
-  try {
-    result = build_result_from_json(message.body);
-  } catch (const std::exception& error) {
-    return lose(slot, {fmt::format("gave a malformed answer: {}", error.what()), -1, 0});
-  }
-  if (cache_) cache_->store(result);
+    return lose(slot, {"broke the protocol: it answered what it was not asked", -1, 0});
+  const TranslationUnit& unit = slot.job()->unit;
+  auto read = read_built(message.body, unit, facts_.nvrtc_version);
+  if (!read) return lose(slot, {"broke the protocol: " + read.error().message, -1, 0});
+  BuildResult result = std::move(read).value();
+  if (cache_) cache_->store(BuildKey::of(unit, facts_.nvrtc_version), result);
   const BuildJob job = slot.take_job();
   // After running out of memory a compiler is not to be trusted with another source.
   const bool exhausted = result.outcome.status == Status::out_of_memory;
@@ -230,7 +235,7 @@ CompileSlot* CompilePool::free_slot() {
 
 void CompilePool::finish(const BuildJob& job, Status status, std::string message) {
   BuildResult result;
-  result.key = build_key(job.unit, facts_.nvrtc_version);
+  result.key = BuildKey::of(job.unit, facts_.nvrtc_version).text();
   result.nvrtc_version = facts_.nvrtc_version;
   result.outcome = {status, StageId::build, std::move(message), {}};
   // Whatever else ends a build without the compiler's own word is one of the limits it runs under.

@@ -2,12 +2,9 @@
 #include "runtime/build/compile_slot.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "core/error.h"
-#include "runtime/build/compile_worker.h"
-#include "runtime/build/precompiled_headers.h"
 
 namespace ak::runtime {
 namespace {
@@ -16,16 +13,6 @@ namespace {
 constexpr std::chrono::seconds kStartLimit{60};
 // So many times its limit a build may take where the machine is busy (chosen).
 constexpr int kBusyMachine = 10;
-
-Result<CompilerFacts> read_facts(const Json& hello) {
-  if (hello.contains("unavailable")) return InputError{hello["unavailable"].get<std::string>()};
-  CompilerFacts facts;
-  facts.nvrtc_version = hello.value("nvrtc_version", "");
-  facts.archs = hello.value("archs", std::vector<std::string>{});
-  facts.landlock_abi = hello.value("landlock_abi", 0);
-  facts.degradation = hello.value("degradation", "");
-  return facts;
-}
 
 }  // namespace
 
@@ -40,24 +27,21 @@ Result<CompilerFacts> CompileSlot::await_hello() {
   auto hello = process_->await_hello(deadline_);
   if (!hello) return hello.error();
   started_ = true;
-  pch_folder_ = pch_folder(process_->pid());
-  return read_facts(*hello);
+  return read_compiler_facts(*hello);
 }
 
-Result<CompilerFacts> CompileSlot::take_hello(const Json& hello) {
-  auto facts = read_facts(hello);
+Result<CompilerFacts> CompileSlot::take_hello(const WorkerMessage& hello) {
+  if (hello.type != "hello" || hello.id != 0)
+    return InputError{"broke the protocol: it began without a hello"};
+  auto facts = read_compiler_facts(hello.body);
   if (!facts) return facts;
   started_ = true;
-  pch_folder_ = pch_folder(process_->pid());
   if (job_) start_clock();  // it has been waiting in the worker's input
   return facts;
 }
 
 std::optional<BuildJob> CompileSlot::stop() {
   process_.reset();
-  std::error_code error;
-  if (!pch_folder_.empty()) std::filesystem::remove_all(pch_folder_, error);
-  pch_folder_.clear();
   started_ = false;
   return std::exchange(job_, std::nullopt);
 }

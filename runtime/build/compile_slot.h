@@ -2,24 +2,16 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/build/build_queue.h"
+#include "runtime/build/compile_answers.h"
 #include "runtime/process/worker_process.h"
 
 namespace ak::runtime {
-
-/// What the workers run on.
-struct CompilerFacts {
-  std::string nvrtc_version;       ///< "13.0"
-  std::vector<std::string> archs;  ///< "sm_90a", ...
-  int landlock_abi = 0;
-  std::string degradation;  ///< protection that this system does not offer; empty when complete
-};
 
 /// The place of one compile worker: its process, the build that it works on, and how long either may take. One
 /// thread.
@@ -32,7 +24,7 @@ class CompileSlot {
   /// Waits for the first word of the worker; the error is its reason, or why it does not speak.
   [[nodiscard]] Result<CompilerFacts> await_hello();
   /// Takes the first word of the worker; from then on the time of its build counts.
-  [[nodiscard]] Result<CompilerFacts> take_hello(const Json& hello);
+  [[nodiscard]] Result<CompilerFacts> take_hello(const WorkerMessage& hello);
   /// Ends the worker; what it worked on goes back to the caller.
   std::optional<BuildJob> stop();
 
@@ -56,7 +48,6 @@ class CompileSlot {
   void start_clock();
 
   std::unique_ptr<WorkerProcess> process_;
-  std::filesystem::path pch_folder_;
   bool started_ = false;
   std::optional<BuildJob> job_;
   TimePoint deadline_;                          ///< of the start, then of the job

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/build/compile_worker.h"
 
-#include <unistd.h>
-#include <csignal>
-
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 
+#include "core/text/suggest.h"
+#include "runtime/build/build_key.h"
 #include "runtime/build/compile.h"
 #include "runtime/build/fixed_clock.h"
 #include "runtime/build/include_check.h"
+#include "runtime/build/pch_folder.h"
 #include "runtime/process/sandbox.h"
 
 namespace ak::runtime {
@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFolderName = "alphakernel-pch-";
 // Above a precompiled header of every CUDA header at once (150 MB, measured).
 constexpr std::size_t kFileBytes = std::size_t{512} << 20;
 
@@ -36,16 +35,6 @@ void warm_up(const Nvrtc& nvrtc, const CudaToolkit& toolkit) {
   if (result.outcome.status != Status::ok)
     fail(ExitCode::environment, "NVRTC {} cannot build an empty kernel: {}", nvrtc.version(),
          result.outcome.message);
-}
-
-fs::path make_pch_folder() {
-  const fs::path folder = pch_folder(::getpid());
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return {};
-  // NVRTC writes a precompiled header to a temporary file first; elsewhere the confinement would refuse it.
-  ::setenv("TMPDIR", folder.c_str(), 1);
-  return folder;
 }
 
 Json describe(const Nvrtc& nvrtc, const Confinement& confinement) {
@@ -72,7 +61,7 @@ std::optional<Diagnostic> find_unsafe(const TranslationUnit& unit, bool can_open
 
 BuildResult refusal(const TranslationUnit& unit, const Nvrtc& nvrtc, Diagnostic diagnostic) {
   BuildResult result;
-  result.key = build_key(unit, nvrtc.version());
+  result.key = BuildKey::of(unit, nvrtc.version()).text();
   result.nvrtc_version = nvrtc.version();
   result.outcome = {
       Status::invalid_candidate, StageId::build, diagnostic.message, {diagnostic}, Gate::includes};
@@ -81,13 +70,14 @@ BuildResult refusal(const TranslationUnit& unit, const Nvrtc& nvrtc, Diagnostic 
 
 class Service {
  public:
-  explicit Service(const CudaToolkit& toolkit) : nvrtc_(load(toolkit)) {
+  explicit Service(const CudaToolkit& toolkit) : folder_(make_pch_folder()), nvrtc_(load(toolkit)) {
     stop_the_clock();
     if (gate_enabled(Gate::compile_limits)) limit_resources(kCompileWorkerBytes, kFileBytes);
-    const fs::path folder = make_pch_folder();
+    // NVRTC writes a precompiled header to a temporary file first; elsewhere the confinement would refuse it.
+    if (!folder_.empty()) ::setenv("TMPDIR", folder_.c_str(), 1);
     warm_up(nvrtc_, toolkit);
-    if (gate_enabled(Gate::includes)) confinement_ = confine({toolkit.include_dirs, {folder}});
-    compiler_.emplace(nvrtc_, toolkit, folder);
+    if (gate_enabled(Gate::includes)) confinement_ = confine({toolkit.include_dirs, {folder_}});
+    compiler_.emplace(nvrtc_, toolkit, folder_);
   }
 
   [[nodiscard]] Json facts() const { return describe(nvrtc_, confinement_); }
@@ -107,6 +97,7 @@ class Service {
     return *nvrtc;
   }
 
+  fs::path folder_;  ///< before NVRTC is loaded, because a small process waits to remove it
   Nvrtc nvrtc_;
   Confinement confinement_;
   std::optional<Compiler> compiler_;
@@ -119,24 +110,6 @@ Json unavailable(std::string reason) {
 }
 
 }  // namespace
-
-fs::path pch_folder(int pid) {
-  std::error_code error;
-  fs::path base = fs::temp_directory_path(error);
-  if (error) base = "/tmp";
-  return base / (std::string(kFolderName) + std::to_string(pid));
-}
-
-void remove_stale_pch_folders() {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(pch_folder(0).parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    int pid = 0;
-    if (!name.starts_with(kFolderName)) continue;
-    std::from_chars(name.data() + kFolderName.size(), name.data() + name.size(), pid);
-    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), error);
-  }
-}
 
 int serve_compile(WorkerChannel& channel, RequestHandler other) {
   std::optional<Service> service;

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 
 #include "runtime/process/worker_protocol.h"
 
@@ -21,11 +20,5 @@ inline constexpr std::chrono::seconds kBuildCpuTime{120};
 /// "compile" (a TranslationUnit) with "built" (a BuildResult). Returns the process's exit code.
 /// @param other answers other requests, for tests; they end the worker when there is none.
 int serve_compile(WorkerChannel& channel, RequestHandler other = nullptr);
-
-/// Folder of the precompiled headers of the worker with process id `pid`. NVRTC removes its files when the
-/// worker ends in order; a killed worker leaves them to its parent.
-[[nodiscard]] std::filesystem::path pch_folder(int pid);
-/// Removes folders of workers that no longer run.
-void remove_stale_pch_folders();
 
 }  // namespace ak::runtime

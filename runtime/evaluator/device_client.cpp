@@ -21,6 +21,10 @@ constexpr int kStartAttempts = 3, kOpenAttempts = 3;
 constexpr milliseconds kShutdownGrace{20'000};
 constexpr int kPollMs = 1'000;  // how late a deadline of the blocking run() may be noticed
 constexpr std::size_t kPrintLimit = 64u << 10;
+// Others wait for their turn meanwhile.
+constexpr int kMessagesPerPoll = 64;
+// One a call of a candidate or a reference, of which the longest tasks make some thousand (chosen).
+constexpr int kMaxProgressMessages = 1'000'000;
 
 }  // namespace
 
@@ -33,7 +37,7 @@ void DeviceClient::ensure_process() {
   if (process_) return;
   for (int attempt = 1;; ++attempt) {
     process_ = std::make_unique<WorkerProcess>(argv_);
-    opened_ = false;
+    opened_ = used_ = false;
     const auto deadline = steady_clock::now() + kHelloLimit;
     const auto hello = process_->await_hello(deadline);
     if (hello) return;
@@ -53,23 +57,18 @@ std::vector<DeviceFacts> DeviceClient::describe() {
   AK_ASSERT(!busy(), "devices are described between tasks");
   ensure_process();
   const std::uint64_t id = send("describe", Json::object());
-  const auto deadline = steady_clock::now() + kDescribeLimit;
-  for (;;) {
-    const WorkerReply reply = process_->receive(deadline);
-    const auto* message = std::get_if<WorkerMessage>(&reply);
-    if (message != nullptr && message->id != id) continue;
-    if (message != nullptr && message->type == "devices") {
-      std::vector<DeviceFacts> devices;
-      for (const Json& facts : message->body.at("devices")) devices.push_back(device_facts_from_json(facts));
-      return devices;
-    }
-    std::string why = "the device worker did not answer";
-    if (message != nullptr) why = message->body.value("message", "the device worker gave no reason");
-    if (const auto* lost = std::get_if<WorkerLost>(&reply))
-      why = fmt::format("the device worker {}", lost->reason);
-    drop_process();
-    fail(ExitCode::environment, "{}", why);
+  const WorkerReply reply = process_->receive(steady_clock::now() + kDescribeLimit);
+  std::string why = "the device worker did not answer";
+  if (const auto* message = std::get_if<WorkerMessage>(&reply)) {
+    auto devices = read_devices(message->body);
+    if (message->id == id && message->type == "devices" && devices) return std::move(devices).value();
+    why = message->type == "devices" ? "the device worker broke the protocol: " + devices.error().message
+                                     : reason_in(message->body);
   }
+  if (const auto* lost = std::get_if<WorkerLost>(&reply))
+    why = fmt::format("the device worker {}", lost->reason);
+  drop_process();
+  fail(ExitCode::environment, "{}", why);
 }
 
 void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
@@ -86,18 +85,23 @@ void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   const bool opening = !opened_;
   if (opening) open_id_ = send("open", to_json(*problem_));
   opened_ = true;
+  asked_.emplace(task, *problem_);
   begin(send("evaluate", to_json(task)), deadline, opening);
 }
 
 void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit) {
   AK_ASSERT(can_queue(), "one task is sent ahead at a time");
   queued_limit_ = limit;
+  queued_asked_.emplace(task, *problem_);
   queued_id_ = send("evaluate", to_json(task));
 }
 
 void DeviceClient::begin(std::uint64_t task, TimePoint deadline, bool opening) {
   task_id_ = task;
-  clock_.begin(steady_clock::now(), deadline, opening);
+  progress_messages_ = 0;
+  // Only a GPU is shared with other processes.
+  const auto longest_wait = problem_->device == DeviceKind::cuda ? kLongestWait : kLongestWait.zero();
+  clock_.begin(steady_clock::now(), deadline, opening, longest_wait);
 }
 
 void DeviceClient::end_process() {
@@ -108,51 +112,78 @@ void DeviceClient::end_process() {
 // A task sent ahead is lost with its process.
 void DeviceClient::drop_process() {
   process_.reset();
-  queued_id_ = 0;
+  open_id_ = queued_id_ = 0;
 }
 
 std::optional<DeviceFinish> DeviceClient::poll() {
-  while (busy()) {
+  for (int i = 0; busy() && i < kMessagesPerPoll; ++i) {
     const WorkerReply reply = process_->receive(steady_clock::now());
     if (const auto* lost = std::get_if<WorkerLost>(&reply)) return lose(*lost);
     if (std::holds_alternative<WorkerTimeout>(reply)) return expire();
     if (auto finished = take(std::get<WorkerMessage>(reply))) return finished;
+    if (auto late = expire()) return late;  // however much it says
   }
   return std::nullopt;
 }
 
-std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
-  prints_ += message.prints;
+void DeviceClient::keep_prints(const std::string& prints) {
+  prints_ += prints;
   if (prints_.size() > kPrintLimit) prints_.erase(0, prints_.size() - kPrintLimit);
-  if (message.id == open_id_) {
-    if (message.type != "opened") refuse_open(message);
-    lost_while_opening_ = 0;
-    clock_.note_opened(steady_clock::now());
-    return std::nullopt;
-  }
-  if (message.id != task_id_) return std::nullopt;  // of a task that was given up
-  if (message.type == "progress") {
-    clock_.note_progress(message.body, steady_clock::now());
-    return std::nullopt;
-  }
-  if (message.type != "evaluated") {
-    const std::string why = message.body.value("message", "no reason given");
+}
+
+std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
+  keep_prints(message.prints);
+  if (open_id_ != 0) return take_opened(message);
+  if (message.id != task_id_) return break_off("it answered what it was not asked");
+  if (message.type == "progress") return take_progress(message);
+  return take_answer(message);
+}
+
+std::optional<DeviceFinish> DeviceClient::take_opened(const WorkerMessage& message) {
+  if (message.id != open_id_) return break_off("it answered before it had opened the problem");
+  if (message.type != "opened") return refuse_open(reason_in(message.body));
+  open_id_ = 0;
+  lost_while_opening_ = 0;
+  clock_.note_opened(steady_clock::now());
+  return std::nullopt;
+}
+
+std::optional<DeviceFinish> DeviceClient::take_progress(const WorkerMessage& message) {
+  const auto progress = read_progress(message.body);
+  if (!progress) return break_off(progress.error().message);
+  if (++progress_messages_ > kMaxProgressMessages) return break_off("it sends progress without end");
+  clock_.note_progress(*progress, steady_clock::now());
+  return std::nullopt;
+}
+
+DeviceFinish DeviceClient::take_answer(const WorkerMessage& message) {
+  if (message.type == "failed") {
+    const std::string why = reason_in(message.body);
     drop_process();
     return finish(Status::infrastructure_error, fmt::format("the device worker failed: {}", why));
   }
-  DeviceAnswer answer = device_answer_from_json(message.body);
-  const bool lost = answer.lost;
+  if (message.type != "evaluated") return break_off("it answered a task with another message");
+  auto answer = asked_->read(message.body);
+  if (!answer) return break_off(answer.error().message);
+  const bool lost = answer->lost;
   if (lost) end_process();
-  DeviceFinish finished = finish(std::move(answer));
+  DeviceFinish finished = finish(std::move(answer).value());
   finished.took_worker_down = lost;
   return finished;
 }
 
-void DeviceClient::refuse_open(const WorkerMessage& message) {
-  const std::string why = message.body.value("message", "no reason given");
-  task_id_ = 0;
+/// What a worker says that has run candidates ends no run: a new one is asked.
+DeviceFinish DeviceClient::refuse_open(const std::string& why) {
+  const bool believed = !used_;
   drop_process();
-  fail(ExitCode::environment, "opening problem {} on the device: {}", problem_->problem, why);
+  const std::string message = fmt::format("opening problem {} on the device: {}", problem_->problem, why);
+  if (!believed) return finish(Status::infrastructure_error, message);
+  task_id_ = 0;
+  fail(ExitCode::environment, "{}", message);
+}
+
+DeviceFinish DeviceClient::break_off(const std::string& breach) {
+  return lose({.reason = "broke the protocol: " + breach, .broke_protocol = true});
 }
 
 std::optional<DeviceFinish> DeviceClient::expire() {
@@ -160,6 +191,10 @@ std::optional<DeviceFinish> DeviceClient::expire() {
   const bool silent = clock_.silent_too_long(now) && gate_enabled(Gate::hang_watchdog);
   if (!silent && !clock_.past_deadline(now)) return std::nullopt;
   drop_process();
+  if (clock_.past_deadline(now) && clock_.waiting())
+    return finish(Status::infrastructure_error,
+                  fmt::format("the device worker waited for other processes for too long: {} min are allowed",
+                              kLongestWait.count()));
   if (clock_.past_deadline(now))
     return finish(Status::timeout, fmt::format("the evaluation did not end within {:.1f} s; it was in: {}",
                                                clock_.elapsed_ms(now) / 1e3, clock_.what()));
@@ -173,19 +208,24 @@ std::optional<DeviceFinish> DeviceClient::expire() {
 }
 
 DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
+  const bool used = used_;
   drop_process();
   if (lost.exit_code == kExitOutOfMemory && !clock_.opening())
     return finish(
         Status::out_of_memory,
         fmt::format("the device worker passed its {} GiB of host memory during: {}; it was restarted",
                     kDeviceWorkerBytes >> 30, clock_.what()));
-  if (clock_.opening() && ++lost_while_opening_ >= kOpenAttempts) {
+  if (clock_.opening() && !used && ++lost_while_opening_ >= kOpenAttempts) {
     task_id_ = 0;
     fail(ExitCode::environment, "the device worker {} while opening problem {}, {} times in a row",
          lost.reason, problem_->problem, kOpenAttempts);
   }
-  return finish(Status::infrastructure_error,
-                fmt::format("the device worker {} ({}: {})", lost.reason, clock_.activity(), clock_.what()));
+  const bool began = !clock_.opening();
+  DeviceFinish finished =
+      finish(Status::infrastructure_error,
+             fmt::format("the device worker {} ({}: {})", lost.reason, clock_.activity(), clock_.what()));
+  if (lost.broke_protocol) finished.took_worker_down = began;
+  return finished;
 }
 
 DeviceFinish DeviceClient::finish(Status status, std::string message) {
@@ -203,7 +243,9 @@ DeviceFinish DeviceClient::finish(Status status, std::string message) {
 
 DeviceFinish DeviceClient::finish(DeviceAnswer answer) {
   task_id_ = 0;
+  used_ = true;
   clock_.stop();
+  asked_ = std::exchange(queued_asked_, std::nullopt);
   if (const std::uint64_t next = std::exchange(queued_id_, 0); next != 0)
     begin(next, steady_clock::now() + queued_limit_, false);
   return {.answer = std::move(answer), .prints = std::exchange(prints_, {})};

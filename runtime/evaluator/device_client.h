@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/device/device_facts.h"
+#include "runtime/evaluator/device_answers.h"
 #include "runtime/evaluator/device_task_clock.h"
 #include "runtime/process/device_messages.h"
 #include "runtime/process/worker_process.h"
@@ -24,7 +25,8 @@ struct DeviceFinish {
 
 /// The parent's side of the device worker: starts it, opens problems, gives it one task at a time with the
 /// next one sent ahead, kills it when it hangs and starts it again. Never blocks except for the start of a
-/// process and in describe(). One thread.
+/// process and in describe(). What the worker says is believed only where it fits what was asked: one that breaks
+/// the protocol is killed and started again, and its task ends as infrastructure_error. One thread.
 class DeviceClient {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -51,7 +53,8 @@ class DeviceClient {
   /// worker is lost it is forgotten: busy() is false, and the owner starts it again.
   void queue(const DeviceTask& task, std::chrono::milliseconds limit);
   [[nodiscard]] bool can_queue() const noexcept { return busy() && opened_ && queued_id_ == 0; }
-  /// The task's end, if it has ended. Throws Error when the problem cannot be opened: no device, no memory.
+  /// The task's end, if it has ended. Throws Error when a worker that has run nothing yet cannot open the problem:
+  /// no device, no memory.
   [[nodiscard]] std::optional<DeviceFinish> poll();
   /// Starts a task and waits for its end.
   [[nodiscard]] DeviceFinish run(const DeviceTask& task, TimePoint deadline);
@@ -69,8 +72,13 @@ class DeviceClient {
   void end_process();
   void begin(std::uint64_t task, TimePoint deadline, bool opening);
   std::uint64_t send(std::string type, Json body);
+  void keep_prints(const std::string& prints);
   std::optional<DeviceFinish> take(const WorkerMessage& message);
-  [[noreturn]] void refuse_open(const WorkerMessage& message);
+  std::optional<DeviceFinish> take_opened(const WorkerMessage& message);
+  std::optional<DeviceFinish> take_progress(const WorkerMessage& message);
+  DeviceFinish take_answer(const WorkerMessage& message);
+  DeviceFinish refuse_open(const std::string& why);
+  DeviceFinish break_off(const std::string& breach);
   std::optional<DeviceFinish> expire();
   DeviceFinish lose(const WorkerLost& lost);
   DeviceFinish finish(DeviceAnswer answer);
@@ -81,9 +89,12 @@ class DeviceClient {
   std::unique_ptr<WorkerProcess> process_;
   std::shared_ptr<const OpenProblem> problem_;
   bool opened_ = false;  ///< by the running process; true once asked for
-  std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;
+  bool used_ = false;    ///< the running process has had a task, and with it perhaps a candidate
+  std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;  ///< 0: no answer is awaited
+  std::optional<AskedOfDevice> asked_, queued_asked_;
   std::chrono::milliseconds queued_limit_{0};
   DeviceTaskClock clock_;
+  int progress_messages_ = 0;  ///< of the running task
   std::string prints_;
   int lost_while_opening_ = 0;
 };

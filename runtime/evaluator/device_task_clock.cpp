@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/device_task_clock.h"
 
-#include <utility>
-
 #include "core/text/print_stderr.h"
 
 namespace ak::runtime {
@@ -17,10 +15,12 @@ constexpr std::chrono::seconds kFirstNotice{10}, kNoticeInterval{300};
 
 }  // namespace
 
-void DeviceTaskClock::begin(TimePoint now, TimePoint deadline, bool opening) {
+void DeviceTaskClock::begin(TimePoint now, TimePoint deadline, bool opening,
+                            std::chrono::steady_clock::duration longest_wait) {
   started_ = now;
   deadline_ = deadline;
-  time_left_.reset();
+  wait_left_ = longest_wait;
+  waiting_since_.reset();
   activity_ = opening ? "open" : "harness";
   what_ = "starting";
   limit_ms_ = static_cast<double>(kFirstSilence.count());
@@ -32,27 +32,35 @@ void DeviceTaskClock::note_opened(TimePoint now) {
   watchdog_ = now + kFirstSilence;
 }
 
-void DeviceTaskClock::note_progress(const Json& progress, TimePoint now) {
-  activity_ = progress.value("doing", "harness");
-  what_ = progress.value("what", "");
-  limit_ms_ = progress.value("limit_ms", 0.0) * (watched_ ? kWatchedSlowness : 1);
+void DeviceTaskClock::note_progress(const DeviceProgress& progress, TimePoint now) {
+  activity_ = progress.doing;
+  what_ = progress.what;
+  limit_ms_ = progress.limit_ms * (watched_ ? kWatchedSlowness : 1);
   watchdog_ = now + std::chrono::milliseconds(static_cast<std::int64_t>(limit_ms_));
-  if (activity_ == "waiting") return suspend(now);
-  if (time_left_) deadline_ = now + *std::exchange(time_left_, std::nullopt);
+  activity_ == "waiting" ? suspend(now) : resume(now);
+}
+
+// Of the time that was allowed for waiting the task keeps what it waited.
+void DeviceTaskClock::resume(TimePoint now) {
+  if (!waiting_since_) return;
+  const TimePoint::duration waited = std::min(now - *waiting_since_, wait_left_);
+  wait_left_ -= waited;
+  deadline_ -= wait_left_;
+  waiting_since_.reset();
 }
 
 // Waiting for other processes is not time of the task.
 void DeviceTaskClock::suspend(TimePoint now) {
-  if (!time_left_) {
-    time_left_ = deadline_ - now;
-    deadline_ = TimePoint::max();
+  if (!waiting_since_) {
+    if (wait_left_ <= wait_left_.zero()) return;
+    deadline_ += wait_left_;
     waiting_since_ = now;
     next_notice_ = now + kFirstNotice;
   }
   if (now < next_notice_) return;
   next_notice_ = now + kNoticeInterval;
   print_stderr("note: waiting {} (for {:.0f} s so far)\n", what_,
-               std::chrono::duration<double>(now - waiting_since_).count());
+               std::chrono::duration<double>(now - *waiting_since_).count());
 }
 
 double DeviceTaskClock::elapsed_ms(TimePoint now) const {

@@ -2,8 +2,6 @@
 #include "runtime/process/device_messages.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "core/text/hash.h"
 
@@ -24,20 +22,6 @@ auto array_from(const Json& array, FromJson from_json_of) {
   return values;
 }
 
-// JSON has no NaN and no infinities; a wrong result may hold both.
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "nan";
-  return value > 0 ? "inf" : "-inf";
-}
-
-double number_from(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  if (json == "inf") return std::numeric_limits<double>::infinity();
-  if (json == "-inf") return -std::numeric_limits<double>::infinity();
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 DType dtype_from(const Json& json) {
   const auto dtype = parse_dtype(json.get<std::string>());
   if (!dtype) fail(ExitCode::bad_input, "device message: unknown dtype {}", json.dump());
@@ -55,22 +39,6 @@ Arch arch_from(const Json& json) {
   const auto arch = parse_arch(json.get<std::string>());
   if (!arch) fail(ExitCode::bad_input, "device message: {}", arch.error().message);
   return *arch;
-}
-
-Json diagnostic_json(const Diagnostic& diagnostic) {
-  return {{"severity", diagnostic.severity},
-          {"message", diagnostic.message},
-          {"line", diagnostic.line},
-          {"column", diagnostic.column},
-          {"details", diagnostic.details.empty() ? Json() : parse_json(diagnostic.details)}};
-}
-
-Diagnostic diagnostic_from(const Json& json) {
-  return {.severity = json.at("severity"),
-          .message = json.at("message"),
-          .line = json.at("line"),
-          .column = json.at("column"),
-          .details = json.at("details").is_null() ? "" : json.at("details").dump()};
 }
 
 Json image_json(const KernelImage& image) {
@@ -238,112 +206,6 @@ TimingBudget budget_from(const Json& json) {
           .relative_error = json.at("relative_error")};
 }
 
-Json check_json(const CheckRecord& check) {
-  return {{"workload", check.workload},
-          {"distribution", check.distribution},
-          {"seed", check.seed},
-          {"tensor", check.tensor},
-          {"passed", check.passed},
-          {"max_error", number(check.max_error)},
-          {"mean_error", number(check.mean_error)},
-          {"tolerance", number(check.tolerance)},
-          {"worst_index", check.worst_index},
-          {"worst_expected", number(check.worst_expected)},
-          {"worst_got", number(check.worst_got)},
-          {"nonfinite_mismatches", check.nonfinite_mismatches}};
-}
-
-CheckRecord check_from(const Json& json) {
-  return {.workload = json.at("workload"),
-          .distribution = json.at("distribution"),
-          .seed = json.at("seed"),
-          .tensor = json.at("tensor"),
-          .passed = json.at("passed"),
-          .max_error = number_from(json.at("max_error")),
-          .mean_error = number_from(json.at("mean_error")),
-          .tolerance = number_from(json.at("tolerance")),
-          .worst_index = json.at("worst_index"),
-          .worst_expected = number_from(json.at("worst_expected")),
-          .worst_got = number_from(json.at("worst_got")),
-          .nonfinite_mismatches = json.at("nonfinite_mismatches")};
-}
-
-Json line_counts_json(const std::map<int, Counts>& lines) {
-  Json json = Json::array();
-  for (const auto& [line, counts] : lines) json.push_back({line, counts});
-  return json;
-}
-
-std::map<int, Counts> line_counts_from(const Json& json) {
-  std::map<int, Counts> lines;
-  for (const Json& line : json) lines[line.at(0).get<int>()] = line.at(1).get<Counts>();
-  return lines;
-}
-
-Json energy_json(const std::optional<Energy>& energy) {
-  if (!energy) return nullptr;
-  return {{"joule", energy->joule},
-          {"power_w", energy->power_w},
-          {"call_ns", energy->call_ns},
-          {"calls", energy->calls},
-          {"absence", energy->unavailable_reason}};
-}
-
-std::optional<Energy> energy_from(const Json& json) {
-  if (json.is_null()) return std::nullopt;
-  return Energy{.joule = json.at("joule"),
-                .power_w = json.at("power_w"),
-                .call_ns = json.at("call_ns"),
-                .calls = json.at("calls"),
-                .unavailable_reason = json.at("absence")};
-}
-
-Json measurement_json(const Measurement& measurement) {
-  return {{"workload", measurement.workload},
-          {"role", static_cast<int>(measurement.role)},
-          {"label", measurement.label},
-          {"method", measurement.method},
-          {"cold", measurement.cold},
-          {"samples_ns", measurement.samples_ns},
-          {"launches_per_sample", measurement.launches_per_sample},
-          {"truncated", measurement.truncated},
-          {"median_ns", measurement.median_ns},
-          {"ci_low_ns", measurement.ci_low_ns},
-          {"ci_high_ns", measurement.ci_high_ns},
-          {"sm_clock_mhz", measurement.sm_clock_mhz},
-          {"memory_clock_mhz", measurement.memory_clock_mhz},
-          {"temperature_c", measurement.temperature_c},
-          {"power_w", measurement.power_w},
-          {"throttle_reasons", measurement.throttle_reasons},
-          {"throttled", measurement.throttled},
-          {"counts", measurement.counts},
-          {"line_counts", line_counts_json(measurement.line_counts)},
-          {"energy", energy_json(measurement.energy)}};
-}
-
-Measurement measurement_from(const Json& json) {
-  return {.workload = json.at("workload"),
-          .role = static_cast<MeasurementRole>(json.at("role").get<int>()),
-          .label = json.at("label"),
-          .method = json.at("method"),
-          .cold = json.at("cold"),
-          .samples_ns = json.at("samples_ns").get<std::vector<std::uint32_t>>(),
-          .launches_per_sample = json.at("launches_per_sample"),
-          .truncated = json.at("truncated"),
-          .median_ns = json.at("median_ns"),
-          .ci_low_ns = json.at("ci_low_ns"),
-          .ci_high_ns = json.at("ci_high_ns"),
-          .throttled = json.at("throttled").get<std::vector<std::uint32_t>>(),
-          .sm_clock_mhz = json.at("sm_clock_mhz"),
-          .memory_clock_mhz = json.at("memory_clock_mhz"),
-          .temperature_c = json.at("temperature_c"),
-          .power_w = json.at("power_w"),
-          .throttle_reasons = json.at("throttle_reasons"),
-          .counts = json.at("counts").get<Counts>(),
-          .line_counts = line_counts_from(json.at("line_counts")),
-          .energy = energy_from(json.at("energy"))};
-}
-
 }  // namespace
 
 std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
@@ -353,10 +215,11 @@ std::int64_t WorkloadLayout::elements(std::size_t tensor) const {
 }
 
 const WorkloadLayout& OpenProblem::workload(const std::string& name) const {
-  const auto found = std::find_if(workloads.begin(), workloads.end(),
-                                  [&](const WorkloadLayout& w) { return w.name == name; });
-  AK_ASSERT(found != workloads.end(), "a device task names workloads of its problem");
-  return *found;
+  if (by_name.empty())
+    for (std::size_t i = 0; i < workloads.size(); ++i) by_name.emplace(workloads[i].name, i);
+  const auto found = by_name.find(name);
+  AK_ASSERT(found != by_name.end(), "a device task names workloads of its problem");
+  return workloads[found->second];
 }
 
 Json to_json(const OpenProblem& problem) {
@@ -418,44 +281,6 @@ DeviceTask device_task_from_json(const Json& json) {
           .dump_dir = json.at("dump_dir"),
           .mutation = json.at("lesion"),
           .mutated_input = json.at("lesion_input")};
-}
-
-Json to_json(const DeviceAnswer& answer) {
-  return {{"status", ak::to_string(answer.outcome.status)},
-          {"stage", static_cast<int>(answer.outcome.stage)},
-          {"message", answer.outcome.message},
-          {"diagnostics", array_json(answer.outcome.diagnostics, diagnostic_json)},
-          {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
-          {"checks", array_json(answer.checks, check_json)},
-          {"measurements", array_json(answer.measurements, measurement_json)},
-          {"profiles", array_json(answer.profiles, [](const Profile& p) { return to_json(p); })},
-          {"rival_failed", answer.rival_failed},
-          {"check_ms", answer.check_ms},
-          {"time_ms", answer.time_ms},
-          {"reference_ms", answer.reference_ms},
-          {"busy_ms", answer.busy_ms},
-          {"lost", answer.lost}};
-}
-
-DeviceAnswer device_answer_from_json(const Json& json) {
-  DeviceAnswer answer;
-  const auto status = parse_status(json.at("status").get<std::string>());
-  if (!status) fail(ExitCode::environment, "device worker: unknown status {}", json.at("status").dump());
-  answer.outcome = {.status = *status,
-                    .stage = static_cast<StageId>(json.at("stage").get<int>()),
-                    .message = json.at("message"),
-                    .diagnostics = array_from(json.at("diagnostics"), diagnostic_from)};
-  if (json.at("gate").is_string()) answer.outcome.gate = parse_gate(json["gate"].get<std::string>());
-  answer.profiles = array_from(json.at("profiles"), profile_from_json);
-  answer.rival_failed = json.at("rival_failed");
-  answer.checks = array_from(json.at("checks"), check_from);
-  answer.measurements = array_from(json.at("measurements"), measurement_from);
-  answer.check_ms = json.at("check_ms");
-  answer.time_ms = json.at("time_ms");
-  answer.reference_ms = json.at("reference_ms");
-  answer.busy_ms = json.at("busy_ms");
-  answer.lost = json.at("lost");
-  return answer;
 }
 
 }  // namespace ak::runtime

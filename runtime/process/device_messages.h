@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -57,8 +58,10 @@ struct OpenProblem {
   std::vector<std::string> libraries = {};         ///< ProblemInstance::baselines
   std::string scratch_dir = {};  ///< the only folder that the worker may write from then on; empty: none
 
-  /// Asserts that there is one.
+  /// Asserts that there is one. Looked up in `by_name`, which the first call makes: there may be thousands, each asked
+  /// for many times. One thread.
   [[nodiscard]] const WorkloadLayout& workload(const std::string& name) const;
+  mutable std::unordered_map<std::string, std::size_t> by_name = {};
 };
 
 /// When sampling stops (docs/timing.md).

@@ -23,6 +23,7 @@
 
 #include "core/text/hash.h"
 #include "core/text/locations.h"
+#include "core/text/suggest.h"
 
 extern char** environ;
 
@@ -35,12 +36,50 @@ constexpr int kExitNotStarted = 127;  // as shells say it
 // SIGKILL acts at once unless the kernel holds the process in a driver call; then it is left to init.
 constexpr std::chrono::milliseconds kReapLimit{10'000};
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+// An answer of a device worker has some thousand values, five levels deep; parsed, a value takes 16 bytes and more.
+constexpr std::size_t kMaxValues = std::size_t{4} << 20;
+constexpr int kMaxNesting = 64;
+constexpr std::size_t kMaxShown = 200;  // of a text that the worker chose
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
   for (auto& text : strings) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
+}
+
+/// What a line takes in memory.
+std::size_t footprint(const std::string& line) { return sizeof line + line.size(); }
+
+/// Where the text ends that begins at `from`, behind its quote.
+std::size_t end_of_text(std::string_view line, std::size_t from) {
+  for (std::size_t end = line.find('"', from); end != std::string_view::npos; end = line.find('"', end + 1)) {
+    std::size_t escapes = 0;
+    while (end - escapes > from && line[end - escapes - 1] == '\\') ++escapes;
+    if (escapes % 2 == 0) return end;
+  }
+  return line.size();
+}
+
+/// What handling of the line would take memory or stack without bound; nothing where it is moderate.
+std::optional<std::string> excess(std::string_view line) {
+  std::size_t values = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"') i = end_of_text(line, i + 1);
+    const bool opens = c == '[' || c == '{';
+    values += opens || c == ',';
+    depth += opens ? 1 : c == ']' || c == '}' ? -1 : 0;
+    if (values > kMaxValues) return fmt::format("more than {} values", kMaxValues);
+    if (depth > kMaxNesting) return fmt::format("more than {} levels", kMaxNesting);
+  }
+  return std::nullopt;
+}
+
+Result<WorkerMessage> decode_answer(std::string_view line, std::string_view nonce) {
+  if (auto too_much = excess(line)) return InputError{"a message of " + *too_much};
+  return decode(line, nonce);
 }
 
 std::string make_nonce() { return fmt::format("{:02x}", fmt::join(random_uid(), "")); }
@@ -173,12 +212,15 @@ WorkerReply WorkerProcess::receive(Clock::time_point deadline) {
   if (inbox_.empty()) return lost_ ? WorkerReply(*lost_) : WorkerReply(WorkerTimeout{});
   const std::string line = std::move(inbox_.front());
   inbox_.pop_front();
+  const bool was_full = inbox_bytes_ > kMaxMessageBytes;
+  inbox_bytes_ -= footprint(line);
+  if (was_full) ::eventfd_write(wake_.get(), 1);
   eventfd_t ignored = 0;
   if (inbox_.empty() && !lost_) ::eventfd_read(ready_.get(), &ignored);
   lock.unlock();
-  auto message = decode(line, nonce_);
+  auto message = decode_answer(line, nonce_);
   if (message) return std::move(message).value();
-  end({fmt::format("broke the protocol: {}", message.error().message), -1, 0});
+  end({fmt::format("broke the protocol: {}", message.error().message), -1, 0, true});
   kill();
   return *lost_;
 }
@@ -188,7 +230,8 @@ Result<Json> WorkerProcess::await_hello(Clock::time_point deadline) {
   if (const auto* lost = std::get_if<WorkerLost>(&reply)) return InputError{"the worker " + lost->reason};
   const auto* message = std::get_if<WorkerMessage>(&reply);
   if (message == nullptr) return InputError{"the worker did not answer in time"};
-  if (message->type != "hello") return InputError{"the worker answered hello with " + message->type};
+  if (message->type != "hello" || message->id != 0)
+    return InputError{"the worker answered hello with " + sanitize(message->type, kMaxShown)};
   return message->body;
 }
 
@@ -257,7 +300,8 @@ void WorkerProcess::start() {
 
 bool WorkerProcess::exchange() {
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_heartbeat_ - Clock::now()).count();
-  const short events = static_cast<short>(POLLIN | (sent_ < sending_.size() ? POLLOUT : 0));
+  const short events =
+      static_cast<short>((has_room() ? POLLIN : 0) | (sent_ < sending_.size() ? POLLOUT : 0));
   std::array<pollfd, 2> fds{pollfd{socket_.get(), events, 0}, pollfd{wake_.get(), POLLIN, 0}};
   ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(wait, 0)));
   eventfd_t ignored = 0;
@@ -266,6 +310,11 @@ bool WorkerProcess::exchange() {
   if (Clock::now() >= next_heartbeat_) queue_heartbeat();
   const bool readable = fds[0].revents != 0;
   return flush_outbox() && (!readable || read_some());
+}
+
+bool WorkerProcess::has_room() {
+  const std::lock_guard lock(mutex_);
+  return inbox_bytes_ <= kMaxMessageBytes;
 }
 
 void WorkerProcess::queue_heartbeat() {
@@ -300,11 +349,14 @@ bool WorkerProcess::read_some() {
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) return false;
   if (!lines_.feed({chunk.data(), static_cast<std::size_t>(count)})) {
-    end({fmt::format("broke the protocol: a message above {} MiB", kMaxMessageBytes >> 20), -1, 0});
+    end({fmt::format("broke the protocol: a message above {} MiB", kMaxMessageBytes >> 20), -1, 0, true});
     return false;
   }
   const std::lock_guard lock(mutex_);
-  while (auto line = lines_.next()) inbox_.push_back(std::move(*line));
+  while (auto line = lines_.next()) {
+    inbox_bytes_ += footprint(*line);
+    inbox_.push_back(std::move(*line));
+  }
   if (inbox_.empty()) return true;
   ::eventfd_write(ready_.get(), 1);
   changed_.notify_all();

@@ -21,9 +21,10 @@ namespace ak::runtime {
 
 /// The worker is gone: it ended, was killed, or broke the protocol.
 struct WorkerLost {
-  std::string reason;  ///< "ended by signal 9 (Killed)"
-  int exit_code = -1;  ///< -1: not an ordinary exit
-  int signal = 0;      ///< 0: not ended by a signal
+  std::string reason;           ///< "ended by signal 9 (Killed)"
+  int exit_code = -1;           ///< -1: not an ordinary exit
+  int signal = 0;               ///< 0: not ended by a signal
+  bool broke_protocol = false;  ///< it sent what no worker sends, and was killed
 };
 struct WorkerTimeout {};
 using WorkerReply = std::variant<WorkerMessage, WorkerLost, WorkerTimeout>;
@@ -45,7 +46,7 @@ class WorkerProcess {
   /// Queues a message; never blocks. To a lost worker it does nothing: receive() reports the loss.
   void send(const WorkerMessage& message);
   /// Next message, or what became of the worker. A malformed line or a wrong nonce kills it. Once
-  /// lost, always lost.
+  /// lost, always lost. While many bytes wait here no more are read, so that a flood costs no memory.
   [[nodiscard]] WorkerReply receive(std::chrono::steady_clock::time_point deadline);
   /// The facts of the worker's answer to hello. To be called once, before other receives.
   [[nodiscard]] Result<Json> await_hello(std::chrono::steady_clock::time_point deadline);
@@ -70,6 +71,7 @@ class WorkerProcess {
   bool exchange();
   bool flush_outbox();
   bool read_some();
+  [[nodiscard]] bool has_room();
   void queue_heartbeat();
   void reap();
   void end(WorkerLost lost);
@@ -90,6 +92,7 @@ class WorkerProcess {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> outbox_, inbox_;
+  std::size_t inbox_bytes_ = 0;  ///< of lines in inbox_ with what each takes in memory
   std::optional<WorkerLost> lost_;
   std::thread thread_;
 };

@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "core/error.h"
-#include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/json_line.h"
 #include "core/text/print_stderr.h"
 
@@ -25,7 +25,7 @@ int tool_main(const std::string& name, const operations::Context& context) {
   Json written;
   try {
     const ToolAnswer answer =
-        operations::call(operations::operation_named(name), try_parse_json(read_file("/dev/stdin")), context,
+        operations::call(operations::operation_named(name), try_parse_json(read_standard_input()), context,
                          {.on_event = note_event});
     written = {{"content", answer.content}, {"failed", answer.failed}};
   } catch (const Error& error) {

@@ -316,6 +316,15 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
        "lesions[0].fails_on[0]: expected the name of a distribution"},
       {"/audit_exempt", Json{{"ignored_row", "why"}}, "ignored_end"},
       {"/reference", "return 2", "reference"},
+      {"/reference", "missing.py", "reference: cannot read"},
+      {"/reference", "../outside.py", "leads out of the folder"},
+      {"/reference", "/etc/outside.py", "no path within the folder"},
+      {"/name", "../scale", "name: expected a name of at most 200 bytes without '/'"},
+      {"/op_type", "a/b", "op_type"},
+      {"/definition/name", "../scale", "definition.name"},
+      {"/definition/outputs", Json{{"../y", {{"shape", Json::array()}, {"dtype", "dtype"}}}},
+       "letters, digits"},
+      {"/distributions/0/name", "../normal", "distributions[0].name"},
       {"/aliases", Json{{"y", "nope"}}, "aliases.y"},
       {"/baselines", Json::array({"cublas"}),
        "baselines[0]: expected a library that can be a baseline: cublaslt, cudnn"},
@@ -358,6 +367,34 @@ TEST_CASE("tensors draw as their distribution says, else as they say themselves,
   CHECK(sample.instantiate({{"dtype", "bf16"}})->distributions.size() == 3);
 }
 
+TEST_CASE("a problem has ten thousand workloads and no more") {
+  SampleProblem sample;
+  sample.workloads.clear();
+  for (int i = 0; i <= 10'000; ++i)
+    sample.workloads += fmt::format(R"({{"name": "w{}", "axes": {{"N": 1}}, "role": "check"}})", i) + "\n";
+  const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
+  CHECK(code == ExitCode::bad_input);
+  CHECK_THAT(message, Catch::Contains("workloads.jsonl:10001: more than 10000 workloads"));
+}
+
+TEST_CASE("files of a problem that are links to elsewhere are refused") {
+  for (const char* name : {"reference.cu", "workloads.jsonl", "problem.json", "kernel.cu"}) {
+    const SampleProblem sample, elsewhere;
+    sample.write();
+    elsewhere.write();
+    elsewhere.put("kernel.cu", "");
+    std::filesystem::remove(sample.folder() / name);
+    std::filesystem::create_symlink(elsewhere.folder() / name, sample.folder() / name);
+    INFO(name);
+    const auto [message, code] = error_of([&] {
+      const Problem problem = load_problem(sample.folder());
+      static_cast<void>(instantiate(problem, choose_params(problem, std::map<std::string, std::string>{})));
+    });
+    CHECK(code == ExitCode::bad_input);
+    CHECK_THAT(message, Catch::Contains("is a link that leads out of the folder"));
+  }
+}
+
 TEST_CASE("a mistake in workloads.jsonl names file and line") {
   struct Row {
     std::string line, words;
@@ -388,6 +425,7 @@ TEST_CASE("a mistake in workloads.jsonl names file and line") {
         {R"({"name": "a", "axes": {"N": 1}, "role": "held_out", "weight": 2})", "weight"},
         {R"({"name": "a", "axes": {"N": 1}, "role": "held_out", "tier": "cpu"})", "tier"},
         {R"({"name": "small", "axes": {"N": 1}, "role": "held_out"})", "'small' too"},
+        {R"({"name": "../a", "axes": {"N": 1}, "role": "check"})", "without '/'"},
         {R"({"name": "held_out_1", "axes": {"N": 1}, "role": "check"})", "held_out_"},
         {R"({"name": "small", "axes": {"N": 1}, "role": "check"})", "'small' too"}}) {
     SampleProblem sample;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -45,6 +46,12 @@ struct Search {
     box.use_own_build_cache();  // so that there are compile workers to kill
   }
 
+  /// Folders that compile workers have left.
+  [[nodiscard]] std::ptrdiff_t precompiled_headers() const {
+    return std::ranges::count_if(
+        std::filesystem::directory_iterator(box.folder.path()),
+        [](const auto& entry) { return entry.path().filename().string().starts_with("alphakernel-pch-"); });
+  }
   [[nodiscard]] std::filesystem::path database() const { return box.folder / "ak.db"; }
   [[nodiscard]] std::vector<std::string> arguments(int evaluations, int seed) const {
     return {"generate",
@@ -124,6 +131,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
     REQUIRE((in_time || WEXITSTATUS(status) == 0));
     ++(in_time ? killed : finished);
     CHECK(Subreaper::all_end());
+    CHECK(search.precompiled_headers() == 0);
     check_invariants(search);
     // What a person could have seen is stored: the kernel on disk is a verified evaluation of this search.
     const std::string last = "evaluations WHERE search_id = (SELECT max(id) FROM searches)";
@@ -152,8 +160,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
   CHECK(count(search, "searches WHERE status = 'finished'") - 1 == finished + late);
   CHECK(count(search, "searches WHERE status = 'interrupted'") == searches - finished - late);
   CHECK(with_kernel > 0);
-  for (const auto& entry : std::filesystem::directory_iterator(search.box.folder.path()))
-    CHECK(entry.path().filename().string().find("alphakernel-pch-") == std::string::npos);
+  CHECK(search.precompiled_headers() == 0);
   fmt::print(
       "orchestrators killed: {} ({} of them after their search's end), searches begun: {}, with a kernel on "
       "disk: {}, "

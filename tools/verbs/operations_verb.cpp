@@ -10,6 +10,7 @@
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/json_line.h"
 #include "serve/stdio/stdio_server.h"
 #include "tools/command_line.h"
@@ -40,8 +41,7 @@ void list_operations() {
 
 Json request_of(const std::string& file) {
   if (file.empty()) return Json::object();
-  const std::string path = file == "-" ? "/dev/stdin" : file;
-  const Result<Json> json = parse_json_line(read_file(path));
+  const Result<Json> json = parse_json_line(file == "-" ? read_standard_input() : read_file(file));
   if (!json) fail(ExitCode::bad_input, "{}: {}", file, json.error().message);
   return *json;
 }

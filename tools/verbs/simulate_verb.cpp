@@ -9,6 +9,7 @@
 #include "app/simulation/space_files.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
@@ -179,6 +180,8 @@ int run_simulate(const app::Arguments& arguments) {
   if (plan.budget < 1 || plan.budget > 100'000) fail(ExitCode::usage, "--budget: expected 1 to 100000");
   if (plan.compile_workers > 1000) fail(ExitCode::usage, "--compile-workers: expected at most 1000");
   plan.strategies = strategies_named(names);
+  for (const std::string& file : {outputs.csv, outputs.plot})
+    if (!file.empty()) require_writable(file);
   const std::vector<app::NamedSpace> spaces = load_spaces(paths);
   write_simulation(app::simulate(spaces, plan), spaces.size(), plan, outputs);
   return 0;

@@ -22,9 +22,11 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
 };
 
+BuildKey key_of(const std::string& name) { return BuildKey::parse(sha256_hex(name)).value(); }
+
 BuildResult result_of(const std::string& name, Status status = Status::ok, std::size_t bytes = 10) {
   BuildResult result;
-  result.key = sha256_hex(name);
+  result.key = key_of(name).text();
   result.outcome.status = status;
   result.outcome.stage = StageId::build;
   result.cubin = std::string(bytes, '\xfe');
@@ -40,27 +42,27 @@ fs::path entry_of(const Folder& folder, const std::string& key) {
 
 TEST_CASE("a stored build is found again, by another process too, and says it was cached") {
   const Folder folder;
-  BuildCache(folder.path).store(result_of("a"));
+  BuildCache(folder.path).store(key_of("a"), result_of("a"));
   BuildCache cache(folder.path);
-  const auto found = cache.find(sha256_hex("a"));
+  const auto found = cache.find(key_of("a"));
   REQUIRE(found);
   CHECK(found->cache_hit);
   CHECK(found->cubin == result_of("a").cubin);
   CHECK(found->compile_ms == 12);
-  CHECK_FALSE(cache.find(sha256_hex("b")));
+  CHECK_FALSE(cache.find(key_of("b")));
 }
 
 TEST_CASE("only ends that would come again are kept") {
   const Folder folder;
   BuildCache cache(folder.path);
   for (const auto status : {Status::ok, Status::compile_error, Status::resource_exceeded}) {
-    cache.store(result_of("x", status));
-    CHECK(cache.find(sha256_hex("x"))->outcome.status == status);
+    cache.store(key_of("x"), result_of("x", status));
+    CHECK(cache.find(key_of("x"))->outcome.status == status);
   }
   for (const auto status :
        {Status::timeout, Status::out_of_memory, Status::infrastructure_error, Status::interrupted}) {
-    cache.store(result_of("y", status));
-    CHECK_FALSE(cache.find(sha256_hex("y")));
+    cache.store(key_of("y"), result_of("y", status));
+    CHECK_FALSE(cache.find(key_of("y")));
   }
 }
 
@@ -68,7 +70,7 @@ TEST_CASE("a damaged entry counts as absent and is written again") {
   const Folder folder;
   BuildCache cache(folder.path);
   const auto result = result_of("a", Status::ok, 1000);
-  cache.store(result);
+  cache.store(key_of("a"), result);
   const fs::path entry = entry_of(folder, result.key);
   const std::string good = read_file(entry);
   std::string flipped = good;
@@ -77,14 +79,14 @@ TEST_CASE("a damaged entry counts as absent and is written again") {
   for (const std::string& bad :
        {std::string(), good.substr(0, 40), good.substr(0, good.size() - 1), flipped, good + "x"}) {
     std::ofstream(entry, std::ios::binary) << bad;
-    CHECK_FALSE(cache.find(result.key));
-    cache.store(result);
-    CHECK(cache.find(result.key));
+    CHECK_FALSE(cache.find(key_of("a")));
+    cache.store(key_of("a"), result);
+    CHECK(cache.find(key_of("a")));
   }
   // A whole entry under another's name.
   fs::create_directories(entry_of(folder, sha256_hex("z")).parent_path());
   std::ofstream(entry_of(folder, sha256_hex("z")), std::ios::binary) << good;
-  CHECK_FALSE(cache.find(sha256_hex("z")));
+  CHECK_FALSE(cache.find(key_of("z")));
 }
 
 TEST_CASE("a full cache loses what was not used for longest") {
@@ -92,18 +94,18 @@ TEST_CASE("a full cache loses what was not used for longest") {
   BuildCache cache(folder.path, 40'000);
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(15)); };
   for (int i = 0; i < 3; ++i) {
-    cache.store(result_of(std::to_string(i), Status::ok, 7'000));
+    cache.store(key_of(std::to_string(i)), result_of(std::to_string(i), Status::ok, 7'000));
     pause();
   }
-  REQUIRE(cache.find(sha256_hex("0")));
+  REQUIRE(cache.find(key_of("0")));
   pause();
-  cache.store(result_of("3", Status::ok, 7'000));
-  CHECK(cache.find(sha256_hex("0")));
-  CHECK(cache.find(sha256_hex("3")));
+  cache.store(key_of("3"), result_of("3", Status::ok, 7'000));
+  CHECK(cache.find(key_of("0")));
+  CHECK(cache.find(key_of("3")));
   pause();
-  cache.store(result_of("4", Status::ok, 7'000));
-  CHECK_FALSE(cache.find(sha256_hex("1")));
-  CHECK(cache.find(sha256_hex("4")));
+  cache.store(key_of("4"), result_of("4", Status::ok, 7'000));
+  CHECK_FALSE(cache.find(key_of("1")));
+  CHECK(cache.find(key_of("4")));
 }
 
 TEST_CASE("two processes may fill one cache at once") {
@@ -111,8 +113,8 @@ TEST_CASE("two processes may fill one cache at once") {
   const auto fill = [&] {
     BuildCache cache(folder.path, 200'000);
     for (int i = 0; i < 60; ++i) {
-      cache.store(result_of(std::to_string(i % 40), Status::ok, 7'000));
-      const auto found = cache.find(sha256_hex(std::to_string(i % 40)));
+      cache.store(key_of(std::to_string(i % 40)), result_of(std::to_string(i % 40), Status::ok, 7'000));
+      const auto found = cache.find(key_of(std::to_string(i % 40)));
       if (found && found->cubin.size() != 7'000) return 1;
     }
     return cache.off_because().empty() ? 0 : 2;
@@ -125,11 +127,22 @@ TEST_CASE("two processes may fill one cache at once") {
   CHECK(status == 0);
 }
 
+TEST_CASE("what is no hash is no key, and names no file") {
+  const std::string hash = sha256_hex("a");
+  CHECK(BuildKey::parse(hash)->text() == hash);
+  for (const std::string& text : {std::string(), hash.substr(1), hash + "0", "/tmp/" + hash,
+                                  "../" + hash.substr(3), "A" + hash.substr(1), hash.substr(0, 63) + "/",
+                                  hash.substr(0, 63) + "\n", hash.substr(0, 32) + "/../" + hash.substr(36)}) {
+    INFO(text);
+    CHECK_FALSE(BuildKey::parse(text));
+  }
+}
+
 TEST_CASE("a folder that cannot be written turns the cache off, and nothing else") {
   BuildCache cache("/proc/alphakernel-cache");
   CHECK_FALSE(cache.off_because().empty());
-  cache.store(result_of("a"));
-  CHECK_FALSE(cache.find(sha256_hex("a")));
+  cache.store(key_of("a"), result_of("a"));
+  CHECK_FALSE(cache.find(key_of("a")));
 }
 
 }  // namespace ak::runtime

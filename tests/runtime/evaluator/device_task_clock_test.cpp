@@ -11,8 +11,8 @@ using TimePoint = DeviceTaskClock::TimePoint;
 
 const TimePoint kStart{1h};
 
-Json progress(const char* doing, double limit_ms) {
-  return {{"doing", doing}, {"what", "what it does"}, {"limit_ms", limit_ms}};
+DeviceProgress progress(const char* doing, double limit_ms) {
+  return {.doing = doing, .what = "what it does", .limit_ms = limit_ms};
 }
 
 TEST_CASE("without a task no time runs out") {
@@ -65,11 +65,33 @@ TEST_CASE("while the worker waits for other processes the task's time stands sti
   clock.begin(kStart, kStart + 5s, false);
   clock.note_progress(progress("waiting", 30'000), kStart + 2s);
   clock.note_progress(progress("waiting", 30'000), kStart + 3s);
-  CHECK_FALSE(clock.past_deadline(kStart + 24h));
+  CHECK(clock.waiting());
+  CHECK_FALSE(clock.past_deadline(kStart + kLongestWait));
   CHECK(clock.silent_too_long(kStart + 33s));  // it still has to give signs of life
   clock.note_progress(progress("candidate", 60'000), kStart + 9s);
   CHECK_FALSE(clock.past_deadline(kStart + 12s - 1ms));
   CHECK(clock.past_deadline(kStart + 12s));  // three of its five seconds were left
+}
+
+TEST_CASE(
+    "a task's time stands still for as long as the task allows, however often its worker says that it "
+    "waits") {
+  DeviceTaskClock clock(false);
+  clock.begin(kStart, kStart + 5s, false, 10s);
+  for (auto now = kStart; now < kStart + 30s; now += 1s) {
+    clock.note_progress(progress("waiting", 30'000), now);
+    CHECK(clock.past_deadline(now) == (now >= kStart + 15s));
+    clock.note_progress(progress("harness", 30'000), now + 500ms);
+    CHECK(clock.wake_up() <= kStart + 15s);
+  }
+}
+
+TEST_CASE("where there is nothing to wait for, saying so gives no time") {
+  DeviceTaskClock clock(false);
+  clock.begin(kStart, kStart + 5s, false, 0s);
+  clock.note_progress(progress("waiting", 3'600'000), kStart + 4s);
+  CHECK_FALSE(clock.waiting());
+  CHECK(clock.past_deadline(kStart + 5s));
 }
 
 TEST_CASE("a new task does not get the time that was left when the one before it waited") {

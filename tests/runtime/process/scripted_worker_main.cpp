@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A test program that is its own worker: `PROGRAM worker --role compile` serves the protocol, and the role
-// `scripted_worker` does as the tests say.
+// `scripted_worker` does as the tests say. With `--hostile` it is a worker that was taken over.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
@@ -12,6 +12,7 @@
 
 #include "runtime/process/device_messages.h"
 #include "runtime/process/worker_protocol.h"
+#include "tests/runtime/process/hostile_worker.h"
 #include "tests/support/sandbox_attempts.h"
 
 namespace {
@@ -30,6 +31,7 @@ void evaluate(ak::runtime::WorkerChannel& channel, const ak::runtime::WorkerMess
   }
   ak::runtime::DeviceAnswer answer;
   answer.outcome.status = ak::Status::ok;
+  answer.outcome.stage = ak::StageId::verdict;
   channel.respond(request, "evaluated", ak::runtime::to_json(answer));
 }
 
@@ -70,6 +72,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() == 3 && arguments[0] == "worker" && arguments[2] == "scripted_worker")
     return serve_scripted_worker();
+  if (arguments.size() > 3 && arguments[1] == "--hostile")
+    return ak::runtime::test::serve_hostile_worker({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
   return Catch::Session().run(argc, argv);
 }
