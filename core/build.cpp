@@ -150,8 +150,9 @@ constexpr Field<BuildResult> kResultFields[] = {
 }  // namespace
 
 bool is_name_expression(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_word(c) || std::string_view(" :<>,()*&+-/").find(c) != std::string_view::npos;
+  const bool trigraph = text.find("??") != std::string_view::npos;  // one of them is a '#', one a backslash
+  return !text.empty() && !trigraph && std::ranges::all_of(text, [](char c) {
+    return is_word(c) || std::string_view(" :<>,()*&+-/=!?|^~.").find(c) != std::string_view::npos;
   });
 }
 

@@ -54,7 +54,8 @@ struct BuildResult {
 };
 
 /// Whether `text` has only what a C++ name with template arguments is made of: letters, digits, `_`, blanks and
-/// `:<>,()*&+-/`. The compiler pastes names into the source, so that a line end, `#` or `\` would be code there.
+/// `:<>,()*&+-/=!?|^~.`, and no `??`. The compiler pastes names into the source, so that a line end, `#`, `\`, or what
+/// stands for them (`%:`, `??=`), would be code there.
 [[nodiscard]] bool is_name_expression(std::string_view text);
 
 [[nodiscard]] Json to_json(const TranslationUnit& unit);

@@ -34,6 +34,11 @@ bool is_control(char c) {
   return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7f';
 }
 
+/// Control characters, or the one that has what follows read from right to left (U+202E).
+bool has_control(const std::string& text) {
+  return std::ranges::any_of(text, is_control) || text.find("\xE2\x80\xAE") != std::string::npos;
+}
+
 /// Everything an outcome says.
 std::vector<std::string> texts_of(const Outcome& outcome) {
   std::vector<std::string> texts{outcome.message};
@@ -53,8 +58,7 @@ bool reached_goal(const ExploitReport& report) {
     case ExploitGoal::timeout:
       return report.outcome.status == Status::timeout;
     case ExploitGoal::control_characters:
-      return std::ranges::any_of(texts,
-                                 [](const auto& text) { return std::ranges::any_of(text, is_control); });
+      return std::ranges::any_of(texts, has_control);
     case ExploitGoal::long_text:
       return std::ranges::any_of(texts, [](const auto& text) { return text.size() > kLongText; });
   }
@@ -77,6 +81,12 @@ SelfcheckVerdict verdict_of(const ExploitReport& report) {
   return contained ? SelfcheckVerdict::caught : SelfcheckVerdict::unclear;
 }
 
+ExpectedEnd not_applicable(const Arch& arch) {
+  ExpectedEnd expected;
+  expected.not_applicable = arch.sm() + " lacks an instruction that it needs";
+  return expected;
+}
+
 std::string tunables_text(const TunableValues& tunables) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : tunables) parts.push_back(fmt::format("{}={}", name, value));
@@ -93,6 +103,7 @@ class Run {
 
   SelfcheckReport run(const std::function<void(std::size_t, std::size_t)>& progress) {
     if (options_.exploits) submit_exploits();
+    submit_lookalikes();
     if (options_.templates) submit_templates();
     const std::size_t all = takers_.size();
     while (!takers_.empty()) {
@@ -144,6 +155,7 @@ class Run {
 
   void submit_exploits() {
     for (Exploit& exploit : load_exploits(target_.kind)) {
+      if (!exploit.archs.has(target_.arch.number())) exploit.expected = not_applicable(target_.arch);
       if (wanted(exploit)) report_.exploits.push_back({.exploit = std::move(exploit), .outcome = {}});
     }
     // Takers point into the list, which does not change from here on.
@@ -156,8 +168,17 @@ class Run {
       report.verdict = SelfcheckVerdict::not_applicable;
       return;
     }
+    auto parsed = parse_candidate(exploit.name + ".cu", exploit.source);
+    if (!parsed) {
+      report.outcome = {.status = Status::invalid_candidate,
+                        .stage = StageId::pre_check,
+                        .message = parsed.error().message,
+                        .diagnostics = {},
+                        .gate = Gate::source_rules};
+      return;
+    }
     const Problem of = problem(exploit.algorithm, exploit.params, exploit.shape);
-    submit(of, candidate_of(exploit.name + ".cu", exploit.source), exploit.workloads, exploit.deadline,
+    submit(of, std::move(parsed).value(), exploit.workloads, exploit.deadline,
            [&report](EvaluationResult& result) {
              report.outcome = std::move(result.outcome);
              report.score_ns = result.score_ns;
@@ -165,6 +186,27 @@ class Run {
     if (exploit.honest_source.empty()) return;
     submit(of, candidate_of("honest.cu", exploit.honest_source), exploit.workloads, exploit.deadline,
            [&report](EvaluationResult& result) { report.honest_ns = result.score_ns; });
+  }
+
+  /// Those of the suite that this architecture has the instructions for.
+  void submit_lookalikes() {
+    std::vector<Lookalike> all = load_lookalikes(target_.kind);
+    std::erase_if(all, [&](const Lookalike& each) { return !each.archs.has(target_.arch.number()); });
+    std::shuffle(all.begin(), all.end(), random_);
+    all.resize(std::min(all.size(), options_.lookalikes));
+    for (const Lookalike& each : all) {
+      const Problem of = problem(each.algorithm, each.params, "");
+      const TemplateReport at{
+          .definition = of->definition.name, .file = each.file, .tunables = {}, .outcome = {}};
+      submit(of, candidate_of(each.file, each.source), each.workloads, std::chrono::milliseconds(60'000),
+             [this, at](EvaluationResult& result) { take_lookalike(at, result); });
+    }
+  }
+
+  void take_lookalike(TemplateReport report, EvaluationResult& result) {
+    report.outcome = std::move(result.outcome);
+    report.passed = report.outcome.status == Status::ok || report.outcome.status == Status::duplicate;
+    report_.templates.push_back(std::move(report));
   }
 
   void submit_templates() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct SelfcheckOptions {
   bool exploits = true, templates = true;
   int samples =
       1;  ///< points of each template in addition to its defaults, under any of the problem's dtypes and flags
+  /// How many honest kernels that look like cheats are tried, picked at random where there are more.
+  std::size_t lookalikes = std::numeric_limits<std::size_t>::max();
   std::uint64_t seed = 1;  ///< of inputs and samples
 };
 
@@ -37,6 +40,7 @@ struct ExploitReport {
   std::optional<double> score_ns = std::nullopt, honest_ns = std::nullopt;
 };
 
+/// Of an honest kernel: a template at one point, or a look-alike of a cheat.
 struct TemplateReport {
   std::string definition, file, tunables;
   Outcome outcome;
@@ -50,7 +54,7 @@ struct SelfcheckReport {
   [[nodiscard]] bool passed() const;  ///< no miss, no other gate, nothing unclear, no false positive
 };
 
-/// Runs the suite and the shipped templates through the ordinary evaluator. `progress` hears how many of how
+/// Runs the suite, look-alikes and the shipped templates through the ordinary evaluator. `progress` hears how many of how
 /// many evaluations have ended. Throws Error(environment) as make_evaluator does.
 [[nodiscard]] SelfcheckReport run_selfcheck(const Target& target, const Config& config,
                                             const SelfcheckOptions& options,

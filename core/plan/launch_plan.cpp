@@ -187,7 +187,7 @@ LaunchPlanEntry read_launch(const JsonReader& at) {
   LaunchPlanEntry launch;
   launch.kernel = at.member("kernel").text();
   if (!is_name_expression(launch.kernel)) {
-    at.member("kernel").fail("the C++ name of a kernel: letters, digits, '_', blanks and :<>,()*&+-/");
+    at.member("kernel").fail("the C++ name of a kernel: letters, digits, '_', blanks and :<>,()*&+-/=!?|^~.");
   }
   launch.grid = read_expressions(at.member("grid"), 1, 3);
   launch.block = read_expressions(at.member("block"), 1, 3);

@@ -46,7 +46,24 @@ constexpr Utf8Form kUtf8Forms[] = {
     {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
 };
 
-// Bytes of the printable character that `text` starts with; 0 when it starts with none.
+struct CodeRange {
+  char32_t first, last;
+};
+// Characters that show nothing themselves and reorder or hide what is around them (Unicode 15, general category Cf,
+// without those of single scripts).
+constexpr CodeRange kUnseen[] = {{0xAD, 0xAD},       {0x61C, 0x61C},    {0x180E, 0x180E}, {0x200B, 0x200F},
+                                 {0x2028, 0x202E},   {0x2060, 0x206F},  {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB},
+                                 {0x1D173, 0x1D17A}, {0xE0000, 0xE007F}};
+
+// Of a well-formed character of two bytes or more.
+bool is_seen(std::string_view character) {
+  char32_t code = byte_at(character, 0) & (0x7Fu >> character.size());
+  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte_at(character, i) & 0x3Fu);
+  return std::ranges::none_of(kUnseen,
+                              [&](CodeRange range) { return range.first <= code && code <= range.last; });
+}
+
+// Bytes of the character that `text` starts with, if it is one that prints; else 0.
 std::size_t printable_length(std::string_view text) {
   const unsigned int lead = byte_at(text, 0);
   if (lead < 0x80) return (lead >= 0x20 && lead != 0x7F) || lead == '\n' || lead == '\t' ? 1 : 0;
@@ -57,7 +74,7 @@ std::size_t printable_length(std::string_view text) {
     for (std::size_t i = 2; i < form.bytes; ++i) {
       if ((byte_at(text, i) & 0xC0u) != 0x80) return 0;
     }
-    return form.bytes;
+    return is_seen(text.substr(0, form.bytes)) ? form.bytes : 0;
   }
   return 0;
 }

@@ -111,8 +111,11 @@ constexpr Code kCodes[] = {
     {emulator::FaultKind::assertion, CUDA_ERROR_ASSERT},
     {emulator::FaultKind::trap, CUDA_ERROR_LAUNCH_FAILED},
     {emulator::FaultKind::inactive_lane, CUDA_ERROR_ILLEGAL_ADDRESS},
+    {emulator::FaultKind::stack_overflow, CUDA_ERROR_ILLEGAL_ADDRESS},
     {emulator::FaultKind::invalid_operand, CUDA_ERROR_ILLEGAL_INSTRUCTION},
 };
+static_assert(std::size(kCodes) == static_cast<std::size_t>(emulator::FaultKind::invalid_operand) + 1,
+              "every kind of fault has a code");
 
 }  // namespace
 

@@ -10,6 +10,12 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
+/// Of `wanted` places as many as fit into a sixteenth of the device's memory, but one.
+std::size_t places_within(const RunContext& run_context, std::size_t sample_bytes, std::size_t wanted) {
+  const std::size_t budget_bytes = static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 16;
+  return std::clamp<std::size_t>(budget_bytes / std::max<std::size_t>(1, sample_bytes), 1, wanted);
+}
+
 /// Calls `use(output, offset)` for the outputs of a call, in order; returns the bytes that they take.
 template <class Use>
 std::size_t for_outputs(const CandidateRun& run, Use use) {
@@ -36,19 +42,16 @@ Outcome overwritten(const CandidateRun& run) {
 }
 
 KeptOutputs::KeptOutputs(RunContext& run_context, const CandidateRun& example, std::size_t wanted,
-                         std::size_t kernels, std::size_t sets)
+                         std::size_t kernels, std::size_t sets, MemorySide side)
     : run_context_(&run_context),
       kernels_(kernels),
       sets_(sets),
       inputs_(example.data().inputs.size()),
       outputs_(example.data().references.size()),
       call_bytes_(for_outputs(example, [](BufferView, std::size_t) {})),
-      hashes_(sets * (inputs_ + outputs_) * sizeof(std::uint64_t), "hashes of timed calls") {
-  const std::size_t sample_bytes = std::max<std::size_t>(1, kernels_ * sets_ * call_bytes_);
-  const std::size_t budget_bytes = static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 16;
-  places_ = std::clamp<std::size_t>(budget_bytes / sample_bytes, 1, wanted);
-  memory_ = DeviceBuffer((places_ + 2) * sample_bytes, "outputs of timed calls");
-}
+      places_(places_within(run_context, kernels * sets * call_bytes_, wanted)),
+      memory_(std::max<std::size_t>(1, offset(places_ + 2, 0, 0)), side),
+      hashes_(sets * (inputs_ + outputs_) * sizeof(std::uint64_t), "hashes of timed calls") {}
 
 std::vector<CallHashes> KeptOutputs::take(std::size_t kernel, std::span<const CandidateRun> runs) {
   CUdeviceptr hash = hashes_.address();
@@ -58,11 +61,9 @@ std::vector<CallHashes> KeptOutputs::take(std::size_t kernel, std::span<const Ca
   };
   for (std::size_t set = 0; set < runs.size(); ++set) {
     for (const InputData& input : runs[set].data().inputs) hash_next(input.buffer.data());
-    for_outputs(runs[set], [&](BufferView output, std::size_t offset) {
-      const BufferView copy{address(first_place(), kernel, set) + offset, output.bytes};
-      check(driver().cuMemcpyDtoDAsync(copy.address, output.address, output.bytes, run_context_->stream),
-            "keeping an output");
-      hash_next(copy);
+    for_outputs(runs[set], [&](BufferView output, std::size_t within) {
+      memory_.put(offset(first_place(), kernel, set) + within, output, run_context_->stream);
+      hash_next(output);
     });
   }
   std::vector<std::uint64_t> all(runs.size() * (inputs_ + outputs_));
@@ -80,19 +81,15 @@ std::vector<CallHashes> KeptOutputs::take(std::size_t kernel, std::span<const Ca
   return hashes;
 }
 
-void KeptOutputs::keep(std::size_t place) const {
-  check(driver().cuMemcpyDtoDAsync(address(place, 0, 0), address(first_place(), 0, 0),
-                                   kernels_ * sets_ * call_bytes_, run_context_->stream),
-        "keeping the outputs of a sample");
+void KeptOutputs::keep(std::size_t place) {
+  memory_.copy(offset(place, 0, 0), offset(first_place(), 0, 0), offset(1, 0, 0), run_context_->stream);
 }
 
 bool KeptOutputs::restore(std::size_t place, std::size_t kernel, std::size_t set, const CandidateRun& run,
                           const CallHashes& taken) const {
   std::vector<std::uint64_t> found;
-  for_outputs(run, [&](BufferView output, std::size_t offset) {
-    check(driver().cuMemcpyDtoDAsync(output.address, address(place, kernel, set) + offset, output.bytes,
-                                     run_context_->stream),
-          "putting back an output");
+  for_outputs(run, [&](BufferView output, std::size_t within) {
+    memory_.get(output, offset(place, kernel, set) + within, run_context_->stream);
     found.push_back(run_context_->kernels.hash(output));
   });
   return found == taken.outputs;

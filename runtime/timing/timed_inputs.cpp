@@ -18,6 +18,15 @@ constexpr std::size_t kSets = 2;
 constexpr std::size_t kFewestChecks = 2, kMaxChecks = 8;
 constexpr double kReferencesMs = 300;
 
+/// Where the outputs of samples are put aside, and of how many samples.
+struct PlacesChoice {
+  std::size_t places;
+  MemorySide side;
+};
+// From the best to what fits nearly always.
+constexpr PlacesChoice kPlaces[] = {
+    {kMaxChecks, MemorySide::device}, {1, MemorySide::device}, {1, MemorySide::host}};
+
 }  // namespace
 
 Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataStore& store,
@@ -38,25 +47,31 @@ Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataSt
   return inputs;
 }
 
-std::optional<Outcome> TimedInputs::make_places() try {
-  try {
-    outputs_.emplace(*run_context_, runs_.front().front(), kMaxChecks, runs_.size(), runs_.front().size());
-  } catch (const CudaError& error) {
-    if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
-    // Data sets that are kept for later, and all but one place, have to go first.
-    store_->clear();
-    outputs_.emplace(*run_context_, runs_.front().front(), 1, runs_.size(), runs_.front().size());
+std::optional<Outcome> TimedInputs::make_places() {
+  for (const PlacesChoice& choice : kPlaces) {
+    // Data sets that are kept for later have to go before outputs do.
+    if (&choice != std::begin(kPlaces)) store_->clear();
+    if (try_places(choice.places, choice.side)) return std::nullopt;
   }
+  return Outcome{
+      .status = Status::out_of_memory,
+      .stage = StageId::time,
+      .message = fmt::format("workload {} does not fit the device with what its checks need, nor do "
+                             "its outputs fit the host's memory",
+                             runs_.front().front().data().workload->name),
+      .diagnostics = {}};
+}
+
+bool TimedInputs::try_places(std::size_t wanted, MemorySide side) try {
+  outputs_.emplace(*run_context_, runs_.front().front(), wanted, runs_.size(), runs_.front().size(), side);
   reservoir_.emplace(outputs_->places());
   kept_.resize(outputs_->places());
-  return std::nullopt;
+  return true;
 } catch (const CudaError& error) {
   if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
-  return Outcome{.status = Status::out_of_memory,
-                 .stage = StageId::time,
-                 .message = fmt::format("workload {} does not fit the device with what its checks need: {}",
-                                        builders_.front()->data()->workload->name, error.what()),
-                 .diagnostics = {}};
+  return false;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const> targets, Contents contents,

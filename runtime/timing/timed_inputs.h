@@ -104,6 +104,8 @@ class TimedInputs {
   [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
                                                Contents contents, std::uint64_t seed);
   [[nodiscard]] std::optional<Outcome> make_places();
+  /// False where so many places do not fit there.
+  [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side);
   [[nodiscard]] std::optional<TimedFault> verify_sample(std::size_t place, const std::string& when,
                                                         std::span<std::vector<CheckRecord>* const> records);
   [[nodiscard]] std::optional<TimedFault> verify_calls(std::size_t place, std::size_t which,

@@ -37,9 +37,8 @@ bool works_in_place(const OpenProblem& problem) {
   return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
 }
 
-TimingMode mode(const DeviceTask& task, const WorkloadTask& one) {
-  const bool changing = task.changing && gate_enabled(Gate::fresh_contents);
-  return {.contents = changing ? Contents::changing : Contents::kept, .batch = one.batch};
+Contents contents(const DeviceTask& task) {
+  return task.changing && gate_enabled(Gate::fresh_contents) ? Contents::changing : Contents::kept;
 }
 
 /// The times that the energy of a candidate's calls has to agree with.
@@ -219,8 +218,9 @@ void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, Dev
     timed.champion_score_ns = one.champion_score_ns;
     // Other seeds than the check's: what a candidate may have kept from there is of no use here.
     const std::uint64_t seed = task.seed + (gate_enabled(Gate::fresh_contents) ? 1 : 0);
-    auto measured = timer_ ? timer_->measure(timed, mode(task, one), seed, task.budget)
-                           : measure_cost(run_context_, store_, timed, seed);
+    auto measured =
+        timer_ ? timer_->measure(timed, {.contents = contents(task), .batch = one.batch}, seed, task.budget)
+               : measure_cost(run_context_, store_, timed, seed);
     if (!measured) {
       answer.outcome = measured.error();
       return;
@@ -229,7 +229,7 @@ void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, Dev
     if (!task.changing || !timer_ || baseline) continue;
     const LoadedImage& again = program.load();
     auto warm = timer_->measure(target(layout, one.plan, again, MeasurementRole::candidate),
-                                {.contents = Contents::changing, .cold = false}, seed, task.budget);
+                                {.contents = contents(task), .cold = false}, seed, task.budget);
     if (!warm) {
       answer.outcome = warm.error();
       return;

@@ -187,7 +187,8 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
       {R"([{"op": "replace", "path": "/launches/0/grid/1", "value": "N +"}])",
        "launches[0].grid[1]: 'N +': column 4: expected a number, a name or '(', found the end"},
       {R"([{"op": "replace", "path": "/launches/0/kernel", "value": ""}])",
-       "launches[0].kernel: expected the C++ name of a kernel: letters, digits, '_', blanks and :<>,()*&+-/, "
+       "launches[0].kernel: expected the C++ name of a kernel: letters, digits, '_', blanks and "
+       ":<>,()*&+-/=!?|^~., "
        "got \"\""},
       {R"([{"op": "replace", "path": "/launches/0/pdl", "value": 1}])",
        "launches[0].pdl: expected true or false, got 1"},

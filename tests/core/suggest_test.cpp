@@ -38,6 +38,15 @@ TEST_CASE("text that is not UTF-8 becomes UTF-8, and UTF-8 stays") {
   CHECK(sanitize("\xE2\x82") == "??");       // cut off
 }
 
+TEST_CASE("characters that reorder or hide what is around them are replaced, letters of any script are not") {
+  CHECK(sanitize("ok\u202Eko") == "ok???ko");              // right-to-left override
+  CHECK(sanitize("\u2066a\u2069\u200B") == "???a??????");  // an isolate, a space without width
+  CHECK(sanitize("\U000E0041") == "????");                 // a tag
+  CHECK(sanitize("\u00AD\uFEFF") == "?????");
+  CHECK(sanitize("\u05E9\u05DC\u05D5\u05DD \u4F60\u597D \u2014") ==
+        "\u05E9\u05DC\u05D5\u05DD \u4F60\u597D \u2014");
+}
+
 TEST_CASE("text is cut at the limit, never inside a character") {
   CHECK(sanitize("abcdef", 3) == "abc");
   CHECK(sanitize("ab\xE2\x82\xAC", 4) == "ab");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit as a user meets it: shipped problems pass theirs, a weak one fails and cannot be used.
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "core/text/file.h"
 #include "core/text/json.h"
@@ -222,6 +223,38 @@ TEST_CASE("a mutation is a hole where it must be rejected under a distribution, 
   CHECK(audit.exit_code == code(ExitCode::audit));
   CHECK(audit.out.find("! declared  no_b            accepted") != std::string::npos);
   CHECK(audit.out.find("must be rejected under the distribution 'nothing'") != std::string::npos);
+}
+
+TEST_CASE("tensors of bool, and outputs that are exact under some distributions, are audited and checked") {
+  Sandbox box;
+  const std::string problem = AK_SOURCE_DIR "/tests/tools/masked";
+  const ProgramResult audit =
+      box.run({"algorithms", "audit", "--problem", problem, "--device", "emulator", "--json"});
+  INFO(audit.out << audit.err);
+  CHECK(audit.exit_code == 0);
+  std::set<std::string> inexact_in;
+  for (const Json& each : parse_json(audit.out)) {
+    for (const Json& finding : each["findings"]) {
+      if (finding["lesion"] != "inexact") continue;
+      CHECK(finding["verdict"] == "rejected");
+      inexact_in.insert(each["params"]["dtype"].get<std::string>());
+    }
+  }
+  CHECK(inexact_in == std::set<std::string>{"float32"});
+  const auto evaluate = [&](const fs::path& kernel) {
+    return box.run({"evaluate", kernel.string(), "--problem", problem, "--device", "emulator"});
+  };
+  const fs::path right = fs::path(problem) / "masked.cu", wrong = box.folder / "two.cu";
+  std::string source = read_file(right);
+  CHECK(evaluate(right).exit_code == 0);
+  const std::string flag = "positive[i] = value > 0;";
+  source.replace(source.find(flag), flag.size(),
+                 "reinterpret_cast<unsigned char*>(positive)[i] = value > 0 ? 2 : 0;");
+  write_file_atomically(wrong, source);
+  const ProgramResult two = evaluate(wrong);
+  INFO(two.out << two.err);
+  CHECK(two.exit_code != 0);
+  CHECK((two.out + two.err).find("must be equal") != std::string::npos);
 }
 
 TEST_CASE("--record is refused for a part of a problem") {

@@ -136,8 +136,8 @@ std::optional<Gate> gate_named(const std::string& name) {
 
 int run_selfcheck(const app::Arguments& arguments) {
   CLI::App app{
-      "Try known cheats and the shipped templates on this machine: every cheat must be stopped by its "
-      "gate, every template must pass.",
+      "Try known cheats and honest kernels on this machine: every cheat must be stopped by its gate, every "
+      "honest kernel must pass, those that look like cheats and the shipped templates.",
       "alphakernel selfcheck"};
   set_style(app, kSelfcheckExamples);
   app::SelfcheckOptions options;
@@ -152,14 +152,19 @@ int run_selfcheck(const app::Arguments& arguments) {
   app.add_option("--gate", gate, "only the cheats that this gate is to stop");
   app.add_option("--samples", options.samples,
                  "points of each template in addition to its defaults (default: 1)");
+  std::size_t lookalikes = options.lookalikes;
+  const CLI::Option* some =
+      app.add_option("--lookalikes", lookalikes,
+                     "honest kernels that look like cheats to try (default: all; none with --no-templates)");
   app.add_option("--seed", options.seed, "of inputs and samples (default: 1)");
-  app.add_flag("--no-exploits", no_exploits, "only the templates");
+  app.add_flag("--no-exploits", no_exploits, "only honest kernels");
   app.add_flag("--no-templates", no_templates, "only the cheats");
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
   options.gate = gate_named(gate);
   options.exploits = !no_exploits;
   options.templates = !no_templates;
+  options.lookalikes = no_templates && some->count() == 0 ? 0 : lookalikes;
   const app::Config config = app::load_config();
   const app::Target target =
       app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
@@ -174,7 +179,6 @@ int run_selfcheck(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kSelfcheckVerb{"selfcheck", "try known cheats and the shipped templates on this machine",
-                          run_selfcheck};
+const Verb kSelfcheckVerb{"selfcheck", "try known cheats and honest kernels on this machine", run_selfcheck};
 
 }  // namespace ak::tools

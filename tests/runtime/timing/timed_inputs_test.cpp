@@ -155,6 +155,48 @@ TEST_CASE("the device is asked for the same before and after every sample, wheth
   }
 }
 
+/// A device that has no memory left for the outputs of samples, however few: requests of some sizes fail.
+class FullDevice {
+ public:
+  explicit FullDevice(std::set<std::size_t> refused)
+      : table_(const_cast<runtime::Driver&>(runtime::driver())), real_(table_), refused_(std::move(refused)) {
+    present = this;
+    table_.cuMemAlloc = [](CUdeviceptr* address, std::size_t bytes) {
+      if (!present->refused_.contains(bytes)) return present->real_.cuMemAlloc(address, bytes);
+      present->seen_.insert(bytes);
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    };
+  }
+  ~FullDevice() { table_ = real_; }
+  FullDevice(const FullDevice&) = delete;
+  FullDevice& operator=(const FullDevice&) = delete;
+
+  [[nodiscard]] bool refused_all() const { return seen_ == refused_; }
+
+ private:
+  static inline FullDevice* present = nullptr;
+  runtime::Driver& table_;
+  runtime::Driver real_;
+  std::set<std::size_t> refused_, seen_;
+};
+
+TEST_CASE(
+    "where the device has no room for the outputs of samples the host keeps them, and they are checked") {
+  constexpr std::size_t kCallBytes = 4096;  // of 1,000 floats, up to the next multiple of 256
+  constexpr std::size_t kSampleBytes = 2 * kCallBytes;
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  for (const bool correct : {true, false}) {
+    FullDevice full({(8 + 2) * kSampleBytes, (1 + 2) * kSampleBytes});
+    const Taken taken = take_samples(
+        bench, correct ? kernel(kCorrect) : counting("if (i < n) c[i] = call < 3 ? a[i] + b[i] : a[i];"),
+        {.contents = Contents::kept});
+    CHECK(full.refused_all());
+    CHECK(taken.fault.has_value() != correct);
+    if (correct) CHECK(taken.checked.size() == 1);
+    if (taken.fault) CHECK(taken.fault->outcome.gate == Gate::timed_outputs);
+  }
+}
+
 TEST_CASE("outputs that were put aside are known again, and what was written over them is seen") {
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   const auto program = bench.program(kernel(kCorrect), "n1000");
@@ -169,7 +211,8 @@ TEST_CASE("outputs that were put aside are known again, and what was written ove
     runs.back().reset();
     REQUIRE_FALSE(runs.back().enqueue());
   }
-  runtime::KeptOutputs kept(bench.run_context(), runs.front(), 2, 1, 1);
+  const auto side = GENERATE(runtime::MemorySide::device, runtime::MemorySide::host);
+  runtime::KeptOutputs kept(bench.run_context(), runs.front(), 2, 1, 1, side);
   REQUIRE(kept.places() == 2);
   const auto put_aside = [&](std::size_t which, std::size_t place) {
     auto hashes = kept.take(0, {&runs[which], 1});
