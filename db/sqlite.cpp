@@ -9,6 +9,8 @@
 #include <algorithm>
 
 #include "core/text/suggest.h"
+#include "db/checked_sum.h"
+#include "db/database_folder.h"
 
 namespace ak::db {
 namespace {
@@ -232,6 +234,7 @@ Connection::Connection(const std::filesystem::path& file, OpenMode mode,
                        std::chrono::milliseconds busy_timeout) {
   const int flags =
       mode == OpenMode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  if (mode == OpenMode::create) prepare_folder(file);
   sqlite3* raw = nullptr;
   const int result =
       sqlite3_open_v2(file.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
@@ -240,6 +243,7 @@ Connection::Connection(const std::filesystem::path& file, OpenMode mode,
     throw SqliteError(result, fmt::format("opening database {}: {}{}", file.string(), sqlite3_errmsg(raw),
                                           remedy(result, file.string())));
   sqlite3_busy_timeout(raw, static_cast<int>(busy_timeout.count()));
+  replace_sum(raw);
 }
 
 void Connection::execute(const std::string& sql) {

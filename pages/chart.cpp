@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/error.h"
 #include "pages/column.h"
@@ -62,14 +63,21 @@ std::size_t column_of(const db::Table& table, const std::string& name, std::stri
   return static_cast<std::size_t>(found - table.columns.begin());
 }
 
+/// A value on an axis of quantities: what is no number is not drawn.
+Json quantity_of(const db::Cell& cell) {
+  return std::holds_alternative<std::string>(cell) ? Json() : json_of(cell);
+}
+
 /// The columns of `table` with these names, as {"columns": [...], "rows": [[...], ...]}.
-Json rows_of(const db::Table& table, const std::vector<std::string>& names) {
+Json rows_of(const db::Table& table, const std::vector<std::string>& names,
+             const std::set<std::string>& measured) {
   std::vector<std::size_t> indices;
   for (const std::string& name : names) indices.push_back(column_of(table, name, "column"));
   Json rows = Json::array();
   for (const auto& row : table.rows) {
     Json& out = rows.emplace_back(Json::array());
-    for (const std::size_t index : indices) out.push_back(json_of(row[index]));
+    for (const std::size_t index : indices)
+      out.push_back(measured.contains(table.columns[index]) ? quantity_of(row[index]) : json_of(row[index]));
   }
   return {{"columns", names}, {"rows", std::move(rows)}};
 }
@@ -132,9 +140,12 @@ Json chart_of(std::string_view specification, const Page& page, const PageData& 
   if (table.rows.empty()) return nullptr;
   chart["caption"] = std::ranges::find(page.datasets, name, &Dataset::name)->caption;
   chart["truncated"] = table.truncated;
-  chart.update(rows_of(table, columns));
+  std::set<std::string> measured;
+  for (const std::string_view key : kind.measured) measured.insert(chart.at(std::string(key)));
+  chart.update(rows_of(table, columns, measured));
   if (const auto roofs = chart.find("roofs"); roofs != chart.end())
-    chart["roofs"] = rows_of(table_of(data, *roofs), {"facet", "label", "peak_tflops", "peak_gbps"});
+    chart["roofs"] = rows_of(table_of(data, *roofs), {"facet", "label", "peak_tflops", "peak_gbps"},
+                             {"peak_tflops", "peak_gbps"});
   return chart;
 }
 

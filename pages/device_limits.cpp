@@ -13,13 +13,34 @@
 namespace ak::pages {
 namespace {
 
+// What a database holds may be anything: where it is not what it should be, there is no limit to show.
+
+double number_in(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+std::int64_t number_of_row(const db::Cell& cell) {
+  const auto* number = std::get_if<std::int64_t>(&cell);
+  return number ? *number : 0;
+}
+std::string text_of(const db::Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text ? *text : "";
+}
+
 /// The input type that the device multiplies fastest, and its operations per clock per SM.
 std::pair<std::string, int> fastest_input(const Json& definition, const Arch& arch) {
   std::pair<std::string, int> fastest{"", 0};
-  for (const Json& input : definition.value("inputs", Json::object())) {
-    const auto dtype = parse_dtype(input.value("dtype", ""));
+  const auto inputs = definition.is_object() ? definition.find("inputs") : definition.end();
+  if (inputs == definition.end()) return fastest;
+  for (const Json& input : *inputs) {
+    const auto dtype = parse_dtype(text_in(input, "dtype"));
     const int operations = dtype ? peak_operations_per_clock(arch, *dtype) : 0;
-    if (operations > fastest.second) fastest = {input.value("dtype", ""), operations};
+    if (operations > fastest.second) fastest = {text_in(input, "dtype"), operations};
   }
   return fastest;
 }
@@ -29,12 +50,12 @@ Json limit_of(const Json& definition, const std::string& arch_name, const Json& 
   Json limit{{"label", ""}, {"peak_gbps", nullptr}, {"peak_tflops", nullptr}};
   if (const auto* gbps = std::get_if<double>(&bandwidth); gbps && *gbps > 0) limit["peak_gbps"] = *gbps;
   const Result<Arch> arch = parse_arch(arch_name);
-  const double clock_mhz = facts.value("clock_mhz", 0.0), sm_count = facts.value("sm_count", 0.0);
+  const double clock_mhz = number_in(facts, "clock_mhz"), sm_count = number_in(facts, "sm_count");
   if (!arch || clock_mhz <= 0) return limit;
   const auto [dtype, operations] = fastest_input(definition, *arch);
   if (operations == 0) return limit;
   limit["peak_tflops"] = operations * sm_count * clock_mhz * 1e6 / 1e12;
-  limit["label"] = fmt::format("{} {}", facts.value("name", ""), dtype);
+  limit["label"] = fmt::format("{} {}", text_in(facts, "name"), dtype);
   return limit;
 }
 
@@ -48,10 +69,10 @@ void keep_device_limits(db::Reader& reader) {
       0);
   Json list = Json::array();
   for (const auto& row : pairs.rows) {
-    Json limit = limit_of(parse_json(std::get<std::string>(row[3])), std::get<std::string>(row[2]),
-                          parse_json(std::get<std::string>(row[4])), row[5]);
-    limit["definition"] = std::get<std::int64_t>(row[0]);
-    limit["device"] = std::get<std::int64_t>(row[1]);
+    Json limit =
+        limit_of(try_parse_json(text_of(row[3])), text_of(row[2]), try_parse_json(text_of(row[4])), row[5]);
+    limit["definition"] = number_of_row(row[0]);
+    limit["device"] = number_of_row(row[1]);
     list.push_back(std::move(limit));
   }
   reader.keep("device_limits",
@@ -59,7 +80,7 @@ void keep_device_limits(db::Reader& reader) {
               "INTEGER) AS device_id, "
               "value ->> 'label' AS label, CAST(value ->> 'peak_gbps' AS REAL) AS peak_gbps, "
               "CAST(value ->> 'peak_tflops' AS REAL) AS peak_tflops FROM json_each(:list)",
-              {{"list", list.dump()}});
+              {{"list", list.dump(-1, ' ', false, Json::error_handler_t::replace)}});
 }
 
 }  // namespace ak::pages

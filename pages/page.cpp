@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "db/read/row_error.h"
+#include "pages/column.h"
 
 namespace ak::pages {
 namespace {
@@ -53,6 +55,16 @@ void put(std::map<std::string, PageFiles>& pages, const fs::path& file, std::str
   if (file.extension() == ".md") pages[file.stem().string()].text = std::move(text);
 }
 
+/// The rows before one that cannot be computed, and in its place a row that says so.
+db::Table with_fault(const db::RowError& error) {
+  db::Table table = error.before();
+  const auto plain = std::ranges::find_if_not(table.columns, names_a_row);
+  const auto column = plain == table.columns.end() ? 0 : plain - table.columns.begin();
+  std::vector<db::Cell>& row = table.rows.emplace_back(table.columns.size());
+  row[static_cast<std::size_t>(column)] = fmt::format("cannot be computed: {}", error.what());
+  return table;
+}
+
 }  // namespace
 
 Page parse_page(std::string_view name, std::string_view sql, std::string_view text) {
@@ -93,6 +105,8 @@ PageData read_page(db::Reader& reader, const Page& page, const db::QueryValues& 
   for (const Dataset& dataset : page.datasets) {
     try {
       data[dataset.name] = reader.query(dataset.sql, kMaxRows, values);
+    } catch (const db::RowError& error) {
+      data[dataset.name] = with_fault(error);
     } catch (const Error& error) {
       fail(error.code(), "page {}, @{}: {}", page.name, dataset.name, error.what());
     }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 
 namespace ak::tools {
 namespace {
@@ -39,7 +40,7 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_option("--device", flags.device, "where to run: auto, cuda, cuda:N, emulator");
   app.add_option("--workload", flags.options.workloads,
                  "workload to check with; may be repeated (default: the small ones)");
-  app.add_option("--seed", flags.options.seed, "of the inputs (default: 1)");
+  add_integer(app, "--seed", kAnyNumber, into(flags.options.seed), "of the inputs (default: 1)");
   app.add_option("--db", flags.database, "performance database, where the result is kept");
   app.add_flag("--record", flags.record,
                "note in the problem's audit.json that it passed; only with all its combinations");

@@ -2,6 +2,7 @@
 #include "tools/dashboard_flags.h"
 
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 
 namespace ak::tools {
 
@@ -20,9 +21,10 @@ std::optional<DashboardFlags> dashboard_flags(const app::Arguments& arguments) {
   DashboardFlags flags;
   app.add_option("--db", flags.database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_option("--port", flags.port, "listen on this port of 127.0.0.1; 0 = any that is free (default 0)");
-  app.add_option("--timeout", flags.seconds, "give up on a page after this many seconds (default 5)")
-      ->check(CLI::PositiveNumber);
+  add_integer(app, "--port", {.least = 0, .most = 65'535}, into(flags.port),
+              "listen on this port of 127.0.0.1; 0 = any that is free (default 0)");
+  add_quantity(app, "--timeout", kSeconds, into(flags.seconds),
+               "give up on a page after this many seconds (default 5)");
   app.add_flag("--open", flags.open, "open it in the browser");
   app.add_flag("--json", flags.json, "print address and port as one line of JSON");
   if (!parse(app, arguments)) return std::nullopt;

@@ -4,7 +4,20 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/text/print_stderr.h"
+
 namespace ak::tools {
+
+void add_former_number(CLI::App& app, const std::string& former, const std::string& now, SetInteger set) {
+  add_integers(
+      app, former, kAnyNumber,
+      [former, now, set = std::move(set)](std::int64_t given) {
+        print_stderr("note: {} is called {} now\n", former, now);
+        set(given);
+      },
+      "")
+      ->group("");
+}
 
 std::vector<std::string> with_present_names(const db::NamedQuery& query, std::vector<std::string> given) {
   constexpr std::string_view kFormer = "session=";

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "agent/search/strategy.h"
+#include "app/setup/option_ranges.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 
 namespace ak::tools {
 namespace {
@@ -48,7 +50,8 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
                  "begin with points of this file, which `alphakernel best export` wrote");
   app.add_flag("--no-transfer", flags.no_transfer,
                "do not begin with what the database knows of other shapes, parameters and devices");
-  app.add_option("--seed", flags.seed, "seed of the search and of the inputs (default: random, stored)");
+  add_integer(app, "--seed", app::kSeeds, into(flags.seed),
+              "seed of the search and of the inputs (default: random, stored)");
   app.add_flag("--deterministic", flags.deterministic,
                "one evaluation and one question at a time, and all that is drawn from the seed: on the CPU "
                "device every run of a seed is the same");
@@ -56,16 +59,22 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--cache", flags.cache,
                  "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
-  app.add_option("--workers", flags.workers, "compile workers (default: one per core, at most 16)");
-  app.add_option("--max-evaluations", flags.max_evaluations, "stop after this many candidates")
+  add_integer(app, "--workers", app::kWorkers, into(flags.workers),
+              "compile workers (default: one per core, at most 16)");
+  add_integer(app, "--max-evaluations", {}, into(flags.max_evaluations), "stop after this many candidates")
       ->group("Budgets");
-  app.add_option("--max-compilations", flags.max_compilations,
-                 "stop after this many builds that were not cached")
+  add_integer(app, "--max-compilations", {}, into(flags.max_compilations),
+              "stop after this many builds that were not cached")
       ->group("Budgets");
-  app.add_option("--max-minutes", flags.max_minutes, "stop after this much wall time")->group("Budgets");
-  app.add_option("--max-tokens", flags.max_tokens, "stop after this many model tokens")->group("Budgets");
-  app.add_option("--max-cost-usd", flags.max_cost_usd, "stop after this much money")->group("Budgets");
-  app.add_option("--patience", flags.patience, "stop when none of so many evaluations in a row took the lead")
+  add_quantity(app, "--max-minutes", kMinutes, into(flags.max_minutes),
+               "stop after this much wall time: 90s, 2h, 1h30m; without a unit: minutes")
+      ->group("Budgets");
+  add_integer(app, "--max-tokens", app::kTokens, into(flags.max_tokens), "stop after this many model tokens")
+      ->group("Budgets");
+  add_quantity(app, "--max-cost-usd", kDollars, into(flags.max_cost_usd), "stop after this much money")
+      ->group("Budgets");
+  add_integer(app, "--patience", {}, into(flags.patience),
+              "stop when none of so many evaluations in a row took the lead")
       ->group("Budgets");
   app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
       ->group("Budgets");

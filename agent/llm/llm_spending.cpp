@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/token_counts.h"
+
 namespace ak::agent {
 namespace {
 
@@ -22,7 +24,10 @@ double room_of_model(const ModelEntry& model, const LlmRequest& request, double 
 std::optional<LlmSpending::Reservation> LlmSpending::reserve(const ModelEntry& model, LlmRequest& request) {
   std::int64_t tokens = tokens_;
   double usd = cost_usd_;
-  for (const auto& [id, reserved] : reserved_) tokens += reserved.tokens, usd += reserved.usd;
+  for (const auto& [id, reserved] : reserved_) {
+    tokens = saturated_sum(tokens, reserved.tokens);
+    usd += reserved.usd;
+  }
   const auto input = model.max_per_estimate * static_cast<double>(estimated_tokens(request));
   double room = room_of_model(model, request, input);
   std::string_view reached;
@@ -45,7 +50,7 @@ std::optional<LlmSpending::Reservation> LlmSpending::reserve(const ModelEntry& m
 
 void LlmSpending::count(Reservation reservation, const LlmReply& reply) {
   reserved_.erase(reservation);
-  tokens_ += reply.usage.total();
+  tokens_ = saturated_sum(tokens_, reply.usage.total());
   cost_usd_ += reply.cost_usd.value_or(0);
 }
 

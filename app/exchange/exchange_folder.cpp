@@ -10,6 +10,7 @@
 #include "core/text/file.h"
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
+#include "core/text/written_json.h"
 
 namespace ak::app {
 namespace {
@@ -95,6 +96,10 @@ class Reader {
     auto json = parsed(text);
     if (!json) {
       faults_.push_back({place, fmt::format("expected JSON of at most {} levels", kDeepest)});
+      return std::nullopt;
+    }
+    if (const auto repeated = find_repeated_key(text)) {
+      faults_.push_back({place, fmt::format("the key '{}' is there twice", repeated->key)});
       return std::nullopt;
     }
     const SchemaFaults found = check(*json);

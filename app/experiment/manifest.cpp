@@ -16,6 +16,7 @@
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
+#include "core/text/written_json.h"
 
 namespace ak::app {
 namespace {
@@ -27,8 +28,7 @@ constexpr Format kManifestFormat{.name = "the manifest of an experiment"};
 void read_budgets(const JsonReader& at, agent::Budgets& budgets) {
   if (const auto given = at.find("max_evaluations")) budgets.max_evaluations = read_count(*given);
   if (const auto given = at.find("max_compilations")) budgets.max_compilations = read_count(*given);
-  if (const auto given = at.find("max_minutes"))
-    budgets.max_wall = std::chrono::milliseconds(std::llround(read_amount(*given) * 60'000));
+  if (const auto given = at.find("max_minutes")) budgets.max_wall = read_minutes(*given);
 }
 
 ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
@@ -132,7 +132,7 @@ Manifest read(const JsonReader& at, const fs::path& file) {
 Manifest read_manifest(const fs::path& file) {
   const std::string text = read_file(file);
   try {
-    const Json json = up_to_date(kManifestFormat, parse_json(text));
+    const Json json = up_to_date(kManifestFormat, parse_written_json(text));
     Manifest manifest = read(JsonReader(json), file);
     manifest.file = file;
     manifest.text = text;

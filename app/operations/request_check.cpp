@@ -19,6 +19,11 @@ bool is_table(const Json& value) {
          });
 }
 
+/// nlohmann keeps what exceeds 2^63 - 1 as unsigned; as a signed number it would be negative.
+bool fits_64_bits(const Json& value) {
+  return !value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
+}
+
 struct Acceptance {
   ValueKind kind;
   std::string_view words;
@@ -30,7 +35,7 @@ const Acceptance& acceptance(ValueKind kind) {
   static constexpr std::array kKinds{
       Acceptance{ValueKind::text, "a string", [](const Json& value) { return value.is_string(); }},
       Acceptance{ValueKind::integer, "an integer",
-                 [](const Json& value) { return value.is_number_integer(); }},
+                 [](const Json& value) { return value.is_number_integer() && fits_64_bits(value); }},
       Acceptance{ValueKind::number, "a number", [](const Json& value) { return value.is_number(); }},
       Acceptance{ValueKind::flag, "true or false", [](const Json& value) { return value.is_boolean(); }},
       Acceptance{ValueKind::table, "an object whose values are strings, integers or booleans", is_table},

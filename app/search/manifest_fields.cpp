@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "agent/search/strategy.h"
+#include "core/text/json_quantity.h"
 #include "core/text/suggest.h"
 
 namespace ak::app {
@@ -25,16 +27,10 @@ std::string read_text(const JsonReader& at, std::string_view what) {
   return text;
 }
 
-std::int64_t read_count(const JsonReader& at) {
-  const std::int64_t count = at.integer();
-  if (count < 1) at.fail("a number of at least 1");
-  return count;
-}
+std::int64_t read_count(const JsonReader& at) { return integer_in(at, {}); }
 
-double read_amount(const JsonReader& at) {
-  const double amount = at.number();
-  if (!(amount > 0)) at.fail("a number above 0");
-  return amount;
+std::chrono::milliseconds read_minutes(const JsonReader& at) {
+  return std::chrono::milliseconds(std::llround(quantity_in(at, kMinutes) * 60'000));
 }
 
 Params read_params(const JsonReader& at) {

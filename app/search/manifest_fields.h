@@ -16,7 +16,8 @@ namespace ak::app {
 /// A text that is not empty. @param what was expected
 [[nodiscard]] std::string read_text(const JsonReader& at, std::string_view what);
 [[nodiscard]] std::int64_t read_count(const JsonReader& at);  ///< at least 1
-[[nodiscard]] double read_amount(const JsonReader& at);       ///< above 0
+/// A number of minutes, or a text such as "2h".
+[[nodiscard]] std::chrono::milliseconds read_minutes(const JsonReader& at);
 [[nodiscard]] Params read_params(const JsonReader& at);
 [[nodiscard]] FixedTunables read_fixed(const JsonReader& at);
 [[nodiscard]] std::string read_shape(const JsonReader& at);     ///< "M=4096,N=1000"

@@ -6,15 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "app/search/manifest_fields.h"
+#include "app/setup/option_ranges.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/format_version.h"
 #include "core/text/hash.h"
-#include "core/text/json_reader.h"
+#include "core/text/json_quantity.h"
 #include "core/text/suggest.h"
+#include "core/text/written_json.h"
 
 namespace ak::app {
 namespace {
@@ -46,12 +49,13 @@ void read_path(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, fs::absolute(run.folder / read_text(at, "a path")).lexically_normal().string());
 }
 void read_number(const JsonReader& at, std::string_view flag, Reading& run) { run.add(flag, read_count(at)); }
-void read_limit(const JsonReader& at, std::string_view flag, Reading& run) {
-  if (at.integer() < 0) at.fail("a number of at least 0");
-  run.add(flag, at.integer());
+template <const IntegerRange& kRange>
+void read_integer(const JsonReader& at, std::string_view flag, Reading& run) {
+  run.add(flag, integer_in(at, kRange));
 }
+template <const Quantity& kQuantity>
 void read_quantity(const JsonReader& at, std::string_view flag, Reading& run) {
-  run.add(flag, read_amount(at));
+  run.add(flag, quantity_in(at, kQuantity));
 }
 void read_chosen_strategy(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, read_strategy(at));
@@ -70,6 +74,11 @@ void read_on(const JsonReader& at, std::string_view flag, Reading& run) {
 void read_off(const JsonReader& at, std::string_view flag, Reading& run) {
   if (!at.boolean()) run.arguments.push_back(fmt::format("--no-{}", flag));
 }
+
+/// A search's weight among others. A million times as much as another is as good as all.
+constexpr Quantity kShare{.most = 1e6, .above_least = true};
+/// An exabyte is more than a disk has.
+constexpr Quantity kMegabytes{.kind = Quantity::Kind::size, .least = 1, .most = 0x1p40, .unit = "M"};
 
 constexpr Format kManifestFormat{.name = "the manifest of a session"};
 
@@ -93,7 +102,7 @@ constexpr std::array kKeys{
     Key{"model", "model", read_several},
     Key{"record", "record", read_path},
     Key{"strategy", "strategy", read_chosen_strategy},
-    Key{"seed", "seed", read_limit},
+    Key{"seed", "seed", read_integer<kSeeds>},
     Key{"deterministic", "deterministic", read_on},
     Key{"unaudited", "unaudited", read_on},
     Key{"predict", "predict", read_off},
@@ -102,10 +111,10 @@ constexpr std::array kKeys{
     Key{"patience", "patience", read_number},
     Key{"max_evaluations", "max-evaluations", read_number},
     Key{"max_compilations", "max-compilations", read_number},
-    Key{"max_minutes", "max-minutes", read_quantity},
-    Key{"max_tokens", "max-tokens", read_limit},
-    Key{"max_cost_usd", "max-cost-usd", read_quantity},
-    Key{"workers", "workers", read_number},
+    Key{"max_minutes", "max-minutes", read_quantity<kMinutes>},
+    Key{"max_tokens", "max-tokens", read_integer<kTokens>},
+    Key{"max_cost_usd", "max-cost-usd", read_quantity<kDollars>},
+    Key{"workers", "workers", read_integer<kWorkers>},
 };
 // What only a session knows.
 constexpr std::array<std::string_view, 4> kOwnKeys{"name", "output", "priority", "share"};
@@ -147,8 +156,8 @@ db::SessionSearch read_run(const Json& defaults, const JsonReader& at, const fs:
   const auto name = whole.find("name");
   if (!name && !whole.find("algorithm")) at.reject("the key 'name' is missing");
   run.name = read_name(name ? *name : whole.member("algorithm"));
-  if (const auto given = whole.find("priority")) run.priority = given->integer();
-  if (const auto given = whole.find("share")) run.share = read_amount(*given);
+  if (const auto given = whole.find("priority")) run.priority = integer_in(*given, {.least = -kMostCount});
+  if (const auto given = whole.find("share")) run.share = quantity_in(*given, kShare);
   run.arguments = read_arguments(whole, folder);
   const auto output = whole.find("output");
   const fs::path kernel = output ? fs::path(read_text(*output, "a path")) : fs::path(run.name + ".cu");
@@ -219,19 +228,20 @@ Json to_json(const SessionBudgets& budgets) {
 SessionBudgets session_budgets_from(const JsonReader& at) {
   at.only({"max_minutes", "max_tokens", "max_cost_usd", "least_free_mb", "wait_for_device_minutes"});
   SessionBudgets budgets;
-  if (const auto given = at.find("max_minutes")) budgets.max_minutes = read_amount(*given);
+  if (const auto given = at.find("max_minutes")) budgets.max_minutes = quantity_in(*given, kMinutes);
   if (const auto given = at.find("max_tokens")) budgets.max_tokens = read_count(*given);
-  if (const auto given = at.find("max_cost_usd")) budgets.max_cost_usd = read_amount(*given);
-  if (const auto given = at.find("least_free_mb")) budgets.least_free_mb = read_count(*given);
+  if (const auto given = at.find("max_cost_usd")) budgets.max_cost_usd = quantity_in(*given, kDollars);
+  if (const auto given = at.find("least_free_mb"))
+    budgets.least_free_mb = std::llround(quantity_in(*given, kMegabytes));
   if (const auto given = at.find("wait_for_device_minutes"))
-    budgets.wait_for_device_minutes = read_amount(*given);
+    budgets.wait_for_device_minutes = quantity_in(*given, kMinutes);
   return budgets;
 }
 
 db::Session read_session_manifest(const fs::path& file, const fs::path& outputs) {
   const std::string text = read_file(file);
   try {
-    const Json json = up_to_date(kManifestFormat, parse_json(text));
+    const Json json = up_to_date(kManifestFormat, parse_written_json(text));
     return read(JsonReader(json), file, outputs);
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());

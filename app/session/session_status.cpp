@@ -10,6 +10,7 @@
 
 #include "app/evaluate/progress_line.h"
 #include "core/text/suggest.h"
+#include "core/token_counts.h"
 
 namespace ak::app {
 namespace {
@@ -120,7 +121,7 @@ Totals totals_of(const db::Session& session) {
   for (const db::SessionSearch& run : session.runs) {
     totals.spent_s += spent_s(run);
     totals.cost_usd += run.stats.cost_usd;
-    totals.tokens += run.stats.tokens;
+    totals.tokens = saturated_sum(totals.tokens, run.stats.tokens);
     totals.done += run.is_done();
   }
   return totals;

@@ -6,37 +6,22 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <map>
 
 #include "agent/llm/api/batch_client.h"
+#include "app/setup/option_ranges.h"
 #include "core/error.h"
-#include "core/text/file.h"
-#include "core/text/json_reader.h"
+#include "core/text/json_quantity.h"
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
+#include "core/text/written_json.h"
 #include "db/database.h"
 
 namespace ak::app {
 namespace {
 
-using Setter = std::function<void(Config&, const Json&)>;
-
-struct Key {
-  std::string expected;
-  bool (*accepts)(const Json&);
-  Setter set;
-};
-
-bool is_text(const Json& value) { return value.is_string(); }
-bool is_flag(const Json& value) { return value.is_boolean(); }
-bool is_count(const Json& value) { return value.is_number_integer() && value.get<std::int64_t>() >= 0; }
-bool is_some(const Json& value) {
-  return value.is_number_integer() && value.get<std::int64_t>() >= 1 && value.get<std::int64_t>() <= 16;
-}
-bool is_amount(const Json& value) { return value.is_number() && value.get<double>() > 0; }
-
-bool is_object(const Json& value) { return value.is_object(); }
+/// Reads the value of a key into the configuration. Throws JsonInputError.
+using Read = void (*)(Config&, const JsonReader&);
 
 std::vector<std::string> texts(const JsonReader& at) {
   std::vector<std::string> list;
@@ -44,25 +29,23 @@ std::vector<std::string> texts(const JsonReader& at) {
   return list;
 }
 
-bool is_text_or_list(const Json& value) { return value.is_string() || value.is_array(); }
-
-void set_models(Config& config, const Json& value) {
-  const JsonReader at(value, "model");
-  config.models = value.is_string() ? std::vector{at.text()} : texts(at);
+void read_models(Config& config, const JsonReader& at) {
+  if (!at.json().is_string() && !at.json().is_array()) at.fail("provider:model, or a list of them");
+  config.models = at.json().is_string() ? std::vector{at.text()} : texts(at);
 }
 
-void set_key_files(Config& config, const Json& value) {
-  for (const auto& [provider, file] : JsonReader(value, "key_files").members())
-    config.llm.key_files[provider] = file.text();
+void read_key_files(Config& config, const JsonReader& at) {
+  for (const auto& [provider, file] : at.members()) config.llm.key_files[provider] = file.text();
 }
 
-void set_commands(Config& config, const Json& value) {
-  for (const auto& [name, at] : JsonReader(value, "llm_commands").members()) {
+void read_commands(Config& config, const JsonReader& commands) {
+  for (const auto& [name, at] : commands.members()) {
     at.only({"argv", "environment", "timeout_s"});
     agent::LlmCommand command{.argv = texts(at.member("argv"))};
     if (command.argv.empty()) at.member("argv").fail("a program and its arguments");
     if (const auto variables = at.find("environment")) command.environment = texts(*variables);
-    if (const auto timeout = at.find("timeout_s")) command.timeout = std::chrono::seconds(timeout->integer());
+    if (const auto timeout = at.find("timeout_s"))
+      command.timeout = std::chrono::seconds(std::llround(std::ceil(quantity_in(*timeout, kSeconds))));
     config.llm.commands[name] = std::move(command);
   }
 }
@@ -73,8 +56,8 @@ std::string one_of_the_dialects() {
   return fmt::format("one of {}", fmt::join(names, ", "));
 }
 
-void set_providers(Config& config, const Json& value) {
-  for (const auto& [name, at] : JsonReader(value, "llm_providers").members()) {
+void read_providers(Config& config, const JsonReader& providers) {
+  for (const auto& [name, at] : providers.members()) {
     at.only({"api", "url", "key_variable", "key_header"});
     agent::Provider provider{.name = name, .url = at.member("url").text(), .compatible = true};
     provider.dialect = agent::find_dialect(at.member("api").text());
@@ -88,57 +71,76 @@ void set_providers(Config& config, const Json& value) {
   }
 }
 
-const std::map<std::string, Key>& keys() {
-  static const std::map<std::string, Key> table{
-      {"database", {"a path", is_text, [](Config& c, const Json& v) { c.database = v; }}},
-      {"cache", {"a path", is_text, [](Config& c, const Json& v) { c.cache = v; }}},
-      {"arch",
-       {"a target such as \"sm_90a\" or \"native\"", is_text, [](Config& c, const Json& v) { c.arch = v; }}},
-      {"device",
-       {"auto, cuda, cuda:N, emulator or none", is_text, [](Config& c, const Json& v) { c.device = v; }}},
-      {"model", {"provider:model, or a list of them", is_text_or_list, set_models}},
-      {"key_files", {"an object of files", is_object, set_key_files}},
-      {"llm_commands", {"an object of commands", is_object, set_commands}},
-      {"llm_providers", {"an object of providers", is_object, set_providers}},
-      {"llm_effort", {"low, medium, high, ...", is_text, [](Config& c, const Json& v) { c.llm_effort = v; }}},
+/// More at once, or of one answer, no provider and no prompt is made for.
+constexpr IntegerRange kSome{.least = 1, .most = 16};
+/// Far above what a model writes in one answer.
+constexpr IntegerRange kAnswerTokens{.least = 0, .most = 10'000'000};
+/// Budgets; 0 leaves nothing to do.
+constexpr IntegerRange kBudget{.least = 0};
+
+template <auto kMember>
+void read_text(Config& config, const JsonReader& at) {
+  config.*kMember = at.text();
+}
+template <auto kMember>
+void read_some(Config& config, const JsonReader& at) {
+  config.*kMember = static_cast<int>(integer_in(at, kSome));
+}
+template <auto kMember>
+void read_budget(Config& config, const JsonReader& at) {
+  config.budgets.*kMember = integer_in(at, kBudget);
+}
+
+const std::map<std::string, Read>& keys() {
+  using agent::Budgets;
+  static const std::map<std::string, Read> table{
+      {"database", read_text<&Config::database>},
+      {"cache", read_text<&Config::cache>},
+      {"arch", read_text<&Config::arch>},
+      {"device", read_text<&Config::device>},
+      {"model", read_models},
+      {"key_files", read_key_files},
+      {"llm_commands", read_commands},
+      {"llm_providers", read_providers},
+      {"llm_effort", read_text<&Config::llm_effort>},
       {"llm_answer_tokens",
-       {"a number of tokens", is_count,
-        [](Config& c, const Json& v) { c.llm_answer_tokens = v.get<int>(); }}},
+       [](Config& c, const JsonReader& at) {
+         c.llm_answer_tokens = static_cast<int>(integer_in(at, kAnswerTokens));
+       }},
       {"llm_batches",
-       {"true or false", is_flag,
-        [](Config& c, const Json& v) {
-          if (v.get<bool>()) c.llm.batches = std::make_shared<agent::BatchQueues>();
-        }}},
-      {"llm_parallel",
-       {"a number of requests from 1 to 16", is_some,
-        [](Config& c, const Json& v) { c.llm_parallel = v.get<int>(); }}},
-      {"llm_candidates",
-       {"a number of candidates from 1 to 16", is_some,
-        [](Config& c, const Json& v) { c.llm_candidates = v.get<int>(); }}},
-      {"workers", {"a number of compile workers", is_count, [](Config& c, const Json& v) { c.workers = v; }}},
-      {"predict", {"true or false", is_flag, [](Config& c, const Json& v) { c.predict = v; }}},
-      {"max_evaluations",
-       {"a number >= 0", is_count,
-        [](Config& c, const Json& v) { c.budgets.max_evaluations = v.get<std::int64_t>(); }}},
-      {"max_compilations",
-       {"a number >= 0", is_count,
-        [](Config& c, const Json& v) { c.budgets.max_compilations = v.get<std::int64_t>(); }}},
-      {"patience",
-       {"a number >= 0", is_count,
-        [](Config& c, const Json& v) { c.budgets.patience = v.get<std::int64_t>(); }}},
-      {"max_tokens",
-       {"a number >= 0", is_count,
-        [](Config& c, const Json& v) { c.budgets.max_tokens = v.get<std::int64_t>(); }}},
+       [](Config& c, const JsonReader& at) {
+         if (at.boolean()) c.llm.batches = std::make_shared<agent::BatchQueues>();
+       }},
+      {"llm_parallel", read_some<&Config::llm_parallel>},
+      {"llm_candidates", read_some<&Config::llm_candidates>},
+      {"workers",
+       [](Config& c, const JsonReader& at) { c.workers = static_cast<int>(integer_in(at, kWorkers)); }},
+      {"predict", [](Config& c, const JsonReader& at) { c.predict = at.boolean(); }},
+      {"max_evaluations", read_budget<&Budgets::max_evaluations>},
+      {"max_compilations", read_budget<&Budgets::max_compilations>},
+      {"patience", read_budget<&Budgets::patience>},
+      {"max_tokens", read_budget<&Budgets::max_tokens>},
       {"max_cost_usd",
-       {"a number > 0", is_amount,
-        [](Config& c, const Json& v) { c.budgets.max_cost_usd = v.get<double>(); }}},
+       [](Config& c, const JsonReader& at) { c.budgets.max_cost_usd = quantity_in(at, kDollars); }},
       {"max_minutes",
-       {"a number > 0", is_amount,
-        [](Config& c, const Json& v) {
-          c.budgets.max_wall = std::chrono::milliseconds(std::llround(v.get<double>() * 60'000));
-        }}},
+       [](Config& c, const JsonReader& at) {
+         c.budgets.max_wall = std::chrono::milliseconds(std::llround(quantity_in(at, kMinutes) * 60'000));
+       }},
   };
   return table;
+}
+
+/// Reads the object of the file, key by key.
+Config& read_keys(Config& config, const JsonReader& at) {
+  std::vector<std::string> names;
+  for (const auto& [name, read] : keys()) names.push_back(name);
+  for (const auto& [name, value] : at.members()) {
+    const auto key = keys().find(name);
+    if (key == keys().end())
+      at.reject(fmt::format("unknown key '{}'{}", sanitize(name, 60), did_you_mean(name, names)));
+    key->second(config, value);
+  }
+  return config;
 }
 
 }  // namespace
@@ -158,30 +160,12 @@ Config load_config() {
   const std::filesystem::path path = config_path();
   if (!path.empty()) config.llm.models_file = path.parent_path() / "models.json";
   if (path.empty() || !std::filesystem::exists(path)) return config;
-  Json json;
+  const Json json = read_written_json(path);
   try {
-    json = parse_json(read_file(path));
-  } catch (const Json::parse_error& error) {
-    fail(ExitCode::bad_input, "{}: not JSON: {}", path.string(), error.what());
+    return read_keys(config, JsonReader(json));
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", path.string(), input_error.what());
   }
-  if (!json.is_object()) fail(ExitCode::bad_input, "{}: expected a JSON object", path.string());
-  std::vector<std::string> names;
-  for (const auto& [name, key] : keys()) names.push_back(name);
-  for (const auto& [name, value] : json.items()) {
-    const auto key = keys().find(name);
-    if (key == keys().end())
-      fail(ExitCode::bad_input, "{}: unknown key '{}'{}", path.string(), name, did_you_mean(name, names));
-    if (!key->second.accepts(value)) {
-      fail(ExitCode::bad_input, "{}: '{}' is {}, expected {}", path.string(), name, value.dump(),
-           key->second.expected);
-    }
-    try {
-      key->second.set(config, value);
-    } catch (const JsonInputError& input_error) {
-      fail(ExitCode::bad_input, "{}: {}", path.string(), input_error.what());
-    }
-  }
-  return config;
 }
 
 DeviceCatalog load_device_catalog() {

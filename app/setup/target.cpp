@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "app/setup/program_paths.h"
 #include "core/error.h"
@@ -74,7 +75,7 @@ Target emulated(const Arch& arch, const std::string& why) {
 std::pair<double, std::string> split_number(const std::string& text) {
   double value = 0;
   const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || value <= 0) return {0, text};
+  if (status != std::errc() || !(value > 0) || !std::isfinite(value)) return {0, text};
   return {value, std::string(rest, static_cast<std::size_t>(text.data() + text.size() - rest))};
 }
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/file_checks.h"
+#include "core/text/written_json.h"
 #include "core/tuning/decompress.h"
 #include "db/database.h"
 #include "db/read/reader.h"
@@ -127,8 +128,12 @@ MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> searc
 std::optional<SpaceDefinition> load_definition(const fs::path& file) {
   if (fs::file_size(file) > kLargestDefinition || is_database(file)) return std::nullopt;
   bool cut_short = false;
-  const Json json = try_parse_json(decompress(read_file(file), file.string(), cut_short));
+  const std::string text = decompress(read_file(file), file.string(), cut_short);
+  const Json json = try_parse_json(text);
   if (json.is_discarded() || !is_definition(json)) return std::nullopt;
+  if (const auto repeated = find_repeated_key(text))
+    fail(ExitCode::bad_input, "{}: line {}: the key '{}' is there twice", file.string(), repeated->line,
+         repeated->key);
   Result<SpaceDefinition> definition = parse_definition(json);
   if (!definition) fail(ExitCode::bad_input, "{}: {}", file.string(), definition.error().message);
   return std::move(definition).value();

@@ -15,6 +15,7 @@
 #include "core/text/file_checks.h"
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
+#include "core/text/written_json.h"
 
 namespace ak::codegen {
 namespace {
@@ -40,9 +41,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 Json parse_file(const std::string& text, const std::string& where) {
   try {
-    return parse_json(text);
+    return parse_written_json(text);
   } catch (const Json::parse_error& error) {
     fail(ExitCode::bad_input, "{}: not JSON: {}", where, error.what());
+  } catch (const JsonInputError& input_error) {
+    fail(ExitCode::bad_input, "{}: {}", where, input_error.what());
   }
 }
 

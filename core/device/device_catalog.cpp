@@ -11,6 +11,7 @@
 #include "core/text/file.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
+#include "core/text/written_json.h"
 #include "device_catalog_files.h"
 
 namespace ak {
@@ -132,7 +133,7 @@ bool DeviceEntry::has(std::string_view feature) const {
 
 void DeviceCatalog::add_text(std::vector<DeviceEntry>& own, std::string_view text, const std::string& file) {
   try {
-    const Json json = parse_json(text);
+    const Json json = parse_written_json(text);
     DeviceEntry entry = read_entry(JsonReader(json));
     if (DeviceEntry* known = find_entry(own, entry.name)) return overlay(*known, std::move(entry));
     if (entry.arch.major == 0)

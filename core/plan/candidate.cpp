@@ -8,6 +8,7 @@
 
 #include "core/text/hash.h"
 #include "core/text/suggest.h"
+#include "core/text/written_json.h"
 
 namespace ak {
 namespace {
@@ -58,6 +59,15 @@ std::string not_json(const Json::exception& error) {
   return fmt::format("the launch plan is not JSON: {}", sanitize(reason));
 }
 
+/// A plan in which no object has a key twice.
+Result<Json> checked_keys(Json plan, std::string_view text, const PlanSpan& span) {
+  const auto repeated = find_repeated_key(text);
+  if (!repeated) return plan;
+  return InputError{fmt::format("the launch plan has the key '{}' twice in one object, first in line {}",
+                                repeated->key, span.first_line - 1 + repeated->first_line),
+                    span.first_line - 1 + repeated->line};
+}
+
 Result<Json> parse_plan_json(std::string_view source, const PlanSpan& span) {
   const std::string_view text = source.substr(span.begin, span.end - span.begin);
   if (text.size() > kMaxPlanBytes) {
@@ -72,7 +82,7 @@ Result<Json> parse_plan_json(std::string_view source, const PlanSpan& span) {
   };
   try {
     Json json = Json::parse(text, keep);
-    if (!too_deep) return json;
+    if (!too_deep) return checked_keys(std::move(json), text, span);
     return InputError{fmt::format("the launch plan is nested more than {} levels deep", kMaxPlanDepth),
                       span.first_line};
   } catch (const Json::parse_error& error) {

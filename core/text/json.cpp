@@ -1,9 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text/json.h"
 
-namespace ak {
+#include <algorithm>
+#include <string>
 
-Json parse_json(std::string_view text) { return Json::parse(text); }
+namespace ak {
+namespace {
+
+/// A number that no double holds, such as 1e999: nlohmann says which, and not where.
+Json::parse_error beyond_double(const Json::out_of_range& error, std::string_view text) {
+  const std::string_view words = error.what();
+  const std::size_t open = std::min(words.find('\''), words.size()), close = words.rfind('\'');
+  const std::string_view number =
+      close > open ? words.substr(open + 1, close - open - 1) : std::string_view();
+  const std::size_t at = std::min(text.find(number), text.size());
+  nlohmann::detail::position_t position;
+  position.chars_read_total = at + 1;
+  position.lines_read = static_cast<std::size_t>(
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  position.chars_read_current_line = at - std::min(at, text.rfind('\n', at) + 1) + 1;
+  return Json::parse_error::create(101, position,
+                                   "the number " + std::string(number) + " is beyond a double's", nullptr);
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::out_of_range& error) {
+    throw beyond_double(error, text);
+  }
+}
 
 Json try_parse_json(std::string_view text) { return Json::parse(text, nullptr, false); }
 

@@ -11,6 +11,7 @@
 #include "core/text/print_stderr.h"
 #include "db/read/query_guard.h"
 #include "db/read/reader.h"
+#include "db/read/row_error.h"
 #include "db/read/sample_values.h"
 #include "db/schema.h"
 #include "db/sqlite.h"
@@ -90,6 +91,14 @@ constexpr const char* kOnlySelect = "query: only SELECT is allowed: the database
     default:
       throw SqliteError(result, fmt::format("reading the database: {}", sqlite3_errmsg(connection.get())));
   }
+}
+
+/// Throws what a failed step means: a row that the SQL cannot take, or what fail_query() says.
+[[noreturn]] void fail_row(Connection& connection, int result, std::string_view sql, Table before) {
+  constexpr std::array kOfValues{SQLITE_ERROR, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE};
+  if (std::ranges::find(kOfValues, result & 0xff) == kOfValues.end()) fail_query(connection, result, sql);
+  const std::string_view words = sqlite3_errmsg(connection.get());
+  throw RowError(fmt::format("query: {}{}", words, hint_of(words)), std::move(before));
 }
 
 /// True when `sql` holds a statement, not just blanks, semicolons and comments.
@@ -231,7 +240,7 @@ Table Reader::query(std::string_view sql, std::size_t row_limit, const QueryValu
     const int result = sqlite3_step(statement.get());
     if (result == SQLITE_DONE) return table;
     if ((result & 0xff) == SQLITE_INTERRUPT) fail_out_of_time(state_->time_limit);
-    if (result != SQLITE_ROW) fail_query(connection, result, sql);
+    if (result != SQLITE_ROW) fail_row(connection, result, sql, std::move(table));
     if (row_limit > 0 && table.rows.size() == row_limit) {
       table.truncated = true;
       return table;

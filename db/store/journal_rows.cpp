@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/store/journal_rows.h"
 
+#include "core/token_counts.h"
 #include "db/rows.h"
 
 namespace ak::db {
@@ -27,6 +28,7 @@ std::optional<LlmReply> reply_of(const Rows& row) {
                  .cost_usd = row.real("cost_usd"),
                  .request_id = row.text("provider_request"),
                  .attempts = row.integer<int>("attempts")};
+  if (!are_possible(reply.usage)) reply.usage = {};
   if (const auto fault = parse_llm_fault(status)) reply.failure = LlmFailure{*fault, row.text("message")};
   return reply;
 }

@@ -2,6 +2,7 @@
 #include "db/store/sqlite_store.h"
 
 #include "db/database.h"
+#include "db/database_folder.h"
 #include "db/schema.h"
 #include "db/store/audit_rows.h"
 #include "db/store/evaluation_rows.h"
@@ -103,30 +104,16 @@ bool SqliteStore::audit_passed(const std::string& content_hash, const ProblemIns
   return db::audit_passed(connection_, content_hash, problem);
 }
 
-namespace {
-
-std::unique_ptr<SqliteStore> open_file(const std::filesystem::path& file) {
-  if (const auto folder = file.parent_path(); !folder.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error)
-      fail(ExitCode::database, "cannot make the folder {} of the database: {}", folder.string(),
-           error.message());
-  }
+std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file) {
+  return std::make_unique<SqliteStore>(file);
+}
+std::unique_ptr<AuditStore> open_audit_store(const std::filesystem::path& file) {
   return std::make_unique<SqliteStore>(file);
 }
 
-}  // namespace
-
-std::unique_ptr<VariantStore> open_store(const std::filesystem::path& file) { return open_file(file); }
-std::unique_ptr<AuditStore> open_audit_store(const std::filesystem::path& file) { return open_file(file); }
-
 std::filesystem::path default_database() {
   if (const char* file = std::getenv("ALPHAKERNEL_DB"); file && *file) return file;
-  if (const char* folder = std::getenv("XDG_DATA_HOME"); folder && *folder)
-    return std::filesystem::path(folder) / "alphakernel/alphakernel.db";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".local/share/alphakernel/alphakernel.db";
+  if (std::filesystem::path file = user_database(); !file.empty()) return file;
   fail(ExitCode::database, "no place for the database: give --db FILE or set ALPHAKERNEL_DB");
 }
 

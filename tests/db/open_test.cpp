@@ -37,9 +37,9 @@ void execute(const std::filesystem::path& file, const std::string& sql) {
   Connection(file, OpenMode::create).execute(sql);
 }
 
-TEST_CASE("a new database is made with its folder, and opens again") {
+TEST_CASE("a new database is made, and opens again") {
   const TemporaryFolder folder;
-  const auto file = folder.path() / "a/b/new.db";
+  const auto file = folder.path() / "new.db";
   Run(*open_store(file)).commit(128);
   Run(*open_store(file)).commit(128);
   CHECK(integer(file, "SELECT count(*) FROM searches") == 2);
@@ -86,11 +86,11 @@ TEST_CASE("a file whose maker died before the first migration is a new database"
   CHECK(intact(folder.file()));
 }
 
-TEST_CASE("a folder in the way of the file and a folder that cannot be made are named") {
+TEST_CASE("a folder in the way of the file and a folder that is not there are named") {
   const TemporaryFolder folder;
   CHECK(mentions(refusal(folder.path()), folder.path().string()));
   std::ofstream(folder.file()) << "a file";
-  CHECK(mentions(refusal(folder.file() / "sub/x.db"), "cannot make the folder"));
+  CHECK(mentions(refusal(folder.file() / "sub/x.db"), "does not exist"));
 }
 
 TEST_CASE("a database locked past the timeout is an error that says so, and works again afterwards") {

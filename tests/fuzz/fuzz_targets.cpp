@@ -16,7 +16,9 @@ std::span<const FuzzTarget> fuzz_targets() {
                                        FuzzTarget{"problem", read_problem_files},
                                        FuzzTarget{"measured_space", read_measured_points},
                                        FuzzTarget{"answer", read_answers},
-                                       FuzzTarget{"dashboard_request", answer_dashboard_request}};
+                                       FuzzTarget{"dashboard_request", answer_dashboard_request},
+                                       FuzzTarget{"quantity", read_quantities},
+                                       FuzzTarget{"written_json", read_written_texts}};
   return kTargets;
 }
 

@@ -24,6 +24,8 @@ void read_problem_files(std::string_view input);
 void read_measured_points(std::string_view input);
 void read_answers(std::string_view input);
 void answer_dashboard_request(std::string_view input);
+void read_quantities(std::string_view input);
+void read_written_texts(std::string_view input);
 
 [[nodiscard]] std::span<const FuzzTarget> fuzz_targets();
 

@@ -81,7 +81,7 @@ TEST_CASE("what is wrong with a session is told before anything runs, and where"
       {R"({"runs": [{"algoritm": "softmax"}]})", ExitCode::bad_input, "did you mean 'algorithm'"},
       {R"({"runs": [{"params": {}}]})", ExitCode::bad_input, "expected 'algorithm' or 'problem'"},
       {R"({"runs": [{"algorithm": "copy", "max_evaluations": 0}]})", ExitCode::bad_input,
-       "runs[0].max_evaluations: expected a number of at least 1"},
+       "runs[0].max_evaluations: expected an integer from 1 to"},
       {R"({"defaults": {"seed": "x"}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
        "defaults.seed"},
       {R"({"runs": [{"algorithm": "copy"}, {"algorithm": "copy"}]})", ExitCode::bad_input,

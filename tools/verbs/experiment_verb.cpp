@@ -15,6 +15,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -125,11 +126,10 @@ void add_experiment_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--device", flags.experiment.device,
                  "where runs without their own device run: auto, cuda, cuda:N, emulator, none");
   app.add_option("--arch,--target", flags.experiment.arch, "what to compile for where the run does not say");
-  app.add_option("--max-evaluations", flags.experiment.max_evaluations,
-                 "at most this many candidates in every run")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--max-minutes", flags.experiment.max_minutes, "at most this much wall time for every run")
-      ->check(CLI::PositiveNumber);
+  add_integer(app, "--max-evaluations", {}, into(flags.experiment.max_evaluations),
+              "at most this many candidates in every run");
+  add_quantity(app, "--max-minutes", kMinutes, into(flags.experiment.max_minutes),
+               "at most this much wall time for every run");
   app.add_option("--cache", flags.cache, "build cache folder");
   add_unaudited_flag(app, flags.unaudited);
   app.add_flag("--json", flags.json, "print report.json on stdout");

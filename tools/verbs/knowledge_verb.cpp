@@ -9,6 +9,7 @@
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -33,7 +34,8 @@ int run_knowledge(const app::Arguments& arguments) {
   app.add_option("--search", words, "list what matches these words, best first, instead of the page");
   app.add_option("--bottleneck", filter.bottleneck, "list what was tried against this bottleneck instead");
   app.add_flag("--learn", again, "learn from all searches of the database first");
-  app.add_option("--limit", filter.limit, "of a list: at most this many; 0 = all (default 50)");
+  add_integer(app, "--limit", {.least = 0, .most = 1'000'000}, into(filter.limit),
+              "of a list: at most this many; 0 = all (default 50)");
   app.add_option("--output,-o", output, "write to this file instead of standard output");
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");

@@ -9,6 +9,7 @@
 #include "core/text/print_stderr.h"
 #include "profiler/prediction/model_file.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -144,8 +145,8 @@ int count_model(const app::Arguments& arguments) {
   Flags flags;
   int per_space = 0;
   add_model_flags(app, flags);
-  app.add_option("--per-space", per_space,
-                 "at most so many variants of each definition and file (default: all)");
+  add_integer(app, "--per-space", {.least = 0, .most = 1'000'000}, into(per_space),
+              "at most so many variants of each definition and file (default: all)");
   if (!parse(app, arguments)) return 0;
   const app::Config config = app::load_config();
   app::CountingResult all;

@@ -16,6 +16,7 @@
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/reference_dump.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -146,7 +147,7 @@ int dump_problem(const app::Arguments& arguments) {
   ProblemFlags flags(app, arguments);
   app.add_option("--output", output, "folder to write to; made where it is missing")->required();
   app.add_option("--workload", named, "workload to write; may be repeated (default: the small ones)");
-  app.add_option("--seed", seed, "of the inputs");
+  add_integer(app, "--seed", kAnyNumber, into(seed), "of the inputs");
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
   app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
   if (!parse(app, arguments)) return 0;

@@ -15,6 +15,7 @@
 #include "tools/command_line.h"
 #include "tools/database_to_read.h"
 #include "tools/former_names.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -111,8 +112,9 @@ int run_query(const app::Arguments& arguments) {
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--format,-f", format, "table, csv, json or markdown");
   app.add_flag("--json", json, "the same as --format json");
-  app.add_option("--limit", limit, "show at most this many rows; 0 = all (default 1000)");
-  app.add_option("--timeout", seconds, "give up after this many seconds (default 30)");
+  add_integer(app, "--limit", {.least = 0}, into(limit),
+              "show at most this many rows; 0 = all (default 1000)");
+  add_quantity(app, "--timeout", kSeconds, into(seconds), "give up after this many seconds (default 30)");
   if (!parse(app, arguments)) return 0;
   if (list) {
     list_queries(db::named_queries(own_queries()));

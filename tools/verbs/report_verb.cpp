@@ -13,6 +13,7 @@
 #include "pages/report/report.h"
 #include "tools/command_line.h"
 #include "tools/former_names.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -87,14 +88,15 @@ int run_report(const app::Arguments& arguments) {
   app.add_option("--week", week, "an ISO week, Monday to Sunday, like 2026-W47");
   app.add_option("--since", since, "searches that began on this day or at this time, or later");
   app.add_option("--until", until, "searches that began on this day or before it, or before this time");
-  app.add_option("--search", searches, "only these searches, by their numbers");
-  add_former_flag(app, "--session", "--search", searches);
+  const auto add_search = [&](std::int64_t search) { searches.push_back(search); };
+  add_integers(app, "--search", kAnyNumber, add_search, "only these searches, by their numbers");
+  add_former_number(app, "--session", "--search", add_search);
   app.add_option("--format,-f", format,
                  "html, markdown, json or csv (default: by the file's name, else markdown)");
   app.add_option("--output,-o", output, "file to write (of csv: a folder) instead of standard output");
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_option("--timeout", seconds, "give up after this many seconds (default 60)");
+  add_quantity(app, "--timeout", kSeconds, into(seconds), "give up after this many seconds (default 60)");
   if (!parse(app, arguments)) return 0;
   const std::filesystem::path config = app::config_path();
   const pages::ReportRequest request{

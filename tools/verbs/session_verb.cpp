@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "app/session/session_manifest.h"
@@ -16,6 +17,7 @@
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
 #include "tools/live_text.h"
+#include "tools/number_options.h"
 #include "tools/search_report.h"
 #include "verb_table.h"
 
@@ -124,7 +126,8 @@ int start(const app::Arguments& arguments) {
 /// `app` with the number and what `add` adds, parsed.
 bool parse_numbered(CLI::App& app, const app::Arguments& arguments, Common& common, bool required) {
   set_style(app, "Sessions: docs/sessions.md\n");
-  auto* number = app.add_option("number", common.id, "of the session (default: the latest)");
+  auto* number =
+      add_integer(app, "number", kAnyNumber, into(common.id), "of the session (default: the latest)");
   if (required) number->required();
   add_database(app, common);
   return parse(app, arguments);
@@ -160,8 +163,8 @@ int status(const app::Arguments& arguments) {
 int stop(const app::Arguments& arguments) {
   CLI::App app{"End a session cleanly; resume continues it.", "alphakernel session stop"};
   Common common;
-  int seconds = 120;
-  app.add_option("--wait", seconds, "seconds to wait for its end (default: 120)");
+  double seconds = 120;
+  add_quantity(app, "--wait", kSeconds, into(seconds), "seconds to wait for its end (default: 120)");
   if (!parse_numbered(app, arguments, common, true)) return 0;
   const fs::path database = common.file();
   db::SessionStore store(database);
@@ -172,7 +175,8 @@ int stop(const app::Arguments& arguments) {
     return 0;
   }
   store.request_stop(*common.id);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(std::llround(1000 * seconds));
   while (lock.is_taken(*common.id) && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (lock.is_taken(*common.id))

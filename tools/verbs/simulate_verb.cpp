@@ -13,6 +13,7 @@
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -167,18 +168,16 @@ int run_simulate(const app::Arguments& arguments) {
   std::vector<std::string> paths, names{"random"};
   app.add_option("space", paths, "results, a database, or folders of results")->required();
   app.add_option("--strategy", names, "strategies, separated by commas (default random)")->delimiter(',');
-  app.add_option("--repeats", plan.repeats, "runs a space and strategy (default 100)");
-  app.add_option("--seed", plan.seed, "the same seed gives the same runs (default 1)");
-  app.add_option("--budget", plan.budget, "evaluations a run (default 220)");
-  app.add_option("--compile-workers", plan.compile_workers,
-                 "also replay by the clock, with so many builds at a time and one GPU");
+  add_integer(app, "--repeats", {.most = 100'000}, into(plan.repeats),
+              "runs a space and strategy (default 100)");
+  add_integer(app, "--seed", kAnyNumber, into(plan.seed), "the same seed gives the same runs (default 1)");
+  add_integer(app, "--budget", {.most = 100'000}, into(plan.budget), "evaluations a run (default 220)");
+  add_integer(app, "--compile-workers", {.least = 0, .most = 1000}, into(plan.compile_workers),
+              "also replay by the clock, with so many builds at a time and one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
   app.add_option("--csv", outputs.csv, "write_simulation the curves to this file");
   app.add_option("--picture", outputs.plot, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
-  if (plan.repeats < 1 || plan.repeats > 100'000) fail(ExitCode::usage, "--repeats: expected 1 to 100000");
-  if (plan.budget < 1 || plan.budget > 100'000) fail(ExitCode::usage, "--budget: expected 1 to 100000");
-  if (plan.compile_workers > 1000) fail(ExitCode::usage, "--compile-workers: expected at most 1000");
   plan.strategies = strategies_named(names);
   for (const std::string& file : {outputs.csv, outputs.plot})
     if (!file.empty()) require_writable(file);

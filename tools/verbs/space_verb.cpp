@@ -9,6 +9,7 @@
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 #include "tools/former_names.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -52,8 +53,9 @@ int run_space(const app::Arguments& arguments) {
   std::string file, definition_file, output, format = "t4";
   std::optional<std::int64_t> search;
   app.add_option("file", file, "definition (T1), results, or our database")->required();
-  app.add_option("--search", search, "of a database: this search (default: the latest with times)");
-  add_former_flag(app, "--session", "--search", search);
+  add_integer(app, "--search", kAnyNumber, into(search),
+              "of a database: this search (default: the latest with times)");
+  add_former_number(app, "--session", "--search", into(search));
   app.add_option("--definition", definition_file, "T1 file that the results must fit");
   app.add_option("--export", output, "write the results to this file");
   app.add_option("--format", format, "of --export: t4 or kernel-tuner (default t4)");

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "agent/llm/api/redact.h"
+#include "core/token_counts.h"
 #include "dialect_table.h"
 
 namespace ak::agent {
@@ -65,6 +66,9 @@ constexpr std::array<std::string_view, 7> kOptionalFields{
     "temperature",      "stop",      "stop_sequences", "stream_options",
     "reasoning_effort", "reasoning", "output_config"};
 
+constexpr std::uint64_t kTooMany =
+    kMostTokens + 1;  // sums of a few of them stay far from the limits of 64 bits
+
 constexpr std::size_t kShownBytes = 400;  // of an error: enough for its sentence, chosen
 
 LlmFault fault_of_status(long status) {
@@ -72,6 +76,17 @@ LlmFault fault_of_status(long status) {
   if (row != kStatuses.end()) return row->fault;
   if (status >= 500) return LlmFault::overloaded;
   return status >= 300 && status < 400 ? LlmFault::no_model : LlmFault::rejected;
+}
+
+/// Counts that cannot be are as good as none: budgets, prices and every page would be wrong with them.
+void drop_impossible_counts(LlmReply& reply) {
+  const LlmUsage& usage = reply.usage;
+  if (are_possible(usage)) return;
+  reply.note = fmt::format(
+      "the provider counts {} tokens of input, {} of them cached, and {} of output (at most {} are "
+      "believed): they are estimated instead",
+      usage.input_tokens, usage.cached_tokens, usage.output_tokens, kMostTokens);
+  reply.usage = {};
 }
 
 std::string message_of(const Json& body, std::string_view raw) {
@@ -106,7 +121,10 @@ std::string text_of(const Json& json, std::string_view key) {
 
 std::int64_t count_of(const Json& json, std::string_view key) {
   const Json& value = member(json, key);
-  return value.is_number_integer() ? std::max<std::int64_t>(0, value.get<std::int64_t>()) : 0;
+  if (!value.is_number_integer()) return 0;
+  if (value.is_number_unsigned())
+    return static_cast<std::int64_t>(std::min(value.get<std::uint64_t>(), kTooMany));
+  return std::max<std::int64_t>(value.get<std::int64_t>(), -1);
 }
 
 std::span<const Dialect* const> dialects() { return kDialectTable; }
@@ -183,6 +201,7 @@ LlmReply AnswerReader::finish() {
   if (!reading_.complete && !reading_.may_end && !reply.failure)
     reply.failure = {LlmFault::cut_short, "the stream ended before the answer did"};
   reply.raw = std::move(raw_);
+  drop_impossible_counts(reply);
   return reply;
 }
 

@@ -7,24 +7,20 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/json_quantity.h"
+#include "core/text/written_json.h"
 #include "model_catalog_files.h"
 
 namespace ak::agent {
 namespace {
 
 constexpr double kMillion = 1e6;
+/// Of a million tokens: a dollar a token is far above what any provider asks.
+constexpr Quantity kPrice{.kind = Quantity::Kind::money, .most = 1e6};
 
-double read_amount(const JsonReader& at) {
-  const double amount = at.number();
-  if (!(amount >= 0)) at.fail("dollars for a million tokens, a number >= 0");
-  return amount;
-}
+double read_amount(const JsonReader& at) { return quantity_in(at, kPrice); }
 
-std::int64_t read_count(const JsonReader& at) {
-  const std::int64_t count = at.integer();
-  if (count < 1) at.fail("a number of tokens >= 1");
-  return count;
-}
+std::int64_t read_count(const JsonReader& at) { return integer_in(at, {}); }
 
 /// Without prices of their own, cached tokens cost as much as others.
 ModelPrice read_price(const JsonReader& at) {
@@ -80,7 +76,7 @@ void ModelCatalog::add(const JsonReader& at) {
 
 void ModelCatalog::add_text(std::string_view text, const std::string& file) {
   try {
-    const Json json = parse_json(text);
+    const Json json = parse_written_json(text);
     const JsonReader at(json);
     if (!json.is_array()) return add(at);
     for (const JsonReader& one : at.items()) add(one);

@@ -68,7 +68,7 @@ Result<std::int64_t> ModelInfoClient::count_tokens(const LlmRequest& request) co
   const Result<Json> counted = ask(std::string(provider_.dialect->count_path), &body);
   if (!counted) return counted.error();
   const std::int64_t tokens = count_of(*counted, "input_tokens");
-  if (tokens == 0) return InputError{"the answer has no count"};
+  if (tokens <= 0) return InputError{"the answer has no count"};
   return tokens;
 }
 

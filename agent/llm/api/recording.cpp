@@ -11,7 +11,8 @@
 #include "agent/llm/api/redact.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/json_reader.h"
+#include "core/text/json_quantity.h"
+#include "core/token_counts.h"
 
 namespace ak::agent {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 std::int64_t optional_count(const JsonReader& at, std::string_view key, bool& given) {
   const auto value = at.find(key);
   given = given || value.has_value();
-  return value ? value->integer() : 0;
+  return value ? integer_in(*value, {.least = 0, .most = kMostTokens}) : 0;
 }
 
 LlmUsage read_usage(const JsonReader& at) {
@@ -45,7 +46,7 @@ LlmReply read_reply(const JsonReader& at) {
   const auto stop = at.find("stop");
   reply.stop = stop ? parse_llm_stop(stop->text()) : LlmStop::end;
   reply.usage = read_usage(at);
-  if (const auto cost = at.find("cost_usd")) reply.cost_usd = cost->number();
+  if (const auto cost = at.find("cost_usd")) reply.cost_usd = quantity_in(*cost, kDollars);
   if (const auto id = at.find("request_id")) reply.request_id = id->text();
   if (const auto raw = at.find("raw")) reply.raw = raw->text();
   if (const auto failure = at.find("failure")) reply.failure = read_failure_record(*failure);

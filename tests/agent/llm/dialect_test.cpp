@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/llm/api/dialect.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "core/token_counts.h"
 #include "tests/agent/llm/llm_samples.h"
 
 namespace ak::agent {
@@ -212,6 +214,47 @@ TEST_CASE("an answer that hit the token limit says so") {
   CHECK(read(*find_dialect("openai-responses"), false,
              {R"({"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]})"})
             .stop == LlmStop::length);
+}
+
+/// `text` with the first `from` replaced.
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("counts of tokens that cannot be are not believed, and the reply says so") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.dialect->name);
+    for (const char* count :
+         {"9200000000000000000", "18446744073709551615", "100000001", "-1", "-9223372036854775808"}) {
+      for (const bool stream : {false, true}) {
+        CAPTURE(count, stream);
+        const std::string whole = stream ? sample.stream : sample.whole;
+        const LlmReply reply =
+            read(*sample.dialect, stream, {with(whole, "tokens\":100", std::string("tokens\":") + count)});
+        CHECK(reply.text == kSampleText);
+        CHECK_FALSE(reply.usage.reported);
+        CHECK(reply.usage.total() == 0);
+        CHECK_THAT(reply.note, Catch::Contains("estimated instead"));
+      }
+    }
+  }
+}
+
+TEST_CASE("more cached tokens than there are of input are not believed") {
+  const Sample& chat =
+      *std::ranges::find(samples(), "openai-chat", [](const Sample& s) { return s.dialect->name; });
+  CHECK_FALSE(read(*chat.dialect, false, {with(chat.whole, "cached_tokens\":100", "cached_tokens\":131")})
+                  .usage.reported);
+  CHECK(read(*chat.dialect, false, {with(chat.whole, "cached_tokens\":100", "cached_tokens\":130")})
+            .usage.reported);
+}
+
+TEST_CASE("as many tokens as a model may take are believed, and sums of counts stay in 64 bits") {
+  STATIC_REQUIRE(are_possible(LlmUsage{.input_tokens = kMostTokens, .cached_tokens = kMostTokens}));
+  STATIC_REQUIRE_FALSE(are_possible(LlmUsage{.output_tokens = kMostTokens + 1}));
+  STATIC_REQUIRE(saturated_sum(INT64_MAX, 1) == INT64_MAX);
+  STATIC_REQUIRE(saturated_sum(INT64_MIN, -1) == INT64_MIN);
+  STATIC_REQUIRE(saturated_sum(INT64_MAX, INT64_MIN) == -1);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/text/quantity.h"
+
+namespace ak::app {
+
+// Of options that command lines, the configuration file and manifests have alike.
+
+/// 0: one per core, at most 16. A thousand are more than any machine builds at once.
+inline constexpr IntegerRange kWorkers{.least = 0, .most = 1024};
+/// Tokens, of which none may be left.
+inline constexpr IntegerRange kTokens{.least = 0};
+/// SQLite's integers are signed.
+inline constexpr IntegerRange kSeeds{.least = 0, .most = INT64_MAX};
+
+}  // namespace ak::app

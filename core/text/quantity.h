@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace ak {
+
+// Numbers, times, amounts of money and sizes that people write: on command lines, and as texts in JSON files.
+// What is read is finite and within its range; nothing else is a number here: no "nan", "inf", hexadecimal digits,
+// signs of plus, separators of thousands, or blanks around it.
+
+/// More than any run counts, and so few that sums of them stay far from the limits of 64 bits.
+inline constexpr std::int64_t kMostCount = 1'000'000'000'000;
+
+/// The integers that make sense.
+struct IntegerRange {
+  std::int64_t least = 1, most = kMostCount;
+};
+
+/// A number with a fraction, and which make sense. All bounds are in the unit of a number without one.
+struct Quantity {
+  enum class Kind : std::uint8_t {
+    number,
+    time,   ///< "90s", "2h", "1h30m", "2.5h", "250ms", "1d"
+    money,  ///< US dollars: "5", "0.50", "$5", "5 USD"
+    size,   ///< "512M", "4G", "4 GiB": powers of 1024
+  };
+  Kind kind = Kind::number;
+  double least = 0, most = 1e15;
+  bool above_least = false;    ///< `least` itself makes no sense
+  std::string_view unit = {};  ///< of a time or size without one: "s", "min"; "M"
+};
+
+/// A year: longer than any search or session, and far from the limits of clocks.
+inline constexpr Quantity kMinutes{
+    .kind = Quantity::Kind::time, .most = 525'600, .above_least = true, .unit = "min"};
+/// For how long a program may be asked to wait: a day.
+inline constexpr Quantity kSeconds{
+    .kind = Quantity::Kind::time, .most = 86'400, .above_least = true, .unit = "s"};
+/// More than anyone spends on kernels.
+inline constexpr Quantity kDollars{.kind = Quantity::Kind::money, .most = 1e9};
+
+/// "an integer from 1 to 16", for the middle of a message.
+[[nodiscard]] std::string expected(const IntegerRange& range);
+/// "a time above 0 and at most 525600 min, such as 90s, 2h or 1h30m (without a unit: min)".
+[[nodiscard]] std::string expected(const Quantity& quantity);
+
+/// The number that the whole text is, or "expected ..., got '...'".
+[[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, const IntegerRange& range);
+/// In the unit of a number without one.
+[[nodiscard]] Result<double> parse_quantity(std::string_view text, const Quantity& quantity);
+
+/// Whether a number is one of those that make sense; NaN is not.
+[[nodiscard]] bool is_within(double value, const Quantity& quantity);
+
+}  // namespace ak
