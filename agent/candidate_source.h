@@ -52,6 +52,12 @@ class CandidateSource {
 
   [[nodiscard]] virtual std::int64_t tokens() const = 0;
   [[nodiscard]] virtual double cost_usd() const = 0;
+  /// Questions asked so far.
+  [[nodiscard]] virtual int calls() const { return 0; }
+  /// False: something was used whose price is not known, so cost_usd() is not all.
+  [[nodiscard]] virtual bool price_known() const { return true; }
+  /// It has ended without a single answer.
+  [[nodiscard]] virtual bool never_answered() const { return false; }
   /// Why no more candidates come, in words; empty while they do.
   [[nodiscard]] virtual std::string end_reason() const = 0;
 };

@@ -80,6 +80,7 @@ bool Run::next_event() {
     const bool works = context_.source_works();
     if (works && !challenges_.in_flight()) {
       source->wait(kPollInterval);
+      progress_.report_wait();
       return true;
     }
     if (!works) {

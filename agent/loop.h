@@ -37,8 +37,10 @@ struct Progress {
   int reused = 0;      ///< known from earlier searches, and not evaluated
   int refused = 0;     ///< answers of a model that were no candidate
   std::int64_t space_points = 0;
+  int calls = 0;            ///< questions to models
   std::int64_t tokens = 0;  ///< that models used
   double cost_usd = 0;
+  bool price_known = true;  ///< false: part of the tokens has no price, so `cost_usd` is not all
   std::optional<double> best_ns, first_verified_s;
   double elapsed_s = 0;
   const Completed* last = nullptr;  ///< valid for the call
@@ -91,6 +93,7 @@ struct LoopOptions {
   /// What is done was done by an earlier process, and takes no time; null: no such thing.
   std::function<bool()> replaying = {};
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
+  std::function<void(const Progress&)> on_wait;      ///< while a source's answer is awaited, often
   std::function<void(const Completed&)>
       on_new_best;  ///< a verified kernel took the lead: write it to disk now
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned
@@ -152,6 +155,8 @@ struct LoopResult {
       start;                ///< evaluation of the first template's default point (baseline of the report)
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
+  std::string source_end;              ///< why the source ended before the search did; empty: it did not
+  bool source_never_answered = false;  ///< it has ended without a single answer
   HeldOutReport held_out;
   std::vector<ExaminationReport> examinations;  ///< one of each examiner
   FinalMeasurement final_measurement;           ///< whose results `best` has where there are some

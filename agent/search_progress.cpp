@@ -65,8 +65,7 @@ void SearchProgress::report(const Completed& completed, bool new_best, int in_fl
   progress.duplicates += completed.result.outcome.status == Status::duplicate;
   progress.in_flight = in_flight;
   progress.best_ns = best_ns;
-  progress.tokens = spent_.tokens;
-  progress.cost_usd = spent_.cost_usd;
+  take_spending();
   progress.elapsed_s = elapsed_s();
   if (good && context_.depth != Depth::build && !progress.first_verified_s)
     progress.first_verified_s = progress.elapsed_s;
@@ -76,12 +75,31 @@ void SearchProgress::report(const Completed& completed, bool new_best, int in_fl
   if (new_best && context_.options.on_new_best) context_.options.on_new_best(completed);
 }
 
+void SearchProgress::take_spending() {
+  const CandidateSource* source = context_.options.source;
+  if (source == nullptr) return;
+  Progress& progress = result_.progress;
+  progress.calls = source->calls();
+  progress.tokens = source->tokens();
+  progress.cost_usd = source->cost_usd();
+  progress.price_known = source->price_known();
+}
+
+void SearchProgress::report_wait() {
+  if (!context_.options.on_wait) return;
+  stop_clock();
+  take_spending();
+  result_.progress.elapsed_s = elapsed_s();
+  context_.options.on_wait(result_.progress);
+}
+
 void SearchProgress::finish(std::optional<double> best_ns) {
   Progress& progress = result_.progress;
   progress.in_flight = 0;
+  take_spending();
   if (const CandidateSource* source = context_.options.source) {
-    progress.tokens = source->tokens();
-    progress.cost_usd = source->cost_usd();
+    result_.source_end = source->end_reason();
+    result_.source_never_answered = source->never_answered();
   }
   progress.elapsed_s = elapsed_s();
   progress.best_ns = best_ns;

@@ -38,10 +38,13 @@ class SearchProgress {
 
   /// Tells the caller of an evaluation, and of a new best. @param best_ns score of the champion
   void report(const Completed& completed, bool new_best, int in_flight, std::optional<double> best_ns);
+  /// Reports what the source has used until now.
+  void report_wait();
   /// The last figures.
   void finish(std::optional<double> best_ns);
 
  private:
+  void take_spending();
   [[nodiscard]] double elapsed_s() const { return std::chrono::duration<double>(spent_.wall).count(); }
 
   const SearchContext& context_;

@@ -31,6 +31,7 @@ std::optional<Offer> SourceExchange::next_offer(bool evaluating) {
   auto offer = source.poll(evaluating);
   while (context_.options.max_in_flight == 1 && !offer && source.thinking() && !context_.stop_requested()) {
     source.wait(kPollInterval);
+    progress_.report_wait();
     offer = source.poll(evaluating);
   }
   return offer;

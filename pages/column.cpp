@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/text/shown_text.h"
+
 namespace ak::pages {
 namespace {
 
@@ -75,37 +77,6 @@ std::string time_text(const std::string& text) {
   return text.size() >= 16 && text[10] == 'T' ? text.substr(0, 10) + " " + text.substr(11, 5) : text;
 }
 
-/// Length of the UTF-8 sequence at `i`; 0: it is none.
-std::size_t sequence_length(std::string_view text, std::size_t i) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(i);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                           : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  for (std::size_t k = 1; k < length; ++k)
-    if ((byte(i + k) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates and what lies beyond U+10FFFF.
-  if (lead == 0xE0 && byte(i + 1) < 0xA0) return 0;
-  if (lead == 0xED && byte(i + 1) >= 0xA0) return 0;
-  if (lead == 0xF0 && byte(i + 1) < 0x90) return 0;
-  if (lead == 0xF4 && byte(i + 1) >= 0x90) return 0;
-  return length;
-}
-
-/// C0, DEL, C1, and the characters that turn the direction of text or show nothing.
-bool disturbs(std::string_view sequence) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
-  if (sequence.size() == 1) return (byte(0) < 0x20 && byte(0) != '\n' && byte(0) != '\t') || byte(0) == 0x7F;
-  if (sequence.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || sequence == "\u061C";
-  constexpr std::array<std::string_view, 16> kFormats{
-      "\u200B", "\u200C", "\u200D", "\u200E", "\u200F", "\u2028", "\u2029", "\u202A",
-      "\u202B", "\u202C", "\u202D", "\u202E", "\u2066", "\u2067", "\u2068", "\u2069"};
-  return std::ranges::find(kFormats, sequence) != kFormats.end() || sequence == "\uFEFF";
-}
-
 }  // namespace
 
 std::string_view column_unit(std::string_view column) {
@@ -153,9 +124,9 @@ std::string harmless(std::string_view text, std::size_t max_bytes) {
   std::string out;
   std::size_t i = 0;
   while (i < text.size() && i < max_bytes) {
-    const std::size_t length = sequence_length(text, i);
+    const std::size_t length = character_length(text.substr(i));
     const std::string_view sequence = text.substr(i, std::max<std::size_t>(length, 1));
-    if (length == 0 || disturbs(sequence))
+    if (length == 0 || is_control_character(sequence))
       out += sequence == "\r" ? "" : "\uFFFD";
     else
       out += sequence;

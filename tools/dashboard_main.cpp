@@ -19,6 +19,7 @@
 #include "serve/dashboard/database_watch.h"
 #include "tools/dashboard_flags.h"
 #include "tools/guarded_main.h"
+#include "tools/shown_stdout.h"
 
 namespace ak::tools {
 namespace {
@@ -59,6 +60,7 @@ void announce(const dashboard::DashboardService& service, const std::filesystem:
 }
 
 int serve_dashboard(const app::Arguments& arguments) {
+  show_stdout();
   const auto flags = dashboard_flags(arguments);
   if (!flags) return 0;
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/shown_stdout.h"
+
 namespace ak::tools {
 namespace {
 
@@ -38,10 +40,11 @@ LiveText::LiveText() : terminal_(::isatty(STDOUT_FILENO) == 1) {}
 
 void LiveText::show(const std::string& text) {
   const std::string fitting = terminal_ ? cut_to_terminal(text) : text;
-  std::string output;
-  if (terminal_ && !shown_.empty())
-    output = fmt::format("\x1b[{}A\x1b[J", std::ranges::count(shown_, '\n'));  // back to its first line
-  if (terminal_ || fitting != shown_) print_now(output + fitting);
+  if (terminal_ && !shown_.empty()) {  // back to its first line
+    const std::string back = fmt::format("\x1b[{}A\x1b[J", std::ranges::count(shown_, '\n'));
+    control_stdout(back.c_str());
+  }
+  if (terminal_ || fitting != shown_) print_now(fitting);
   shown_ = fitting;
 }
 

@@ -8,6 +8,7 @@
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/guarded_main.h"
+#include "tools/shown_stdout.h"
 #include "tools/verb.h"
 
 namespace ak::tools {
@@ -38,6 +39,8 @@ int run_verb(const std::string& name, const app::Arguments& arguments) {
     fail(ExitCode::usage, "unknown subcommand '{}'{} (alphakernel --help lists them)", name,
          did_you_mean(name, names));
   }
+  if (name != "worker")
+    show_stdout();  // a worker's standard output has kernels' prints, which its parent cleans
   return (*found)->run(arguments);
 }
 

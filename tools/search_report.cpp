@@ -40,15 +40,25 @@ void print_leaders(const agent::LoopResult& loop, bool emulated) {
   }
 }
 
-void print_summary(const ProblemInstance& problem, const agent::LoopResult& loop,
-                   const codegen::RunSummary& run, const app::OutputPaths& paths,
-                   const std::filesystem::path& database) {
+/// What models used, what limited them, and why they ended where the search continued.
+void print_models(const app::SearchRun& search, const agent::LoopResult& loop) {
+  if (loop.progress.calls > 0)
+    fmt::print("model: {}, {} answers that were not candidates\n", app::spending_text(loop.progress),
+               loop.progress.refused);
+  if (search.default_token_limit)
+    fmt::print("  models may use {} tokens unless --max-tokens or --max-cost-usd says otherwise\n",
+               app::kDefaultMaxTokens);
+  if (!loop.source_end.empty() && loop.source_end != loop.stop_reason)
+    fmt::print("  no more candidates by models: {}\n", loop.source_end);
+}
+
+void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
+                   const agent::LoopResult& loop, const codegen::RunSummary& run,
+                   const app::OutputPaths& paths, const std::filesystem::path& database) {
   fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
              loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
              loop.progress.elapsed_s, loop.stop_reason);
-  if (loop.progress.tokens > 0)
-    fmt::print("model: {} tokens, {:.4g} US dollars, {} answers that were not candidates\n",
-               loop.progress.tokens, loop.progress.cost_usd, loop.progress.refused);
+  print_models(search, loop);
   if (!loop.best) {
     fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
                run.executed ? "verified" : "working", database.string());
@@ -103,7 +113,8 @@ void print_search(const app::SearchSetup& setup, const app::SearchOutcome& outco
   } else {
     if (setup.show_leaders && outcome.loop.leaders.size() > 1)
       print_leaders(outcome.loop, outcome.summary.emulated);
-    print_summary(*setup.run.problem, outcome.loop, outcome.summary, setup.run.paths, setup.database);
+    print_summary(setup.run, *setup.run.problem, outcome.loop, outcome.summary, setup.run.paths,
+                  setup.database);
   }
   std::fflush(stdout);  // the next search of a session takes long
 }

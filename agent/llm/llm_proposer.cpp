@@ -121,6 +121,7 @@ void LlmProposer::receive(Exchange& exchange) {
   if (!reply.note.empty()) print_stderr("note: {}: {}\n", options_.models[exchange.model].name, reply.note);
   if (!reply.failure) {
     models_.note_answer(exchange.model);
+    answered_ = true;
     return read(exchange, reply);
   }
   models_.note_failure(exchange.model, *reply.failure);

@@ -39,6 +39,9 @@ class LlmProposer final : public CandidateSource {
   void stop() override;
   [[nodiscard]] std::int64_t tokens() const override { return spending_.tokens(); }
   [[nodiscard]] double cost_usd() const override { return spending_.cost_usd(); }
+  [[nodiscard]] int calls() const override { return calls_.next_number() - 1; }
+  [[nodiscard]] bool price_known() const override { return spending_.price_known(); }
+  [[nodiscard]] bool never_answered() const override { return !models_.end_reason().empty() && !answered_; }
   [[nodiscard]] std::string end_reason() const override { return end_reason_; }
 
  private:
@@ -83,6 +86,7 @@ class LlmProposer final : public CandidateSource {
   std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::optional<double> best_ns_;
   int told_ = 0;
+  bool answered_ = false;  ///< once, by any model
   std::string end_reason_;
 };
 

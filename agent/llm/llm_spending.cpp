@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "agent/llm/api/attempts_usage.h"
 #include "core/token_counts.h"
 
 namespace ak::agent {
 namespace {
-
-constexpr int kMinAnswerTokens = 1000;  // less room is no use: the budget is spent
 
 /// Tokens that the model itself allows for an answer to a question of `input` tokens.
 double room_of_model(const ModelEntry& model, const LlmRequest& request, double input) {
@@ -52,6 +51,7 @@ void LlmSpending::count(Reservation reservation, const LlmReply& reply) {
   reserved_.erase(reservation);
   tokens_ = saturated_sum(tokens_, reply.usage.total());
   cost_usd_ += reply.cost_usd.value_or(0);
+  price_known_ = price_known_ && (reply.cost_usd || reply.usage.total() == 0);
 }
 
 double LlmSpending::price_of(const LlmReply& reply) const {

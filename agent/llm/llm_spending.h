@@ -31,6 +31,8 @@ class LlmSpending {
 
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   [[nodiscard]] double cost_usd() const { return cost_usd_; }
+  /// False: tokens without a price are not in cost_usd().
+  [[nodiscard]] bool price_known() const { return price_known_; }
   /// What an answer costs in the unit that is limited: US dollars, or else tokens.
   [[nodiscard]] double price_of(const LlmReply& reply) const;
 
@@ -44,6 +46,7 @@ class LlmSpending {
   Reservation last_ = 0;
   std::int64_t tokens_ = 0;
   double cost_usd_ = 0;
+  bool price_known_ = true;
   std::string_view exhausted_;
 };
 

@@ -14,8 +14,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int kMaxFailuresInARow = 5;  // each after its retries; chosen
-constexpr int kMaxUselessInARow =
-    20;  // exchanges without a candidate: nothing else may limit a free model; chosen
+// Exchanges without a candidate, of two requests each: a model that only chats does not learn to write; chosen.
+constexpr int kMaxUselessInARow = 5;
 
 }  // namespace
 

@@ -21,6 +21,7 @@ std::string describe(const agent::Progress& progress, bool emulated) {
   line += fmt::format(", {} passed, {} failed", progress.verified, progress.failed);
   if (progress.best_ns)
     line += fmt::format(", best {}{}", emulated ? "emulated cost " : "", format_ns(*progress.best_ns));
+  if (progress.calls > 0) line += ", model: " + spending_text(progress);
   return line + fmt::format(", {:.0f} s", progress.elapsed_s);
 }
 
@@ -31,6 +32,14 @@ std::string format_ns(double time_ns) {
   if (time_ns < 1e6) return fmt::format("{:.4g} us", time_ns / 1e3);
   if (time_ns < 1e9) return fmt::format("{:.4g} ms", time_ns / 1e6);
   return fmt::format("{:.4g} s", time_ns / 1e9);
+}
+
+std::string spending_text(const agent::Progress& progress) {
+  std::string text = fmt::format("{} calls, {} tokens", progress.calls, progress.tokens);
+  const bool some_price = progress.price_known || progress.cost_usd > 0;
+  if (some_price) text += fmt::format(", {:.4g} US dollars", progress.cost_usd);
+  if (!progress.price_known) text += some_price ? " and tokens of unknown price" : ", price unknown";
+  return text;
 }
 
 ProgressLine::ProgressLine(bool quiet, bool emulated)
@@ -51,7 +60,8 @@ void ProgressLine::show(const agent::Progress& progress) {
   last_ = now;
   last_best_ns_ = progress.best_ns.value_or(0);
   const std::string line = describe(progress, emulated_);
-  terminal_ ? print_stderr("\r\x1b[K{}", line) : print_stderr("{}\n", line);
+  if (terminal_) control_stderr("\r\x1b[K");  // over the last line
+  print_stderr("{}{}", line, terminal_ ? "" : "\n");
   open_line_ = terminal_;
 }
 

@@ -11,6 +11,9 @@ namespace ak::app {
 /// "42.3 us", "1.25 ms": three significant digits in the unit a person would choose.
 [[nodiscard]] std::string format_ns(double time_ns);
 
+/// "12 calls, 34000 tokens, 0.1234 US dollars"; a price that is not known is said to be that.
+[[nodiscard]] std::string spending_text(const agent::Progress& progress);
+
 /// Shows how a run is going on stderr: one line rewritten in place on a terminal, else a plain line for every
 /// new best and at least every 10 s.
 class ProgressLine {

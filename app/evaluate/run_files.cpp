@@ -15,6 +15,7 @@
 #include "core/plan/work.h"
 #include "core/text/file.h"
 #include "core/text/file_checks.h"
+#include "core/text/shown_text.h"
 
 namespace ak::app {
 namespace {
@@ -133,7 +134,7 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
   summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch,
                                                      paths.kernel.filename().string());
   write_file_atomically(paths.explanation,
-                        codegen::emit_explanation(problem, candidate, best.result, summary));
+                        shown_text(codegen::emit_explanation(problem, candidate, best.result, summary)));
   write_file_atomically(paths.test, codegen::emit_stand_alone_test(problem, candidate, best.request.arch,
                                                                    paths.kernel.filename().string()));
 }

@@ -31,10 +31,12 @@ agent::LlmModel open_priced(const std::string& name, const agent::LlmSettings& s
 }
 
 /// What the provider says of its model goes before what the table says; once a run.
-void consult(const std::string& name, agent::LlmSettings& settings) {
+void consult(const std::string& name, agent::LlmSettings& settings, std::vector<ModelFault>& faults) {
   const agent::LlmModel model = agent::open_model(name, settings);
   if (!model.info_client) return;
-  if (const auto said = model.info_client->description()) settings.entries[name] = *said;
+  const agent::ModelLook look = model.info_client->look();
+  if (look.entry) settings.entries[name] = *look.entry;
+  if (look.failure) faults.push_back({.model = name, .remedy = look.remedy, .failure = *look.failure});
 }
 
 // How far the parts of a prompt that change may be above the counted part, in tokens a byte; chosen.
@@ -76,7 +78,7 @@ ProposerChoice choose_proposer(const std::string& proposer, const std::vector<st
          choice.proposer);
   }
   agent::LlmSettings settings = config.llm;
-  for (const std::string& name : names) consult(name, settings);
+  for (const std::string& name : names) consult(name, settings, choice.faults);
   settings.record_to = record_to;
   for (int copy = 0; copy < config.llm_parallel; ++copy)
     for (const std::string& name : names) choice.models.push_back(open_priced(name, settings, budgets));

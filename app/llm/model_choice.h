@@ -13,14 +13,21 @@
 
 namespace ak::app {
 
+/// A model that its provider says cannot be asked.
+struct ModelFault {
+  std::string model, remedy;
+  LlmFailure failure;
+};
+
 /// Who proposes: "search", "llm" or "hybrid", and the models for the last two.
 struct ProposerChoice {
   std::string proposer;
   std::vector<agent::LlmModel> models;  ///< each as often as it may be asked at once
+  std::vector<ModelFault> faults = {};  ///< of those among them that cannot be asked
 };
 
 /// The result of the flags and the configuration: "auto" is hybrid where a model is named, else search. Models
-/// named by flag and a search are a contradiction.
+/// named by flag and a search are a contradiction. Every model's provider is asked about it once, for seconds at most.
 /// @param record_to every exchange is appended to this file; empty: none is
 /// Throws Error(usage) also when money is limited and a model has no price; else as agent::open_model().
 [[nodiscard]] ProposerChoice choose_proposer(const std::string& proposer,

@@ -123,6 +123,8 @@ Answer search(const Json& request, const Context& context, const Callbacks& call
   app::SearchRun& run = setup.run;
   const bool emulated = run.target.kind == DeviceKind::emulator;
   run.templates = app::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
+  app::leave_out_unaskable_models(run);
+  app::limit_tokens(run);
   run.audited = app::require_audit(*run.problem, flags.unaudited, setup.config, setup.database);
   app::add_first_points(setup, flags);
   report(run, callbacks, emulated);

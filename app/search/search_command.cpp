@@ -43,8 +43,23 @@ void add_costs(Json& json, double setup_s) {
   json["largest_worker_peak_rss_bytes"] = children.ru_maxrss * 1024;
 }
 
-int exit_code(const agent::LoopResult& loop) {
+/// What models used: null where there is no number.
+Json model_json(const SearchRun& search, const agent::LoopResult& loop) {
+  const agent::Progress& progress = loop.progress;
+  return {{"calls", progress.calls},
+          {"tokens", progress.tokens},
+          {"max_tokens", search.budgets.max_tokens ? Json(*search.budgets.max_tokens) : Json()},
+          {"cost_usd", progress.price_known ? Json(progress.cost_usd) : Json()},
+          {"refused", progress.refused},
+          {"end", loop.source_end}};
+}
+
+int exit_code(const SearchRun& search, const agent::LoopResult& loop) {
   if (loop.interrupted) return static_cast<int>(ExitCode::interrupted);
+  if (search.proposer == "llm" && loop.source_never_answered) {
+    print_stderr("error: no model answered, and only models propose: {}\n", loop.source_end);
+    return static_cast<int>(ExitCode::environment);
+  }
   return static_cast<int>(loop.best ? ExitCode::ok : ExitCode::no_kernel);
 }
 
@@ -92,6 +107,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   ProposerChoice choice = choose_proposer(flags.proposer, flags.models, flags.record, search.budgets, config);
   search.proposer = choice.proposer;
   search.models = std::move(choice.models);
+  search.model_faults = std::move(choice.faults);
   search.command = std::move(command);
   search.one_by_one = flags.deterministic;
   search.predict = config.predict && !flags.no_predict;
@@ -100,6 +116,28 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   if (!flags.target.empty())
     search.budgets.target_ns = parse_target_performance(flags.target, *search.problem, search.target.device);
   return setup;
+}
+
+void leave_out_unaskable_models(SearchRun& search) {
+  for (const ModelFault& fault : search.model_faults) {
+    std::erase_if(search.models, [&](const agent::LlmModel& model) { return model.name == fault.model; });
+    const std::string why = fmt::format("{} cannot be asked: {}: {}; {}", fault.model,
+                                        info(fault.failure.fault).name, fault.failure.message, fault.remedy);
+    if (search.models.empty() && search.proposer == "llm") fail(ExitCode::environment, "{}", why);
+    print_stderr("note: {}\n", why);
+  }
+  if (search.model_faults.empty() || !search.models.empty()) return;
+  print_stderr("note: no model is left: templates and search propose alone\n");
+  search.proposer = "search";
+}
+
+void limit_tokens(SearchRun& search) {
+  agent::Budgets& budgets = search.budgets;
+  if (search.models.empty() || budgets.max_tokens || budgets.max_cost_usd) return;
+  budgets.max_tokens = kDefaultMaxTokens;
+  search.default_token_limit = true;
+  if (!search.quiet)
+    print_stderr("note: models may use {} tokens (--max-tokens changes that)\n", kDefaultMaxTokens);
 }
 
 void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
@@ -122,6 +160,8 @@ void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
 int run_to_end(SearchSetup setup, const SearchFlags& flags,
                std::chrono::steady_clock::time_point command_start, const ShowSearch& show) {
   SearchRun& search = setup.run;
+  leave_out_unaskable_models(search);
+  limit_tokens(search);
   search.audited = require_audit(*search.problem, flags.unaudited, setup.config, setup.database);
   const auto store = db::open_store(setup.database);
   add_first_points(setup, flags);
@@ -139,13 +179,11 @@ int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
   json["profiles"] = outcome.profiles;
   if (search.port) json["ported"] = port_json(*search.port, outcome.summary.parts.ported);
   json["profile_note"] = loop.profile.note;
-  json["model"] = {{"tokens", loop.progress.tokens},
-                   {"cost_usd", loop.progress.cost_usd},
-                   {"refused", loop.progress.refused}};
+  json["model"] = model_json(search, loop);
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(search.paths.result, json.dump(2) + "\n");
   show(setup, outcome, json);
-  return exit_code(loop);
+  return exit_code(search, loop);
 }
 
 std::string generate_line(const Arguments& arguments) {

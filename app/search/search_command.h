@@ -50,6 +50,14 @@ struct SearchSetup {
 [[nodiscard]] SearchSetup set_up_search(const SearchFlags& flags,
                                         std::shared_ptr<const ProblemInstance> problem, std::string command);
 
+/// Takes away the models that cannot be asked, with a note. A hybrid run without a model becomes a search, and says
+/// so; throws Error(environment) with what to do where only models propose.
+void leave_out_unaskable_models(SearchRun& search);
+/// Models may use kDefaultMaxTokens where neither tokens nor money are limited.
+void limit_tokens(SearchRun& search);
+/// About a hundred questions with answers of ten thousand tokens, a few dollars at most providers; chosen.
+inline constexpr std::int64_t kDefaultMaxTokens = 1'000'000;
+
 /// What the search begins with: points of the file that the user names, then those of other problems that the
 /// database has. A database that cannot be read now is not a reason not to search.
 void add_first_points(SearchSetup& setup, const SearchFlags& flags);

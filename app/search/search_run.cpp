@@ -110,6 +110,7 @@ class RunReporter {
 
   void report_to(agent::LoopOptions& options) {
     options.on_progress = [this](const agent::Progress& progress) { show(progress); };
+    options.on_wait = [this](const agent::Progress& progress) { line_.show(progress); };
     options.on_new_best = [this](const Completed& best) { write(best); };
   }
   /// The files of what leads in the end; those of a kernel that was disqualified are removed.

@@ -9,6 +9,7 @@
 
 #include "agent/loop.h"
 #include "app/evaluate/run_files.h"
+#include "app/llm/model_choice.h"
 #include "app/search/porting.h"
 #include "app/setup/config.h"
 #include "app/setup/target.h"
@@ -24,8 +25,9 @@ struct SearchRun {
   std::vector<Candidate> templates;
   Target target;
   std::string strategy = "portfolio";
-  std::string proposer = "search";      ///< "search", "llm" or "hybrid"
-  std::vector<agent::LlmModel> models;  ///< that write candidates; with the last two
+  std::string proposer = "search";            ///< "search", "llm" or "hybrid"
+  std::vector<agent::LlmModel> models;        ///< that write candidates; with the last two
+  std::vector<ModelFault> model_faults = {};  ///< of those that cannot be asked, see ask_models_first()
   std::uint64_t seed = 0;
   std::vector<agent::FirstPoint> first_points;
   std::optional<Port> port;  ///< what `templates` begin with was ported
@@ -38,8 +40,9 @@ struct SearchRun {
   bool resume = false;   ///< points that the database knows are not measured again
   bool quiet = false;    ///< no progress
   bool audited = true;   ///< see require_audit()
-  bool patient = false;  ///< a model's outage that may pass does not end it for the run
-  OutputPaths paths;     ///< the best kernel so far is kept here; empty: no files are written
+  bool default_token_limit = false;  ///< nobody limited tokens or money, so limit_tokens() did
+  bool patient = false;              ///< a model's outage that may pass does not end it for the run
+  OutputPaths paths;                 ///< the best kernel so far is kept here; empty: no files are written
   /// That the store writes: whose knowledge prompts contain, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;

@@ -85,6 +85,7 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
   }
   if (run.budgets.is_null()) run.budgets = to_json(budgets_of(session, run, budgets_, search.budgets));
   search.budgets = budgets_from_json(run.budgets);
+  limit_tokens(search);
   run.stats.limit_ns = limit_ns(search);
   search.session_search = run.id;
   search.patient = !search.one_by_one;
@@ -209,7 +210,8 @@ void check_session(db::Session& session, const fs::path& database, const ReadGen
     try {
       auto generate = read(arguments_of(run, database), "");
       if (!generate) fail(ExitCode::usage, "--help is not an argument of a search");
-      const SearchRun& search = generate->setup.run;
+      SearchRun& search = generate->setup.run;
+      leave_out_unaskable_models(search);
       run.model = model_names(search.models);
       if (!outputs.insert(fs::absolute(search.paths.kernel)).second)
         fail(ExitCode::usage, "another search writes {} too", search.paths.kernel.string());

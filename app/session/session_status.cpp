@@ -60,6 +60,11 @@ std::string run_state(const db::SessionSearch& run, bool alive) {
   return run.state == "running" && !alive ? "killed" : run.state;
 }
 
+/// Null where no price is known: tokens that cost nothing are such.
+Json cost_json(std::int64_t tokens, double cost_usd) {
+  return tokens > 0 && cost_usd == 0 ? Json() : Json(cost_usd);
+}
+
 Json run_json(const db::SessionSearch& run, bool alive) {
   const db::SessionSearchStats& f = run.stats;
   return {{"name", run.name},
@@ -80,9 +85,14 @@ Json run_json(const db::SessionSearch& run, bool alive) {
           {"speedup", or_null(ratio(f.baseline_ns, f.best_ns))},
           {"share_of_limit", or_null(ratio(f.limit_ns, f.best_ns))},
           {"tokens", f.tokens},
-          {"cost_usd", f.cost_usd},
+          {"cost_usd", cost_json(f.tokens, f.cost_usd)},
           {"spent_s", spent_s(run)},
           {"left_s", run.state == "running" ? or_null(seconds_left(run)) : Json()}};
+}
+
+/// Nothing where no price is known: statistics have 0 then, which nothing was bought for.
+std::string dollars_text(double cost_usd) {
+  return cost_usd > 0 ? fmt::format(", {:.2f} US dollars", cost_usd) : "";
 }
 
 void add_best(const db::SessionSearch& run, std::vector<std::string>& parts) {
@@ -101,7 +111,7 @@ std::string run_text(const db::SessionSearch& run, bool alive) {
   std::vector<std::string> parts;
   if (f.evaluations > 0) parts.push_back(fmt::format("{} tried, {} passed", f.evaluations, f.verified));
   add_best(run, parts);
-  if (f.tokens > 0) parts.push_back(fmt::format("{} tokens, {:.2f} US dollars", f.tokens, f.cost_usd));
+  if (f.tokens > 0) parts.push_back(fmt::format("{} tokens{}", f.tokens, dollars_text(f.cost_usd)));
   if (state == "running") {
     if (const auto rate = rate_per_minute(run)) parts.push_back(fmt::format("{:.3g} a minute", *rate));
     parts.push_back(duration_text(spent_s(run)));
@@ -146,7 +156,7 @@ Json status_json(const db::Session& session, bool alive) {
                {"budgets", session.budgets},
                {"spent_s", totals.spent_s},
                {"tokens", totals.tokens},
-               {"cost_usd", totals.cost_usd},
+               {"cost_usd", cost_json(totals.tokens, totals.cost_usd)},
                {"searches", Json::array()}};
   for (const db::SessionSearch& run : session.runs) json["searches"].push_back(run_json(run, alive));
   return json;
@@ -159,8 +169,7 @@ std::string status_text(const db::Session& session, bool alive) {
                                  duration_text(totals.spent_s));
   if (session.budgets.contains("max_minutes"))
     text += fmt::format(" of {}", duration_text(60 * session.budgets["max_minutes"].get<double>()));
-  if (totals.tokens > 0)
-    text += fmt::format(", {} tokens, {:.2f} US dollars", totals.tokens, totals.cost_usd);
+  if (totals.tokens > 0) text += fmt::format(", {} tokens{}", totals.tokens, dollars_text(totals.cost_usd));
   if (!session.reason.empty() && session.reason != session.status)
     text += fmt::format(" ({})", sanitize(session.reason, 200));
   text += "\n";

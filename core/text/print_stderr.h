@@ -3,18 +3,22 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <string>
+#include <string_view>
 #include <utility>
 
 namespace ak {
 
-/// Prints to standard error, for the person at the terminal. Fails silently: a full disk behind a log must not end
-/// a run, and fmt::print would throw.
+/// Writes to standard error as it may be seen there: control characters written out, lines of more than 16 KiB
+/// cut. Fails silently: a full disk behind a log must not end a run, and fmt::print would throw.
+void write_stderr(std::string_view text);
+
+/// Sequences of our own for the terminal behind standard error; nothing else may come in.
+void control_stderr(std::string_view sequence);
+
+/// Prints to standard error, for the person at the terminal.
 template <class... Args>
 void print_stderr(fmt::format_string<Args...> format, Args&&... args) {
-  const std::string text = fmt::format(format, std::forward<Args>(args)...);
-  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace ak

@@ -2,6 +2,7 @@
 #include "core/text/suggest.h"
 
 #include "core/gate.h"
+#include "core/text/shown_text.h"
 
 #include <fmt/format.h>
 
@@ -28,55 +29,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-unsigned int byte_at(std::string_view text, std::size_t index) {
-  return index < text.size() ? static_cast<unsigned char>(text[index]) : 0u;
-}
-
-struct Utf8Form {
-  unsigned int lead_low, lead_high;
-  std::size_t bytes;
-  unsigned int second_low,
-      second_high;  // stricter than 80..BF where overlong forms and surrogates must be refused
-};
-// Unicode 15, table 3-7 "Well-Formed UTF-8 Byte Sequences"; C2 starts at A0, so that the C1
-// controls are refused.
-constexpr Utf8Form kUtf8Forms[] = {
-    {0xC2, 0xC2, 2, 0xA0, 0xBF}, {0xC3, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF},
-    {0xE1, 0xEC, 3, 0x80, 0xBF}, {0xED, 0xED, 3, 0x80, 0x9F}, {0xEE, 0xEF, 3, 0x80, 0xBF},
-    {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
-};
-
-struct CodeRange {
-  char32_t first, last;
-};
-// Characters that show nothing themselves and reorder or hide what is around them (Unicode 15, general category Cf,
-// without those of single scripts).
-constexpr CodeRange kUnseen[] = {{0xAD, 0xAD},       {0x61C, 0x61C},    {0x180E, 0x180E}, {0x200B, 0x200F},
-                                 {0x2028, 0x202E},   {0x2060, 0x206F},  {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB},
-                                 {0x1D173, 0x1D17A}, {0xE0000, 0xE007F}};
-
-// Of a well-formed character of two bytes or more.
-bool is_seen(std::string_view character) {
-  char32_t code = byte_at(character, 0) & (0x7Fu >> character.size());
-  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte_at(character, i) & 0x3Fu);
-  return std::ranges::none_of(kUnseen,
-                              [&](CodeRange range) { return range.first <= code && code <= range.last; });
-}
-
-// Bytes of the character that `text` starts with, if it is one that prints; else 0.
+/// Bytes of the printable character that `text` starts with; 0 when it starts with none.
 std::size_t printable_length(std::string_view text) {
-  const unsigned int lead = byte_at(text, 0);
-  if (lead < 0x80) return (lead >= 0x20 && lead != 0x7F) || lead == '\n' || lead == '\t' ? 1 : 0;
-  for (const Utf8Form& form : kUtf8Forms) {
-    if (lead < form.lead_low || lead > form.lead_high) continue;
-    const unsigned int second = byte_at(text, 1);
-    if (second < form.second_low || second > form.second_high) return 0;
-    for (std::size_t i = 2; i < form.bytes; ++i) {
-      if ((byte_at(text, i) & 0xC0u) != 0x80) return 0;
-    }
-    return is_seen(text.substr(0, form.bytes)) ? form.bytes : 0;
-  }
-  return 0;
+  const std::size_t length = character_length(text);
+  return length > 0 && is_control_character(text.substr(0, length)) ? 0 : length;
 }
 
 }  // namespace

@@ -156,9 +156,9 @@ TEST_CASE("an answer that cannot be read is asked for again and then stored with
 TEST_CASE("a model that never gives a candidate is no longer asked, though it costs nothing") {
   Run run(std::vector<LlmReply>(200, reply("nonsense")));
   const LoopResult result = run.run();
-  CHECK(result.stop_reason.find("20 exchanges in a row without a candidate") != std::string::npos);
-  CHECK(run.model->requests.size() == 40);  // each with its repeat
-  CHECK(result.progress.refused == 20);
+  CHECK(result.stop_reason.find("5 exchanges in a row without a candidate") != std::string::npos);
+  CHECK(run.model->requests.size() == 10);  // each with its repeat
+  CHECK(result.progress.refused == 5);
 }
 
 TEST_CASE("in a hybrid run the tunables of a promising candidate are searched, and of a slow one not") {

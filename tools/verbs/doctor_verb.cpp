@@ -28,7 +28,7 @@ struct Finding {
   std::string detail;      ///< what was found, or why it was not
   std::string cost;        ///< what does not work without it; empty when present
   std::string remedy;      ///< how to get it; empty when present
-  bool essential = false;  ///< without it no kernel can be built
+  bool essential = false;  ///< without it no kernel can be built, or it was asked for by name
 };
 
 bool loads(const char* library) {
@@ -206,14 +206,17 @@ std::string limits_of(const agent::ModelEntry& entry) {
   return parts.empty() ? "no limits are known" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// What the provider answers about the model: it is reached, takes the key and knows the model then.
+/// What the provider answers about the model. Throws Error(environment) with what to do when it cannot be asked.
 std::string said_of(const agent::LlmModel& model) {
   if (!model.info_client) return "";
-  const auto said = model.info_client->description();
-  if (!said) return "; the provider says nothing of it: " + said.error().message;
+  const agent::ModelLook look = model.info_client->look();
+  if (look.failure)
+    fail(ExitCode::environment, "{}: {}: {}; {}", model.name, info(look.failure->fault).name,
+         look.failure->message, look.remedy);
+  if (!look.entry) return "; the provider says nothing of it: " + look.undecided;
   const auto counted = model.info_client->count_tokens(
       {.model = model.entry.name, .system = "", .messages = {{"user", "How long is this?"}}});
-  return "; the provider says: " + limits_of(*said) +
+  return "; the provider says: " + limits_of(*look.entry) +
          (counted ? fmt::format(", and counts tokens ({} of four words)", *counted)
                   : ", and counts no tokens: " + counted.error().message);
 }
@@ -224,14 +227,15 @@ Finding look_for_model(const app::Config& config, const std::vector<std::string>
   Finding finding{.part = "model",
                   .detail = "none is configured",
                   .cost = "candidates come from templates and search alone",
-                  .remedy = "name one with --model or in the configuration (docs/providers.md)"};
+                  .remedy = "name one with --model or in the configuration (docs/providers.md)",
+                  .essential = !named.empty()};
   const std::vector<std::string>& names = named.empty() ? config.models : named;
   if (names.empty()) return finding;
   try {
     std::vector<std::string> models;
     for (const std::string& name : names) {
       const agent::LlmModel model = agent::open_model(name, config.llm);
-      models.push_back(model.name + (model.entry.price ? "" : "; no price is known") +
+      models.push_back(model.name + (model.entry.price ? "" : "; price unknown") +
                        (named.empty() ? "" : "; by the table: " + limits_of(model.entry) + said_of(model)));
     }
     finding.present = true;
@@ -271,7 +275,7 @@ int run_doctor(const app::Arguments& arguments) {
   set_style(app,
             "Examples:\n  alphakernel doctor\n  alphakernel doctor --model anthropic:claude-sonnet-5-5\n  "
             "alphakernel doctor --json\n\nExits with 5 when no kernel "
-            "could be built.\n");
+            "could be built, or when a model that --model names cannot be asked.\n");
   bool json = false;
   std::vector<std::string> models;
   app.add_option("--model", models, "ask the provider of this model about it; may be repeated");

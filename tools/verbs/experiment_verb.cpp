@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
+#include "core/text/shown_text.h"
 #include "db/database.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
@@ -104,7 +105,7 @@ Json write_reports(const app::Manifest& manifest, const app::ExperimentEnd& end,
   const Json environment = app::environment_json(folder, command);
   write_file_atomically(folder.path / "environment.json", environment.dump(2) + "\n");
   app::export_tables(folder);
-  write_file_atomically(folder.path / "report.md", app::report_text(report, environment));
+  write_file_atomically(folder.path / "report.md", shown_text(app::report_text(report, environment)));
   write_file_atomically(folder.report(), report.dump(2) + "\n");
   // Readers leave the write-ahead log's files behind; the last writer takes them away.
   static_cast<void>(db::open_store(folder.database()));

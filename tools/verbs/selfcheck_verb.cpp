@@ -8,6 +8,7 @@
 #include "app/audit/selfcheck.h"
 #include "core/error.h"
 #include "core/text/json.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
@@ -123,7 +124,7 @@ Json report_json(const app::SelfcheckReport& report, const app::Target& target) 
 }
 
 void show_progress(std::size_t done, std::size_t all) {
-  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} ", done, all);
+  if (::isatty(STDERR_FILENO) != 0) control_stderr(fmt::format("\r{} of {} ", done, all));
 }
 
 std::optional<Gate> gate_named(const std::string& name) {
@@ -174,9 +175,9 @@ int run_selfcheck(const app::Arguments& arguments) {
       app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", device);
-  if (!target.notice.empty()) fmt::print(stderr, "note: {}\n", target.notice);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const app::SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
-  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r");
+  if (::isatty(STDERR_FILENO) != 0) control_stderr("\r");
   json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
   return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);
 }

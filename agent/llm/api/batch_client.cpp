@@ -8,13 +8,17 @@
 
 #include "agent/llm/api/batch_protocol.h"
 #include "agent/llm/api/http_client.h"
-#include "agent/llm/api/redact.h"
 #include "core/text/hash.h"
 
 namespace ak::agent {
 BatchQueue::BatchQueue(Provider provider, std::string key, RetryPolicy retry, HttpLimits limits,
                        BatchTiming timing)
-    : provider_(std::move(provider)), key_(std::move(key)), retry_(retry), limits_(limits), timing_(timing) {}
+    : provider_(std::move(provider)),
+      key_(std::move(key)),
+      redactor_({key_}),
+      retry_(retry),
+      limits_(limits),
+      timing_(timing) {}
 
 LlmReply BatchQueue::ask(Json body, const std::atomic<bool>* cancelled) {
   const auto mine =
@@ -64,10 +68,12 @@ void BatchQueue::carry_out(const Batch& batch) const {
     if (result.index >= batch.size()) continue;
     LlmReply& reply = batch[result.index]->reply;
     reply = {};
-    reply.failure = result.failure;
-    if (result.failure) continue;
-    AnswerReader reader(*provider_.dialect, false);
-    static_cast<void>(reader.feed(result.body.dump()));
+    if (result.failure) {
+      reply.failure = result.failure->shown(redactor_);
+      continue;
+    }
+    AnswerReader reader(*provider_.dialect, false, redactor_);
+    static_cast<void>(reader.feed(result.body.dump(-1, ' ', false, Json::error_handler_t::replace)));
     reply = reader.finish();
   }
 }
@@ -110,19 +116,13 @@ std::shared_ptr<BatchQueue> BatchQueues::of(const Provider& provider, const std:
   return queue;
 }
 
-BatchLlmClient::BatchLlmClient(std::shared_ptr<BatchQueue> queue, Provider provider, std::string key,
-                               ModelEntry model)
-    : queue_(std::move(queue)),
-      provider_(std::move(provider)),
-      key_(std::move(key)),
-      model_(std::move(model)) {
+BatchLlmClient::BatchLlmClient(std::shared_ptr<BatchQueue> queue, Provider provider, ModelEntry model)
+    : queue_(std::move(queue)), provider_(std::move(provider)), model_(std::move(model)) {
   model_.stream = false;
 }
 
 LlmReply BatchLlmClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {
   LlmReply reply = queue_->ask(provider_.dialect->body(request, model_, provider_.compatible), cancelled);
-  const std::vector<std::string> secrets{key_};
-  for (std::string* text : {&reply.text, &reply.raw, &reply.request_id}) *text = redact(*text, secrets);
   estimate_usage(request, reply.ok(), reply);
   if (reply.ok() || reply.usage.reported) reply.cost_usd = model_.cost_usd(reply.usage);
   return reply;

@@ -48,6 +48,7 @@ class BatchQueue {
 
   Provider provider_;
   std::string key_;
+  Redactor redactor_;
   RetryPolicy retry_;
   HttpLimits limits_;
   BatchTiming timing_;
@@ -71,13 +72,12 @@ class BatchQueues {
 /// Asks one model through a queue.
 class BatchLlmClient final : public LlmClient {
  public:
-  BatchLlmClient(std::shared_ptr<BatchQueue> queue, Provider provider, std::string key, ModelEntry model);
+  BatchLlmClient(std::shared_ptr<BatchQueue> queue, Provider provider, ModelEntry model);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
 
  private:
   std::shared_ptr<BatchQueue> queue_;
   Provider provider_;
-  std::string key_;
   ModelEntry model_;
 };
 

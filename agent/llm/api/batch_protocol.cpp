@@ -49,9 +49,9 @@ BatchResult anthropic_result(const Json& line) {
   const std::string type = text_of(result, "type");
   BatchResult one{.index = index_of(text_of(line, "custom_id")), .body = member(result, "message")};
   if (type == "errored") one.failure = read_failure(400, member(result, "error"), "the request failed");
-  if (type == "canceled") one.failure = {LlmFault::cancelled, "the batch was cancelled"};
+  if (type == "canceled") one.failure = {LlmFault::cancelled, ForeignText("the batch was cancelled")};
   if (type == "expired")
-    one.failure = {LlmFault::timeout, "the batch expired before this request was worked on"};
+    one.failure = {LlmFault::timeout, ForeignText("the batch expired before this request was worked on")};
   return one;
 }
 

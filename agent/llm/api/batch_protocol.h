@@ -14,7 +14,7 @@ namespace ak::agent {
 struct BatchResult {
   std::size_t index = 0;  ///< of the request
   Json body = {};         ///< as the answer to a single request
-  std::optional<LlmFailure> failure = {};
+  std::optional<ForeignFailure> failure = {};
 };
 
 /// The state of a batch after a call.

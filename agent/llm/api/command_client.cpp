@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -54,6 +55,19 @@ std::vector<std::string> environment_of(const LlmCommand& command) {
     if (const char* value = std::getenv(name.c_str())) entries.push_back(name + "=" + value);
   }
   return entries;
+}
+
+/// Values of variables that are keys by their names: PATH and HOME may be shown.
+std::vector<std::string> secrets_of(const LlmCommand& command) {
+  constexpr std::array<std::string_view, 4> kSecretNames{"KEY", "TOKEN", "SECRET", "PASS"};
+  std::vector<std::string> secrets;
+  for (const std::string& name : command.environment) {
+    const char* value = std::getenv(name.c_str());
+    const bool secret = std::ranges::any_of(
+        kSecretNames, [&](std::string_view word) { return name.find(word) != std::string::npos; });
+    if (value != nullptr && secret) secrets.emplace_back(value);
+  }
+  return secrets;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -180,10 +194,11 @@ Output run(const LlmCommand& command, const std::string& prompt, const std::atom
 LlmReply CommandLlmClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {
   AK_ASSERT(!command_.argv.empty(), "a command has a program");
   Output output = run(command_, prompt_text(request), cancelled);
-  LlmReply reply{.text = redact(output.text), .stop = LlmStop::end};
+  const Redactor redactor(secrets_of(command_));
+  LlmReply reply{.text = redactor(output.text), .stop = LlmStop::end};
   reply.raw = reply.text;
   if (output.failure) {
-    reply.failure = {output.failure->fault, clean_text(redact(output.failure->message))};
+    reply.failure = {output.failure->fault, ForeignText(output.failure->message).line(redactor)};
   } else if (output.text.empty()) {
     reply.failure = {LlmFault::malformed, "the command printed nothing"};
   }

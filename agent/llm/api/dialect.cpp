@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/llm/api/redact.h"
 #include "core/token_counts.h"
 #include "dialect_table.h"
 
@@ -66,10 +65,8 @@ constexpr std::array<std::string_view, 7> kOptionalFields{
     "temperature",      "stop",      "stop_sequences", "stream_options",
     "reasoning_effort", "reasoning", "output_config"};
 
-constexpr std::uint64_t kTooMany =
-    kMostTokens + 1;  // sums of a few of them stay far from the limits of 64 bits
-
-constexpr std::size_t kShownBytes = 400;  // of an error: enough for its sentence, chosen
+// Sums of a few of them stay far from the limits of 64 bits.
+constexpr std::uint64_t kTooMany = kMostTokens + 1;
 
 LlmFault fault_of_status(long status) {
   const auto row = std::ranges::find(kStatuses, status, &StatusRow::status);
@@ -96,13 +93,6 @@ std::string message_of(const Json& body, std::string_view raw) {
     if (!text.empty()) return text;
   }
   return std::string(raw);
-}
-
-std::string one_line(std::string_view text) {
-  std::string line = clean_text(redact(text));
-  std::ranges::replace(line, '\n', ' ');
-  if (line.size() > kShownBytes) line = clean_text(line.substr(0, kShownBytes)) + "...";
-  return line;
 }
 
 }  // namespace
@@ -136,15 +126,15 @@ const Dialect* find_dialect(std::string_view name) {
 
 std::span<const std::string_view> optional_fields() { return kOptionalFields; }
 
-LlmFailure read_failure(long status, const Json& body, std::string_view raw) {
+ForeignFailure read_failure(long status, const Json& body, std::string_view raw) {
   const Json& error = member(body, "error");
-  const std::string message = message_of(body, raw);
+  const std::string said = message_of(body, raw);
   const std::array codes{text_of(member(error, "details"), "error_code"), text_of(error, "code"),
                          text_of(error, "type"), text_of(body, "code")};
-  LlmFailure failure{.fault = fault_of_status(status), .message = one_line(message)};
+  ForeignFailure failure{.fault = fault_of_status(status), .message = ForeignText(said)};
   if (status >= 300 && status < 400)
-    failure.message = fmt::format("HTTP {}: redirects are not followed", status);
-  if (failure.message.empty()) failure.message = fmt::format("HTTP {}", status);
+    failure.message = ForeignText(fmt::format("HTTP {}: redirects are not followed", status));
+  if (failure.message.empty()) failure.message = ForeignText(fmt::format("HTTP {}", status));
   for (const std::string& code : codes) {
     const auto row = std::ranges::find(kCodes, code, &CodeRow::code);
     if (row == kCodes.end()) continue;
@@ -153,54 +143,83 @@ LlmFailure read_failure(long status, const Json& body, std::string_view raw) {
   }
   if (failure.fault != LlmFault::rejected) return failure;
   for (const CodeRow& row : kWords) {
-    if (message.find(row.code) != std::string::npos) failure.fault = row.fault;
+    if (said.find(row.code) != std::string::npos) failure.fault = row.fault;
   }
   return failure;
 }
 
-AnswerReader::AnswerReader(const Dialect& dialect, bool is_stream)
-    : dialect_(dialect), is_stream_(is_stream), events_([this](const SseEvent& event) { read(event); }) {}
+AnswerReader::AnswerReader(const Dialect& dialect, bool is_stream, Redactor redactor)
+    : dialect_(dialect),
+      redactor_(std::move(redactor)),
+      is_stream_(is_stream),
+      events_([this](const SseEvent& event) { read(event); }) {}
 
 bool AnswerReader::feed(std::string_view bytes) {
   raw_ += bytes;
   if (is_stream_) events_.feed(bytes);
-  return !reading_.complete && !reading_.reply.failure;
+  return !reading_.complete && !reading_.failure;
 }
 
 void AnswerReader::read(const SseEvent& event) {
-  if (reading_.complete || reading_.reply.failure) return;
+  if (reading_.complete || reading_.failure) return;
   if (event.data == "[DONE]") {
     reading_.complete = true;
     return;
   }
   const Json data = try_parse_json(event.data);
   if (data.is_discarded() && ending_) return;  // broken off within an event
+  if (redactor_.has_secrets()) note_pieces("", data);
   if (data.is_discarded()) {
-    reading_.reply.failure = {LlmFault::malformed, "an event of the answer is not JSON"};
+    reading_.failure = {LlmFault::malformed, ForeignText("an event of the answer is not JSON")};
   } else if (!member(data, "error").is_null() && member(data, "response").is_null()) {
-    reading_.reply.failure = read_failure(200, data, event.data);
+    reading_.failure = read_failure(200, data, event.data);
   } else {
     dialect_.read_event(event.name, data, reading_);
   }
 }
 
-LlmReply AnswerReader::finish() {
-  ending_ = true;
-  if (is_stream_) {
-    events_.finish();
-  } else if (const Json body = try_parse_json(raw_); !body.is_object()) {
-    reading_.reply.failure = {LlmFault::malformed, "not a JSON object: " + one_line(raw_)};
+/// A stream can hold a key in pieces, one an event.
+void AnswerReader::note_pieces(const std::string& place, const Json& json) {
+  if (json.is_string()) pieces_[place] += json.get_ref<const std::string&>();
+  if (!json.is_structured()) return;
+  for (const auto& [name, value] : json.items()) note_pieces(place + "/" + name, value);
+}
+
+/// The bytes, unless they hold the key in a form that taking it out of the bytes would miss.
+std::string AnswerReader::kept_bytes() const {
+  const bool hidden = std::ranges::any_of(
+      pieces_, [this](const auto& piece) { return redactor_.finds(std::string_view(piece.second)); });
+  return hidden ? kNotKept : redactor_(raw_);
+}
+
+void AnswerReader::read_whole() {
+  const Json body = try_parse_json(raw_);
+  if (redactor_.has_secrets()) note_pieces("", body);
+  if (!body.is_object()) {
+    reading_.failure = {LlmFault::malformed, ForeignText("not a JSON object: " + raw_)};
   } else if (!member(body, "error").is_null() && text_of(body, "status") != "failed") {
-    reading_.reply.failure = read_failure(200, body, raw_);
+    reading_.failure = read_failure(200, body, raw_);
   } else {
     dialect_.read_whole(body, reading_);
-    if (!reading_.complete && !reading_.reply.failure)
-      reading_.reply.failure = {LlmFault::malformed, "no answer in what was sent: " + one_line(raw_)};
+    if (!reading_.complete && !reading_.failure)
+      reading_.failure = {LlmFault::malformed, ForeignText("no answer in what was sent: " + raw_)};
   }
+}
+
+LlmReply AnswerReader::finish() {
+  ending_ = true;
+  is_stream_ ? events_.finish() : read_whole();
   LlmReply reply = std::move(reading_.reply);
-  if (!reading_.complete && !reading_.may_end && !reply.failure)
+  if (!reading_.failure && !reading_.refusal.empty())
+    reading_.failure = {LlmFault::refused, ForeignText(reading_.refusal)};
+  if (reading_.failure) {
+    reply.failure = reading_.failure->shown(redactor_);
+  } else if (!reading_.complete && !reading_.may_end) {
     reply.failure = {LlmFault::cut_short, "the stream ended before the answer did"};
-  reply.raw = std::move(raw_);
+  }
+  reply.text = redactor_(reply.text);
+  reply.request_id = ForeignText(std::move(reply.request_id)).line(redactor_);
+  reply.raw = kept_bytes();
   drop_impossible_counts(reply);
   return reply;
 }

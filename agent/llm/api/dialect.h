@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "agent/llm/api/model_catalog.h"
+#include "agent/llm/api/redact.h"
 #include "agent/llm/api/sse.h"
 #include "core/llm.h"
 #include "core/text/json.h"
@@ -16,9 +18,11 @@ namespace ak::agent {
 
 /// An answer while it arrives.
 struct AnswerReading {
-  LlmReply reply;
-  bool complete = false;  ///< the provider has said that this is all
-  bool may_end = false;   ///< the text is complete, but more may come (usage)
+  LlmReply reply;  ///< as it was sent; `failure` is not used
+  std::optional<ForeignFailure> failure = {};
+  std::string refusal = {};  ///< the model declines in these words; more may come
+  bool complete = false;     ///< the provider has said that this is all
+  bool may_end = false;      ///< the text is complete, but more may come (usage)
 };
 
 /// How a provider wants to be asked, and how it answers. All functions are pure, and readers take whatever
@@ -48,12 +52,12 @@ void read_openai_model(const Json& body, ModelEntry& entry);
 
 /// What an error body means. `body` is discarded or null JSON where it was none; `raw` is shown then.
 /// @param status of HTTP; 200: the error came inside of an answer
-[[nodiscard]] LlmFailure read_failure(long status, const Json& body, std::string_view raw);
+[[nodiscard]] ForeignFailure read_failure(long status, const Json& body, std::string_view raw);
 
-/// Collects one answer of either form. Used by one thread.
+/// Collects one answer of either form; what comes out is redacted. Used by one thread.
 class AnswerReader {
  public:
-  AnswerReader(const Dialect& dialect, bool is_stream);
+  AnswerReader(const Dialect& dialect, bool is_stream, Redactor redactor = {});
   /// False when nothing more is wanted.
   [[nodiscard]] bool feed(std::string_view bytes);
   /// The bytes have ended: the answer, or `cut_short` or `malformed`.
@@ -61,12 +65,17 @@ class AnswerReader {
 
  private:
   void read(const SseEvent& event);
+  void note_pieces(const std::string& place, const Json& json);
+  void read_whole();
+  [[nodiscard]] std::string kept_bytes() const;
 
   const Dialect& dialect_;
+  Redactor redactor_;
   bool is_stream_, ending_ = false;
   AnswerReading reading_;
   SseParser events_;
   std::string raw_;
+  std::map<std::string, std::string> pieces_;  ///< by place in an event: what all events have there, joined
 };
 
 // Access to JSON that no one promised anything about.

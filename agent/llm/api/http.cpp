@@ -48,7 +48,7 @@ struct Transfer {
   HttpReply reply = {};
   std::size_t body_bytes = 0, header_bytes = 0;
   steady_clock::time_point last_byte = steady_clock::now();
-  curl_off_t seen_bytes = 0;
+  curl_off_t seen_bytes = 0, sent_bytes = 0;
   bool enough = false;
   std::optional<LlmFailure> stopped = {};  ///< why a callback ended the transfer
 };
@@ -112,6 +112,7 @@ std::size_t write_body(char* bytes, std::size_t, std::size_t count, void* user) 
 int on_progress(void* user, curl_off_t, curl_off_t down, curl_off_t, curl_off_t up) {
   auto& transfer = *static_cast<Transfer*>(user);
   const auto now = steady_clock::now();
+  transfer.sent_bytes = up;
   if (down + up != transfer.seen_bytes) {
     transfer.seen_bytes = down + up;
     transfer.last_byte = now;
@@ -159,8 +160,18 @@ CurlList header_list(const HttpRequest& request) {
     list.reset(longer);
   };
   for (const auto& [name, value] : request.headers) add(name + ": " + value);
+  if (!request.key.empty())
+    add(request.key_header + (request.key_header == "authorization" ? ": Bearer " : ": ") + request.key);
   add("Expect:");  // no waiting for a 100
   return list;
+}
+
+/// The answer without the key, except for its body.
+HttpReply redacted(HttpReply reply, const Redactor& redactor) {
+  for (auto& [name, value] : reply.headers) value = redactor(value);
+  reply.error_body = redactor(reply.error_body);
+  if (reply.failure) reply.failure->message = ForeignText(reply.failure->message).line(redactor);
+  return reply;
 }
 
 }  // namespace
@@ -221,7 +232,10 @@ HttpReply http_send(const HttpRequest& request, const HttpBody& body) {
   curl.easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &transfer.reply.status);
   if (code != CURLE_OK && !transfer.enough)
     transfer.reply.failure = failure_of(code, transfer, detail.data());
-  return std::move(transfer.reply);
+  transfer.reply.sent =
+      transfer.reply.status != 0 ||
+      (transfer.sent_bytes > 0 && transfer.sent_bytes >= static_cast<curl_off_t>(request.body.size()));
+  return redacted(std::move(transfer.reply), Redactor({request.key}));
 }
 
 }  // namespace ak::agent

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/llm/api/redact.h"
 #include "core/llm.h"
 
 namespace ak::agent {
@@ -28,6 +29,9 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   HttpLimits limits;
+  std::string key =
+      {};  ///< of the provider: sent in `key_header`, and redacted in all that comes back but the body
+  std::string key_header = {};  ///< "authorization" (Bearer) or another name
   bool is_get = false;
   const std::atomic<bool>* cancelled = nullptr;  ///< not owned; noticed within a second
 };
@@ -39,11 +43,13 @@ struct HttpReply {
   long status = 0;  ///< 0: none came
   HttpHeaders headers;
   std::string error_body;                  ///< of a status that is not a success; at most 64 KiB
+  bool sent = false;                       ///< the server has the whole request
   bool began = false;                      ///< a byte of a successful answer has come
   std::optional<LlmFailure> failure = {};  ///< of the transport
 };
 
-/// Where the body of a successful answer goes, piece by piece. Called on the thread of http_send().
+/// Where the body of a successful answer goes, piece by piece and as it was sent. Called on the thread of
+/// http_send().
 struct HttpBody {
   std::function<void(const HttpHeaders&)> begin;
   std::function<bool(std::string_view)> data;  ///< false: enough, the rest is not waited for

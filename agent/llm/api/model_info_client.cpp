@@ -35,39 +35,98 @@ Json body_to_count(Json body) {
 }
 
 ModelInfoClient::ModelInfoClient(Provider provider, std::string key, ModelEntry entry)
-    : provider_(std::move(provider)), key_(std::move(key)), entry_(std::move(entry)) {}
+    : provider_(std::move(provider)), key_(std::move(key)), redactor_({key_}), entry_(std::move(entry)) {}
 
-Result<Json> ModelInfoClient::ask(const std::string& path, const Json* body) const {
-  const PlainAnswer answer =
+ModelInfoClient::Answer ModelInfoClient::ask(const std::string& path, const Json* body) const {
+  PlainAnswer plain =
       send_plainly(provider_, key_,
                    {.url = path,
                     .headers = {},
                     .body = body ? body->dump(-1, ' ', false, Json::error_handler_t::replace) : "",
                     .limits = kShort,
                     .is_get = body == nullptr});
-  if (answer.failure) return InputError{answer.failure->message};
-  Json json = try_parse_json(answer.body);
-  if (!json.is_object()) return InputError{"the answer is not a JSON object"};
-  return json;
+  Answer answer{
+      .json = try_parse_json(plain.body), .failure = std::move(plain.failure), .status = plain.status};
+  if (!answer.failure && !answer.json.is_object())
+    answer.failure = {LlmFault::malformed, "the answer is not a JSON object"};
+  if (!answer.failure) redactor_.redact(answer.json);
+  return answer;
+}
+
+Result<ModelEntry> ModelInfoClient::entry_from(const Json& json) const {
+  if (text_of(json, "id") != entry_.name) return InputError{"the answer is about another model"};
+  ModelEntry entry = entry_;
+  provider_.dialect->read_model(json, entry);
+  entry.source = "the provider, " + entry_.source;
+  return entry;
+}
+
+/// What the first question would meet, too. A key may be allowed to ask a model and not to look at it (403), and many
+/// servers that imitate a provider know nothing of their models (404).
+bool ModelInfoClient::decides(const Answer& answer) const {
+  switch (answer.failure->fault) {
+    case LlmFault::unreachable:
+    case LlmFault::timeout:
+      return answer.status == 0;
+    case LlmFault::auth:
+      return answer.status != 403;
+    case LlmFault::quota:
+      return true;
+    case LlmFault::no_model:
+      return !provider_.compatible || answer.status != 404;
+    case LlmFault::malformed:
+      return answer.status >= 200 && answer.status < 300;
+    default:
+      return false;
+  }
+}
+
+ModelLook ModelInfoClient::failed(LlmFailure failure) const {
+  const std::string key = provider_.key_variable.empty()
+                              ? "the key"
+                              : fmt::format("the key in {} or its file", provider_.key_variable);
+  const std::string address = fmt::format("the address {}", redactor_(provider_.url));
+  std::string remedy = fmt::format("check {} and the network", address);
+  if (failure.fault == LlmFault::auth) remedy = "check " + key;
+  if (failure.fault == LlmFault::quota) remedy = "check the account's money and limits at the provider";
+  if (failure.fault == LlmFault::no_model)
+    remedy = fmt::format("check the model's name '{}' and {}", entry_.name, address);
+  if (failure.fault == LlmFault::malformed)
+    remedy = fmt::format("check {}: what answers there is not an API of the form {}", address,
+                         provider_.dialect->name);
+  return {.failure = std::move(failure), .remedy = std::move(remedy)};
+}
+
+ModelLook ModelInfoClient::look() const {
+  const std::string models(provider_.dialect->models_path);
+  const Answer answer = ask(models + escaped(entry_.name), nullptr);
+  if (!answer.failure) {
+    Result<ModelEntry> entry = entry_from(answer.json);
+    return entry ? ModelLook{.entry = std::move(entry).value()}
+                 : ModelLook{.undecided = entry.error().message};
+  }
+  const bool wrong_form = provider_.compatible && answer.failure->fault == LlmFault::malformed;
+  if (decides(answer) && !wrong_form) return failed(*answer.failure);
+  if (provider_.compatible) {
+    const Answer list = ask(models.substr(0, models.find_last_not_of('/') + 1), nullptr);
+    if (list.failure && decides(list)) return failed(*list.failure);
+  }
+  return {.undecided = answer.failure->message};
 }
 
 Result<ModelEntry> ModelInfoClient::description() const {
-  const Result<Json> body = ask(std::string(provider_.dialect->models_path) + escaped(entry_.name), nullptr);
-  if (!body) return body.error();
-  if (text_of(*body, "id") != entry_.name) return InputError{"the answer is about another model"};
-  ModelEntry entry = entry_;
-  provider_.dialect->read_model(*body, entry);
-  entry.source = "the provider, " + entry_.source;
-  return entry;
+  const Answer answer = ask(std::string(provider_.dialect->models_path) + escaped(entry_.name), nullptr);
+  if (answer.failure) return InputError{answer.failure->message};
+  return entry_from(answer.json);
 }
 
 Result<std::int64_t> ModelInfoClient::count_tokens(const LlmRequest& request) const {
   if (provider_.dialect->count_path.empty() || provider_.compatible)
     return InputError{"this provider counts no tokens"};
   const Json body = body_to_count(provider_.dialect->body(request, entry_, provider_.compatible));
-  const Result<Json> counted = ask(std::string(provider_.dialect->count_path), &body);
-  if (!counted) return counted.error();
-  const std::int64_t tokens = count_of(*counted, "input_tokens");
+  const Answer counted = ask(std::string(provider_.dialect->count_path), &body);
+  if (counted.failure) return InputError{counted.failure->message};
+  const std::int64_t tokens = count_of(counted.json, "input_tokens");
   if (tokens <= 0) return InputError{"the answer has no count"};
   return tokens;
 }

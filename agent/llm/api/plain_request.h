@@ -6,18 +6,19 @@
 namespace ak::agent {
 
 struct PlainAnswer {
-  std::optional<LlmFailure> failure = {};  ///< of the transport or by the status; keys redacted
+  std::optional<LlmFailure> failure = {};  ///< of the transport or by the status
+  long status = 0;                         ///< of HTTP; 0: none came
   HttpHeaders headers = {};
-  std::string body = {};
+  std::string body = {};  ///< as it was sent
 };
 
 /// Sends one request to a provider and collects the answer.
-/// @param request without what is the provider's: `url` is what follows its address, and the headers of
-/// `request_headers()` are added; without a content type that of JSON
+/// @param request without what is the provider's, see provider_request(); without a content type that of JSON
 [[nodiscard]] PlainAnswer send_plainly(const Provider& provider, const std::string& key, HttpRequest request);
 
-/// Those of the dialect, and the key where there is one.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> request_headers(const Provider& provider,
-                                                                               const std::string& key);
+/// `request`, whose `url` is what follows the provider's address, with that address, the headers of the dialect and
+/// the key.
+[[nodiscard]] HttpRequest provider_request(const Provider& provider, const std::string& key,
+                                           HttpRequest request);
 
 }  // namespace ak::agent

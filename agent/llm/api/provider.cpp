@@ -14,6 +14,7 @@
 #include "agent/llm/api/http_client.h"
 #include "agent/llm/api/model_info_client.h"
 #include "agent/llm/api/recording.h"
+#include "agent/llm/api/redact.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/suggest.h"
@@ -61,7 +62,7 @@ void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
   if (const std::string other = variable(provider.url_variable); !other.empty()) provider.url = other;
   while (provider.url.ends_with('/')) provider.url.pop_back();
   if (const std::string input_error = url_error(provider.url); !input_error.empty())
-    fail(ExitCode::usage, "provider {}: address '{}': {}", provider.name, provider.url, input_error);
+    fail(ExitCode::usage, "provider {}: address '{}': {}", provider.name, redact(provider.url), input_error);
   if (const std::string& unavailable_reason = curl_library().unavailable_reason; !unavailable_reason.empty())
     fail(ExitCode::environment, "language models are asked through libcurl: {}", unavailable_reason);
   const std::string key = find_key(provider, settings);
@@ -76,7 +77,7 @@ void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
         *usd *= kBatchPriceShare;
     }
     const auto queue = settings.batches->of(provider, key, settings);
-    model.client = std::make_shared<BatchLlmClient>(queue, std::move(provider), key, model.entry);
+    model.client = std::make_shared<BatchLlmClient>(queue, std::move(provider), model.entry);
     return;
   }
   model.client =

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+
+#include "agent/llm/api/secret_forms.h"
+#include "core/text/shown_text.h"
 
 namespace ak::agent {
 namespace {
 
 constexpr std::string_view kMask = "[redacted]";
-constexpr std::size_t kMinSecret = 4;  // a shorter one would blot out ordinary words
+constexpr std::size_t kMinSecret = 4;     // a shorter one would blot out ordinary words
+constexpr std::size_t kMinEdge = 6;       // of a secret, next to a cut; chosen: fewer are too common
+constexpr std::size_t kMinPart = 12;      // of a secret, anywhere; chosen: words are shorter
+constexpr std::size_t kShownBytes = 400;  // of a line: enough for an error's sentence, chosen
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -53,24 +58,6 @@ std::string without_shapes(std::string_view text) {
   return result;
 }
 
-/// Bytes of the UTF-8 character at the front of `text`; 0 when it is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0x80   ? 1
-                             : byte(0) < 0xc2 ? 0
-                             : byte(0) < 0xe0 ? 2
-                             : byte(0) < 0xf0 ? 3
-                             : byte(0) < 0xf5 ? 4
-                                              : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (length == 3 && ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) > 0x9f))) return 0;
-  if (length == 4 && ((byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) > 0x8f))) return 0;
-  return length;
-}
-
 /// Bytes of the terminal sequence ESC [ ... letter at the front of `text`, else 0.
 std::size_t escape_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
@@ -78,17 +65,159 @@ std::size_t escape_length(std::string_view text) {
   return end == std::string_view::npos ? text.size() : end + 1;
 }
 
+void replace_all(std::string& text, const std::string& what) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + kMask.size()))
+    text.replace(at, what.size(), kMask);
+}
+
+struct Span {
+  std::size_t begin = 0, end = 0;
+  [[nodiscard]] std::size_t size() const { return end - begin; }
+};
+
+/// The longest part of `secret` around text[at, at + kMinEdge), which is in it.
+Span part_around(std::string_view text, std::size_t at, std::string_view secret) {
+  const std::string_view seed = text.substr(at, kMinEdge);
+  Span longest{at, at};
+  for (std::size_t in = secret.find(seed); in != std::string_view::npos; in = secret.find(seed, in + 1)) {
+    std::size_t before = 0, length = seed.size();
+    while (before < std::min(at, in) && text[at - before - 1] == secret[in - before - 1]) ++before;
+    while (at + length < text.size() && in + length < secret.size() &&
+           text[at + length] == secret[in + length])
+      ++length;
+    if (before + length > longest.size()) longest = {at - before, at + length};
+  }
+  return longest;
+}
+
+/// Every part of kMinPart characters has a block of half as many that begins at a multiple of that.
+void replace_parts(std::string& text, std::string_view secret) {
+  static_assert(kMinPart >= 2 * kMinEdge);
+  if (secret.size() < kMinPart) return;
+  std::string result;
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at + kMinEdge <= text.size();) {
+    const Span part = part_around(text, at, secret);
+    if (part.size() < kMinPart || part.begin < kept) {
+      at += kMinEdge;
+      continue;
+    }
+    result.append(text, kept, part.begin - kept).append(kMask);
+    kept = part.end;
+    at = part.end;
+  }
+  if (kept > 0) text = result.append(text, kept);
+}
+
+/// The beginning of the secret, of kMinEdge characters or more, that `text` ends with.
+std::size_t cut_beginning(std::string_view text, std::string_view secret) {
+  for (std::size_t length = std::min(text.size(), secret.size() - 1); length >= kMinEdge; --length)
+    if (text.ends_with(secret.substr(0, length))) return length;
+  return 0;
+}
+
+/// The end of the secret that `text` begins with.
+std::size_t cut_end(std::string_view text, std::string_view secret) {
+  for (std::size_t length = std::min(text.size(), secret.size() - 1); length >= kMinEdge; --length)
+    if (text.starts_with(secret.substr(secret.size() - length))) return length;
+  return 0;
+}
+
+/// What stands where a text was cut, by a server or here.
+constexpr std::array<std::string_view, 4> kCuts{kMask, "...", "\xe2\x80\xa6", "**"};
+
+void replace_edges(std::string& text, std::string_view secret) {
+  if (secret.size() <= kMinEdge) return;
+  if (const std::size_t length = cut_beginning(text, secret))
+    text.replace(text.size() - length, length, kMask);
+  if (const std::size_t length = cut_end(text, secret)) text.replace(0, length, kMask);
+  for (const std::string_view cut : kCuts) {
+    for (std::size_t at = text.find(cut); at != std::string::npos; at = text.find(cut, at + cut.size())) {
+      const std::string_view before = std::string_view(text).substr(0, at);
+      if (const std::size_t length = cut_beginning(before, secret)) {
+        text.replace(at - length, length, kMask);
+        at += kMask.size() - length;
+      }
+      const std::size_t after = at + cut.size();
+      if (const std::size_t length = cut_end(std::string_view(text).substr(after), secret))
+        text.replace(after, length, kMask);
+    }
+  }
+}
+
+/// "https://user:password@host" without user and password.
+std::string without_passwords(std::string_view text) {
+  constexpr std::string_view kMark = "://";
+  std::string result;
+  std::size_t at = text.find(kMark);
+  for (; at != std::string_view::npos; at = text.find(kMark)) {
+    at += kMark.size();
+    result += text.substr(0, at);
+    text.remove_prefix(at);
+    const std::string_view authority = text.substr(0, text.find_first_of("/?#\"'<> \t\r\n"));
+    const std::size_t end = authority.rfind('@');
+    if (end == std::string_view::npos || end == 0) continue;
+    result += kMask;
+    text.remove_prefix(end);
+  }
+  return result.append(text);
+}
+
 }  // namespace
 
-std::string redact(std::string_view text, std::span<const std::string> secrets) {
+Redactor::Redactor(std::vector<std::string> secrets) : secrets_(std::move(secrets)) {
+  std::erase_if(secrets_, [](const std::string& secret) { return secret.size() < kMinSecret; });
+  for (const std::string& secret : secrets_)
+    for (std::string& form : secret_forms(secret)) forms_.push_back(std::move(form));
+}
+
+std::string Redactor::without_secrets(std::string_view text) const {
   std::string result(text);
-  for (const std::string& secret : secrets) {
-    if (secret.size() < kMinSecret) continue;
-    for (std::size_t at = result.find(secret); at != std::string::npos;
-         at = result.find(secret, at + kMask.size()))
-      result.replace(at, secret.size(), kMask);
+  for (const std::string& form : forms_) replace_all(result, form);
+  for (const std::string& secret : secrets_) {
+    replace_parts(result, secret);
+    replace_edges(result, secret);
   }
-  return without_shapes(result);
+  return result;
+}
+
+std::string Redactor::operator()(std::string_view text) const {
+  return without_shapes(without_passwords(without_secrets(text)));
+}
+
+void Redactor::redact(Json& json) const {
+  if (json.is_string()) {
+    json = (*this)(json.get<std::string>());
+  } else if (json.is_array()) {
+    for (Json& item : json) redact(item);
+  } else if (json.is_object()) {
+    Json clean = Json::object();
+    for (auto& [name, value] : json.items()) {
+      redact(value);
+      clean[(*this)(name)] = std::move(value);
+    }
+    json = std::move(clean);
+  }
+}
+
+bool Redactor::finds(const Json& json) const {
+  if (json.is_string()) return finds(std::string_view(json.get_ref<const std::string&>()));
+  if (!json.is_structured()) return false;
+  for (const auto& [name, value] : json.items())
+    if (finds(std::string_view(name)) || finds(value)) return true;
+  return false;
+}
+
+std::string ForeignText::line(const Redactor& redactor) const {
+  std::string line = clean_text(redactor(text_));
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  if (line.size() > kShownBytes) line = clean_text(line.substr(0, kShownBytes)) + "...";
+  return line;
+}
+
+std::string redact(std::string_view text, std::span<const std::string> secrets) {
+  return Redactor({secrets.begin(), secrets.end()})(text);
 }
 
 std::string clean_text(std::string_view text) {
@@ -100,14 +229,13 @@ std::string clean_text(std::string_view text) {
       continue;
     }
     const std::size_t length = character_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    const bool control = length == 1 && ((first < 0x20 && first != '\t' && first != '\n') || first == 0x7f);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
     if (length == 0) {
       result += "\xef\xbf\xbd";
-    } else if (!control) {
-      result += text.substr(0, length);
+    } else if (!is_control_character(character)) {
+      result += character;
     }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    text.remove_prefix(character.size());
   }
   return result;
 }

@@ -32,7 +32,7 @@ struct BatchService {
   LlmReply ask(const std::string& text, const std::atomic<bool>* cancelled = nullptr) {
     ModelEntry model{.provider = "test", .name = "m"};
     model.price = ModelPrice{.input = 1, .output = 10, .cache_read = 1, .cache_write = 1};
-    BatchLlmClient client(queue, provider, "secret-key", model);
+    BatchLlmClient client(queue, provider, model);
     return client.ask({.model = "m", .system = "S", .messages = {{"user", text}}, .max_output_tokens = 100},
                       cancelled);
   }

@@ -169,7 +169,7 @@ TEST_CASE("errors of every provider are distinguished, whatever their form") {
       {200, R"({"type":"error","error":{"type":"overloaded_error","message":"o"}})", LlmFault::overloaded}};
   for (const ErrorCase& one : cases) {
     CAPTURE(one.status, one.body);
-    const LlmFailure failure = read_failure(one.status, try_parse_json(one.body), one.body);
+    const LlmFailure failure = read_failure(one.status, try_parse_json(one.body), one.body).shown({});
     CHECK(info(failure.fault).name == info(one.fault).name);
     CHECK_FALSE(failure.message.empty());
     CHECK(failure.message.find('\n') == std::string::npos);

@@ -88,12 +88,13 @@ void FakeServer::serve() {
     pollfd ready{listener_.get(), POLLIN, 0};
     if (poll(&ready, 1, kPollMs) <= 0) continue;
     const FileDescriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    std::string request = read_request(connection.get(), stop_);
+    const Script& script = scripts_[std::min(number++, scripts_.size() - 1)];
+    std::string request = script.at_once ? "" : read_request(connection.get(), stop_);
     {
       const std::lock_guard lock(mutex_);
       requests_.push_back(std::move(request));
     }
-    answer(connection.get(), scripts_[std::min(number++, scripts_.size() - 1)]);
+    answer(connection.get(), script);
   }
 }
 

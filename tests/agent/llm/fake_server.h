@@ -21,6 +21,7 @@ struct Piece {
 struct Script {
   std::vector<Piece> pieces;
   enum class End { close, reset, hold } end = End::close;
+  bool at_once = false;  ///< without waiting for a request
   bool endless = false;  ///< the last piece again and again, until the client has gone
 };
 

@@ -93,6 +93,43 @@ TEST_CASE("what may pass is tried again, and the number of attempts is told") {
   CHECK(server.requests().size() == 5);
 }
 
+/// A stream that has read the prompt, and fails as if it may pass.
+const std::string kBilledFailure =
+    stream_head() +
+    "data: "
+    "{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3000,\"output_tokens\":1}}}\n\n"
+    "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"some words of an "
+    "answer\"}}\n\n"
+    "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"full\"}}\n\n";
+
+TEST_CASE(
+    "what failed attempts used is counted, and repetitions have to do with what is left of one attempt") {
+  const Sample& sample = samples().front();
+  REQUIRE(sample.dialect->name == "anthropic-messages");
+  LlmRequest asked = request();
+  asked.max_output_tokens = 10'000;
+  FakeServer server({once(kBilledFailure), once(kBilledFailure), once(response(200, sample.whole))});
+  const LlmReply reply = client_of(server, *sample.dialect, 8).ask(asked, nullptr);
+  REQUIRE(reply.ok());
+  CHECK(reply.attempts == 3);
+  CHECK(reply.usage.input_tokens == 3000 + 3000 + 130);
+  CHECK(reply.usage.output_tokens > 42 + 2 * 5);  // the words of those that broke off are estimated
+  REQUIRE(reply.cost_usd);
+  CHECK(*reply.cost_usd > 2 * 3000 / 1e6);
+  const std::vector<std::string> sent = server.requests();
+  CHECK(parse_json(body_of(sent[0]))["max_tokens"] == 10'000);
+  CHECK(parse_json(body_of(sent[1]))["max_tokens"] < 7'000);
+  CHECK(parse_json(body_of(sent[2]))["max_tokens"] < 4'000);
+
+  FakeServer dear({once(kBilledFailure)});
+  asked.max_output_tokens = 3'500;
+  const LlmReply once_only = client_of(dear, *sample.dialect, 8).ask(asked, nullptr);
+  CHECK(fault_of(once_only) == LlmFault::overloaded);
+  CHECK(once_only.attempts == 1);
+  CHECK(once_only.usage.input_tokens == 3000);
+  CHECK(once_only.cost_usd);
+}
+
 TEST_CASE("what will not pass is not tried again") {
   struct Case {
     std::string bytes;

@@ -80,16 +80,16 @@ TEST_CASE("an outage that lasts too long ends the model, but not one that was ov
   CHECK_FALSE(patient.given_up(0));
 }
 
-TEST_CASE("a model that never gives a candidate is given up after twenty exchanges") {
+TEST_CASE("a model that never gives a candidate is given up after five exchanges") {
   const auto options = test::options_with({"a"});
   ModelPool models(options);
-  for (int i = 0; i < 19; ++i) models.note_exchange(0, false);
+  for (int i = 0; i < 4; ++i) models.note_exchange(0, false);
   models.note_exchange(0, true);
-  for (int i = 0; i < 19; ++i) models.note_exchange(0, false);
+  for (int i = 0; i < 4; ++i) models.note_exchange(0, false);
   CHECK_FALSE(models.given_up(0));
   models.note_exchange(0, false);
   CHECK(models.given_up(0));
-  CHECK_THAT(models.end_reason(), Catch::Contains("20 exchanges in a row without a candidate"));
+  CHECK_THAT(models.end_reason(), Catch::Contains("5 exchanges in a row without a candidate"));
 }
 
 }  // namespace

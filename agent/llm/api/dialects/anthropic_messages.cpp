@@ -58,14 +58,14 @@ constexpr std::array kStops{StopRow{"end_turn", LlmStop::end}, StopRow{"max_toke
                             StopRow{"model_context_window_exceeded", LlmStop::length},
                             StopRow{"stop_sequence", LlmStop::stop_sequence}};
 
-void read_stop(const Json& at, LlmReply& reply) {
+void read_stop(const Json& at, AnswerReading& reading) {
   const std::string name = text_of(at, "stop_reason");
   if (name.empty()) return;
   const auto row = std::ranges::find(kStops, name, &StopRow::name);
-  reply.stop = row == kStops.end() ? LlmStop::other : row->stop;
+  reading.reply.stop = row == kStops.end() ? LlmStop::other : row->stop;
   if (name != "refusal") return;
   const std::string why = text_of(member(at, "stop_details"), "explanation");
-  reply.failure = {LlmFault::refused, why.empty() ? "the model declined to answer" : why};
+  reading.failure = {LlmFault::refused, ForeignText(why.empty() ? "the model declined to answer" : why)};
 }
 
 void read_event(std::string_view event, const Json& data, AnswerReading& reading) {
@@ -83,7 +83,7 @@ void read_event(std::string_view event, const Json& data, AnswerReading& reading
     if (text_of(delta, "type") == "text_delta") reading.reply.text += text_of(delta, "text");
   } else if (name == "message_delta") {
     read_usage(member(data, "usage"), reading.reply.usage);
-    read_stop(member(data, "delta"), reading.reply);
+    read_stop(member(data, "delta"), reading);
   } else if (name == "message_stop") {
     reading.complete = true;
   }
@@ -97,7 +97,7 @@ void read_whole(const Json& body, AnswerReading& reading) {
   }
   reading.reply.request_id = text_of(body, "id");
   read_usage(member(body, "usage"), reading.reply.usage);
-  read_stop(body, reading.reply);
+  read_stop(body, reading);
   reading.complete = true;
 }
 

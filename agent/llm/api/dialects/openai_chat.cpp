@@ -49,14 +49,14 @@ constexpr std::array kStops{StopRow{"stop", LlmStop::end}, StopRow{"length", Llm
 void read_choice(const Json& choice, const Json& part, AnswerReading& reading) {
   LlmReply& reply = reading.reply;
   reply.text += text_of(part, "content");
-  if (const std::string why = text_of(part, "refusal"); !why.empty())
-    reply.failure = {LlmFault::refused, why};
+  reading.refusal += text_of(part, "refusal");
   const std::string name = text_of(choice, "finish_reason");
   if (name.empty()) return;
   reading.may_end = true;
   const auto row = std::ranges::find(kStops, name, &StopRow::name);
   reply.stop = row == kStops.end() ? LlmStop::other : row->stop;
-  if (name == "content_filter") reply.failure = {LlmFault::refused, "stopped by the provider's filter"};
+  if (name == "content_filter")
+    reading.failure = {LlmFault::refused, ForeignText("stopped by the provider's filter")};
 }
 
 const Json& first_choice(const Json& json) {

@@ -34,7 +34,7 @@ void read_usage(const Json& usage, LlmUsage& into) {
           .reported = true};
 }
 
-void read_output(const Json& output, LlmReply& reply) {
+void read_output(const Json& output, AnswerReading& reading) {
   if (!output.is_array()) return;
   std::string text;
   for (const Json& item : output) {
@@ -42,10 +42,11 @@ void read_output(const Json& output, LlmReply& reply) {
     if (text_of(item, "type") != "message" || !content.is_array()) continue;
     for (const Json& part : content) {
       if (text_of(part, "type") == "output_text") text += text_of(part, "text");
-      if (text_of(part, "type") == "refusal") reply.failure = {LlmFault::refused, text_of(part, "refusal")};
+      if (text_of(part, "type") == "refusal")
+        reading.failure = {LlmFault::refused, ForeignText(text_of(part, "refusal"))};
     }
   }
-  if (!text.empty()) reply.text = std::move(text);
+  if (!text.empty()) reading.reply.text = std::move(text);
 }
 
 void read_whole(const Json& body, AnswerReading& reading) {
@@ -53,15 +54,16 @@ void read_whole(const Json& body, AnswerReading& reading) {
   const std::string status = text_of(body, "status");
   reply.request_id = text_of(body, "id");
   read_usage(member(body, "usage"), reply.usage);
-  read_output(member(body, "output"), reply);
+  read_output(member(body, "output"), reading);
   if (status == "completed") {
     reply.stop = LlmStop::end;
   } else if (status == "incomplete") {
     const std::string reason = text_of(member(body, "incomplete_details"), "reason");
     reply.stop = reason == "max_output_tokens" ? LlmStop::length : LlmStop::other;
-    if (reason == "content_filter") reply.failure = {LlmFault::refused, "stopped by the provider's filter"};
+    if (reason == "content_filter")
+      reading.failure = {LlmFault::refused, ForeignText("stopped by the provider's filter")};
   } else if (status == "failed" || status == "cancelled") {
-    reply.failure = read_failure(200, body, "the provider ended the request: " + status);
+    reading.failure = read_failure(200, body, "the provider ended the request: " + status);
   } else {
     return;
   }
@@ -74,7 +76,7 @@ void read_event(std::string_view event, const Json& data, AnswerReading& reading
   if (name == "response.output_text.delta") reading.reply.text += text_of(data, "delta");
   if (name == "response.completed" || name == "response.incomplete" || name == "response.failed")
     read_whole(member(data, "response"), reading);
-  if (name == "error") reading.reply.failure = read_failure(200, data, text_of(data, "message"));
+  if (name == "error") reading.failure = read_failure(200, data, text_of(data, "message"));
 }
 
 }  // namespace
