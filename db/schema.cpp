@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "core/text/print_stderr.h"
+#include "db/backup.h"
+#include "db/content_uid.h"
 #include "migrations.h"
 
 namespace ak::db {
@@ -101,11 +103,11 @@ void set_durability(Connection& connection, bool network) {
 
 std::int64_t schema_version() { return migrations().back().version; }
 
-void check_database(Connection& connection, const std::filesystem::path& file) {
+std::int64_t check_database(Connection& connection, const std::filesystem::path& file) {
   std::int64_t application = 0, version = 0;
   try {
     // Asked first: another process may commit the first migration between these questions.
-    if (is_empty(connection)) return;
+    if (is_empty(connection)) return 0;
     application = connection.pragma("application_id");
     version = connection.pragma("user_version");
   } catch (const SqliteError& error) {
@@ -122,13 +124,11 @@ void check_database(Connection& connection, const std::filesystem::path& file) {
          "another --db",
          file.string(), version, schema_version());
   }
+  return version;
 }
 
-void prepare_database(Connection& connection, const std::filesystem::path& file) {
-  check_database(connection, file);
-  const bool network = on_network_file_system(file);
-  if (network) print_once(file);
-  set_durability(connection, network);
+void migrate(Connection& connection) {
+  define_content_uid(connection);
   for (const Migration& migration : migrations()) {
     if (connection.pragma("user_version") >= migration.version) continue;
     Transaction transaction(connection);
@@ -139,6 +139,19 @@ void prepare_database(Connection& connection, const std::filesystem::path& file)
                                    migration.version));
     transaction.commit();
   }
+}
+
+void prepare_database(Connection& connection, const std::filesystem::path& file) {
+  const std::int64_t version = check_database(connection, file);
+  const bool network = on_network_file_system(file);
+  if (network) print_once(file);
+  if (version > 0 && version < schema_version()) {
+    if (const auto backup = keep_backup(connection, file, version))
+      print_stderr("note: {} was written by schema version {} and is upgraded to {}; {} is as it was\n",
+                   file.string(), version, schema_version(), backup->string());
+  }
+  set_durability(connection, network);
+  migrate(connection);
 }
 
 }  // namespace ak::db

@@ -20,12 +20,16 @@ inline constexpr std::int64_t kApplicationId = 0x414B4442;
 /// synchronisation and foreign keys on. Throws SqliteError.
 void set_durability(Connection& connection, bool network);
 
-/// Sets durability and brings the file to schema_version(), one transaction per migration.
+/// Brings the file to schema_version(), one transaction per migration, as it is: without durability or a backup.
+void migrate(Connection& connection);
+
+/// Sets durability and brings the file to schema_version(), for one who writes. Of a file of an older version a
+/// backup is kept beside it (db/backup.h), which a note on stderr names.
 /// Throws Error(database) when the file belongs to another program or to a newer version; such a
 /// file is left untouched.
 void prepare_database(Connection& connection, const std::filesystem::path& file);
 
-/// Refuses a file that prepare_database() would refuse, without writing.
-void check_database(Connection& connection, const std::filesystem::path& file);
+/// Refuses a file that prepare_database() would refuse, without writing. Returns its schema version; 0 of an empty one.
+std::int64_t check_database(Connection& connection, const std::filesystem::path& file);
 
 }  // namespace ak::db

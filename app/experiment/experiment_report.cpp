@@ -37,8 +37,9 @@ constexpr const char* kResults =
     "100.0 * r.memory_efficiency AS pct_of_peak, r.speedup_vs_naive, r.speedup_vs_pytorch, r.occupancy, "
     "r.register_usage, r.shared_mem_usage, r.max_error FROM searches s JOIN benchmark_results r ON "
     "r.evaluation = "
-    "(SELECT e.id FROM evaluations e WHERE e.search_id = s.id AND e.variant_id = s.best_variant_id "
-    "ORDER BY e.status = 'ok' DESC, e.score_ns IS NULL, e.score_ns, e.id LIMIT 1) "
+    "coalesce((SELECT h.evaluation FROM champions h WHERE h.search = s.id), (SELECT e.id FROM evaluations e "
+    "WHERE "
+    "e.search_id = s.id AND e.variant_id = s.best_variant_id ORDER BY e.id DESC LIMIT 1)) "
     "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.search, r.workload";
 
 constexpr const char* kFailures =

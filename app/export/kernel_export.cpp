@@ -136,12 +136,12 @@ ExportChoice export_choice(const std::string& word, const std::string& device,
 std::string best_variant_of(const std::string& definition, const std::string& device,
                             const std::filesystem::path& database) {
   const db::Table rows = db::query(database,
-                                   "SELECT variant FROM leaderboard WHERE definition = :definition AND "
+                                   "SELECT variant FROM best_kernels WHERE definition = :definition AND "
                                    "instr(lower(device), lower(:device)) > 0 "
-                                   "ORDER BY device_kind <> 'cuda', place, score_us LIMIT 1",
+                                   "ORDER BY device_kind <> 'cuda', score_us, emulated_cost_us LIMIT 1",
                                    1, kQueryLimit, {{"definition", definition}, {"device", device}});
   if (!rows.rows.empty()) return std::to_string(std::get<std::int64_t>(rows.rows[0][0]));
-  const db::Table known = db::query(database, "SELECT DISTINCT definition FROM leaderboard", 0, kQueryLimit);
+  const db::Table known = db::query(database, "SELECT DISTINCT definition FROM best_kernels", 0, kQueryLimit);
   std::vector<std::string> names;
   for (const auto& row : known.rows) names.push_back(std::get<std::string>(row[0]));
   fail(ExitCode::usage, "no verified kernel of '{}'{} is in {}; there are some of: {}", definition,

@@ -70,9 +70,13 @@ Answer best_variants(const Json& request, const Context& context, const Callback
   }
   const std::string sql = fmt::format(
       "WITH each_once AS (SELECT definition, device, device_kind, arch, variant, template, tunables, "
-      "min(score_us) AS score_us, min(emulated_cost_us) AS emulated_cost_us FROM leaderboard WHERE {} "
-      "GROUP BY definition, device, arch, variant), ranked AS (SELECT rank() OVER (PARTITION BY definition, "
-      "device, arch ORDER BY coalesce(score_us, emulated_cost_us)) AS place, * FROM each_once) "
+      "score_us, "
+      "emulated_cost_us, min(place) AS first FROM leaderboard WHERE {} GROUP BY definition, device, "
+      "device_kind, "
+      "arch, variant), ranked AS (SELECT rank() OVER (PARTITION BY definition, device, device_kind, arch "
+      "ORDER BY "
+      "first) AS place, definition, device, device_kind, arch, variant, template, tunables, score_us, "
+      "emulated_cost_us FROM each_once) "
       "SELECT * FROM ranked WHERE place <= {} ORDER BY definition, device, arch, place",
       where, request.at("limit").get<int>());
   return {.content = table_json(db::query(context.database, sql, 0, kQueryTimeLimit))};

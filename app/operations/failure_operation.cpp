@@ -30,7 +30,7 @@ db::Table stored_evaluation(const Json& request, const Context& context) {
           "SELECT e.id, e.variant_id, d.name, e.status, e.stage, e.gate, e.message, e.diagnostics, s.text, "
           "dev.name FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN sources s ON s.id = "
           "v.source_id JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id "
-          "WHERE e.{} = {} ORDER BY e.status IN ('ok', 'compiled_only'), e.id DESC LIMIT 1",
+          "WHERE e.{} = {} ORDER BY e.status IN ('ok', 'compiled_only'), e.ended_at DESC, e.id DESC LIMIT 1",
           by_variant ? "variant_id" : "id", number),
       1, kQueryTimeLimit);
   if (table.rows.empty())
@@ -47,7 +47,7 @@ Json failed_checks(std::int64_t evaluation, const Context& context) {
           "'max_error', c.max_error, 'tolerance', c.tolerance, 'worst_index', c.worst_index, 'expected', "
           "c.worst_expected, 'got', c.worst_got) FROM checks c JOIN workloads w ON w.id = c.workload_id "
           "WHERE "
-          "c.evaluation_id = {} AND c.passed = 0 ORDER BY c.id LIMIT 3",
+          "c.evaluation_id = {} AND c.passed = 0 ORDER BY w.id LIMIT 3",
           evaluation),
       3, kQueryTimeLimit);
   Json list = Json::array();

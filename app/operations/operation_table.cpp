@@ -323,8 +323,6 @@ Answer call(const Operation& operation, const Json& request, const Context& cont
             const Callbacks& callbacks) {
   if (const std::string wrong = request_error(operation.name, operation.parameters, request); !wrong.empty())
     fail(ExitCode::usage, "{}", wrong);
-  if (operation.effects.reads_database && std::filesystem::exists(context.database))
-    db::upgrade_schema(context.database);
   return operation.run(with_fallbacks(operation, request), context, callbacks);
 }
 

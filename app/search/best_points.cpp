@@ -19,13 +19,13 @@ constexpr auto kQueryTime = std::chrono::seconds(60);
 // A time of a search that was not measured again may be low by luck: to be preferred it has to be 2 % lower
 // (the noise between searches, chosen). The bare columns are those of the row with the least time.
 constexpr const char* kQuery = R"sql(
-SELECT d.problem, d.params, d.name, t.content_hash, v.name, v.plan, v.tunables, w.name, w.axes, dev.name, dev.kind, s.arch,
+SELECT d.problem, d.params, d.name, t.content_hash, v.name, l.plan, v.tunables, w.name, w.axes, dev.name, dev.kind, s.arch,
        m.median_ns, length(m.samples) / 4, p.arm, e.ended_at, s.id, v.id, n.alphakernel_version, n.driver_version, n.host,
        min(m.median_ns * iif(p.arm = 'final', 0.98, 1))
 FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id JOIN proposals p ON p.id = e.proposal_id
 JOIN searches s ON s.id = e.search_id AND s.device_id = e.device_id JOIN devices dev ON dev.id = e.device_id
 JOIN environments n ON n.id = s.environment_id JOIN workloads w ON w.id = m.workload_id
-JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id JOIN definitions d ON d.id = v.definition_id
+JOIN variants v ON v.id = e.variant_id JOIN plans l ON l.id = v.plan_id JOIN sources t ON t.id = v.source_id JOIN definitions d ON d.id = v.definition_id
 WHERE e.status = 'ok' AND m.role = 'candidate' AND m.cold = 1 AND m.median_ns > 0
   AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id) {}
 GROUP BY d.id, t.id, w.axes, dev.kind, dev.name, s.arch ORDER BY d.name, dev.name, w.id, m.median_ns)sql";

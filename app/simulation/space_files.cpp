@@ -34,7 +34,10 @@ db::Table rows(const fs::path& file, const std::string& sql) {
 }
 
 std::int64_t latest_search(const fs::path& file) {
-  const db::Table found = rows(file, "SELECT max(search_id) FROM evaluations WHERE score_ns IS NOT NULL");
+  const db::Table found = rows(file,
+                               "SELECT (SELECT s.id FROM searches s WHERE EXISTS (SELECT 1 FROM evaluations "
+                               "e WHERE e.search_id = s.id AND "
+                               "e.score_ns IS NOT NULL) ORDER BY s.started_at DESC, s.id DESC LIMIT 1)");
   if (const auto* id = std::get_if<std::int64_t>(&found.rows.at(0).at(0))) return *id;
   fail(ExitCode::bad_input, "{}: no search has a timed evaluation", file.string());
 }
@@ -121,7 +124,6 @@ bool has_results(const fs::path& file) {
 
 MeasuredSpace load_space(const fs::path& file, std::optional<std::int64_t> search) {
   if (!is_database(file)) return read_measured_space(file);
-  db::upgrade_schema(file);
   return load_search(file, search ? *search : latest_search(file));
 }
 

@@ -14,16 +14,17 @@ namespace ak::db {
 namespace {
 
 /// Rows that searches share, and that go with the last of them. Those of tables without an identity belong to
-/// one row and need nothing else, but a variant's parents are needed.
+/// one row and need nothing else, but a variant's parents and an evaluation's checks are needed.
 void delete_unreferenced(Connection& connection, const std::vector<TableShape>& tables) {
-  const std::set<std::string> shared{"builds",      "variants", "sources",     "workloads",
-                                     "definitions", "devices",  "environments"};
+  const std::set<std::string> shared{"builds",    "variants",    "sources", "plans",       "check_groups",
+                                     "workloads", "definitions", "devices", "environments"};
   for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
     if (!shared.contains(table->name)) continue;
     std::vector<std::string> unused;
     for (const TableShape& other : tables) {
       for (const auto& [column, to] : other.references) {
-        if (to != table->name || (!other.has("uid") && column != "parent_id")) continue;
+        if (to != table->name || (!other.has("uid") && column != "parent_id" && column != "group_id"))
+          continue;
         unused.push_back(
             fmt::format("id NOT IN (SELECT {0} FROM {1} WHERE {0} IS NOT NULL)", column, other.name));
       }

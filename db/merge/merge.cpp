@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+
 #include "db/merge/snapshot.h"
 #include "db/merge/table_shape.h"
 #include "db/rows.h"
@@ -12,8 +15,38 @@
 namespace ak::db {
 namespace {
 
+/// Variants that a text names by their numbers, as it must name them here.
+struct NumbersInText {
+  std::string_view table, column, sql;
+};
+constexpr std::array kNumbersInTexts{
+    // "variants": [[1, 2], [3, 4]], pairs of them or single ones
+    NumbersInText{"insights", "evidence", R"sql(
+      iif(json_type(o.evidence, '$.variants') = 'array',
+          json_set(o.evidence, '$.variants', json((
+            SELECT json_group_array(json((SELECT json_group_array(m.new) FROM json_each(g.value) v
+                                          CROSS JOIN temp.map_variants m ON m.old = v.value)))
+            FROM json_each(o.evidence, '$.variants') g))),
+          o.evidence))sql"},
+    // what the attempt with "variant 7" taught
+    NumbersInText{"insights", "subject", R"sql(
+      iif(o.kind = 'attempt',
+          coalesce((SELECT 'variant ' || m.new FROM temp.map_variants m WHERE m.old = CAST(substr(o.subject, 9) AS INTEGER)),
+                   o.subject),
+          o.subject))sql"},
+    // the champion that a challenger was compared with
+    NumbersInText{"evaluations", "request", R"sql(
+      coalesce((SELECT json_set(o.request, '$.tag', CAST(m.new AS TEXT)) FROM other.proposals p
+                JOIN temp.map_variants m ON m.old = CAST(o.request ->> '$.tag' AS INTEGER)
+                WHERE p.id = o.proposal_id AND p.arm = 'comparison'), o.request))sql"},
+};
+
 /// A column of the other file's row `o` as it must be here.
 std::string translated(const TableShape& table, const std::string& column) {
+  const auto numbers = std::ranges::find_if(kNumbersInTexts, [&](const NumbersInText& text) {
+    return text.table == table.name && text.column == column;
+  });
+  if (numbers != kNumbersInTexts.end()) return std::string(numbers->sql);
   const auto reference = table.references.find(column);
   return reference == table.references.end()
              ? "o." + column
@@ -43,6 +76,20 @@ void copy_ended_rows(Connection& connection, const TableShape& table) {
                   table.name, fmt::join(columns, ", "), translated(table, columns)));
 }
 
+/// An insight that both have is that of the file that learned it last; of two of the same time the one by text.
+void copy_later_insights(Connection& connection, const TableShape& table) {
+  std::vector<std::string> columns = copied_columns(table);
+  std::erase(columns, "uid");
+  connection.execute(fmt::format(
+      "UPDATE main.insights SET ({}) = (SELECT {} FROM temp.map_insights m JOIN other.insights o ON o.id = "
+      "m.old "
+      "WHERE m.new = insights.id) WHERE id IN (SELECT m.new FROM temp.map_insights m JOIN other.insights o "
+      "ON o.id = "
+      "m.old JOIN main.insights i ON i.id = m.new WHERE NOT m.fresh AND (o.created_at, o.text, o.uid) > "
+      "(i.created_at, i.text, i.uid))",
+      fmt::join(columns, ", "), translated(table, columns)));
+}
+
 /// Fills temp.map_TABLE: rows of the other file by the row that is the same here, and which of them are new here.
 void add_by_identity(Connection& connection, const TableShape& table) {
   const std::string map = "temp.map_" + table.name;
@@ -67,6 +114,7 @@ void add_by_identity(Connection& connection, const TableShape& table) {
       "ORDER BY o.id",
       table.name, fmt::join(columns, ", "), translated(table, columns), map));
   note_same(1, "m.uid = o.uid");
+  if (table.name == "insights") copy_later_insights(connection, table);
 }
 
 /// Rows without an identity belong to one row of another table, and came with it or not at all; those that

@@ -21,7 +21,9 @@ Snapshot::Snapshot(const std::filesystem::path& of, const std::filesystem::path&
   check_database(source, of);
   run(source, "VACUUM INTO :file", {{"file", file_.string()}});
   Connection copy(file_, OpenMode::create);
-  prepare_database(copy, file_);
+  // No one else has the copy, and one that was not finished is thrown away.
+  copy.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = ON");
+  migrate(copy);
   copy.execute("PRAGMA journal_mode = DELETE");
 }
 

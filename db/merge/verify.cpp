@@ -8,6 +8,7 @@
 #include "core/text/hash.h"
 #include "db/rows.h"
 #include "db/schema.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -38,8 +39,7 @@ void add_difference(Connection& connection, const DerivedTable& derived, std::st
 std::vector<std::string> verify(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file))
     fail(ExitCode::bad_input, "{}: there is no such database", file.string());
-  Connection connection(file, OpenMode::read_only);
-  check_database(connection, file);
+  Connection connection = open_to_read(file);
   std::vector<std::string> wrong;
   for (const std::string& line : select_texts(connection, "SELECT * FROM pragma_integrity_check"))
     if (line != "ok") wrong.push_back(line);

@@ -6,7 +6,7 @@ WITH timed AS (
   WHERE m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator' AND m.median_ns IS NOT NULL
     AND (e.status IN ('ok', 'duplicate')
          OR e.status NOT IN ('incorrect', 'nondeterministic', 'integrity_violation', 'memory_error', 'race')
-            AND (SELECT min(c.passed) FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) = 1)
+            AND (SELECT min(c.failed = 0) FROM check_figures c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) = 1)
     AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('comparison', 'examination', 'profile'))
   GROUP BY w.definition_id, w.name, e.device_id)
 SELECT d.name AS definition, t.workload, dev.name AS device, t.variant_id AS variant, v.name AS template,

@@ -6,7 +6,7 @@ FROM (SELECT *, lag(best_us) OVER (ORDER BY iteration) AS before
       FROM (SELECT p.iteration, e.variant_id AS variant, e.status, d.kind, e.score_ns / 1000.0 AS score_us, e.ended_at,
                    min(CASE WHEN e.status = 'ok' THEN e.score_ns END) OVER (ORDER BY e.id) / 1000.0 AS best_us
             FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices d ON d.id = e.device_id
-            WHERE e.search_id = ifnull(:search, (SELECT max(id) FROM searches))
+            WHERE e.search_id = ifnull(:search, (SELECT id FROM searches ORDER BY started_at DESC, id DESC LIMIT 1))
               AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile')))
 WHERE best_us < ifnull(before, 1e300)
 ORDER BY iteration

@@ -4,4 +4,4 @@ SELECT q.id AS session, q.name, q.status, q.reason, count(r.id) AS searches, cou
        sum(r.evaluations) AS evaluations, sum(r.verified) AS verified, round(sum(r.spent_ms) / 60000.0, 1) AS minutes,
        sum(r.tokens) AS tokens, round(sum(r.cost_usd), 4) AS cost_usd, q.started_at
 FROM sessions q LEFT JOIN session_searches r ON r.session_id = q.id
-GROUP BY q.id ORDER BY q.id DESC LIMIT :limit
+GROUP BY q.id ORDER BY q.started_at DESC, q.id DESC LIMIT :limit

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "db/rows.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -37,12 +38,10 @@ FROM mine)sql";
 
 // As the query `spend` has it: from the start that the user gave, or the template's, to the best.
 constexpr const char* kGain = R"sql(
-SELECT min(e.score_ns) FILTER (WHERE p.llm_call_id IS NULL AND p.arm = 'start') AS start_ns,
-       min(e.score_ns) AS best_ns,
+SELECT min(e.score_ns) AS start_ns, (SELECT h.score_ns FROM champions h WHERE h.search = :search) AS best_ns,
        (SELECT total(cost_usd) FROM llm_calls c WHERE c.search_id = :search) AS cost_usd
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-WHERE e.search_id = :search AND e.status = 'ok'
-  AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'profile', 'ablation'))sql";
+WHERE e.search_id = :search AND e.status = 'ok' AND p.llm_call_id IS NULL AND p.arm = 'start')sql";
 
 CallStats calls_of(Connection& connection, CallColumn column, const std::string& value) {
   Rows row =
@@ -79,18 +78,18 @@ std::vector<AskedSearch> asked_in(Connection& connection, CallColumn column, con
 }  // namespace
 
 std::vector<std::string> call_values(const std::filesystem::path& file, CallColumn column) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   return select_texts(connection, kCallValues.at(static_cast<std::size_t>(column)));
 }
 
 std::vector<AskedSearch> asked_searches(const std::filesystem::path& file, CallColumn column,
                                         const std::string& value) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   return asked_in(connection, column, value);
 }
 
 CallStats call_stats(const std::filesystem::path& file, CallColumn column, const std::string& value) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   CallStats stats = calls_of(connection, column, value);
   for (const AskedSearch& asked : asked_in(connection, column, value))
     if (asked.alone) add_gain(connection, asked.search, stats);

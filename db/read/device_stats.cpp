@@ -2,6 +2,7 @@
 #include "db/read/device_stats.h"
 
 #include "db/read/matched_pairs.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -32,7 +33,7 @@ WHERE dev.kind = :kind AND dev.name = :name)sql";
 }  // namespace
 
 std::vector<DeviceName> device_names(const std::filesystem::path& file) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<DeviceName> names;
   Rows row = select(connection, kDevices);
   while (row.next()) names.push_back({.kind = row.text("kind"), .name = row.text("name")});
@@ -42,14 +43,14 @@ std::vector<DeviceName> device_names(const std::filesystem::path& file) {
 std::vector<MatchedPair> device_pairs(const std::filesystem::path& file, const DeviceName& first,
                                       const DeviceName& second) {
   if (first.kind != second.kind || first == second) return {};
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows rows =
       select(connection, kOnDevices, {{"kind", first.kind}, {"first", first.name}, {"second", second.name}});
   return matched_pairs(rows);
 }
 
 DeviceStats device_stats(const std::filesystem::path& file, const DeviceName& device) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows row = select(connection, kDevice, {{"kind", device.kind}, {"name", device.name}});
   if (!row.next()) return {};
   return {.searches = row.integer("searches"),

@@ -7,6 +7,7 @@
 #include "db/read/evaluation_parts.h"
 #include "db/rows.h"
 #include "db/store/stored_diagnostics.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -23,7 +24,7 @@ FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN searches s ON s
 JOIN devices dev ON dev.id = e.device_id JOIN environments n ON n.id = s.environment_id
 WHERE e.variant_id = :variant AND p.arm NOT IN ('profile', 'comparison') AND (dev.name = :device OR :device = '')
 ORDER BY EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id), e.score_ns IS NULL,
-         e.status NOT IN ('ok', 'duplicate', 'compiled_only'), dev.kind <> 'cuda', p.arm <> 'final', p.arm = 'ablation', e.id DESC LIMIT 1)sql";
+         e.status NOT IN ('ok', 'duplicate', 'compiled_only'), dev.kind <> 'cuda', p.arm <> 'final', p.arm = 'ablation', e.ended_at DESC, e.id DESC LIMIT 1)sql";
 
 // Of the evaluations of the search that timed baselines the last: the one of the final measurement.
 constexpr const char* kBaselines = R"sql(
@@ -36,10 +37,9 @@ FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices d ON d.
 WHERE e.variant_id = :variant AND e.search_id = :search AND p.arm IN ('held_out', 'examination') ORDER BY e.id)sql";
 
 constexpr const char* kSearch = R"sql(
-SELECT count(*) AS evaluations, coalesce(sum(e.status IN ('ok', 'duplicate', 'compiled_only')), 0) AS verified,
-       max(s.best_variant_id IS :variant AND s.proposer <> 'user') AS chosen
-FROM evaluations e JOIN searches s ON s.id = e.search_id JOIN proposals p ON p.id = e.proposal_id
-WHERE e.search_id = :search AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'final', 'profile'))sql";
+SELECT coalesce(f.searched, 0) AS evaluations, coalesce(f.verified, 0) AS verified,
+       s.best_variant_id IS :variant AND s.proposer <> 'user' AS chosen
+FROM searches s LEFT JOIN search_figures f ON f.search_id = s.id WHERE s.id = :search)sql";
 
 Outcome outcome_of(const Rows& row) {
   return {.status = parse_status(row.text("status")).value_or(Status::infrastructure_error),
@@ -102,7 +102,7 @@ void add_search(Connection& connection, EvaluatedVariant& found) {
 
 std::optional<EvaluatedVariant> find_evaluation(const std::filesystem::path& file, RowId variant,
                                                 const std::string& device) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows row = select(connection, kEvaluation, {{"variant", variant}, {"device", device}});
   if (!row.next()) return std::nullopt;
   EvaluatedVariant found = evaluated_of(row);

@@ -28,11 +28,11 @@ constexpr const char* kChecks = R"sql(
 SELECT w.name AS workload, c.distribution AS distribution, c.tensor AS tensor, c.passed AS passed,
        c.max_error AS max_error, c.mean_error AS mean_error, c.tolerance AS tolerance,
        c.nonfinite_mismatches AS nonfinite_mismatches
-FROM checks c JOIN workloads w ON w.id = c.workload_id WHERE c.evaluation_id = :evaluation ORDER BY c.id)sql";
+FROM checks c JOIN workloads w ON w.id = c.workload_id WHERE c.evaluation_id = :evaluation ORDER BY w.id)sql";
 
 constexpr const char* kShapes = R"sql(
 SELECT name, workload_uid, axes, tier, weight, checked, timed FROM workloads
-WHERE id IN (SELECT workload_id FROM checks WHERE evaluation_id = :evaluation UNION
+WHERE id IN (SELECT workload_id FROM evaluation_checks WHERE evaluation_id = :evaluation UNION
              SELECT workload_id FROM measurements WHERE evaluation_id = :evaluation) ORDER BY id)sql";
 
 constexpr const char* kCounts = R"sql(

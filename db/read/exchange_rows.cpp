@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "db/rows.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -28,12 +29,12 @@ ORDER BY v.id)sql";
 
 constexpr const char* kRan = R"sql(
 SELECT s.arch AS arch, d.name AS device FROM evaluations e JOIN searches s ON s.id = e.search_id
-JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda' WHERE e.variant_id = :variant ORDER BY e.id DESC)sql";
+JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda' WHERE e.variant_id = :variant ORDER BY e.ended_at DESC, e.id DESC)sql";
 
 // Of every evaluation each shape that it checked or timed; of one that reached none the first shape.
 constexpr const char* kResults = R"sql(
 WITH reached AS (
-  SELECT evaluation_id, workload_id FROM checks UNION
+  SELECT evaluation_id, workload_id FROM evaluation_checks UNION
   SELECT evaluation_id, workload_id FROM measurements WHERE role = 'candidate'),
 bases AS (
   SELECT e.search_id, m.workload_id, coalesce(min(m.median_ns) FILTER (WHERE m.label = 'naive'), max(m.median_ns)) AS ns
@@ -42,10 +43,10 @@ bases AS (
   GROUP BY e.search_id, m.workload_id)
 SELECT w.workload_uid AS workload_uid, e.status AS status, e.message AS message, d.name AS device,
        n.alphakernel_version AS version, e.ended_at AS ended_at, n.driver_version AS driver_version,
-       (SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS max_error,
-       (SELECT max(abs(c.worst_got - c.worst_expected)) FROM checks c
+       (SELECT max(c.max_error) FROM check_figures c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS max_error,
+       (SELECT max(c.worst_difference) FROM check_figures c
         WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS absolute_error,
-       EXISTS (SELECT 1 FROM checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS checked,
+       EXISTS (SELECT 1 FROM evaluation_checks c WHERE c.evaluation_id = e.id AND c.workload_id = w.id) AS checked,
        (SELECT m.median_ns FROM measurements m WHERE m.evaluation_id = e.id AND m.workload_id = w.id
         AND m.role = 'candidate' AND m.cold = 1) AS median_ns, b.ns AS baseline_ns
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN searches s ON s.id = e.search_id
@@ -71,7 +72,7 @@ void add_devices(Connection& connection, ExchangedVariant& variant) {
 }  // namespace
 
 std::vector<ExchangedDefinition> exchanged_definitions(const std::filesystem::path& file) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<ExchangedDefinition> list;
   Rows row = select(connection, kDefinitions);
   while (row.next())
@@ -84,7 +85,7 @@ std::vector<ExchangedDefinition> exchanged_definitions(const std::filesystem::pa
 }
 
 std::vector<WorkloadRow> exchanged_workloads(const std::filesystem::path& file, RowId definition) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<WorkloadRow> list;
   Rows row = select(connection, kWorkloads, {{"definition", definition}});
   while (row.next())
@@ -103,7 +104,7 @@ std::vector<WorkloadRow> exchanged_workloads(const std::filesystem::path& file, 
 
 std::vector<ExchangedVariant> exchanged_variants(const std::filesystem::path& file, RowId definition,
                                                  bool all) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<ExchangedVariant> list;
   Rows row = select(connection, kVariants, {{"definition", definition}, {"all", all}});
   while (row.next()) {
@@ -120,7 +121,7 @@ std::vector<ExchangedVariant> exchanged_variants(const std::filesystem::path& fi
 }
 
 std::vector<ExchangedResult> exchanged_results(const std::filesystem::path& file, RowId variant) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<ExchangedResult> list;
   Rows row = select(connection, kResults, {{"variant", variant}});
   while (row.next())

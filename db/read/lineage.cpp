@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "db/rows.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -90,7 +91,7 @@ RowId variant_of(Connection& connection, RowId evaluation) {
 }  // namespace
 
 std::vector<MeasuredPoint> measured_points(const std::filesystem::path& file, RowId evaluation) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<MeasuredPoint> points;
   Rows row = select(connection, kPoints, {{"evaluation", evaluation}});
   while (row.next())
@@ -101,7 +102,7 @@ std::vector<MeasuredPoint> measured_points(const std::filesystem::path& file, Ro
 }
 
 std::vector<SwitchedOff> switched_off(const std::filesystem::path& file, RowId evaluation) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<SwitchedOff> list;
   Rows row = select(connection, kSwitched, {{"evaluation", evaluation}});
   while (row.next())
@@ -111,7 +112,7 @@ std::vector<SwitchedOff> switched_off(const std::filesystem::path& file, RowId e
 }
 
 std::vector<LineageStep> lineage(const std::filesystem::path& file, RowId evaluation) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<LineageStep> steps;
   std::deque<RowId> waiting{variant_of(connection, evaluation)};
   std::set<RowId> seen(waiting.begin(), waiting.end());
@@ -125,7 +126,7 @@ std::vector<LineageStep> lineage(const std::filesystem::path& file, RowId evalua
 }
 
 std::vector<LineageStep> search_leads(const std::filesystem::path& file, RowId evaluation) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   const RowId last = variant_of(connection, evaluation);
   std::vector<LineageStep> leads;
   int tried = 0;
@@ -147,7 +148,7 @@ std::vector<LineageStep> search_leads(const std::filesystem::path& file, RowId e
 
 std::vector<RowId> variants_of_prefix(const std::filesystem::path& file, const std::string& prefix) {
   constexpr int kMax = 5;  // more than one is refused; the message names these
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   return select_integers(connection,
                          "SELECT id FROM variants WHERE variant_hash >= :prefix AND variant_hash < :prefix "
                          "|| 'g' ORDER BY id LIMIT :limit",

@@ -8,13 +8,12 @@
 #include <limits>
 #include <optional>
 
-#include "core/text/print_stderr.h"
 #include "db/read/query_guard.h"
 #include "db/read/reader.h"
 #include "db/read/row_error.h"
 #include "db/read/sample_values.h"
-#include "db/schema.h"
 #include "db/sqlite.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 
@@ -22,7 +21,7 @@ using std::chrono::steady_clock;
 
 /// Address-stable: SQLite keeps a pointer to the deadline.
 struct Reader::State {
-  explicit State(const std::filesystem::path& file) : connection(file, OpenMode::read_only) {}
+  explicit State(const std::filesystem::path& file) : connection(open_to_read(file)) {}
   std::vector<std::unique_ptr<TextFunction>> functions;  // outlive the connection, which calls them
   std::chrono::milliseconds time_limit{0};
   steady_clock::time_point deadline;
@@ -211,7 +210,6 @@ Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time
          file.string());
   state_ = std::make_unique<State>(file);
   Connection& connection = state_->connection;
-  check_database(connection, file);
   add_sample_values(connection);
   connection.execute("BEGIN");
   // Begins the snapshot. SQLite calls a mistake in the first statement "schema changed" unless it has read
@@ -267,13 +265,6 @@ void Reader::define(const std::string& name, TextFunction function) {
       state_->functions.back().get(), call_text_function, nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw SqliteError(result, fmt::format("defining the SQL function {}", name));
   state_->guard->allow_function(name);
-}
-
-void upgrade_schema(const std::filesystem::path& file) {
-  const Table version = query(file, "PRAGMA user_version", 1, std::chrono::seconds(10));
-  if (std::get<std::int64_t>(version.rows.at(0).at(0)) == schema_version()) return;
-  static_cast<void>(open_store(file));
-  print_stderr("note: {} was of an older schema and has been brought up to date\n", file.string());
 }
 
 Table query(const std::filesystem::path& file, std::string_view sql, std::size_t row_limit,

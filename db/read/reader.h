@@ -52,8 +52,4 @@ class Reader {
 /// What a cell takes in memory, in bytes.
 [[nodiscard]] std::size_t memory_of(const Cell& cell);
 
-/// Brings a file of an older schema to the present one, as every search does: what asks for tables of the
-/// present one begins with it. Says so on stderr where there was something to do. Throws Error(database).
-void upgrade_schema(const std::filesystem::path& file);
-
 }  // namespace ak::db

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "db/read/matched_pairs.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -13,10 +14,7 @@ constexpr const char* kSearchOfNumber = R"sql(
 SELECT d.name AS definition, coalesce(s.workloads_hash, '') AS workloads_hash, s.arch AS arch, s.proposer AS proposer,
        s.strategy AS strategy, s.status AS status, dev.kind AS device_kind, dev.name AS device, s.seed AS seed,
        coalesce(s.resumed, 0) AS resumed, s.best_variant_id AS best_variant,
-       (SELECT e.score_ns FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-        WHERE e.search_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
-          AND e.variant_id = s.best_variant_id AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'profile')
-        ORDER BY p.arm <> 'final', e.score_ns LIMIT 1) AS best_ns,
+       (SELECT h.score_ns FROM champions h WHERE h.search = s.id) AS best_ns,
        (julianday(s.ended_at) - julianday(s.started_at)) * 86400 AS wall_s,
        (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) FROM llm_calls c
         WHERE c.search_id = s.id) AS tokens,
@@ -24,27 +22,18 @@ SELECT d.name AS definition, coalesce(s.workloads_hash, '') AS workloads_hash, s
 FROM searches s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 WHERE s.id = :search)sql";
 
-// In the order of the search.
+// In the order of the search: those that `search_figures` counts as searched.
 constexpr const char* kCurve = R"sql(
 SELECT e.status AS status, min(CASE WHEN e.status = 'ok' THEN e.score_ns END) OVER (ORDER BY e.id) AS best_ns
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
 WHERE e.search_id = :search AND e.status <> 'pruned'
-  AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile', 'ablation') ORDER BY e.id)sql";
+  AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile') ORDER BY e.id)sql";
 
 constexpr const char* kModels =
     "SELECT DISTINCT model FROM llm_calls WHERE search_id = :search ORDER BY model";
 
-// The evaluation that says most of a search's best kernel; of a search without a champion the
-// best that passed.
 constexpr const char* kChampions = R"sql(
-WITH best AS (
-  SELECT s.id AS search,
-         (SELECT e.id FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN searches o ON o.id = e.search_id
-          WHERE e.search_id = s.id AND e.device_id = s.device_id AND e.status = 'ok' AND e.score_ns IS NOT NULL
-            AND p.arm NOT IN ('comparison', 'held_out', 'examination', 'profile')
-          ORDER BY e.variant_id IS NOT o.best_variant_id, p.arm <> 'final',
-                   EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id), e.score_ns LIMIT 1) AS evaluation
-  FROM searches s WHERE s.id IN (:first, :second)),
+WITH best AS (SELECT search, evaluation FROM champions WHERE search IN (:first, :second)),
 timed AS (
   SELECT t.search, w.workload_uid, w.name, m.method, m.cold, m.median_ns, d.name AS definition
   FROM best t JOIN measurements m ON m.evaluation_id = t.evaluation AND m.role = 'candidate' AND m.median_ns > 0
@@ -83,7 +72,7 @@ void add_curve(Connection& connection, SearchStats& stats) {
   while (row.next()) {
     const std::string status = row.text("status");
     stats.best_so_far.push_back(row.real("best_ns").value_or(0));
-    if (status == "ok") ++stats.verified;
+    if (status == "ok" || status == "duplicate") ++stats.verified;
     if (std::ranges::find(kNoFailures, status) == kNoFailures.end()) ++stats.failures[status];
   }
 }
@@ -97,7 +86,7 @@ std::optional<double> SearchStats::best_after(std::int64_t count) const {
 }
 
 std::optional<SearchStats> search_stats(const std::filesystem::path& file, RowId search) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows row = select(connection, kSearchOfNumber, {{"search", search}});
   if (!row.next()) return std::nullopt;
   SearchStats stats = stats_of(row);
@@ -108,7 +97,7 @@ std::optional<SearchStats> search_stats(const std::filesystem::path& file, RowId
 }
 
 std::vector<MatchedPair> champion_pairs(const std::filesystem::path& file, RowId first, RowId second) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows rows = select(connection, kChampions, {{"first", first}, {"second", second}});
   return matched_pairs(rows);
 }

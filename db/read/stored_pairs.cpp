@@ -5,6 +5,7 @@
 
 #include "db/read/evaluation_parts.h"
 #include "db/rows.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -24,7 +25,7 @@ void turn(std::vector<Measurement>& measurements) {
 }  // namespace
 
 std::vector<StoredPairs> find_pairs(const std::filesystem::path& file, RowId first, RowId second) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   std::vector<StoredPairs> list;
   for (const bool turned : {false, true}) {
     Rows row = select(connection, kComparisons,

@@ -14,8 +14,10 @@ SELECT w.name AS workload, m.kernel AS kernel, m.name AS name, m.unit AS unit, m
        min(m.id) OVER (PARTITION BY m.kernel) AS place
 FROM metrics m JOIN workloads w ON w.id = m.workload_id
 WHERE m.kernel <> '' AND m.evaluation_id =
-  (SELECT max(e.id) FROM evaluations e JOIN devices d ON d.id = e.device_id
-   JOIN metrics k ON k.evaluation_id = e.id AND k.kernel <> '' WHERE e.variant_id = :variant AND d.name = :device)
+  (SELECT e.id FROM evaluations e JOIN devices d ON d.id = e.device_id
+   WHERE e.variant_id = :variant AND d.name = :device
+     AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = e.id AND k.kernel <> '')
+   ORDER BY e.ended_at DESC, e.id DESC LIMIT 1)
 ORDER BY w.id, place, m.id)sql";
 
 /// The launch that the row belongs to: the last one, or a new one.

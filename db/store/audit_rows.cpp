@@ -48,11 +48,12 @@ void put_audit(Connection& connection, const AuditRecord& record, const DeviceFa
 }
 
 bool audit_passed(Connection& connection, const std::string& content_hash, const ProblemInstance& problem) {
-  const auto passed = select_integer(
-      connection,
-      "SELECT a.passed FROM audits a JOIN definitions d ON d.id = a.definition_id "
-      "WHERE a.content_hash = :content AND d.content_hash = :definition ORDER BY a.id DESC LIMIT 1",
-      {{"content", content_hash}, {"definition", problem.definition.hash()}});
+  const auto passed =
+      select_integer(connection,
+                     "SELECT a.passed FROM audits a JOIN definitions d ON d.id = a.definition_id "
+                     "WHERE a.content_hash = :content AND d.content_hash = :definition ORDER BY a.audited_at "
+                     "DESC, a.id DESC LIMIT 1",
+                     {{"content", content_hash}, {"definition", problem.definition.hash()}});
   return passed.value_or(0) != 0;
 }
 

@@ -90,26 +90,6 @@ void put_journal(const EvaluationRows& rows) {
          {{"evaluation_id", rows.evaluation}, {"request_key", journal->key}, {"result", journal->result}});
 }
 
-void put_checks(const EvaluationRows& rows) {
-  for (const CheckRecord& check : rows.record.result->checks) {
-    insert(rows.connection, "checks",
-           {{"uid", random_uid()},
-            {"evaluation_id", rows.evaluation},
-            {"workload_id", rows.workload(check.workload)},
-            {"distribution", check.distribution},
-            {"input_seed", as_signed(check.seed)},
-            {"tensor", check.tensor},
-            {"passed", check.passed},
-            {"max_error", finite(check.max_error)},
-            {"mean_error", finite(check.mean_error)},
-            {"tolerance", finite(check.tolerance)},
-            {"worst_index", check.worst_index >= 0 ? std::optional(check.worst_index) : std::nullopt},
-            {"worst_expected", finite(check.worst_expected)},
-            {"worst_got", finite(check.worst_got)},
-            {"nonfinite_mismatches", check.nonfinite_mismatches}});
-  }
-}
-
 void put_measurements(const EvaluationRows& rows) {
   for (const Measurement& m : rows.record.result->measurements) {
     insert(

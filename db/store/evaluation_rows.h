@@ -28,6 +28,7 @@ void put_evaluation(EvaluationRows& rows, RowId proposal, std::optional<RowId> b
 /// What a search that may continue in another process needs of it; nothing where it keeps no journal.
 void put_journal(const EvaluationRows& rows);
 
+/// Each workload's checks, once for all evaluations with the same.
 void put_checks(const EvaluationRows& rows);
 void put_measurements(const EvaluationRows& rows);
 /// Exact counts, energy, and the counters and sampled lines of profiles.

@@ -12,6 +12,7 @@
 #include "db/rows.h"
 #include "db/schema.h"
 #include "db/store/stored_values.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -118,7 +119,7 @@ void replace_insights(const std::filesystem::path& file, const InsightScope& sco
 std::vector<Insight> find_insights(const std::filesystem::path& file, const InsightFilter& filter) {
   std::vector<Insight> found;
   if (!std::filesystem::exists(file)) return found;
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows row = select(connection, select_of(filter),
                     {{"algorithm", filter.algorithm},
                      {"arch", filter.arch},

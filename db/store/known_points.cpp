@@ -22,7 +22,7 @@ JOIN environments sn ON sn.id = s.environment_id AND sn.driver_version = n.drive
 JOIN evaluations e ON e.search_id = s.id AND e.device_id = s.device_id
 JOIN proposals p ON p.id = e.proposal_id AND p.arm NOT IN ('comparison', 'profile')
 JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id AND t.content_hash = :source
-WHERE me.id = :search ORDER BY e.id)sql";
+WHERE me.id = :search ORDER BY e.ended_at, e.id)sql";
 
 }  // namespace
 

@@ -4,15 +4,14 @@
 #include "db/rows.h"
 #include "db/schema.h"
 #include "db/store/queue_rows.h"
+#include "db/upgrade.h"
 #include "db/utc.h"
 
 namespace ak::db {
 
-SessionStore::SessionStore(const std::filesystem::path& file, OpenMode mode) : connection_(file, mode) {
-  if (mode == OpenMode::read_only) {
-    check_database(connection_, file);
-    return;
-  }
+SessionStore::SessionStore(const std::filesystem::path& file, OpenMode mode)
+    : connection_(mode == OpenMode::read_only ? open_to_read(file) : Connection(file, mode)) {
+  if (mode == OpenMode::read_only) return;
   prepare_database(connection_, file);
   if (select_texts(connection_, "PRAGMA journal_mode").front() != "wal")
     fail(ExitCode::database, "{} is on a network file system; a session needs one on a disk of this machine",
@@ -30,7 +29,7 @@ RowId SessionStore::create(const Session& session) {
 }
 
 std::vector<RowId> SessionStore::all() {
-  return select_integers(connection_, "SELECT id FROM sessions ORDER BY id");
+  return select_integers(connection_, "SELECT id FROM sessions ORDER BY started_at, id");
 }
 
 Session SessionStore::read(RowId session) {

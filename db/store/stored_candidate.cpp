@@ -2,11 +2,12 @@
 #include "db/store/stored_candidate.h"
 
 #include "db/rows.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 
 std::optional<StoredCandidate> find_candidate(const std::filesystem::path& file, RowId variant) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows row = select(connection,
                     "SELECT v.name AS name, s.text AS source, d.problem AS problem, d.params AS params, "
                     "v.tunables AS tunables FROM variants v JOIN sources s ON s.id = v.source_id "
@@ -21,7 +22,7 @@ std::optional<StoredCandidate> find_candidate(const std::filesystem::path& file,
 }
 
 std::string definition_of(const std::filesystem::path& file, RowId variant) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   Rows row = select(connection,
                     "SELECT d.name AS definition FROM variants v JOIN definitions d ON d.id = "
                     "v.definition_id WHERE v.id = :variant",
@@ -31,7 +32,7 @@ std::string definition_of(const std::filesystem::path& file, RowId variant) {
 
 std::optional<RowId> find_variant(const std::filesystem::path& file, const std::string& variant_hash,
                                   const std::string& definition) {
-  Connection connection(file, OpenMode::read_only);
+  Connection connection = open_to_read(file);
   return select_integer(connection,
                         "SELECT v.id FROM variants v JOIN definitions d ON d.id = v.definition_id WHERE "
                         "v.variant_hash = :hash AND (d.name = :definition OR :definition = '') "

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/text/hash.h"
+#include "db/content_uid.h"
 #include "db/rows.h"
 #include "db/store/stored_values.h"
 
@@ -15,6 +16,12 @@ RowId put_source(Connection& connection, const Candidate& candidate) {
   if (const auto row = find(connection, "sources", {{"content_hash", hash}})) return *row;
   return insert(connection, "sources",
                 {{"uid", random_uid()}, {"content_hash", hash}, {"text", candidate.source}});
+}
+
+RowId put_plan(Connection& connection, const std::string& plan) {
+  const auto uid = content_uid(plan);
+  if (const auto row = find(connection, "plans", {{"uid", uid}})) return *row;
+  return insert(connection, "plans", {{"uid", uid}, {"plan", plan}});
 }
 
 /// Occupancy is known of the first launch only: of a kernel when no other is launched.
@@ -56,9 +63,9 @@ RowId put_variant(Connection& connection, RowId definition, const Candidate& can
                  {"source_id", put_source(connection, candidate)},
                  {"variant_hash", hash},
                  {"name", candidate.name},
-                 {"plan", stored_json(to_json(candidate.plan))},
                  {"params", stored_json(params)},
-                 {"tunables", stored_json(Json(candidate.tunables))}});
+                 {"tunables", stored_json(Json(candidate.tunables))},
+                 {"plan_id", put_plan(connection, stored_json(to_json(candidate.plan)))}});
 }
 
 RowId put_proposal(Connection& connection, const EvaluationRecord& record, RowId variant) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/store/evaluation_rows.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "db/read/evaluation_parts.h"
@@ -98,6 +100,30 @@ TEST_CASE("checks are read as they were stored, with the shapes that they are of
   CHECK(shapes[0].roles == std::vector{WorkloadRole::check});
   CHECK(shapes[1].axes.at("N") == 1'000'000);
   CHECK(shapes[1].roles == std::vector{WorkloadRole::check, WorkloadRole::time});
+}
+
+TEST_CASE("checks that came out the same are stored once, and the figures of a group are exact") {
+  Evaluated e;
+  std::vector<CheckRecord> checks;
+  for (int i = 0; i < 95; ++i) {
+    CheckRecord& check = checks.emplace_back(e.result.checks[0]);
+    check.distribution = fmt::format("d{}", i);
+    check.max_error = 1e-7 / 3 * i;
+    check.mean_error = 1e-9 / 7 * i;
+  }
+  e.result.checks = checks;
+  put_checks(e.rows);
+  put_checks(e.rows);
+  CHECK(e.file.count("check_groups") == 1);
+  CHECK(e.file.count("checks") == 95);
+  CHECK(e.file.count("checks WHERE passed = 1 AND worst_index IS NULL AND tolerance = 1e-6") == 95);
+  CHECK(e.file.count("check_figures WHERE checks = 95 AND failed = 0 AND max_error = 1e-7 / 3 * 94") == 1);
+  CHECK(e.file.count("checks WHERE distribution = 'd7' AND abs(max_error / (7e-7 / 3) - 1) < 1e-3") == 1);
+  e.result.checks[3].passed = false;
+  e.result.checks[3].worst_got = 0.1 + 0.2;
+  put_checks(e.rows);
+  CHECK(e.file.count("check_groups") == 2);
+  CHECK(e.file.count("checks WHERE passed = 0 AND distribution = 'd3' AND worst_got = 0.1 + 0.2") == 1);
 }
 
 TEST_CASE("exact counts and profiles are read as they were stored") {

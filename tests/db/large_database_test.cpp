@@ -34,6 +34,26 @@ std::string present_name(const std::string& table) {
   return table == "campaign_runs" ? "session_searches" : table;
 }
 
+/// Its columns, as they are found now.
+std::string columns_of_16(const std::string& table) {
+  if (table == "variants")
+    return "id, uid, definition_id, source_id, variant_hash, name, (SELECT plan FROM other.plans p WHERE "
+           "p.id = "
+           "plan_id), params, tunables";
+  // A group has one check here, so that its figures are those of the check.
+  if (table == "checks")
+    return "NULL, randomblob(16), evaluation_id, workload_id, distribution, input_seed, tensor, passed, "
+           "(SELECT "
+           "f.max_error FROM other.check_figures f WHERE f.evaluation_id = checks.evaluation_id AND "
+           "f.workload_id = "
+           "checks.workload_id AND f.input_seed = checks.input_seed), (SELECT f.mean_error FROM "
+           "other.check_figures f "
+           "WHERE f.evaluation_id = checks.evaluation_id AND f.workload_id = checks.workload_id AND "
+           "f.input_seed = "
+           "checks.input_seed), tolerance, worst_index, worst_expected, worst_got, nonfinite_mismatches";
+  return "*";
+}
+
 /// The rows of `from` in a file of schema version 16.
 void copy_as_version_16(const fs::path& from, const fs::path& to) {
   make_old_database(to, 16);
@@ -47,7 +67,19 @@ void copy_as_version_16(const fs::path& from, const fs::path& to) {
   while (names.step()) tables.push_back(names.text(0));
   names.reset();
   for (const std::string& table : tables)
-    connection.execute(fmt::format("INSERT INTO main.{} SELECT * FROM other.{}", table, present_name(table)));
+    connection.execute(fmt::format("INSERT INTO main.{} SELECT {} FROM other.{}", table, columns_of_16(table),
+                                   present_name(table)));
+}
+
+/// Columns whose meaning changed on purpose in version 19 are left out: what a search came to, and places by it.
+std::string columns_alike(const std::string& view) {
+  if (view == "experiments")
+    return "definition, device, arch, proposer, strategy, seed, status, reason, started_at, ended_at, "
+           "command";
+  if (view == "leaderboard")
+    return "definition, device, device_kind, arch, variant, template, tunables, score_us, emulated_cost_us, "
+           "status";
+  return "*";
 }
 
 struct Databases {
@@ -67,8 +99,8 @@ TEST_CASE("every view has the rows that it had before there were tables for larg
   for (const std::string& line : views) {
     const std::string view = line.substr(0, line.find(' '));
     INFO(view);
-    const auto before = rows_of(databases.before(), "SELECT * FROM " + view);
-    const auto now = rows_of(databases.now(), "SELECT * FROM " + view);
+    const std::string sql = fmt::format("SELECT {} FROM {}", columns_alike(view), view);
+    const auto before = rows_of(databases.before(), sql), now = rows_of(databases.now(), sql);
     CHECK(!before.empty());
     CHECK((before == now));  // in parentheses: no megabytes of rows in the log
   }
@@ -93,7 +125,10 @@ TEST_CASE("a quick named query answers what its plain form does") {
           {}, {"places=1"}, {"places=0"}, {"places=100000"}, {"definition=softmax_bf16"}, {"arch=sm_80"}};
     for (const auto& given : calls) {
       INFO(fmt::format("{}", fmt::join(given, " ")));
-      const auto expected = rows_of(databases.before(), plain.sql, query_values(plain, given));
+      // Those about searches ask the views of now, which say what a search came to.
+      const bool of_now = plain.name == "leaderboard" || plain.name == "rate" || plain.name == "spend";
+      const auto expected =
+          rows_of(of_now ? databases.now() : databases.before(), plain.sql, query_values(plain, given));
       CHECK((rows_of(databases.now(), quick->sql, query_values(*quick, given)) == expected));
       CHECK(expected.empty() == (given == std::vector<std::string>{"places=0"}));
     }
@@ -162,7 +197,8 @@ TEST_CASE("the derived tables follow rows that are changed, taken away or come o
   CHECK(after("UPDATE evaluations SET status = 'ok' WHERE id = 5") == std::vector<std::string>{"1 | "});
   CHECK(after("UPDATE evaluations SET status = 'race' WHERE id = 5") == std::vector<std::string>{"2 | "});
   const std::string of_4 =
-      "DELETE FROM checks WHERE evaluation_id = {0}; DELETE FROM measurements WHERE evaluation_id = {0};"
+      "DELETE FROM evaluation_checks WHERE evaluation_id = {0}; DELETE FROM measurements WHERE evaluation_id "
+      "= {0};"
       "DELETE FROM evaluations WHERE id = {0}";
   CHECK(after(fmt::format(fmt::runtime(of_4), 2)) == std::vector<std::string>{"3 | "});
   CHECK(after(fmt::format(fmt::runtime(of_4), 5)) == std::vector<std::string>{"1 | "});

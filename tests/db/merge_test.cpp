@@ -3,12 +3,18 @@
 #include "db/merge/database_export.h"
 #include "db/merge/verify.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 
 #include "core/error.h"
 #include "db/sqlite.h"
+#include "tests/db/old_schema.h"
 #include "tests/db/store_fixture.h"
+#include "tests/db/synthetic_database.h"
 #include "tests/support/patience.h"
 
 namespace ak::db::test {
@@ -95,6 +101,101 @@ TEST_CASE("an export has the searches since a time, what they refer to, and noth
   CHECK(export_since(from, folder.path() / "none.db", "2999") == 0);
   CHECK(count(folder.path() / "none.db", "variants") == 0);
   CHECK_THROWS_AS(export_since(from, to, ""), Error);
+}
+
+/// What a number of a column stands for in any file; columns of other names are as they are.
+const std::map<std::string, std::string>& identities() {
+  static const std::map<std::string, std::string> known{
+      {"search", "(SELECT hex(i.uid) FROM searches i WHERE i.id = x.{})"},
+      {"variant", "(SELECT i.variant_hash FROM variants i WHERE i.id = x.{})"},
+      {"evaluation", "(SELECT hex(i.uid) FROM evaluations i WHERE i.id = x.{})"},
+      {"workload", "(SELECT i.content_hash FROM workloads i WHERE i.id = x.{})"},
+      {"device", "(SELECT i.name || i.uuid FROM devices i WHERE i.id = x.{})"},
+      {"definition", "(SELECT i.content_hash FROM definitions i WHERE i.id = x.{})"}};
+  return known;
+}
+
+/// What the number in a column of a view refers to; empty: nothing, or it is no number.
+std::string referred(const std::string& column) {
+  if (column == "challenger" || column == "champion") return "variant";
+  for (const char* name : {"search", "variant", "evaluation"})
+    if (column == name) return column;
+  const std::string stem = column.substr(0, column.rfind("_id"));
+  return column.ends_with("_id") && identities().contains(stem) ? stem : "";
+}
+
+/// The rows of a view with what its numbers stand for.
+std::vector<std::string> rows_by_identity(const std::filesystem::path& file, const std::string& view) {
+  std::string columns;
+  for (const std::string& line : rows_of(file, "SELECT name FROM pragma_table_info('" + view + "')")) {
+    const std::string column = line.substr(0, line.find(' ')), to = referred(column);
+    columns += (columns.empty() ? "" : ", ") +
+               (to.empty() ? "x." + column : fmt::format(fmt::runtime(identities().at(to)), column));
+  }
+  return rows_of(file, "SELECT " + columns + " FROM " + view + " x");
+}
+
+constexpr const char* kInsights = R"sql(
+  SELECT i.kind, i.text, i.tries,
+         (SELECT group_concat(v.variant_hash) FROM json_each(i.evidence, '$.variants') g, json_each(g.value) n
+          JOIN variants v ON v.id = n.value),
+         iif(i.kind = 'attempt', (SELECT variant_hash FROM variants WHERE 'variant ' || id = i.subject), i.subject)
+  FROM insights i)sql";
+
+/// Two pairs of variants, and an attempt, whose numbers mean others in another file.
+void add_insights(const std::filesystem::path& file, const std::string& text, const std::string& learned_at) {
+  const auto add = [&](const char* kind, const char* subject, const char* evidence) {
+    execute(
+        file,
+        fmt::format("INSERT INTO insights (uid, kind, text, evidence, created_at, algorithm, arch, device, "
+                    "device_kind, subject, tries) VALUES (randomblob(16), '{}', '{}', '{}', '{}', 'softmax', "
+                    "'sm_90a', 'NVIDIA H200', 'cuda', '{}', 2)",
+                    kind, text, evidence, learned_at, subject));
+  };
+  add("tunable", "BLOCK", R"({"variants": [[1, 2], [150, 7]], "value": 128})");
+  add("bottleneck", "softmax_bf16", R"({"variants": [[31]]})");
+  add("attempt", "variant 5", R"({"variants": [[5, 4]], "model": "m"})");
+}
+
+TEST_CASE("two databases merged in either order have the same views and insights") {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    INFO(seed);
+    const TemporaryFolder folder;
+    const auto a = folder.path() / "a.db", b = folder.path() / "b.db", ab = folder.path() / "ab.db",
+               ba = folder.path() / "ba.db";
+    make_synthetic_database(a, {.variants = 200, .seed = seed});
+    make_synthetic_database(b, {.variants = 200, .seed = seed + 100});
+    add_insights(a, "of a", "2026-01-02");
+    add_insights(b, "of b", "2026-01-01");
+    for (const auto& file : {a, b}) static_cast<void>(merge(ab, file));
+    for (const auto& file : {b, a}) static_cast<void>(merge(ba, file));
+    CHECK((rows_of(ab, kInsights) == rows_of(ba, kInsights)));
+    for (const std::string& line :
+         rows_of(ab,
+                 "SELECT name FROM sqlite_schema WHERE type = 'view' AND name NOT IN "
+                 "('campaigns', 'campaign_runs', 'session_figures')")) {
+      const std::string view = line.substr(0, line.find(' '));
+      INFO(view);
+      CHECK((rows_by_identity(ab, view) == rows_by_identity(ba, view)));
+    }
+    for (const auto& file : {a, b, ba}) CHECK(added(merge(ab, file)) == 0);
+  }
+}
+
+TEST_CASE("the evidence of an insight names the same kernels after a merge") {
+  const TemporaryFolder folder;
+  const auto a = folder.path() / "a.db", b = folder.path() / "b.db", all = folder.path() / "all.db";
+  make_synthetic_database(a, {.variants = 200, .seed = 1});
+  make_synthetic_database(b, {.variants = 200, .seed = 2});
+  add_insights(b, "of b", "2026-01-01");
+  for (const auto& file : {a, b}) static_cast<void>(merge(all, file));
+  const std::string mine = std::string(kInsights) + " WHERE i.text = 'of b'";
+  CHECK((rows_of(all, mine) == rows_of(b, mine)));
+  CHECK((rows_by_identity(b, "comparisons").size() > 0));
+  for (const std::string& row : rows_by_identity(b, "comparisons")) {
+    const auto rows = rows_by_identity(all, "comparisons");
+    CHECK((std::ranges::find(rows, row) != rows.end()));
+  }
 }
 
 TEST_CASE("damage is named") {

@@ -5,13 +5,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "core/error.h"
 #include "core/text/hash.h"
+#include "db/content_uid.h"
 #include "db/database.h"
 #include "db/schema.h"
+#include "db/store/check_rows.h"
 #include "db/utc.h"
 #include "tests/db/synthetic_catalog.h"
 
@@ -394,10 +397,16 @@ class Writer {
     source.candidate.tunables = source.values(point);
     variant.row =
         variant_(s.definition->row, source.row, source.candidate.variant_hash(), source.candidate.name,
-                 source.plan, s.definition->params, Json(source.candidate.tunables).dump());
+                 s.definition->params, Json(source.candidate.tunables).dump(), plan_row(source.plan));
     if (s.champion != nullptr && s.strategy != "random") parent_(variant.row, s.champion->row);
     ++variants_;
     return variant;
+  }
+
+  RowId plan_row(const std::string& plan) {
+    const auto [known, fresh] = plans_.try_emplace(plan);
+    if (fresh) known->second = plan_(content_uid(plan), plan);
+    return known->second;
   }
 
   RowId build_row(const Search& s, const SyntheticSource& source, SyntheticVariant& variant,
@@ -521,9 +530,20 @@ class Writer {
       const double error = passed ? s.error * random_.between(0.98, 1) : 0.5;
       const SyntheticWorkload& workload =
           s.definition->timed[static_cast<std::size_t>(i) % s.definition->timed.size()];
-      check_(evaluation, workload.row, i == 0 ? "normal" : "integers", s.row * 7'919 + i,
-             outputs.front().name, passed, error, error / 30, 4 * s.error, random_.below(1 << 24), 0.25,
-             0.25 * (1 + error), 0);
+      const CheckRecord check{.workload = "",
+                              .distribution = i == 0 ? "normal" : "integers",
+                              .seed = static_cast<std::uint64_t>(s.row * 7'919 + i),
+                              .tensor = outputs.front().name,
+                              .passed = passed,
+                              .max_error = error,
+                              .mean_error = error / 30,
+                              .tolerance = 4 * s.error,
+                              .worst_index = random_.below(1 << 24),
+                              .worst_expected = 0.25,
+                              .worst_got = 0.25 * (1 + error),
+                              .nonfinite_mismatches = 0};
+      const CheckRecord* one = &check;
+      put_check_group(connection_, evaluation, workload.row, {&one, 1});
     }
   }
 
@@ -605,7 +625,9 @@ class Writer {
       "definition_id, device_id, environment_id, arch, command, proposer, strategy, seed, budgets, "
       "status, reason, started_at, audited, resumed, workloads_hash"};
   Insert variant_{connection_, &random_, "variants",
-                  "definition_id, source_id, variant_hash, name, plan, params, tunables"};
+                  "definition_id, source_id, variant_hash, name, params, tunables, plan_id"};
+  Insert plan_{connection_, nullptr, "plans", "uid, plan"};
+  std::map<std::string, RowId> plans_;
   Insert parent_{connection_, nullptr, "variant_parents", "variant_id, parent_id"};
   Insert proposal_{
       connection_, &random_, "proposals",
@@ -624,10 +646,6 @@ class Writer {
       "stage, message, diagnostics, score_ns, occupancy_ratio, occupancy_limiter, cache_hit, queue_ms, "
       "build_ms, device_wait_ms, check_ms, time_ms, gpu_busy_ms, total_ms, started_at, ended_at, "
       "shared_bytes, gate"};
-  Insert check_{
-      connection_, &random_, "checks",
-      "evaluation_id, workload_id, distribution, input_seed, tensor, passed, max_error, mean_error, "
-      "tolerance, worst_index, worst_expected, worst_got, nonfinite_mismatches"};
   Insert measurement_{
       connection_, &random_, "measurements",
       "evaluation_id, workload_id, role, label, method, cold, samples, launches_per_sample, truncated, "

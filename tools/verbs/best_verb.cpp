@@ -8,7 +8,6 @@
 #include "core/text/file.h"
 #include "runtime/build/candidate_plan.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -28,7 +27,7 @@ int export_best(const app::Arguments& arguments) {
   app.add_option("--output,-o", output, "file to write")->required();
   app.add_option("--algorithm", problem, "only points of this problem");
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path file = database_to_read(database, app::load_config());
+  const std::filesystem::path file = app::database_file(database, app::load_config());
   if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
   const app::BestPoints best = app::best_points_of(file, problem);
   write_file_atomically(output, to_json(best).dump(1) + "\n");

@@ -6,11 +6,11 @@
 #include "app/evaluate/user_search.h"
 #include "app/explain/evaluated_subject.h"
 #include "app/explain/variant_comparison.h"
+#include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "db/database.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -136,7 +136,7 @@ int run_compare(const app::Arguments& arguments) {
       ->transform(CLI::CheckedTransformer(kForms).description("{text,markdown,json}"));
 
   const app::Config config = app::load_config();
-  const std::filesystem::path db_file = database_to_read(peek(arguments, "--db"), config);
+  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), config);
   std::optional<app::KernelChoice> first;
   if (!arguments.empty() && !app::subject_kind(arguments[0]) && app::names_kernel(arguments[0]))
     first = app::choose_kernel(arguments[0], db_file);

@@ -7,6 +7,7 @@
 #include "db/merge/database_export.h"
 #include "db/merge/merge.h"
 #include "db/merge/verify.h"
+#include "db/upgrade.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
 
@@ -30,6 +31,17 @@ int run_merge(const std::filesystem::path& into, const std::vector<std::string>&
   return 0;
 }
 
+int run_upgrade(const std::filesystem::path& file, bool json) {
+  const db::Upgrade upgrade = db::upgrade(file);
+  if (json)
+    fmt::print("{}\n", Json{{"file", file.string()}, {"from", upgrade.from}, {"to", upgrade.to}}.dump());
+  else if (upgrade.from == upgrade.to)
+    fmt::print("{}: schema version {} is the present one\n", file.string(), upgrade.to);
+  else
+    fmt::print("{}: upgraded from schema version {} to {}\n", file.string(), upgrade.from, upgrade.to);
+  return 0;
+}
+
 int run_verify(const std::filesystem::path& file, bool json) {
   const std::vector<std::string> wrong = db::verify(file);
   if (json) {
@@ -42,14 +54,15 @@ int run_verify(const std::filesystem::path& file, bool json) {
 }
 
 int run_db(const app::Arguments& arguments) {
-  CLI::App app{"Merge, export and verify performance databases.", "alphakernel db"};
+  CLI::App app{"Merge, export, verify and upgrade performance databases.", "alphakernel db"};
   set_style(app,
             "Examples:\n"
             "  alphakernel db merge machine1.db machine2.db --db all.db\n"
             "  alphakernel db export week.db --since 2026-11-16\n"
             "  alphakernel db verify\n"
+            "  alphakernel db upgrade old.db\n"
             "docs/queries.md#many-databases\n");
-  std::string database, to, since;
+  std::string database, to, since, old;
   std::vector<std::string> files;
   bool json = false;
   app.require_subcommand(1);
@@ -68,8 +81,13 @@ int run_db(const app::Arguments& arguments) {
   exported->add_option("--since", since,
                        "searches that began at this time or later, e.g. 2026-11-16 (default: all)");
   common(app.add_subcommand("verify", "look for damage: structure, references, hashes"));
+  CLI::App* upgraded = common(app.add_subcommand(
+      "upgrade", "bring a file of an older version to the present schema; a backup is kept beside it"));
+  upgraded->add_option("file", old, "the database (default: --db)");
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path file = app::database_file(database, app::load_config());
+  const std::filesystem::path file =
+      app::database_file(upgraded->parsed() && !old.empty() ? old : database, app::load_config());
+  if (upgraded->parsed()) return run_upgrade(file, json);
   if (merge->parsed()) return run_merge(file, files, json);
   if (!exported->parsed()) return run_verify(file, json);
   const std::int64_t searches = db::export_since(file, to, since);
@@ -82,6 +100,6 @@ int run_db(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kDbVerb{"db", "merge, export and verify performance databases", run_db};
+const Verb kDbVerb{"db", "merge, export, verify and upgrade performance databases", run_db};
 
 }  // namespace ak::tools

@@ -5,9 +5,9 @@
 #include "app/evaluate/kernel_choice.h"
 #include "app/explain/ablation.h"
 #include "app/explain/explanation.h"
+#include "app/setup/config.h"
 #include "codegen/emit/markdown.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -47,7 +47,7 @@ int run_explain(const app::Arguments& arguments) {
   app.add_flag("--markdown", markdown, "print the page as k.explanation.md has it");
 
   const app::Config config = app::load_config();
-  const std::filesystem::path db_file = database_to_read(peek(arguments, "--db"), config);
+  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), config);
   std::optional<app::KernelChoice> choice;
   if (!arguments.empty() && app::names_kernel(arguments[0]))
     choice = app::choose_kernel(arguments[0], db_file);

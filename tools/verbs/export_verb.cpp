@@ -7,7 +7,6 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -85,7 +84,7 @@ int run_export(const app::Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
 
   const app::Config config = app::load_config();
-  const fs::path file = database_to_read(peek(arguments, "--db"), config);
+  const fs::path file = app::database_file(peek(arguments, "--db"), config);
   const std::string wanted = exported_kernel(arguments, file);
   std::optional<app::ExportChoice> choice;
   if (!wanted.empty())

@@ -49,7 +49,6 @@ int run_knowledge(const app::Arguments& arguments) {
   const std::filesystem::path file = app::database_file(database, app::load_config());
   if (!std::filesystem::exists(file))
     fail(ExitCode::bad_input, "{}: there is no such database", file.string());
-  static_cast<void>(db::open_store(file));  // of an older version: brought up to date
   std::size_t learned = 0;
   if (again)
     for (const db::InsightScope& scope : app::scopes_of(file)) learned += app::learn(file, scope);

@@ -13,7 +13,6 @@
 #include "db/read/named_queries.h"
 #include "db/read/query_process.h"
 #include "tools/command_line.h"
-#include "tools/database_to_read.h"
 #include "tools/former_names.h"
 #include "tools/number_options.h"
 #include "verb_table.h"
@@ -126,7 +125,7 @@ int run_query(const app::Arguments& arguments) {
     fmt::print("{}", query.sql);
     return 0;
   }
-  const std::filesystem::path file = database_to_read(database, app::load_config());
+  const std::filesystem::path file = app::database_file(database, app::load_config());
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
   const db::Table table = db::query_apart(
       file, query.sql, {.rows = limit, .time = std::chrono::milliseconds(std::llround(seconds * 1000))},

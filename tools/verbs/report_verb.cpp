@@ -106,7 +106,6 @@ int run_report(const app::Arguments& arguments) {
       .own_sections = config.empty() ? config : config.parent_path() / "report",
       .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
   const std::string chosen = chosen_format(format, output);
-  db::upgrade_schema(request.database);
   const pages::Report report = pages::read_report(request);
   if (chosen == "csv")
     write_csv(report, output);

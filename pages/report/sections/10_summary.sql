@@ -5,8 +5,8 @@ SELECT printf('%d search%s on %d problem%s and %d device%s', count(DISTINCT s.id
               count(DISTINCT s.definition_id), iif(count(DISTINCT s.definition_id) = 1, '', 's'),
               count(DISTINCT v.name), iif(count(DISTINCT v.name) = 1, '', 's')) AS what,
        count(DISTINCT s.id) AS searches,
-       (SELECT count(*) FROM evaluations WHERE search_id IN (SELECT id FROM report_searches)) AS evaluations,
-       (SELECT count(*) FROM evaluations WHERE status = 'ok' AND search_id IN (SELECT id FROM report_searches)) AS verified,
+       (SELECT total(searched) FROM search_figures WHERE search_id IN (SELECT id FROM report_searches)) AS evaluations,
+       (SELECT total(verified) FROM search_figures WHERE search_id IN (SELECT id FROM report_searches)) AS verified,
        round(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 2) AS hours,
        (SELECT iif(count(*) = 0, 'No language model was asked.', printf('Language models were asked %d times', count(*))
           || iif(sum(cost_usd) IS NULL, '; their prices are not known.', printf(' for US$ %.2f.', sum(cost_usd))))

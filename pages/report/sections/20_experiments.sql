@@ -10,10 +10,10 @@ SELECT x.search, x.definition, x.device, x.proposer || ', ' || x.strategy AS met
         ORDER BY i.ratio LIMIT 1)) AS learned
 FROM experiments x JOIN definitions d ON d.name = x.definition
 WHERE x.search IN (SELECT id FROM report_searches)
-ORDER BY x.search DESC LIMIT 200;
+ORDER BY x.started_at DESC, x.search DESC LIMIT 200;
 
 -- @progress Best score so far, by the time since the search began; the latest twelve searches
-WITH latest AS (SELECT id FROM report_searches ORDER BY id DESC LIMIT 12),
+WITH latest AS (SELECT id FROM searches WHERE id IN (SELECT id FROM report_searches) ORDER BY started_at DESC, id DESC LIMIT 12),
 run AS (
   SELECT e.search_id, e.id, e.ended_at, min(CASE WHEN e.status = 'ok' THEN e.score_ns END) OVER (PARTITION BY e.search_id ORDER BY e.id) AS best_ns
   FROM evaluations e JOIN proposals p ON p.id = e.proposal_id

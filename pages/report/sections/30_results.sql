@@ -10,8 +10,7 @@ call AS (
   SELECT c.search, c.variant, w.id AS workload_id, w.weight,
          max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
              coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
-  FROM champion c CROSS JOIN evaluations e ON +e.search_id = c.search AND e.variant_id = c.variant AND e.status = 'ok'
-  CROSS JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
+  FROM champion c CROSS JOIN measurements m ON m.evaluation_id = c.evaluation AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
   JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
   LEFT JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
   GROUP BY 1, 2, 3),
@@ -28,7 +27,7 @@ baseline AS (
 SELECT d.name AS definition, c.device, c.arch, c.variant, n.name AS template, c.search,
        iif(c.device_kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.device_kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
        (SELECT (t.budgets ->> 'target_ns') / 1000.0 FROM searches t WHERE t.definition_id = c.definition_id AND t.arch = c.arch
-          AND t.id IN (SELECT id FROM report_searches) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.id DESC LIMIT 1) AS target_us, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
+          AND t.id IN (SELECT id FROM report_searches) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.started_at DESC, t.id DESC LIMIT 1) AS target_us, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
        round(b.score_ns / c.score_ns, 2) AS speedup, l.limit_ns / 1000 AS limit_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct
 FROM champion c JOIN definitions d ON d.id = c.definition_id JOIN variants n ON n.id = c.variant
 LEFT JOIN light l ON l.search = c.search AND l.variant = c.variant LEFT JOIN baseline b ON b.search = c.search
@@ -36,10 +35,10 @@ ORDER BY definition, c.device;
 
 -- @shapes The same results shape by shape
 WITH best AS (
-  SELECT search, variant, min(score_ns) FROM report_champions WHERE reported AND device_kind = 'cuda' GROUP BY definition_id, device, arch)
+  SELECT search, evaluation, min(score_ns) FROM report_champions WHERE reported AND device_kind = 'cuda' GROUP BY definition_id, device, arch)
 SELECT b.definition, b.device, b.workload, b.variant, b.latency_ms * 1000 AS time_us, nullif(b.throughput_tflops, 0) AS throughput_tflops,
        b.memory_bandwidth_gbs AS bandwidth_gbps, b.speedup_vs_naive, b.speedup_vs_pytorch, b.pct_of_reference AS of_reference_pct
-FROM best JOIN benchmark_results b ON b.search = best.search AND b.variant = best.variant
+FROM best JOIN benchmark_results b ON b.search = best.search AND b.evaluation = best.evaluation
 WHERE b.cold = 1 AND b.latency_ms IS NOT NULL
 GROUP BY b.definition, b.device, b.workload
 ORDER BY b.definition, b.device, b.workload LIMIT 200;

@@ -43,7 +43,7 @@ WITH fast AS (
   WHERE s.id IN (SELECT id FROM report_searches) GROUP BY 1, 2, 3),
 placed AS (SELECT *, row_number() OVER (PARTITION BY definition_id, device ORDER BY score_ns) AS place FROM fast),
 judged AS (
-  SELECT p.*, (SELECT max(max_error) FROM checks c WHERE c.evaluation_id = p.evaluation_id) AS max_error FROM placed p WHERE place <= 200)
+  SELECT p.*, (SELECT max(max_error) FROM check_figures c WHERE c.evaluation_id = p.evaluation_id) AS max_error FROM placed p WHERE place <= 200)
 SELECT d.name || ' on ' || j.device AS problem, j.variant_id AS variant, j.score_ns / 1000 AS time_us, j.max_error,
        j.max_error < ifnull(min(j.max_error) OVER (PARTITION BY j.definition_id, j.device ORDER BY j.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1e300) AS front
 FROM judged j JOIN definitions d ON d.id = j.definition_id

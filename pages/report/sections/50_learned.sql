@@ -42,7 +42,7 @@ deepest AS (SELECT search FROM line GROUP BY search ORDER BY max(depth) DESC, se
 members AS (SELECT DISTINCT l.variant, l.search FROM line l JOIN deepest USING (search))
 SELECT m.variant AS id, (SELECT min(p.parent_id) FROM variant_parents p WHERE p.variant_id = m.variant) AS parent,
        'variant ' || m.variant || ', ' || v.name || ', ' || (SELECT q.arm FROM evaluations e JOIN proposals q ON q.id = e.proposal_id WHERE e.variant_id = m.variant ORDER BY q.id LIMIT 1)
-       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND +e.search_id = m.search AND e.status = 'ok') / 1000, 2)
+       || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND +e.search_id = m.search AND e.status = 'ok' AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)) / 1000, 2)
          || iif((SELECT d.kind FROM searches s JOIN devices d ON d.id = s.device_id WHERE s.id = m.search) = 'emulator', ' µs estimated', ' µs'), '') AS step
 FROM members m JOIN variants v ON v.id = m.variant
 ORDER BY m.variant;

@@ -16,10 +16,10 @@ WHERE s.id = :search;
 -- @command How it was started
 SELECT 'Command' AS title, command || char(10) || 'budgets: ' || budgets AS text FROM searches WHERE id = :search;
 -- @counts The result of its evaluations
-SELECT count(*) AS evaluations, sum(e.status = 'ok') AS verified, sum(e.status = 'duplicate') AS duplicates,
+SELECT max(f.searched) AS evaluations, max(f.verified) AS verified, sum(e.status = 'duplicate') AS duplicates,
        sum(e.status = 'pruned') AS pruned,
        sum(e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AS failed
-FROM evaluations e WHERE e.search_id = :search;
+FROM evaluations e LEFT JOIN search_figures f ON f.search_id = e.search_id WHERE e.search_id = :search;
 -- @progress Score of every evaluation of the search, and the best so far
 SELECT row_number() OVER (ORDER BY g.ended_at, g.best_so_far_us DESC) AS number, g.score_us, g.best_so_far_us,
        g.variant,
@@ -33,14 +33,17 @@ SELECT row_number() OVER (ORDER BY ended_at, best_emulated_cost_us DESC) AS numb
 WHERE search = :search AND device_kind = 'emulator' AND best_emulated_cost_us IS NOT NULL
 ORDER BY number LIMIT 5000;
 -- @leaders Its fastest variants
+WITH champion AS (SELECT evaluation, score_ns FROM champions WHERE search = :search)
 SELECT e.variant_id AS variant, iif(dev.kind <> 'emulator', min(e.score_ns), NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', min(e.score_ns), NULL) / 1000.0 AS emulated_cost_us,
        v.name AS template, v.tunables, p.proposer, p.arm, e.occupancy_ratio, e.shared_bytes
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN variants v ON v.id = e.variant_id
-JOIN devices dev ON dev.id = e.device_id
+JOIN devices dev ON dev.id = e.device_id LEFT JOIN champion h
 WHERE e.search_id = :search AND e.status = 'ok' AND e.score_ns IS NOT NULL
   AND p.arm NOT IN ('comparison', 'examination', 'held_out', 'profile')
-GROUP BY e.variant_id ORDER BY min(e.score_ns) LIMIT 15;
+  AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)
+GROUP BY e.variant_id
+ORDER BY min(max(e.score_ns, ifnull(h.score_ns, 0))), max(h.evaluation IS e.id) DESC, min(e.score_ns) LIMIT 15;
 -- @failures What went wrong, by stage and cause
 SELECT stage, status, gate, count(*) AS failures, count(DISTINCT variant) AS variants, max(variant) AS variant,
        substr(max(message), 1, 160) AS message

@@ -11,42 +11,48 @@ SELECT name AS definition, json_extract(definition, '$.description') AS descript
 WHERE name = :definition;
 -- @leaders The fastest variants on each device
 WITH boards AS MATERIALIZED (
-  SELECT DISTINCT definition_id, device_id, arch FROM searches
-  WHERE definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
+  SELECT DISTINCT s.definition_id, s.device_id, s.arch, dev.name AS device, dev.kind
+  FROM searches s JOIN devices dev ON dev.id = s.device_id
+  WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
+champion AS MATERIALIZED (SELECT search, evaluation, score_ns FROM champions),
+-- As the view `leaderboard` places them; of each device no more than can have one of the first ten places.
 placed AS (
-  SELECT c.*, rank() OVER (PARTITION BY c.definition_id, c.device_id, c.arch ORDER BY c.score_ns) AS place
+  SELECT b.device, b.kind, c.*,
+         rank() OVER (PARTITION BY b.definition_id, b.kind, b.device, b.arch
+                      ORDER BY max(c.score_ns, ifnull(h.score_ns, 0)), h.evaluation IS NOT c.evaluation_id, c.score_ns) AS place
   FROM boards b CROSS JOIN scores c
     ON c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch
-    AND c.score_ns <= ifnull((SELECT t.score_ns FROM scores t
-                              WHERE t.definition_id = b.definition_id AND t.device_id = b.device_id AND t.arch = b.arch
-                              ORDER BY t.score_ns LIMIT 1 OFFSET 9), 9e999))
-SELECT dev.name AS device, p.arch, p.place, p.variant_id AS variant,
-       iif(dev.kind <> 'emulator', p.score_ns, NULL) / 1000.0 AS score_us,
-       iif(dev.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.search_id AS search,
+    AND c.score_ns <= ifnull((SELECT max(max(t.score_ns, ifnull(m.score_ns, 0)))
+                              FROM (SELECT score_ns, search_id FROM scores
+                                    WHERE definition_id = b.definition_id AND device_id = b.device_id AND arch = b.arch
+                                    ORDER BY score_ns LIMIT 10) t
+                              LEFT JOIN champion m ON m.search = t.search_id), 9e999)
+  LEFT JOIN champion h ON h.search = c.search_id)
+SELECT p.device, p.arch, p.place, p.variant_id AS variant,
+       iif(p.kind <> 'emulator', p.score_ns, NULL) / 1000.0 AS score_us,
+       iif(p.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.search_id AS search,
        v.name AS template, v.tunables
-FROM placed p JOIN devices dev ON dev.id = p.device_id JOIN variants v ON v.id = p.variant_id
-ORDER BY dev.kind = 'emulator', device, p.arch, p.place LIMIT 80;
+FROM placed p JOIN variants v ON v.id = p.variant_id
+WHERE p.place <= 10
+ORDER BY p.kind = 'emulator', p.device, p.arch, p.place LIMIT 80;
 -- @by_search Best score of each search
-SELECT s.id AS search, s.started_at, dev.name AS device, s.best_variant_id AS variant,
-       (SELECT min(e.score_ns) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
-        WHERE e.variant_id = s.best_variant_id AND e.search_id = s.id AND e.status = 'ok'
-          AND p.arm NOT IN ('comparison', 'examination', 'profile')) / 1000.0 AS best_us
-FROM searches s JOIN devices dev ON dev.id = s.device_id
+SELECT h.search, s.started_at, dev.name AS device, h.variant, h.score_ns / 1000.0 AS best_us
+FROM searches s CROSS JOIN champions h ON h.search = s.id JOIN devices dev ON dev.id = s.device_id
 WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind <> 'emulator'
-  AND s.best_variant_id IS NOT NULL ORDER BY s.id DESC LIMIT 200;
+  AND s.best_variant_id IS NOT NULL ORDER BY s.started_at DESC, s.id DESC LIMIT 200;
 -- @roofline The fastest variant of each search under the limits of its device
-WITH champions AS MATERIALIZED (
-  SELECT s.id, s.best_variant_id, s.device_id FROM searches s
+WITH recent AS MATERIALIZED (
+  SELECT h.search, h.variant, h.evaluation, s.device_id FROM searches s CROSS JOIN champions h ON h.search = s.id
   WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
-  ORDER BY s.id DESC LIMIT 40)
+  ORDER BY s.started_at DESC, s.id DESC LIMIT 40)
 SELECT 1.0 * w.flops / (w.bytes_read + w.bytes_written) AS intensity_flop_per_byte,
        w.flops / min(m.median_ns) / 1000.0 AS throughput_tflops, dev.name AS device,
-       w.name AS workload, c.best_variant_id AS variant
-FROM champions c JOIN evaluations e ON e.variant_id = c.best_variant_id AND e.search_id = c.id AND e.status = 'ok'
-JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
+       w.name AS workload, c.variant
+FROM recent c
+JOIN measurements m ON m.evaluation_id = c.evaluation AND m.role = 'candidate' AND m.cold = 1 AND m.method <> 'emulator'
 JOIN workloads w ON w.id = m.workload_id AND w.flops > 0 AND w.bytes_read + w.bytes_written > 0
 JOIN devices dev ON dev.id = c.device_id
-GROUP BY c.id, w.id LIMIT 300;
+GROUP BY c.search, w.id LIMIT 300;
 -- @roofs Limits of the devices
 SELECT DISTINCT dev.name AS facet, l.label, l.peak_tflops, l.peak_gbps FROM device_limits l
 JOIN devices dev ON dev.id = l.device_id
@@ -66,7 +72,7 @@ fastest AS MATERIALIZED (
 points AS MATERIALIZED (
   SELECT f.device_id, f.arch, f.workloads_hash, f.variant_id, min(f.score_ns) AS score_ns,
          coalesce(f.shared_bytes, 0) AS shared_bytes,
-         coalesce((SELECT max(c.max_error) FROM checks c WHERE c.evaluation_id = f.evaluation_id), 0) AS max_error,
+         coalesce((SELECT max(c.max_error) FROM check_figures c WHERE c.evaluation_id = f.evaluation_id), 0) AS max_error,
          (SELECT max(k.value) FROM metrics k WHERE k.evaluation_id = f.evaluation_id AND k.name = 'energy/joule')
            AS energy_joule
   FROM fastest f GROUP BY f.device_id, f.arch, f.workloads_hash, f.variant_id)
@@ -85,12 +91,8 @@ WHERE NOT EXISTS (
 ORDER BY device, a.arch, a.score_ns LIMIT 100;
 -- @space Best time at each point of two tunables, in the search that found the fastest kernel
 WITH best AS MATERIALIZED (
-  SELECT s.id AS search, s.best_variant_id AS variant,
-         (SELECT min(e.score_ns) FROM evaluations e
-          WHERE e.variant_id = s.best_variant_id AND +e.search_id = s.id AND e.status = 'ok') AS score_ns
-  FROM searches s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
-  WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
-  ORDER BY score_ns IS NULL, score_ns LIMIT 1),
+  SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
+  ORDER BY score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.tunables, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -107,12 +109,8 @@ FROM points JOIN varied x ON x.number = 1 JOIN varied y ON y.number = 2
 GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 1000;
 -- @axes Which tunables those are
 WITH best AS MATERIALIZED (
-  SELECT s.id AS search, s.best_variant_id AS variant,
-         (SELECT min(e.score_ns) FROM evaluations e
-          WHERE e.variant_id = s.best_variant_id AND +e.search_id = s.id AND e.status = 'ok') AS score_ns
-  FROM searches s JOIN devices dev ON dev.id = s.device_id AND dev.kind = 'cuda'
-  WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND s.best_variant_id IS NOT NULL
-  ORDER BY score_ns IS NULL, score_ns LIMIT 1),
+  SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
+  ORDER BY score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.tunables FROM best b
   JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL

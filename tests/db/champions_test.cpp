@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// One meaning of "best" and of "evaluations", whoever asks.
+#include <catch2/catch.hpp>
+
+#include "db/read/named_queries.h"
+#include "db/read/search_stats.h"
+#include "tests/db/old_schema.h"
+#include "tests/db/store_fixture.h"
+
+namespace ak::db::test {
+namespace {
+
+using Rows = std::vector<std::string>;
+
+Rows answer(const std::filesystem::path& file, const std::string& name) {
+  for (const NamedQuery& named : named_queries({}))
+    if (named.name == name) return rows_of(file, named.sql, query_values(named, {}));
+  return {"there is no such query"};
+}
+
+/// What a query says of one search alone.
+Rows latest_search(const std::filesystem::path& file, const std::string& name) {
+  const std::vector<std::string> one{"limit=1"};
+  for (const NamedQuery& named : named_queries({}))
+    if (named.name == name)
+      return rows_of(file, "SELECT search FROM (" + named.sql + ")", query_values(named, one));
+  return {"there is no such query"};
+}
+
+/// A search whose second variant had luck once; the first was chosen, and measured again at the end.
+RowId search_with_luck(const std::filesystem::path& file, const DeviceFacts& on = device()) {
+  const auto store = open_store(file);
+  Run run(*store, on);
+  const RowId chosen = run.commit(128, Status::ok, 1'939'000).variant;
+  run.commit(256, Status::ok, 1'900'000);
+  run.commit(512, Status::compile_error);
+  const auto later = [&](Status status, double ns, const char* arm) {
+    run.commit(run.request(128), Run::result(status, ns), arm);
+  };
+  later(Status::ok, 1'000'000, "held_out");
+  later(Status::ok, 1'000'000, "comparison");
+  later(Status::ok, 1'941'000, "final");
+  later(Status::ok, 1'000'000, "profile");
+  store->end_search(run.search, "finished", "evaluation budget", chosen);
+  return run.search;
+}
+
+TEST_CASE("the best of a search is its champion as confirmed, never a lucky time") {
+  const TemporaryFolder folder;
+  const RowId search = search_with_luck(folder.file());
+  CHECK(rows_of(folder.file(), "SELECT variant, score_ns, confirmed FROM champions") ==
+        Rows{"1 | 1941000 | 1 | "});
+  CHECK(rows_of(folder.file(), "SELECT best_us, evaluations, verified FROM experiments") ==
+        Rows{"1941 | 3 | 2 | "});
+  CHECK(rows_of(folder.file(), "SELECT variant, score_us FROM best_variants") == Rows{"1 | 1941 | "});
+  CHECK(rows_of(folder.file(), "SELECT variant, score_us, confirmed FROM best_kernels") ==
+        Rows{"1 | 1941 | 1 | "});
+  CHECK(rows_of(folder.file(), "SELECT variant, score_us FROM leaderboard WHERE place = 1") ==
+        Rows{"1 | 1941 | "});
+  const auto stats = search_stats(folder.file(), search);
+  REQUIRE(stats);
+  CHECK(stats->best_ns == 1'941'000);
+  CHECK(stats->evaluations() == 3);
+  CHECK(stats->verified == 2);
+}
+
+TEST_CASE("what was pruned was not evaluated, and a duplicate of what passed is verified") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  run.commit(128);
+  run.commit(256, Status::duplicate);
+  run.commit(512, Status::pruned);
+  CHECK(rows_of(folder.file(), "SELECT evaluations, verified FROM experiments") == Rows{"2 | 2 | "});
+  CHECK(search_stats(folder.file(), run.search)->evaluations() == 2);
+}
+
+TEST_CASE("of a search that has named no champion the best that was not found wrong counts") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  CHECK(rows_of(folder.file(), "SELECT * FROM champions").empty());
+  run.commit(128, Status::ok, 5'000);
+  run.commit(256, Status::ok, 7'000);
+  const std::string best = "SELECT variant, score_ns, confirmed FROM champions";
+  CHECK(rows_of(folder.file(), best) == Rows{"1 | 5000 | 0 | "});
+  run.commit(run.request(128), Run::result(Status::incorrect, 0), "held_out");
+  CHECK(rows_of(folder.file(), best) == Rows{"2 | 7000 | 0 | "});
+}
+
+TEST_CASE("two units of one product have one first place between them") {
+  const TemporaryFolder folder;
+  DeviceFacts other = device();
+  other.uuid = "GPU-2";
+  search_with_luck(folder.file());
+  search_with_luck(folder.file(), other);
+  const auto store = open_store(folder.file());
+  Run third(*store, other);
+  store->end_search(third.search, "finished", "", third.commit(1024, Status::ok, 1'800'000).variant);
+  REQUIRE(rows_of(folder.file(), "SELECT id FROM devices").size() == 2);
+  CHECK(rows_of(folder.file(), "SELECT variant, search FROM leaderboard WHERE place = 1") ==
+        Rows{"4 | 3 | "});
+  CHECK(rows_of(folder.file(), "SELECT variant, search FROM best_kernels") == Rows{"4 | 3 | "});
+  const Rows board = answer(folder.file(), "leaderboard");
+  CHECK(board.size() == 3);
+}
+
+TEST_CASE("the latest search is the one that began last, whatever its number") {
+  const TemporaryFolder folder;
+  search_with_luck(folder.file());
+  search_with_luck(folder.file());
+  Connection(folder.file(), OpenMode::create)
+      .execute("UPDATE searches SET started_at = '2020-01-01T00:00:00.000Z' WHERE id = 2");
+  CHECK(rows_of(folder.file(), "SELECT search FROM experiments LIMIT 1") == Rows{"2 | "});
+  CHECK(latest_search(folder.file(), "searches") == Rows{"1 | "});
+  CHECK(latest_search(folder.file(), "rate") == Rows{"1 | "});
+}
+
+}  // namespace
+}  // namespace ak::db::test
