@@ -74,9 +74,10 @@ class Checker {
   /// A lane stored bytes of these origins at `to`.
   void undefined_stored(Warp& warp, const Op& op, int lane, std::byte* to,
                         std::span<const std::uint8_t> origins);
-  /// Lane i of the running ones has got the 32 bits of lane lanes[i], in the row that `from` has for that lane. Of
-  /// `inactive` lanes that one takes no part.
-  void shuffled(Warp& warp, const Op& op, Slot to, const std::array<Slot, kLanes>& from,
+  /// Lane i of the running ones has got the 32 bits of lane lanes[i]. `to` and `from` have the rows of results and
+  /// sources by lane. Of `inactive` lanes the source takes no part.
+  using LaneSlots = std::array<Slot, kLanes>;
+  void shuffled(Warp& warp, const Op& op, const LaneSlots& to, const LaneSlots& from,
                 const std::int32_t* lanes, std::uint32_t inactive);
 
   void block_started(Block& block);

@@ -127,7 +127,7 @@ void Checker::undefined_stored(Warp& warp, const Op& op, int lane, std::byte* to
   for (std::size_t i = 0; i < origins.size(); ++i) states[i] = origins[i] == 0;
 }
 
-void Checker::shuffled(Warp& warp, const Op& op, Slot to, const std::array<Slot, kLanes>& from,
+void Checker::shuffled(Warp& warp, const Op& op, const LaneSlots& to, const LaneSlots& from,
                        const std::int32_t* lanes, std::uint32_t inactive) {
   UndefinedValues& values = undefined_of(warp);
   UndefinedOrigin origin{.kind = FaultKind::inactive_lane,
@@ -139,13 +139,19 @@ void Checker::shuffled(Warp& warp, const Op& op, Slot to, const std::array<Slot,
     origin.addresses[static_cast<std::size_t>(lane)] = static_cast<std::uint64_t>(lanes[lane]);
   });
   const Origin number = inactive != 0 ? state_->origin_of(origin) : Origin{0};
+  // All are read before any is written, since a result may lie where its source does.
+  std::array<std::array<Origin, 4>, kLanes> states{};
   for_each_lane(warp.mask, [&](int lane) {
-    std::array<Origin, 4> states{};
+    auto& state = states[static_cast<std::size_t>(lane)];
+    const Slot row = from[static_cast<std::size_t>(lanes[lane])];
     if ((inactive >> lane & 1u) != 0)
-      states.fill(number);
-    else if (const Slot row = from[static_cast<std::size_t>(lanes[lane])]; (row & kConstantSlot) == 0)
-      std::copy_n(values.at(row, lanes[lane], 4), 4, states.begin());
-    std::copy(states.begin(), states.end(), values.at(to, lane, 4));
+      state.fill(number);
+    else if ((row & kConstantSlot) == 0)
+      std::copy_n(values.at(row, lanes[lane], 4), 4, state.begin());
+  });
+  for_each_lane(warp.mask, [&](int lane) {
+    const auto i = static_cast<std::size_t>(lane);
+    std::copy(states[i].begin(), states[i].end(), values.at(to[i], lane, 4));
   });
 }
 

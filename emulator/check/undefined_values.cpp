@@ -181,7 +181,10 @@ void UndefinedValues::write(Warp& warp, const Sources& sources, FlowKind kind) {
     any = std::max(any, predicates_[operand.slot & ~kNegated].origin);
   });
   std::size_t first = 0;
+  // The executor still needs the state of sources, which may lie where its results go.
+  const bool by_executor = kind == FlowKind::by_executor;
   sources.each(Role::written, [&](const FlowOperand& operand) {
+    if (by_executor) return;
     for_each_lane(warp.mask, [&](int lane) {
       Origin* const to = at(operand.slot, lane, operand.bytes);
       std::fill_n(to, lane_bytes_of(operand.bytes), Origin{0});
@@ -192,7 +195,7 @@ void UndefinedValues::write(Warp& warp, const Sources& sources, FlowKind kind) {
   });
   sources.each(Role::predicate_written, [&](const FlowOperand& operand) {
     Predicate& to = predicates_[operand.slot & ~kNegated];
-    to.lanes = (to.lanes & ~warp.mask) | (kind == FlowKind::by_handler ? 0 : undefined);
+    to.lanes = (to.lanes & ~warp.mask) | (by_executor || kind == FlowKind::by_handler ? 0 : undefined);
     if (undefined != 0) to.origin = static_cast<Origin>(any & ~kComputed);
   });
 }
@@ -209,7 +212,7 @@ void UndefinedValues::follow(Warp& warp, const Op& op) {
   }
   if (warp.mask == 0) return;
   const ValueFlow& flow = program.flows[program.index_of(op)];
-  if (flow.count == 0 || flow.kind == FlowKind::products) return;
+  if (flow.count == 0) return;
   const Sources sources{std::span(program.flow_operands).subspan(flow.first, flow.count)};
   check_uses(warp, op, sources);
   write(warp, sources, flow.kind);

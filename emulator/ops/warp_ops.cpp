@@ -106,13 +106,16 @@ std::uint32_t reading_inactive(const Warp& warp, const std::uint32_t* masks, con
 
 /// What the checker learns: lanes[lane] is where each lane's value comes from.
 void check_shuffle(Warp& warp, const Op& op, const std::int32_t* lanes, std::uint32_t inactive) {
-  std::array<Slot, kLanes> rows{};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) rows[lane] = op.a;
-  for (const MeetingPlace& place : warp.places)
-    for_each_lane(place.lanes, [&](int lane) { rows[static_cast<std::size_t>(lane)] = place.op->a; });
-  at_each_place(warp, op, [&](const Op& at) {
-    warp.launch->checker->shuffled(warp, at, at.d, rows, lanes, inactive & warp.mask);
-  });
+  Checker::LaneSlots to, from;
+  to.fill(op.d);
+  from.fill(op.a);
+  for (const MeetingPlace& place : warp.places) {
+    for_each_lane(place.lanes, [&](int lane) {
+      to[static_cast<std::size_t>(lane)] = place.op->d;
+      from[static_cast<std::size_t>(lane)] = place.op->a;
+    });
+  }
+  warp.launch->checker->shuffled(warp, op, to, from, lanes, inactive);
 }
 
 template <Shuffle Mode>
