@@ -56,6 +56,9 @@ function(ak_optimise target kind)
     set(level_command -Wno-maybe-uninitialized)
     set(level_test -O0)
     target_compile_options(${target} PRIVATE ${level_${kind}})
+  elseif(AK_SANITIZE AND kind MATCHES "^(hot|own)$")
+    # What computes would take hours under a sanitizer at -O0; the rest is built faster than -O1 would make it run.
+    target_compile_options(${target} PRIVATE -O1)
   endif()
 endfunction()
 

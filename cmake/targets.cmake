@@ -6,7 +6,8 @@ target_compile_options(ak_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -
   -Wold-style-cast -Wcast-align -Wunused -Woverloaded-virtual -Wmissing-declarations -Wconversion -Wno-sign-conversion
   $<$<BOOL:${AK_WERROR}>:-Werror>)
 if(AK_SANITIZE)
-  target_compile_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE} -fno-omit-frame-pointer)
+  # Every finding ends the program: undefined behaviour would otherwise only be printed, and the test pass.
+  target_compile_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(ak_warnings INTERFACE -fsanitize=${AK_SANITIZE})
 endif()
 if(AK_COVERAGE)

@@ -2,9 +2,10 @@
 """Which lines of each room the tests ran, by gcov.
 
   cmake --workflow --preset coverage
-  python3 scripts/coverage.py build/coverage [--files ROOM]
+  python3 scripts/coverage.py build/coverage [--folders] [--files ROOM]
 
-Prints a table by room; with --files also one of the room's files, those with the most lines that never ran first.
+Prints a table by room; with --folders also one by folder, the least covered first; with --files also one of the room's
+files, those with the most lines that never ran first.
 """
 import argparse
 import collections
@@ -54,13 +55,23 @@ def totals(lines: dict[str, dict[int, int]], key) -> list[tuple[str, int, int]]:
     return [(name, ran[name], all_lines[name]) for name in all_lines if all_lines[name] > 0]
 
 
-def report(build: pathlib.Path, root: pathlib.Path, room: str | None) -> str:
+def share(row: tuple[str, int, int]) -> float:
+    return row[1] / row[2]
+
+
+def folder_of(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def report(build: pathlib.Path, root: pathlib.Path, folders: bool, room: str | None) -> str:
     lines = counted_lines(build, root)
     if not lines:
         sys.exit(f"coverage: no counts in {build}: run the tests of a build with the preset 'coverage' first")
     rooms = sorted(totals(lines, lambda name: name.split("/")[0]), key=lambda row: ROOMS.index(row[0]))
     rooms.append(("all", sum(row[1] for row in rooms), sum(row[2] for row in rooms)))
     text = table("room", rooms)
+    if folders:
+        text += "\n" + table("folder", sorted(totals(lines, folder_of), key=share))
     if room:
         of_room = {name: counts for name, counts in lines.items() if name.startswith(room + "/")}
         text += "\n" + table("file", sorted(totals(of_room, str), key=lambda row: row[1] - row[2]))
@@ -77,14 +88,15 @@ def selftest() -> None:
             "int pick(int x) {\n  if (x > 0)\n    return 1;\n  return 2;\n}\nint main() { return pick(1) - 1; }\n")
         subprocess.run(["g++", "--coverage", "../core/a.cpp", "-o", "a"], cwd=root / "build", check=True)
         subprocess.run([str(root / "build/a")], cwd=root / "build", check=True)
-        text = report(root / "build", root, "core")
-        assert "| `core` | 5 | 4 | 80.0 |" in text, text
+        text = report(root / "build", root, True, "core")
+        assert text.count("| `core` | 5 | 4 | 80.0 |") == 2, text
         assert "| `core/a.cpp` | 5 | 4 | 80.0 |" in text, text
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", nargs="?", type=pathlib.Path, help="build folder, e.g. build/coverage")
+    parser.add_argument("--folders", action="store_true", help="also a table by folder")
     parser.add_argument("--files", choices=ROOMS, help="also a table of this room's files")
     parser.add_argument("--selftest", action="store_true", help="try the script itself")
     arguments = parser.parse_args()
@@ -93,7 +105,7 @@ def main() -> None:
     elif arguments.build is None:
         parser.error("say which build folder, e.g. build/coverage")
     else:
-        print(report(arguments.build.resolve(), ROOT, arguments.files), end="")
+        print(report(arguments.build.resolve(), ROOT, arguments.folders, arguments.files), end="")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/format_version.h"
+#include "core/text/json_nesting.h"
 #include "core/text/json_reader.h"
 #include "core/text/written_json.h"
 
@@ -19,28 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr Format kNotesFormat{.name = kExchangeNotes};
 constexpr std::size_t kLongestName = 200;
-constexpr int kDeepest = 64;  // levels of nesting that a file may have: nlohmann's destructor is recursive
-
-/// Depth of brackets outside of strings: hostile files nest a million.
-bool too_deep(const std::string& text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\')
-      ++i;
-    else if (text[i] == '"')
-      quoted = !quoted;
-    else if (!quoted && (text[i] == '{' || text[i] == '['))
-      ++depth;
-    else if (!quoted && (text[i] == '}' || text[i] == ']'))
-      --depth;
-    if (depth > kDeepest) return true;
-  }
-  return false;
-}
 
 std::optional<Json> parsed(const std::string& text) {
-  if (too_deep(text)) return std::nullopt;
   Json json = try_parse_json(text);
   return json.is_discarded() ? std::nullopt : std::optional(std::move(json));
 }
@@ -95,7 +76,7 @@ class Reader {
                                             FileCheck check) {
     auto json = parsed(text);
     if (!json) {
-      faults_.push_back({place, fmt::format("expected JSON of at most {} levels", kDeepest)});
+      faults_.push_back({place, fmt::format("expected JSON of at most {} levels", kMaxJsonNesting)});
       return std::nullopt;
     }
     if (const auto repeated = find_repeated_key(text)) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "app/evaluate/progress_line.h"
@@ -12,6 +11,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
+#include "core/time_limit.h"
 #include "db/database.h"
 
 namespace ak::app {
@@ -41,7 +41,7 @@ agent::Budgets limited(agent::Budgets budgets, const ExperimentFlags& flags) {
   if (flags.max_evaluations)
     budgets.max_evaluations = std::min(budgets.max_evaluations.value_or(INT64_MAX), *flags.max_evaluations);
   if (flags.max_minutes) {
-    const std::chrono::milliseconds most(std::llround(*flags.max_minutes * 60'000));
+    const std::chrono::milliseconds most = time_limit(*flags.max_minutes * 60);
     budgets.max_wall = std::min(budgets.max_wall.value_or(most), most);
   }
   return budgets;

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <cmath>
-
 #include "agent/search/strategy.h"
 #include "app/audit/problem_audits.h"
 #include "app/llm/model_choice.h"
@@ -15,6 +13,7 @@
 #include "core/text/file.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
+#include "core/time_limit.h"
 #include "db/database.h"
 
 namespace ak::app {
@@ -26,8 +25,7 @@ agent::Budgets budgets(const SearchFlags& flags, agent::Budgets defaults) {
   if (flags.patience) defaults.patience = flags.patience;
   if (flags.max_tokens) defaults.max_tokens = flags.max_tokens;
   if (flags.max_cost_usd) defaults.max_cost_usd = flags.max_cost_usd;
-  if (flags.max_minutes)
-    defaults.max_wall = std::chrono::milliseconds(std::llround(*flags.max_minutes * 60'000));
+  if (flags.max_minutes) defaults.max_wall = time_limit(*flags.max_minutes * 60);
   return defaults;
 }
 

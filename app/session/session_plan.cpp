@@ -2,10 +2,10 @@
 #include "app/session/session_plan.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/device/floor.h"
 #include "core/learn/stats.h"
+#include "core/time_limit.h"
 
 namespace ak::app {
 namespace {
@@ -49,7 +49,7 @@ agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& r
   const UsedBudget used = used_by(session);
   if (budgets.max_minutes) {
     const double minutes = part(*budgets.max_minutes, used.minutes, run.share, shares_of(session, false));
-    const std::chrono::milliseconds most(std::llround(minutes * 60'000));
+    const std::chrono::milliseconds most = time_limit(minutes * 60);
     own.max_wall = std::min(own.max_wall.value_or(most), most);
   }
   if (run.model.empty()) return own;

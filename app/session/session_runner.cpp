@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "app/audit/problem_audits.h"
@@ -18,6 +17,7 @@
 #include "core/error.h"
 #include "core/text/json_reader.h"
 #include "core/text/print_stderr.h"
+#include "core/time_limit.h"
 #include "db/database.h"
 
 namespace ak::app {
@@ -115,7 +115,7 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
 
 /// A device that is lost may come back: what was committed until then is not done again.
 End SessionRunner::search_patiently(std::size_t index) {
-  const std::chrono::milliseconds patience(std::llround(budgets_.wait_for_device_minutes * 60'000));
+  const std::chrono::milliseconds patience = time_limit(budgets_.wait_for_device_minutes * 60);
   const auto give_up = steady_clock::now() + patience;
   for (;;) {
     const db::Session session = store_.read(id_);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/text/json_nesting.h"
+
 namespace ak {
 namespace {
 
@@ -25,7 +27,11 @@ Json::parse_error beyond_double(const Json::out_of_range& error, std::string_vie
 
 }  // namespace
 
+// Texts from outside come through here: a million brackets would overflow the stack of whoever copies or writes them.
 Json parse_json(std::string_view text) {
+  if (nests_too_deeply(text))
+    throw Json::parse_error::create(
+        101, 0, "nested more than " + std::to_string(kMaxJsonNesting) + " levels deep", nullptr);
   try {
     return Json::parse(text);
   } catch (const Json::out_of_range& error) {
@@ -33,7 +39,9 @@ Json parse_json(std::string_view text) {
   }
 }
 
-Json try_parse_json(std::string_view text) { return Json::parse(text, nullptr, false); }
+Json try_parse_json(std::string_view text) {
+  return nests_too_deeply(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+}
 
 }  // namespace ak
 

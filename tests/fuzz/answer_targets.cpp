@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/answer.h"
+#include "agent/llm/api/batch_protocol.h"
 #include "agent/llm/api/dialect.h"
+#include "agent/llm/api/http_client.h"
 #include "core/error.h"
 #include "tests/fuzz/fuzz_targets.h"
+#include "tests/fuzz/input_files.h"
 
 namespace ak::fuzz {
 namespace {
@@ -10,6 +14,29 @@ LlmReply read_in_two(const agent::Dialect& dialect, bool is_stream, std::string_
   agent::AnswerReader reader(dialect, is_stream);
   if (reader.feed(input.substr(0, cut))) (void)reader.feed(input.substr(cut));
   return reader.finish();
+}
+
+constexpr std::string_view kParent = R"(/* alphakernel
+{"launches": [{"kernel": "k", "grid": ["M"], "block": ["B"], "args": ["x", "y", "M"]}],
+ "tunables": {"B": {"values": [64, 128], "default": 64}}}
+*/
+extern "C" __global__ void k(const float* x, float* y, int m) {
+  const int i = blockIdx.x * B + threadIdx.x;
+  if (i < m) y[i] = 2 * x[i];
+}
+)";
+
+/// The steps of a batch, each answered by the next line.
+void read_batch(const agent::Provider& provider, std::string_view input) {
+  std::vector<std::string_view> lines = lines_of(input);
+  std::size_t next = 0;
+  const agent::BatchProtocol protocol(provider, [&](const agent::HttpRequest&) {
+    return agent::PlainAnswer{.body = std::string(next < lines.size() ? lines[next++] : input)};
+  });
+  const agent::BatchStep created = protocol.create({Json::object()});
+  if (created.failure) return;
+  agent::BatchStep ended = protocol.look(created.id);
+  if (!ended.failure) (void)protocol.results(ended);
 }
 
 }  // namespace
@@ -21,8 +48,32 @@ void read_answers(std::string_view input) {
       const LlmReply whole = read_in_two(*dialect, is_stream, input, input.size());
       const LlmReply cut = read_in_two(*dialect, is_stream, input, input.size() / 2);
       AK_ASSERT(whole.text == cut.text, "an answer in two pieces has the same text");
-      AK_ASSERT(whole.usage.input_tokens == cut.usage.input_tokens, "and the same count of tokens");
+      AK_ASSERT(whole.usage.total() == cut.usage.total(), "and the same count of tokens");
+      AK_ASSERT(whole.usage.total() >= 0, "no one answers with fewer tokens than none");
     }
+  }
+}
+
+/// The other answers of a provider: errors, descriptions of models, batches, and when to ask again.
+void read_provider_answers(std::string_view input) {
+  const Json json = try_parse_json(input);
+  for (const long status : {200L, 307L, 400L, 429L, 500L}) (void)agent::read_failure(status, json, input);
+  (void)agent::parse_retry_after(input, std::chrono::system_clock::time_point{});
+  for (const agent::Provider& provider : agent::builtin_providers()) {
+    read_batch(provider, input);
+    agent::ModelEntry entry{.provider = provider.name, .name = "m"};
+    if (json.is_object()) provider.dialect->read_model(json, entry);
+  }
+}
+
+/// What a language model wrote.
+void read_model_answer(std::string_view input) {
+  static const Result<Candidate> parent = parse_candidate("parent.cu", kParent);
+  AK_ASSERT(parent.ok(), "the parent is a candidate");
+  for (const std::size_t most : {1u, 3u}) {
+    const auto candidates = agent::read_answer(input, *parent, "answer", most);
+    AK_ASSERT(!candidates || (!candidates->empty() && candidates->size() <= most),
+              "an answer has as many candidates as are taken");
   }
 }
 

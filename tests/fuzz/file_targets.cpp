@@ -3,18 +3,17 @@
 #include "core/error.h"
 #include "core/tuning/measured_space.h"
 #include "tests/fuzz/fuzz_targets.h"
+#include "tests/fuzz/input_files.h"
 
 namespace ak::fuzz {
 namespace {
 
 /// The first line is problem.json; the others are lines of workloads.jsonl.
-void read_problem_lines(const codegen::Problem& problem, std::string_view lines) {
+void read_problem_lines(const codegen::Problem& problem, std::string_view text) {
   const ProblemInstance instance =
       codegen::read_instance(problem, codegen::choose_params(problem, std::map<std::string, std::string>{}));
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const Json line = try_parse_json(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+  for (const std::string_view one : lines_of(text)) {
+    const Json line = try_parse_json(one);
     if (line.is_discarded()) continue;
     if (codegen::is_held_out(line)) {
       (void)codegen::read_held_out(line, instance);

@@ -18,7 +18,20 @@ std::span<const FuzzTarget> fuzz_targets() {
                                        FuzzTarget{"answer", read_answers},
                                        FuzzTarget{"dashboard_request", answer_dashboard_request},
                                        FuzzTarget{"quantity", read_quantities},
-                                       FuzzTarget{"written_json", read_written_texts}};
+                                       FuzzTarget{"written_json", read_written_texts},
+                                       FuzzTarget{"plan", read_plan},
+                                       FuzzTarget{"provider_answer", read_provider_answers},
+                                       FuzzTarget{"model_answer", read_model_answer},
+                                       FuzzTarget{"device_message", read_device_message},
+                                       FuzzTarget{"stdio_request", read_stdio_request},
+                                       FuzzTarget{"manifest", read_manifests},
+                                       FuzzTarget{"settings", read_settings},
+                                       FuzzTarget{"record", read_records},
+                                       FuzzTarget{"data_set", read_data_set},
+                                       FuzzTarget{"space_definition", read_space_definition},
+                                       FuzzTarget{"build_result", read_build_result},
+                                       FuzzTarget{"image", read_image},
+                                       FuzzTarget{"tool_log", read_tool_log}};
   return kTargets;
 }
 

@@ -26,6 +26,19 @@ void read_answers(std::string_view input);
 void answer_dashboard_request(std::string_view input);
 void read_quantities(std::string_view input);
 void read_written_texts(std::string_view input);
+void read_plan(std::string_view input);
+void read_provider_answers(std::string_view input);
+void read_model_answer(std::string_view input);
+void read_device_message(std::string_view input);
+void read_stdio_request(std::string_view input);
+void read_manifests(std::string_view input);
+void read_settings(std::string_view input);
+void read_records(std::string_view input);
+void read_data_set(std::string_view input);
+void read_space_definition(std::string_view input);
+void read_build_result(std::string_view input);
+void read_image(std::string_view input);
+void read_tool_log(std::string_view input);
 
 [[nodiscard]] std::span<const FuzzTarget> fuzz_targets();
 

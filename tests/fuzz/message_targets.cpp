@@ -2,8 +2,10 @@
 #include "core/error.h"
 #include "core/text/json_line.h"
 #include "core/text/message_reader.h"
+#include "runtime/process/device_messages.h"
 #include "runtime/process/worker_protocol.h"
 #include "serve/mcp/json_rpc.h"
+#include "serve/stdio/stdio_message.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ak::fuzz {
@@ -25,7 +27,29 @@ void read_line(const std::string& line) {
   AK_ASSERT(parse_json_line(one_line(*json)).ok(), "a line that was written can be read");
 }
 
+/// What was read is written and read again.
+template <class T>
+void read_body(const Json& json, T (*read)(const Json&)) {
+  try {
+    const Json written = to_json(read(json));
+    AK_ASSERT(to_json(read(written)) == written, "a body that was written is the same");
+  } catch (const Error&) {
+  } catch (const Json::exception&) {
+  }
+}
+
 }  // namespace
+
+/// Bodies of messages between parent and device worker.
+void read_device_message(std::string_view input) {
+  const Json json = try_parse_json(input);
+  if (json.is_discarded()) return;
+  read_body(json, runtime::open_problem_from_json);
+  read_body(json, runtime::device_task_from_json);
+  read_body(json, runtime::device_answer_from_json);
+}
+
+void read_stdio_request(std::string_view input) { (void)stdio::read_request(input); }
 
 void read_worker_message(std::string_view input) {
   runtime::LineReader reader(kLineBytes);

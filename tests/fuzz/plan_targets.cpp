@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codegen/source/include_scan.h"
+#include "codegen/source/signature.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
 #include "core/plan/definition.h"
@@ -16,17 +18,29 @@ const Environment& some_environment() {
   return environment;
 }
 
-}  // namespace
-
 /// What was read is written and read again, and resolved for one workload.
-void read_candidate(std::string_view input) {
-  const Result<Candidate> candidate = parse_candidate("fuzz.cu", input);
-  if (!candidate) return;
-  const Json written = to_json(candidate->plan);
+void use_plan(const LaunchPlan& plan) {
+  const Json written = to_json(plan);
   const Result<LaunchPlan> again = launch_plan_from_json(written);
   AK_ASSERT(again.ok(), "a plan that was written can be read");
   AK_ASSERT(to_json(*again).dump() == written.dump(), "a plan that was written and read is the same");
-  (void)resolve(candidate->plan, some_environment());
+  (void)resolve(plan, some_environment());
+}
+
+}  // namespace
+
+void read_candidate(std::string_view input) {
+  (void)codegen::scan_includes(input);
+  (void)codegen::first_kernel(input);
+  AK_ASSERT(codegen::blank_comments_and_strings(input).size() == input.size(),
+            "blanks take the place of comments");
+  if (const Result<Candidate> candidate = parse_candidate("fuzz.cu", input)) use_plan(candidate->plan);
+}
+
+void read_plan(std::string_view input) {
+  const Json json = try_parse_json(input);
+  if (json.is_discarded()) return;
+  if (const Result<LaunchPlan> plan = launch_plan_from_json(json)) use_plan(*plan);
 }
 
 void read_expression(std::string_view input) {

@@ -46,8 +46,10 @@ std::optional<milliseconds> parse_retry_after(std::string_view text,
   const std::string copy(text);
   const char* rest = strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date);
   if (rest == nullptr || *rest != 0) return std::nullopt;
-  const auto wait = std::chrono::system_clock::from_time_t(timegm(&date)) - now;
-  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(wait));
+  // In seconds: the year 9999 is beyond what a clock of nanoseconds holds.
+  const std::chrono::seconds wait =
+      std::chrono::seconds(timegm(&date)) - std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
+  return std::max(milliseconds(0), milliseconds(wait));
 }
 
 std::optional<milliseconds> retry_delay(const RetryPolicy& policy, int attempt, const LlmFailure& failure,

@@ -171,6 +171,9 @@ TEST_CASE("what was recorded is replayed in order, failures too, and then it is 
         "SYSTEM");
   write_file_atomically(script, "{\"reply\":{\"text\":1}}\n");
   CHECK_THROWS_WITH(ReplayClient(script), Catch::Contains("script.jsonl:1"));
+  write_file_atomically(script, "{\"reply\":{\"output_tokens\":9223372036854775807}}\n");
+  CHECK_THROWS_WITH(ReplayClient(script),
+                    Catch::Contains("output_tokens: expected a number of tokens from 0"));
 }
 
 TEST_CASE("keys are redacted wherever they stand, and words stay") {
@@ -209,6 +212,7 @@ TEST_CASE("waits grow, are shortened by chance, and give way to what the server 
   const auto now = std::chrono::system_clock::from_time_t(784'111'777);  // Sun, 06 Nov 1994 08:49:37 GMT
   CHECK(parse_retry_after("Sun, 06 Nov 1994 08:49:47 GMT", now) == 10s);
   CHECK(parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", now) == 0s);
+  CHECK(parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", now) > 24h * 365 * 8'000);
   CHECK_FALSE(parse_retry_after("tomorrow", now));
 }
 

@@ -1,0 +1,61 @@
+cmake_minimum_required(VERSION 3.25)
+# tools/soak.sh (ROOT, WORK): its table, functions and documentation have the same stages; a stage passes or fails with the
+# tests of a build, is recorded, and is passed over when it has passed.
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK}/build)
+
+function(soak expected_code output)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env AK_SOAK_RECORDS=${WORK}/records bash ${ROOT}/tools/soak.sh ${ARGN}
+                  OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE code)
+  if(NOT code EQUAL expected_code)
+    message(FATAL_ERROR "soak.sh ${ARGN}: expected exit code ${expected_code}, got ${code}:\n${text}")
+  endif()
+  set(${output} "${text}" PARENT_SCOPE)
+endfunction()
+
+function(expect text pattern)
+  if(NOT text MATCHES "${pattern}")
+    message(FATAL_ERROR "expected '${pattern}' in:\n${text}")
+  endif()
+endfunction()
+
+soak(0 names --list)
+string(REPLACE "\n" ";" names "${names}")
+list(REMOVE_ITEM names "")
+list(LENGTH names count)
+if(count LESS 5)
+  message(FATAL_ERROR "soak.sh --list names ${count} stages")
+endif()
+soak(0 help --help)
+file(READ ${ROOT}/tools/soak.sh script)
+file(READ ${ROOT}/docs/building.md page)
+foreach(name IN LISTS names)
+  expect("${script}" "\nstage_${name}\\(\\)")
+  expect("${help}" "\n${name} ")
+  expect("${page}" "`${name}`")
+endforeach()
+
+soak(2 refusal --stage nosuch)
+expect("${refusal}" "no stage is called 'nosuch'; expected one of: .*asan")
+soak(2 refusal --rounds)
+expect("${refusal}" "--rounds needs a value")
+
+# A build whose tests are two programs that do nothing but end.
+file(WRITE ${WORK}/build/CTestTestfile.cmake
+  "add_test(exploit_test ${CMAKE_COMMAND} -E true)\nadd_test(exploits_proved ${CMAKE_COMMAND} -E false)\n")
+soak(1 failed --stage exploits --build ${WORK}/build)
+expect("${failed}" "stage exploits, [0-9]+ s on [0-9]+ cores: FAILED \\(50% tests passed, 1 tests failed out of 2\\)")
+expect("${failed}" "soak: FAILED: exploits")
+file(WRITE ${WORK}/build/CTestTestfile.cmake "add_test(exploit_test ${CMAKE_COMMAND} -E true)\n")
+soak(0 passed --resume --stage exploits --build ${WORK}/build)
+expect("${passed}" "stage exploits, [0-9]+ s on [0-9]+ cores: passed \\(100% tests passed, 0 tests failed out of 1\\)")
+file(STRINGS ${WORK}/records/record.txt records)
+list(LENGTH records count)
+# What is not committed may have changed since.
+if(NOT records MATCHES "\\+changes")
+  soak(0 again --resume --stage exploits --build ${WORK}/build)
+  expect("${again}" "stage exploits has passed at")
+endif()
+if(NOT count EQUAL 2)
+  message(FATAL_ERROR "record.txt has ${count} lines, expected 2")
+endif()
