@@ -38,9 +38,8 @@ class UpgradedCopies {
     }
     if (!known && version > 0)
       print_stderr(
-          "note: {} was written by schema version {}; an upgraded copy is read. To upgrade it: alphakernel "
-          "db "
-          "upgrade {}\n",
+          "note: {} was written by schema version {}; an upgraded copy is read. To upgrade it: "
+          "alphakernel db upgrade {}\n",
           file.string(), version, file.string());
     return copy.snapshot->file();
   }
@@ -61,20 +60,23 @@ UpgradedCopies& upgraded_copies() {
 
 }  // namespace
 
-Connection open_to_read(const std::filesystem::path& file) {
-  std::int64_t version = 0;
-  {
-    Connection connection(file, OpenMode::read_only);
-    version = check_database(connection, file);
-    if (version == schema_version()) return connection;
-  }
+std::filesystem::path readable_file(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file))
+    fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
+         file.string());
+  Connection connection(file, OpenMode::read_only);
+  const std::int64_t version = check_database(connection, file);
+  if (version == schema_version()) return file;
   if (const std::uintmax_t bytes = std::filesystem::file_size(file); bytes > kLargestCopyBytes)
     fail(ExitCode::database,
          "{} was written by schema version {} and is too large to read an upgraded copy of ({} MiB; up to "
-         "{}): "
-         "upgrade it with `alphakernel db upgrade {}`",
+         "{}): upgrade it with `alphakernel db upgrade {}`",
          file.string(), version, bytes >> 20, kLargestCopyBytes >> 20, file.string());
-  return {upgraded_copies().of(file, version), OpenMode::read_only};
+  return upgraded_copies().of(file, version);
+}
+
+Connection open_to_read(const std::filesystem::path& file) {
+  return {readable_file(file), OpenMode::read_only};
 }
 
 Upgrade upgrade(const std::filesystem::path& file) {

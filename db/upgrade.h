@@ -11,10 +11,13 @@ namespace ak::db {
 /// Largest file of an older schema that a reader copies, bytes: a copy of so much takes some ten seconds (chosen).
 inline constexpr std::uintmax_t kLargestCopyBytes = std::uintmax_t{1} << 30;
 
-/// A read-only connection to a file of the present schema: to `file` itself, or where that is of an older schema to an
-/// upgraded copy in the folder for temporary files, which lives as long as the process and is made again when `file`
-/// has changed. A note on stderr names the file once. Throws Error(database) when there is no such file, when it belongs
-/// to another program or a newer version, and when it is of an older one and larger than kLargestCopyBytes.
+/// A file of the present schema with the contents of `file`: `file` itself, or where that is of an older schema an
+/// upgraded copy in the folder for temporary files, which lives as long as the process and is made again when `file` has
+/// changed. A note on stderr names the file once. Throws Error(database) when there is no such file, when it belongs to
+/// another program or a newer version, and when it is of an older one and larger than kLargestCopyBytes.
+[[nodiscard]] std::filesystem::path readable_file(const std::filesystem::path& file);
+
+/// A read-only connection to it.
 [[nodiscard]] Connection open_to_read(const std::filesystem::path& file);
 
 /// What an upgrade did to a file.

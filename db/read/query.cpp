@@ -205,9 +205,6 @@ std::size_t memory_of(const Cell& cell) {
 }
 
 Reader::Reader(const std::filesystem::path& file, std::chrono::milliseconds time_limit) {
-  if (!std::filesystem::exists(file))
-    fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
-         file.string());
   state_ = std::make_unique<State>(file);
   Connection& connection = state_->connection;
   add_sample_values(connection);

@@ -20,6 +20,7 @@
 #include "core/text/locations.h"
 #include "db/read/query_message.h"
 #include "db/read/reader.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -146,7 +147,8 @@ class QueryChild {
 Table query_apart(const std::filesystem::path& file, std::string_view sql, const QueryBounds& bounds,
                   const QueryValues& values) {
   const milliseconds time = std::max(bounds.time, milliseconds(0));
-  QueryChild child(encode({.file = std::filesystem::absolute(file).string(),
+  // The copy of an older file is made here: it outlives this query, and no limit of the child's stands against it.
+  QueryChild child(encode({.file = std::filesystem::absolute(readable_file(file)).string(),
                            .sql = std::string(sql),
                            .row_limit = bounds.rows,
                            .answer_limit_bytes = bounds.answer_bytes,
