@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "runtime/build/build_cache.h"
+#include "runtime/build/build_key.h"
 #include "runtime/build/code_hash.h"
 #include "runtime/build/compile_log.h"
 #include "runtime/build/ptxas_facts.h"
@@ -16,18 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kKey = "00fuzz";
+const std::string kKey(64, '0');
 
 /// The input as a cache's entry, and as what an entry with the right hash holds.
 void find_in_cache(std::string_view input) {
   const fs::path folder = empty_folder("cache");
-  const std::string entry = "cache/00/" + std::string(kKey) + ".json";
+  const std::string entry = "cache/00/" + kKey + ".json";
   fs::create_directories(folder / "00");
   runtime::BuildCache cache(folder);
+  const auto key = runtime::BuildKey::parse(kKey).value();
   (void)input_file(entry, input);
-  (void)cache.find(std::string(kKey));
+  (void)cache.find(key);
   (void)input_file(entry, "alphakernel-build-1 " + sha256_hex(input) + '\n' + std::string(input));
-  const auto found = cache.find(std::string(kKey));
+  const auto found = cache.find(key);
   AK_ASSERT(!found || found->key == kKey, "an entry of another key is none");
 }
 

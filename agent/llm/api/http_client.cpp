@@ -89,9 +89,9 @@ HttpLlmClient::Attempt HttpLlmClient::send(const LlmRequest& request, const Json
   if (http.failure) {
     reply.failure = http.failure;
   } else if (http.status < 200 || http.status >= 300) {
-    const Json body = try_parse_json(http.error_body);
-    reply.failure = read_failure(http.status, body, http.error_body).shown(redactor_);
-    reply.raw = redactor_.finds(body) ? kNotKept : http.error_body;
+    const Json answer = try_parse_json(http.error_body);
+    reply.failure = read_failure(http.status, answer, http.error_body).shown(redactor_);
+    reply.raw = redactor_.finds(answer) ? kNotKept : redactor_(http.error_body);
   } else if (!reader) {
     reply.failure = {LlmFault::malformed, "an empty answer"};
   }
