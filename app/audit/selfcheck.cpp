@@ -198,7 +198,8 @@ class Run {
       const Problem of = problem(each.algorithm, each.params, "");
       const TemplateReport at{
           .definition = of->definition.name, .file = each.file, .tunables = {}, .outcome = {}};
-      submit(of, candidate_of(each.file, each.source), each.workloads, std::chrono::milliseconds(60'000),
+      submit(of, candidate_of(each.file, each.source), those_of(*of, each.workloads),
+             std::chrono::milliseconds(60'000),
              [this, at](EvaluationResult& result) { take_lookalike(at, result); });
     }
   }
@@ -239,12 +240,17 @@ class Run {
                             .file = file.name,
                             .tunables = tunables_text(candidate.tunables),
                             .outcome = {}};
-    std::vector<std::string> workloads = suite_workloads(of->problem, target_.kind);
-    std::erase_if(workloads, [&](const std::string& name) {  // some are for other params
-      return std::ranges::find(of->workloads, name, &Workload::name) == of->workloads.end();
-    });
-    submit(of, std::move(candidate), std::move(workloads), std::chrono::milliseconds(60'000),
+    submit(of, std::move(candidate), those_of(*of, suite_workloads(of->problem, target_.kind)),
+           std::chrono::milliseconds(60'000),
            [this, at](EvaluationResult& result) { take_template(at, result); });
+  }
+
+  /// Without the workloads that are for other params.
+  static std::vector<std::string> those_of(const ProblemInstance& of, std::vector<std::string> workloads) {
+    std::erase_if(workloads, [&](const std::string& name) {
+      return std::ranges::find(of.workloads, name, &Workload::name) == of.workloads.end();
+    });
+    return workloads;
   }
 
   // A point may not be for this device or these shapes; what counts is that no gate for cheats is
