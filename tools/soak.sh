@@ -11,7 +11,7 @@ stages=(
   "asan|every test under the address and undefined-behaviour sanitizers|3 h"
   "tsan|the tests of what has threads under the thread sanitizer: agent, db, runtime, app, serve, tools|3 h"
   "fuzz|libFuzzer on each reader of foreign text for SECONDS seconds|2 h; clang"
-  "exploits|every exploit: stopped by its gate, and successful without it|1 h; python3"
+  "exploits|every exploit: stopped by its gate, and successful without it; every honest look-alike; every audit|1 h; python3"
   "headers|every header compiled alone|1 h"
   "tidy|clang-tidy over every source|3 h; clang-tidy"
   "coverage|the tests, counting the lines that run; ends with a table by folder|2 h; python3"
@@ -122,7 +122,7 @@ stage_fuzz() {
       "$records/found/$target" "tests/fuzz/corpus/${target/ptx_run/ptx}"
   done
 }
-stage_exploits() { run_tests "$build" -V -R '^(exploit_test|exploits_proved)$'; }
+stage_exploits() { AK_SOAK_ITERATIONS=1 run_tests "$build" -V -R '^(exploit_test|exploits_proved|audit_test)$'; }
 stage_headers() { run_preset headers; }
 stage_tidy() { run_preset tidy; }
 stage_coverage() {

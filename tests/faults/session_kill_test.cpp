@@ -52,7 +52,8 @@ std::map<std::string, std::vector<std::string>> lasting_columns() {
 std::string lasting_rows(const std::filesystem::path& database) {
   std::string text;
   for (const auto& [table, columns] : lasting_columns()) {
-    const std::string order = table == "scores" ? "evaluation_id" : "rowid";  // scores: a table WITHOUT ROWID
+    const bool keyed = table == "scores" || table == "evaluation_checks";  // WITHOUT ROWID
+    const std::string order = keyed ? "evaluation_id" : "rowid";
     const db::Table rows = db::query(
         database, fmt::format("SELECT {} FROM {} ORDER BY {}", fmt::join(columns, ", "), table, order), 0,
         kPatience);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit as a user meets it: shipped problems pass theirs, a weak one fails and cannot be used.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <set>
 
 #include "core/text/file.h"
@@ -90,8 +91,15 @@ void hide_everything(Json& json) {
 
 TEST_CASE("every shipped problem passes its audit, and says so in its audit.json") {
   Sandbox box;
-  for (const Shipped& problem : kShipped) {
-    for (const std::string& dtype : problem.dtypes) {
+  // A dtype each, the first and the second in turn; both where tests may take long.
+  const bool all = std::getenv("AK_SOAK_ITERATIONS") != nullptr;
+  std::size_t audits = 0;
+  for (std::size_t i = 0; i < std::size(kShipped); ++i) {
+    const Shipped& problem = kShipped[i];
+    for (std::size_t j = 0; j < problem.dtypes.size(); ++j) {
+      if (!all && j != i % problem.dtypes.size()) continue;
+      const std::string& dtype = problem.dtypes[j];
+      ++audits;
       std::vector<std::string> arguments{"algorithms", "audit",   problem.name, "--device",
                                          "emulator",   "--dtype", dtype,        "--json"};
       for (const std::string& workload : problem.workloads)
@@ -106,7 +114,7 @@ TEST_CASE("every shipped problem passes its audit, and says so in its audit.json
       CHECK(audit["recorded"] == true);
     }
   }
-  CHECK(box.query("SELECT count(*) FROM audits WHERE passed = 1") == "22\r\n");
+  CHECK(box.query("SELECT count(*) FROM audits WHERE passed = 1") == std::to_string(audits) + "\r\n");
   CHECK(box.query("SELECT count(*) FROM audit_findings WHERE verdict = 'rejected' AND rejections = 0 "
                   "AND message = ''") == "0\r\n");
 }

@@ -7,6 +7,7 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "core/text/shown_text.h"
+#include "db/database.h"
 #include "tests/agent/llm/hostile_modes.h"
 #include "tests/support/sandbox.h"
 
@@ -152,6 +153,7 @@ TEST_CASE("a sample of the ways in which providers misbehave, in whole runs") {
 
 TEST_CASE("no name, address or row reaches the terminal as more than text") {
   BoxWithKey box;
+  static_cast<void>(db::open_store(box.folder / "ak.db"));
   const FakeServer server({answer(kWrongKey)});
   const std::string hostile = "x" + kEscapes;
   const std::string cell = "'a' || char(27) || '[2J' || char(155) || '31m' || char(8238)";

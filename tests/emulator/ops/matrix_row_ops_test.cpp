@@ -183,22 +183,22 @@ TEST_CASE("what no one wrote spoils its row of a product, and no other") {
 }
 
 TEST_CASE("matrices that lie beyond shared memory, or not at a multiple of 16 bytes, are faults") {
-  const auto finding = [](const std::string& address) {
+  const auto finding = [](const std::string& address, const char* shared) {
     PtxKernel kernel =
         PtxKernel::body(std::string(kRowAddress) +
                             "st.shared.v4.u32 [%r1], {%r0, %r0, %r0, %r0};\n"
                             "bar.warp.sync 0xFFFFFFFF;\nldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 "
                             "{%r10, %r11, %r12, %r13}, [" +
                             address + "];",
-                        0, kTile);
+                        0, shared);
     LaunchRequest request;
     request.block = {kThreads, 1, 1};
     const LaunchReport report = kernel.run(request);
     REQUIRE_FALSE(report.findings.all().empty());
     return report.findings.all().front().kind;
   };
-  CHECK(finding("%r1+16") == FaultKind::out_of_bounds);
-  CHECK(finding("%r1+4") == FaultKind::misaligned);
+  CHECK(finding("%r1+16", kTile) == FaultKind::out_of_bounds);
+  CHECK(finding("%r1+4", ".shared .align 16 .b8 tile[528];") == FaultKind::misaligned);
 }
 
 }  // namespace ak::emulator::test
