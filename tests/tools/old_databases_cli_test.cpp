@@ -87,8 +87,8 @@ TEST_CASE("all doors show the same figures of a recorded search") {
   const std::string best =
       one("SELECT printf('%.3f', score_ns / 1000) FROM champions WHERE search = " + search);
   const std::string evaluations = one("SELECT evaluations FROM experiments WHERE search = " + search);
-  REQUIRE(best == "1941.487\n");
-  REQUIRE(evaluations == "60\n");
+  REQUIRE(best == "1941.487\r\n");
+  REQUIRE(evaluations == "60\r\n");
   const Json listed = parse_json(box.run({"query", "searches", "--format", "json"}).out);
   for (const Json& row : listed)
     if (row["search"] == 8) {
@@ -106,9 +106,9 @@ TEST_CASE("all doors show the same figures of a recorded search") {
     return page.substr(begin, page.find(';', begin) - begin);
   };
   CHECK(one("SELECT printf('%.3f', best_us) || ' ' || evaluations FROM (" + question("searches") +
-            ") WHERE search = 8") == "1941.487 60\n");
+            ") WHERE search = 8") == "1941.487 60\r\n");
   CHECK(one("SELECT printf('%.3f', score_us) FROM (" + question("best") + ") WHERE search = 8") == best);
-  // The report, and what other programs are told.
+  // The report, and what other programs read.
   const fs::path report = box.folder / "report.json";
   REQUIRE(box.run({"report", "--search", "8", "--format", "json", "--output", report.string()}).exit_code ==
           0);
