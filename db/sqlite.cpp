@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "core/text/file_checks.h"
 #include "core/text/suggest.h"
 #include "db/checked_sum.h"
 #include "db/database_folder.h"
@@ -32,6 +33,12 @@ std::string_view file_problem(const std::string& file) {
   if (disk.f_bavail < kMinBlocks)
     return "; the disk is full: free some space, what was committed before is safe";
   return "";
+}
+
+/// SQLite would wait for ever for somebody who writes into a pipe, be it in the place of one of its companion files.
+void require_regular_files(const std::filesystem::path& file) {
+  for (const char* companion : {"", "-journal", "-wal", "-shm"})
+    require_regular_file(file.string() + companion);
 }
 
 /// What to do about a result code, for the end of a message.
@@ -234,6 +241,7 @@ Connection::Connection(const std::filesystem::path& file, OpenMode mode,
                        std::chrono::milliseconds busy_timeout) {
   const int flags =
       mode == OpenMode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  require_regular_files(file);
   if (mode == OpenMode::create) prepare_folder(file);
   sqlite3* raw = nullptr;
   const int result =

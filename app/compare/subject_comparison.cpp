@@ -29,6 +29,11 @@ std::optional<double> share(double part, double whole, double scale = 1) {
   return whole > 0 ? std::optional(scale * part / whole) : std::nullopt;
 }
 
+/// Nothing where the price is not known, either.
+std::optional<double> cost_share(const std::optional<double>& cost_usd, double whole) {
+  return cost_usd ? share(*cost_usd, whole) : std::nullopt;
+}
+
 SearchStats stats_of(const std::filesystem::path& database, const std::string& search) {
   return db::search_stats(database, std::stoll(search)).value();
 }
@@ -84,7 +89,7 @@ void add_search_stats(const SearchStats& a, const SearchStats& b, bool comparabl
   add("verified", "", [](const auto& s) { return DeviceProperty(static_cast<double>(s.verified)); });
   add("wall time", "s", [](const auto& s) { return s.wall_s; });
   add("model tokens", "", [](const auto& s) {
-    return s.model_usd ? DeviceProperty(static_cast<double>(s.tokens)) : DeviceProperty();
+    return s.models.empty() ? DeviceProperty() : DeviceProperty(static_cast<double>(s.tokens));
   });
   add("model cost", "USD", [](const auto& s) { return s.model_usd; });
   if (comparable) {
@@ -277,11 +282,11 @@ void compare_askers(const std::filesystem::path& database, SubjectComparison& co
       [&](const auto& f) { return share(count(f.took_the_lead), count(f.exchanges), 100); });
   add("tokens in", "", [&](const auto& f) { return DeviceProperty(count(f.input_tokens)); });
   add("tokens out", "", [&](const auto& f) { return DeviceProperty(count(f.output_tokens)); });
-  add("cost", "USD", [&](const auto& f) { return DeviceProperty(f.cost_usd); });
+  add("cost", "USD", [&](const auto& f) { return f.cost_usd; });
   add("cost of a verified candidate", "USD",
-      [&](const auto& f) { return share(f.cost_usd, count(f.verified)); });
+      [&](const auto& f) { return cost_share(f.cost_usd, count(f.verified)); });
   add("cost of a percent gained", "USD",
-      [&](const auto& f) { return share(f.cost_of_gains_usd, f.percent_gained); });
+      [&](const auto& f) { return cost_share(f.cost_of_gains_usd, f.percent_gained); });
 }
 
 // ---- the verdict ---------------------------------------------------------------------------------------

@@ -34,12 +34,14 @@ std::string format_ns(double time_ns) {
   return fmt::format("{:.4g} s", time_ns / 1e9);
 }
 
+std::string cost_text(double cost_usd, bool price_known) {
+  if (!price_known && cost_usd <= 0) return "price unknown";
+  return fmt::format("{:.4g} US dollars{}", cost_usd, price_known ? "" : " and tokens of unknown price");
+}
+
 std::string spending_text(const agent::Progress& progress) {
-  std::string text = fmt::format("{} calls, {} tokens", progress.calls, progress.tokens);
-  const bool some_price = progress.price_known || progress.cost_usd > 0;
-  if (some_price) text += fmt::format(", {:.4g} US dollars", progress.cost_usd);
-  if (!progress.price_known) text += some_price ? " and tokens of unknown price" : ", price unknown";
-  return text;
+  return fmt::format("{} calls, {} tokens, {}", progress.calls, progress.tokens,
+                     cost_text(progress.cost_usd, progress.price_known));
 }
 
 ProgressLine::ProgressLine(bool quiet, bool emulated)

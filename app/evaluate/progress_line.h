@@ -11,6 +11,9 @@ namespace ak::app {
 /// "42.3 us", "1.25 ms": three significant digits in the unit a person would choose.
 [[nodiscard]] std::string format_ns(double time_ns);
 
+/// "0.1234 US dollars", with "and tokens of unknown price", or "price unknown": never 0 for what is not known.
+[[nodiscard]] std::string cost_text(double cost_usd, bool price_known);
+
 /// "12 calls, 34000 tokens, 0.1234 US dollars"; a price that is not known is said to be that.
 [[nodiscard]] std::string spending_text(const agent::Progress& progress);
 

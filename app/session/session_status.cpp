@@ -60,10 +60,8 @@ std::string run_state(const db::SessionSearch& run, bool alive) {
   return run.state == "running" && !alive ? "killed" : run.state;
 }
 
-/// Null where no price is known: tokens that cost nothing are such.
-Json cost_json(std::int64_t tokens, double cost_usd) {
-  return tokens > 0 && cost_usd == 0 ? Json() : Json(cost_usd);
-}
+/// Null where a price is not known.
+Json cost_json(double cost_usd, bool price_known) { return price_known ? Json(cost_usd) : Json(); }
 
 Json run_json(const db::SessionSearch& run, bool alive) {
   const db::SessionSearchStats& f = run.stats;
@@ -85,14 +83,9 @@ Json run_json(const db::SessionSearch& run, bool alive) {
           {"speedup", or_null(ratio(f.baseline_ns, f.best_ns))},
           {"share_of_limit", or_null(ratio(f.limit_ns, f.best_ns))},
           {"tokens", f.tokens},
-          {"cost_usd", cost_json(f.tokens, f.cost_usd)},
+          {"cost_usd", cost_json(f.cost_usd, f.price_known)},
           {"spent_s", spent_s(run)},
           {"left_s", run.state == "running" ? or_null(seconds_left(run)) : Json()}};
-}
-
-/// Nothing where no price is known: statistics have 0 then, which nothing was bought for.
-std::string dollars_text(double cost_usd) {
-  return cost_usd > 0 ? fmt::format(", {:.2f} US dollars", cost_usd) : "";
 }
 
 void add_best(const db::SessionSearch& run, std::vector<std::string>& parts) {
@@ -111,7 +104,8 @@ std::string run_text(const db::SessionSearch& run, bool alive) {
   std::vector<std::string> parts;
   if (f.evaluations > 0) parts.push_back(fmt::format("{} tried, {} passed", f.evaluations, f.verified));
   add_best(run, parts);
-  if (f.tokens > 0) parts.push_back(fmt::format("{} tokens{}", f.tokens, dollars_text(f.cost_usd)));
+  if (f.tokens > 0)
+    parts.push_back(fmt::format("{} tokens, {}", f.tokens, cost_text(f.cost_usd, f.price_known)));
   if (state == "running") {
     if (const auto rate = rate_per_minute(run)) parts.push_back(fmt::format("{:.3g} a minute", *rate));
     parts.push_back(duration_text(spent_s(run)));
@@ -123,6 +117,7 @@ std::string run_text(const db::SessionSearch& run, bool alive) {
 
 struct Totals {
   double spent_s = 0, cost_usd = 0;
+  bool price_known = true;
   std::int64_t tokens = 0, done = 0;
 };
 
@@ -131,6 +126,7 @@ Totals totals_of(const db::Session& session) {
   for (const db::SessionSearch& run : session.runs) {
     totals.spent_s += spent_s(run);
     totals.cost_usd += run.stats.cost_usd;
+    totals.price_known = totals.price_known && run.stats.price_known;
     totals.tokens = saturated_sum(totals.tokens, run.stats.tokens);
     totals.done += run.is_done();
   }
@@ -156,7 +152,7 @@ Json status_json(const db::Session& session, bool alive) {
                {"budgets", session.budgets},
                {"spent_s", totals.spent_s},
                {"tokens", totals.tokens},
-               {"cost_usd", cost_json(totals.tokens, totals.cost_usd)},
+               {"cost_usd", cost_json(totals.cost_usd, totals.price_known)},
                {"searches", Json::array()}};
   for (const db::SessionSearch& run : session.runs) json["searches"].push_back(run_json(run, alive));
   return json;
@@ -169,7 +165,8 @@ std::string status_text(const db::Session& session, bool alive) {
                                  duration_text(totals.spent_s));
   if (session.budgets.contains("max_minutes"))
     text += fmt::format(" of {}", duration_text(60 * session.budgets["max_minutes"].get<double>()));
-  if (totals.tokens > 0) text += fmt::format(", {} tokens{}", totals.tokens, dollars_text(totals.cost_usd));
+  if (totals.tokens > 0)
+    text += fmt::format(", {} tokens, {}", totals.tokens, cost_text(totals.cost_usd, totals.price_known));
   if (!session.reason.empty() && session.reason != session.status)
     text += fmt::format(" ({})", sanitize(session.reason, 200));
   text += "\n";

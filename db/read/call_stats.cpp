@@ -33,13 +33,15 @@ made_once AS (SELECT search_id, variant_id, max(passed) AS passed FROM made GROU
 SELECT count(DISTINCT search_id) AS searches, count(*) AS calls, (SELECT count(*) FROM made_once) AS candidates,
        (SELECT coalesce(sum(passed), 0) FROM made_once) AS verified, count(reward) AS exchanges,
        coalesce(sum(reward >= 0.5), 0) AS took_the_lead, coalesce(sum(input_tokens), 0) AS input_tokens,
-       coalesce(sum(output_tokens), 0) AS output_tokens, total(cost_usd) AS cost_usd
+       coalesce(sum(output_tokens), 0) AS output_tokens,
+       iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd)) AS cost_usd
 FROM mine)sql";
 
 // As the query `spend` has it: from the start that the user gave, or the template's, to the best.
 constexpr const char* kGain = R"sql(
 SELECT min(e.score_ns) AS start_ns, (SELECT h.score_ns FROM champions h WHERE h.search = :search) AS best_ns,
-       (SELECT total(cost_usd) FROM llm_calls c WHERE c.search_id = :search) AS cost_usd
+       (SELECT iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd))
+        FROM llm_calls c WHERE c.search_id = :search) AS cost_usd
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
 WHERE e.search_id = :search AND e.status = 'ok' AND p.llm_call_id IS NULL AND p.arm = 'start')sql";
 
@@ -55,7 +57,7 @@ CallStats calls_of(Connection& connection, CallColumn column, const std::string&
           .took_the_lead = row.integer("took_the_lead"),
           .input_tokens = row.integer("input_tokens"),
           .output_tokens = row.integer("output_tokens"),
-          .cost_usd = row.real("cost_usd").value_or(0)};
+          .cost_usd = row.real("cost_usd")};
 }
 
 /// What the search gained on its start, and what it cost.
@@ -65,7 +67,11 @@ void add_gain(Connection& connection, RowId search, CallStats& stats) {
   const auto start_ns = row.real("start_ns"), best_ns = row.real("best_ns");
   if (!start_ns || !best_ns || *best_ns <= 0) return;
   stats.percent_gained += 100 * (*start_ns / *best_ns - 1);
-  stats.cost_of_gains_usd += row.real("cost_usd").value_or(0);
+  const auto cost_usd = row.real("cost_usd");
+  if (stats.cost_of_gains_usd && cost_usd)
+    *stats.cost_of_gains_usd += *cost_usd;
+  else
+    stats.cost_of_gains_usd.reset();
 }
 
 std::vector<AskedSearch> asked_in(Connection& connection, CallColumn column, const std::string& value) {

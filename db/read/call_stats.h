@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,11 @@ struct AskedSearch {
 struct CallStats {
   std::int64_t searches = 0, calls = 0, candidates = 0, verified = 0, exchanges = 0, took_the_lead = 0;
   std::int64_t input_tokens = 0, output_tokens = 0;
-  double cost_usd = 0;
+  std::optional<double> cost_usd;  ///< nothing where the price of a call is not known
   /// Of searches that asked no one else and began with a start that passed: their cost, and the sum of what
-  /// the best gained on the start, in percent.
-  double cost_of_gains_usd = 0, percent_gained = 0;
+  /// the best gained on the start, in percent. Nothing where the price of a call of theirs is not known.
+  std::optional<double> cost_of_gains_usd = 0;
+  double percent_gained = 0;
 };
 [[nodiscard]] CallStats call_stats(const std::filesystem::path& file, CallColumn column,
                                    const std::string& value);

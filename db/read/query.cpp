@@ -194,7 +194,9 @@ void call_text_function(sqlite3_context* context, int, sqlite3_value** values) {
 }  // namespace
 
 void fail_out_of_time(std::chrono::milliseconds limit) {
-  fail(ExitCode::bad_input, "query: stopped after {} ms; narrow it, or raise --timeout", limit.count());
+  fail(ExitCode::bad_input,
+       "query: stopped after {} ms; narrow it (WHERE, LIMIT); the command line alone allows more: --timeout",
+       limit.count());
 }
 
 std::size_t memory_of(const Cell& cell) {

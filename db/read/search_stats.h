@@ -24,13 +24,13 @@ struct SearchStats {
   std::int64_t seed = 0;
   bool resumed = false;  ///< its strategies began with earlier results
   std::optional<RowId> best_variant;
-  std::optional<double> best_ns;                 ///< of the champion, measured last
-  std::vector<double> best_so_far;               ///< ns after each evaluation; 0: nothing had passed yet
-  std::int64_t verified = 0;                     ///< evaluations of the search that passed
-  std::optional<double> wall_s;                  ///< begin to end
-  std::vector<std::string> models;               ///< that it asked
-  std::int64_t tokens = 0;                       ///< of its models, in and out
-  std::optional<double> model_usd;               ///< what they cost; nothing where none was asked
+  std::optional<double> best_ns;    ///< of the champion, measured last
+  std::vector<double> best_so_far;  ///< ns after each evaluation; 0: nothing had passed yet
+  std::int64_t verified = 0;        ///< evaluations of the search that passed
+  std::optional<double> wall_s;     ///< begin to end
+  std::vector<std::string> models;  ///< that it asked
+  std::int64_t tokens = 0;          ///< of its models, in and out
+  std::optional<double> model_usd;  ///< what they cost; nothing where none was asked or a price is not known
   std::map<std::string, std::int64_t> failures;  ///< status -> evaluations
 
   [[nodiscard]] std::int64_t evaluations() const { return static_cast<std::int64_t>(best_so_far.size()); }

@@ -15,6 +15,8 @@ constexpr const char* kSession =
 constexpr const char* kRuns = R"sql(
 SELECT id, name, priority, share, arguments, first_points, budgets, search_id, state, reason, exit_code, evaluations,
        verified, in_flight, tokens, cost_usd, best_ns, baseline, baseline_ns, limit_ns, spent_ms, model,
+       NOT EXISTS (SELECT 1 FROM llm_calls c WHERE c.search_id = session_searches.search_id AND c.cost_usd IS NULL
+                   AND c.input_tokens + c.output_tokens > 0) AS price_known,
        (SELECT d.kind FROM searches s JOIN devices d ON d.id = s.device_id WHERE s.id = search_id) AS device_kind
 FROM session_searches WHERE session_id = :session ORDER BY position)sql";
 
@@ -26,6 +28,7 @@ SessionSearchStats stats_of(const Rows& row) {
           .in_flight = row.integer("in_flight"),
           .tokens = row.integer("tokens"),
           .cost_usd = row.real("cost_usd").value_or(0),
+          .price_known = row.flag("price_known"),
           .best_ns = row.real("best_ns"),
           .baseline_ns = row.real("baseline_ns"),
           .limit_ns = row.real("limit_ns"),

@@ -16,6 +16,7 @@ struct SessionSearchStats {
   std::int64_t evaluations = 0, verified = 0, in_flight = 0;
   std::int64_t tokens = 0;
   double cost_usd = 0;
+  bool price_known = true;  ///< false: some of its calls have no price, so `cost_usd` is not all; read only
   std::optional<double> best_ns, baseline_ns;
   std::optional<double> limit_ns;  ///< least time that the device needs
   std::string baseline;            ///< what `baseline_ns` is of

@@ -158,7 +158,7 @@ void Server::tend(Waiter& waiter, steady_clock::time_point now) {
 
 bool Server::anything_quick() const {
   return std::ranges::any_of(waiters_,
-                             [](const Waiter& waiter) { return waiter.job->tool->lane == Lane::quick; });
+                             [](const Waiter& waiter) { return waiter.job->tool->lane != Lane::job; });
 }
 
 void Server::send(const Json& message) {

@@ -16,6 +16,7 @@ using operations::Parameter, operations::ValueKind;
 enum class Lane : std::uint8_t {
   server,  ///< by the server itself, which alone knows the jobs
   quick,   ///< awaited
+  query,   ///< awaited; the client's own SQL, which may take all the time and memory that one query gets
   job,     ///< awaited for some seconds, then a job that the client asks for
 };
 

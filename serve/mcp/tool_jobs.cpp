@@ -17,12 +17,17 @@ namespace {
 // An evaluation keeps all cores busy with compilers and emulators; a second one fills the gaps.
 constexpr int kMaxJobsAtOnce = 2;
 constexpr int kMaxQuickAtOnce = 8;
+// Slow ones keep two cores busy, and the other quick calls go on.
+constexpr int kMaxQueriesAtOnce = 2;
 // A client that sends more without waiting is out of order.
 constexpr std::size_t kMaxUnfinished = 256;
 // Answers are kept in memory, some ten kilobytes each.
 constexpr std::ptrdiff_t kMaxKept = 64;
 
-int max_at_once(Lane lane) { return lane == Lane::job ? kMaxJobsAtOnce : kMaxQuickAtOnce; }
+int max_at_once(Lane lane) {
+  if (lane == Lane::query) return kMaxQueriesAtOnce;
+  return lane == Lane::job ? kMaxJobsAtOnce : kMaxQuickAtOnce;
+}
 
 std::string_view to_string(JobState state) {
   constexpr std::array<std::string_view, 4> kNames{"queued", "running", "done", "cancelled"};

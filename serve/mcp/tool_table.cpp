@@ -35,12 +35,13 @@ Json answer_or_job(Json answer) {
 
 Tool tool_of(const Operation& operation) {
   const operations::Effects& effects = operation.effects;
+  const bool own_sql = operation.run == operations::query_database;
   Tool tool{.name = operation.name,
             .title = operation.title,
             .description = std::string(operation.summary),
             .parameters = operation.parameters,
             .output_schema = operations::fields_schema(operation.answer),
-            .lane = effects.takes_long ? Lane::job : Lane::quick,
+            .lane = effects.takes_long ? Lane::job : (own_sql ? Lane::query : Lane::quick),
             .read_only = !effects.writes_database && !effects.writes_files,
             .overwrites = effects.writes_files,
             .operation = &operation};

@@ -100,7 +100,7 @@ class Search {
     LlmReply reply;
     reply.usage.input_tokens = 1000;
     reply.usage.output_tokens = 500;
-    reply.cost_usd = 0.25;
+    if (model != "x:unpriced") reply.cost_usd = 0.25;
     store_.end_llm_call(*call_, reply, 10);
     store_.note_llm_reward(*call_, 0.75);
   }
@@ -193,6 +193,24 @@ TEST_CASE("devices are compared by the variants that both timed, and named by pa
   CHECK(comparison.test->ratio == Approx(2.2).epsilon(0.02));
   CHECK_THAT(comparison.verdict, Catch::Contains("% slower"));
   CHECK(metric(comparison, "variants").first == 3);
+}
+
+TEST_CASE("what is not priced costs nothing that is known, not nothing") {
+  const TemporaryFolder folder;
+  const auto store = db::open_store(folder.file());
+  const RowId a = search(*store, named("NVIDIA H200"), {100, 90}, 1, "x:unpriced");
+  const RowId b = search(*store, named("NVIDIA H200"), {100, 80}, 2, "x:fast");
+  const auto models = compared(folder, "model:x:unpriced", "model:x:fast");
+  for (const char* name : {"cost", "cost of a verified candidate", "cost of a percent gained"}) {
+    INFO(name);
+    CHECK_FALSE(metric(models, name).first);
+    CHECK(*metric(models, name).second > 0);
+  }
+  const auto searches = compared(folder, fmt::format("search:{}", a), fmt::format("search:{}", b));
+  CHECK(metric(searches, "model tokens").first == 1500);
+  CHECK_FALSE(metric(searches, "model cost").first);
+  CHECK(metric(searches, "model cost").second == Approx(0.25));
+  CHECK_THAT(subject_comparison_text(models), !Catch::Contains(" 0.0000 USD"));
 }
 
 TEST_CASE("models are compared by searches of one problem after as many evaluations") {

@@ -3,6 +3,7 @@
 
 #include "app/search/run_journal.h"
 #include "app/session/session_plan.h"
+#include "app/session/session_status.h"
 
 using namespace ak;
 using namespace ak::app;
@@ -34,6 +35,24 @@ TEST_CASE("time is shared by weight, and what a search leaves goes to those behi
   CHECK(minutes(budgets_of(night, night.runs[1], budgets, own)) == Approx(5));
   night.runs[1].state = "skipped";
   CHECK(minutes(budgets_of(night, night.runs[2], budgets, {})) == Approx(70));
+}
+
+TEST_CASE("a session says what it cost, and of what is not priced that its price is unknown") {
+  db::Session night;
+  night.budgets = Json::object();
+  for (const char* name : {"priced", "free", "unpriced"}) night.runs.push_back(search(name, 1, "x:model"));
+  for (db::SessionSearch& run : night.runs) run.stats.tokens = 100;
+  night.runs[0].stats.cost_usd = 0.5;
+  night.runs[2].stats.price_known = false;
+  const Json status = status_json(night, false);
+  CHECK(status["searches"][0]["cost_usd"] == 0.5);
+  CHECK(status["searches"][1]["cost_usd"] == 0.0);
+  CHECK(status["searches"][2]["cost_usd"].is_null());
+  CHECK(status["cost_usd"].is_null());
+  const std::string text = status_text(night, false);
+  CHECK_THAT(text, Catch::Contains("300 tokens, 0.5 US dollars and tokens of unknown price"));
+  CHECK_THAT(text, Catch::Contains("100 tokens, 0 US dollars\n"));
+  CHECK_THAT(text, Catch::Contains("100 tokens, price unknown\n"));
 }
 
 TEST_CASE("tokens and money are shared by those that ask a model") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "core/text/file.h"
 #include "db/schema.h"
 #include "db/store/sqlite_store.h"
+#include "db/upgrade.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {
@@ -68,6 +70,27 @@ TEST_CASE("a file that is not a database is refused and left untouched") {
     CHECK(mentions(refusal(folder.file()), "is not a database"));
     CHECK(read_file(folder.file()) == content);
   }
+}
+
+TEST_CASE("a pipe, a device or a folder in the place of a database or of its companions is refused at once") {
+  const TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const OpenMode mode : {OpenMode::create, OpenMode::read_only}) {
+    for (const auto& [file, kind] : {std::pair{pipe, "it is a pipe"},
+                                     {std::filesystem::path("/dev/zero"), "it is a device"},
+                                     {folder.path(), "it is a folder"}}) {
+      INFO(file);
+      CHECK_THROWS_WITH(Connection(file, mode), Catch::Contains(file.string() + ": " + kind));
+    }
+  }
+  CHECK_THROWS_WITH(open_store(pipe), Catch::Contains("it is a pipe"));
+  CHECK_THROWS_WITH(open_to_read(pipe), Catch::Contains("it is a pipe"));
+  static_cast<void>(open_store(folder.file()));
+  const std::string journal = folder.file().string() + "-journal";
+  REQUIRE(::mkfifo(journal.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(Connection(folder.file(), OpenMode::read_only),
+                    Catch::Contains("-journal: it is a pipe"));
 }
 
 TEST_CASE("another program's SQLite database is refused and left untouched") {

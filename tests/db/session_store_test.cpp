@@ -3,7 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "db/read/named_queries.h"
+#include "db/store/sqlite_store.h"
 #include "tests/db/store_fixture.h"
+#include "tests/support/patience.h"
 
 namespace ak::db::test {
 namespace {
@@ -94,6 +97,46 @@ TEST_CASE("the figures of a search, what it was given and how it ended are those
   CHECK(read.stats.in_flight == 0);
   CHECK(store.read(id).runs[0].state == "queued");
   CHECK(store.read(id).runs[0].stats.evaluations == 0);
+}
+
+TEST_CASE("a search of a session that asked a model without a price has costs that are not known") {
+  const TemporaryFolder folder;
+  SessionStore store(folder.file());
+  const RowId id = store.create(two_searches());
+  const RowId run = store.read(id).runs[1].id;
+  const auto searches = open_store(folder.file());
+  const Run search(*searches);
+  const auto ask = [&](std::optional<double> cost_usd) {
+    const RowId call = searches->begin_llm_call({.search = search.search,
+                                                 .model = "provider:model",
+                                                 .arm = "improve",
+                                                 .credited_arm = "improve",
+                                                 .prompt_version = "1",
+                                                 .bottleneck = "",
+                                                 .request = Json::object()});
+    LlmReply reply;
+    reply.usage.input_tokens = 10;
+    reply.cost_usd = cost_usd;
+    searches->end_llm_call(call, reply, 1);
+  };
+  const auto shown = [&](const char* name) {
+    const auto queries = named_queries({});
+    const NamedQuery& named = *std::ranges::find(queries, name, &NamedQuery::name);
+    const Table table = query(folder.file(), named.sql, 0, testing::kPatience, query_values(named, {}));
+    const auto column = std::ranges::find(table.columns, "cost_usd") - table.columns.begin();
+    REQUIRE(table.rows.size() == 1);
+    return table.rows[0][static_cast<std::size_t>(column)];
+  };
+  Connection(folder.file(), OpenMode::create)
+      .execute("UPDATE session_searches SET tokens = 10, cost_usd = 0.5, search_id = " +
+               std::to_string(search.search) + " WHERE id = " + std::to_string(run));
+  ask(0.5);
+  CHECK(store.read(id).runs[1].stats.price_known);
+  for (const char* name : {"sessions", "spend", "arms"}) CHECK(shown(name) == Cell(0.5));
+  Connection(folder.file(), OpenMode::create).execute("UPDATE llm_calls SET cost_usd = NULL");
+  CHECK_FALSE(store.read(id).runs[1].stats.price_known);
+  for (const char* name : {"sessions", "spend", "arms"})
+    CHECK(std::holds_alternative<std::monostate>(shown(name)));
 }
 
 TEST_CASE("a session that ended goes on as if no one had asked it to stop") {

@@ -310,6 +310,28 @@ TEST_CASE("work that takes long becomes a job that can be asked for, waited for 
   CHECK(session.call("job_cancel", {{"job", "job-99"}})["isError"] == true);
 }
 
+TEST_CASE("queries that do not end keep no other quick call waiting") {
+  Sandbox box;
+  box.generate({});
+  McpSession session(box);
+  session.shake_hands();
+  const Json endless{
+      {"name", "query"},
+      {"arguments",
+       {{"sql", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"}}}};
+  constexpr int kQueries = 10;
+  const auto id = [](int query) { return "query-" + std::to_string(query); };
+  for (int i = 0; i < kQueries; ++i)
+    session.send({{"jsonrpc", "2.0"}, {"id", id(i)}, {"method", "tools/call"}, {"params", endless}});
+  CHECK_FALSE(session.call("show_devices").value("isError", false));
+  CHECK(session.notifications.empty());  // no query had to end first
+  for (int i = 0; i < kQueries; ++i)
+    session.send({{"jsonrpc", "2.0"},
+                  {"method", "notifications/cancelled"},
+                  {"params", {{"requestId", id(i)}, {"reason", "test"}}}});
+  CHECK(session.request("ping")["result"] == Json::object());
+}
+
 TEST_CASE("a cancelled request is stopped and gets no answer; one with a token reports progress") {
   Sandbox box;
   box.generate({});

@@ -110,6 +110,18 @@ TEST_CASE("a run whose server cannot be asked first fails when no model answers"
   check_harmless(box, result);
 }
 
+TEST_CASE("the first repetition of a request says why and how long it waits, the others say nothing") {
+  BoxWithKey box;
+  const Script unknown = answer(response(404, "{}"));
+  const Script busy = answer(response(503, R"({"error":{"message":"full"}})", "retry-after-ms: 100\r\n"));
+  const FakeServer server({unknown, unknown, busy, busy, answer(kWrongKey)});
+  const ProgramResult result = generate(box, model_at(server.url()), "llm");
+  INFO(result.out << result.err);
+  CHECK_THAT(result.err, Catch::Contains("overloaded: full; asking again in 0.1 s\n"));
+  CHECK(result.err.find("asking again") == result.err.rfind("asking again"));
+  check_harmless(box, result);
+}
+
 TEST_CASE("a model that only chats ends soon, and the result says what it used, its limit and why it ended") {
   BoxWithKey box;
   const Script unknown = answer(response(404, "{}"));

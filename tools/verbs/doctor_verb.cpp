@@ -11,9 +11,11 @@
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/assemble.h"
 #include "core/error.h"
+#include "runtime/build/compile_answers.h"
 #include "runtime/cuda/cuda_toolkit.h"
 #include "runtime/emulated/emulated_probe.h"
 #include "runtime/evaluator/local_evaluator.h"
+#include "runtime/evaluator/probe_answers.h"
 #include "runtime/process/worker_process.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
@@ -67,12 +69,15 @@ Finding look_at_cpu_device() {
           .remedy = "allow more memory (ulimit -v, container limits)"};
 }
 
-/// The facts a worker of this role greets with.
-Result<Json> ask_worker(const std::string& role) {
+/// The facts a worker of this role greets with, as `read` finds them in its message.
+template <class Facts>
+Result<Facts> ask_worker(const std::string& role, Result<Facts> (*read)(const Json& hello)) {
   std::vector<std::string> argv = app::worker_command();
   argv.insert(argv.end(), {"--role", role});
   runtime::WorkerProcess worker(std::move(argv));
-  return worker.await_hello(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  const auto hello = worker.await_hello(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  if (!hello) return hello.error();
+  return read(*hello);
 }
 
 /// What a compile worker says of itself: it loads NVRTC and confines itself as it does for real work.
@@ -87,34 +92,32 @@ Finding look_at_compile_worker() {
     nvrtc.detail = toolkit.error().message;
     return nvrtc;
   }
-  const Result<Json> hello = ask_worker("compile");
-  if (!hello) {
-    nvrtc.detail = hello.error().message;
+  const auto facts = ask_worker("compile", runtime::read_compiler_facts);
+  if (!facts) {
+    nvrtc.detail = facts.error().message;
     return nvrtc;
   }
   nvrtc.present = true;
-  std::vector<std::string> archs;
-  if (hello->contains("archs")) archs = hello->at("archs").get<std::vector<std::string>>();
-  nvrtc.detail = fmt::format("{} in {}; builds for {}", hello->value("nvrtc_version", "?"),
-                             toolkit->nvrtc_library.string(), fmt::join(archs, " "));
+  nvrtc.detail = fmt::format("{} in {}; builds for {}", facts->nvrtc_version, toolkit->nvrtc_library.string(),
+                             fmt::join(facts->archs, " "));
   return nvrtc;
 }
 
 /// A line for each protection: a worker confines itself and tries what is then forbidden.
 std::vector<Finding> look_at_sandbox() {
-  const Result<Json> hello = ask_worker("sandbox");
-  if (!hello)
+  const auto protections = ask_worker("sandbox", runtime::read_protections);
+  if (!protections)
     return {{.part = "sandbox",
-             .detail = hello.error().message,
+             .detail = protections.error().message,
              .cost = "workers do not start",
              .remedy = "allow programs to start child processes"}};
   std::vector<Finding> findings;
-  for (const Json& one : hello->at("protections"))
-    findings.push_back({.part = one.at("part"),
-                        .present = one.at("in_force"),
-                        .detail = one.at("detail"),
-                        .cost = one.at("cost"),
-                        .remedy = one.at("remedy")});
+  for (const runtime::ProtectionReport& one : *protections)
+    findings.push_back({.part = one.part,
+                        .present = one.in_force,
+                        .detail = one.detail,
+                        .cost = one.cost,
+                        .remedy = one.remedy});
   return findings;
 }
 
@@ -132,9 +135,8 @@ Finding look_for_headers() {
 
 /// A worker takes hold of the counters as a profile does.
 Finding look_for_cupti() {
-  const Result<Json> hello = ask_worker("counters");
-  const std::string unavailable_reason =
-      hello ? hello->at("obstacle").get<std::string>() : hello.error().message;
+  const auto obstacle = ask_worker("counters", runtime::read_obstacle);
+  const std::string unavailable_reason = obstacle ? *obstacle : obstacle.error().message;
   return {
       .part = "CUPTI",
       .present = unavailable_reason.empty(),

@@ -8,6 +8,7 @@
 
 #include "agent/llm/api/plain_request.h"
 #include "core/text/hash.h"
+#include "core/text/print_stderr.h"
 
 namespace ak::agent {
 namespace {
@@ -37,6 +38,13 @@ std::string find_request_id(const HttpHeaders& headers) {
     if (const auto found = headers.find(name); found != headers.end()) return found->second;
   }
   return "";
+}
+
+/// One line a request: without it a provider that is away looks like a program that hangs.
+void announce_repetition(const std::string& model, const LlmFailure& failure,
+                         std::chrono::milliseconds delay) {
+  print_stderr("note: {}: {}: {}; asking again in {:.1f} s\n", model, info(failure.fault).name,
+               failure.message, std::chrono::duration<double>(delay).count());
 }
 
 }  // namespace
@@ -161,6 +169,7 @@ LlmReply HttpLlmClient::ask(const LlmRequest& asked, const std::atomic<bool>* ca
     request.max_output_tokens = asked.max_output_tokens;
     if (reply.failure) {
       const auto delay = repetition(sent, used, request, left_out);
+      if (delay && attempt == 1) announce_repetition(model_.name, *reply.failure, *delay);
       if (delay && sleep_unless(cancelled, *delay)) continue;
       if (delay) reply.failure = {LlmFault::cancelled, "the run was stopped"};
     }

@@ -9,7 +9,8 @@ SELECT printf('%d search%s on %d problem%s and %d device%s', count(DISTINCT s.id
        (SELECT total(verified) FROM search_figures WHERE search_id IN (SELECT id FROM report_searches)) AS verified,
        round(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 2) AS hours,
        (SELECT iif(count(*) = 0, 'No language model was asked.', printf('Language models were asked %d times', count(*))
-          || iif(sum(cost_usd) IS NULL, '; their prices are not known.', printf(' for US$ %.2f.', sum(cost_usd))))
+          || iif(sum(cost_usd) IS NULL, '; their prices are not known.', printf(' for US$ %.2f%s.', sum(cost_usd),
+               iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), ' and tokens of unknown price', ''))))
         FROM llm_calls WHERE search_id IN (SELECT id FROM report_searches)) AS models
 FROM searches s JOIN report_searches r ON r.id = s.id JOIN devices v ON v.id = s.device_id
 HAVING count(*) > 0;

@@ -4,7 +4,7 @@
 SELECT x.search, x.definition, x.device, x.proposer || ', ' || x.strategy AS method, x.status, x.evaluations, x.verified,
        x.best_us, x.best_emulated_cost_us AS emulated_cost_us,
        round((julianday(coalesce(x.ended_at, x.started_at)) - julianday(x.started_at)) * 1440, 1) AS took_minutes,
-       (SELECT sum(cost_usd) FROM llm_calls c WHERE c.search_id = x.search) AS cost_usd,
+       (SELECT iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd)) FROM llm_calls c WHERE c.search_id = x.search) AS cost_usd,
        iif(x.proposer = 'user', NULL, (SELECT i.text FROM insights i WHERE i.algorithm = d.problem AND i.arch = x.arch AND i.device = x.device AND i.kind IN ('tunable', 'template', 'attempt')
           AND i.ratio < 0.98 AND i.wins > 0
         ORDER BY i.ratio LIMIT 1)) AS learned

@@ -30,5 +30,6 @@ ORDER BY e.id DESC LIMIT 10;
 WITH asked AS MATERIALIZED (
   SELECT id, search_id, model, input_tokens, output_tokens, cost_usd FROM llm_calls ORDER BY id DESC LIMIT 150)
 SELECT search_id AS search, model, count(*) AS calls, sum(input_tokens) AS input_tokens,
-       sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+       sum(output_tokens) AS output_tokens,
+       iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd)) AS cost_usd
 FROM asked GROUP BY search_id, model ORDER BY search_id DESC LIMIT 12;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/evaluator/probe_answers.h"
+
+#include "core/text/message_fields.h"
+
+namespace ak::runtime {
+namespace {
+
+constexpr std::size_t kMaxPartName = 40;           // "memory cap"
+constexpr std::size_t kMaxProbeText = 4'096;       // a few sentences
+constexpr std::size_t kMaxProtectionReports = 64;  // a worker has 6
+
+constexpr Field<ProtectionReport> kProtectionFields[] = {
+    {"part", take::words<&ProtectionReport::part, kMaxPartName>},
+    {"in_force", take::flag<&ProtectionReport::in_force>},
+    {"detail", take::words<&ProtectionReport::detail, kMaxProbeText>},
+    {"cost", take::words<&ProtectionReport::cost, kMaxProbeText>},
+    {"remedy", take::words<&ProtectionReport::remedy, kMaxProbeText>}};
+
+ProtectionReport one_protection(const JsonReader& at) { return read_fields(at, kProtectionFields); }
+
+struct SandboxGreeting {
+  std::vector<ProtectionReport> protections;
+};
+constexpr Field<SandboxGreeting> kSandboxFields[] = {
+    {"protections", take::list<&SandboxGreeting::protections, one_protection, kMaxProtectionReports>}};
+
+struct CountersGreeting {
+  std::string obstacle;
+};
+constexpr Field<CountersGreeting> kCountersFields[] = {
+    {"obstacle", take::words<&CountersGreeting::obstacle, kMaxProbeText>}};
+
+InputError broken(const JsonInputError& error) {
+  return InputError{fmt::format("broke the protocol: hello: {}", error.what())};
+}
+
+}  // namespace
+
+Result<std::vector<ProtectionReport>> read_protections(const Json& hello) {
+  try {
+    return read_fields(JsonReader(hello), kSandboxFields).protections;
+  } catch (const JsonInputError& error) {
+    return broken(error);
+  }
+}
+
+Result<std::string> read_obstacle(const Json& hello) {
+  try {
+    return read_fields(JsonReader(hello), kCountersFields).obstacle;
+  } catch (const JsonInputError& error) {
+    return broken(error);
+  }
+}
+
+}  // namespace ak::runtime
