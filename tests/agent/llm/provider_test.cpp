@@ -172,8 +172,7 @@ TEST_CASE("what was recorded is replayed in order, failures too, and then it is 
   write_file_atomically(script, "{\"reply\":{\"text\":1}}\n");
   CHECK_THROWS_WITH(ReplayClient(script), Catch::Contains("script.jsonl:1"));
   write_file_atomically(script, "{\"reply\":{\"output_tokens\":9223372036854775807}}\n");
-  CHECK_THROWS_WITH(ReplayClient(script),
-                    Catch::Contains("output_tokens: expected an integer from 0"));
+  CHECK_THROWS_WITH(ReplayClient(script), Catch::Contains("output_tokens: expected an integer from 0"));
 }
 
 TEST_CASE("keys are redacted wherever they stand, and words stay") {
