@@ -97,8 +97,9 @@ in_rounds() {
   done
 }
 
+# Tables are tried whole; kills are as many as in CI.
 stage_tests() {
-  AK_FUZZ_ITERATIONS=${AK_FUZZ_ITERATIONS:-2000000} in_rounds run_tests "$build" -R "${SOAK_TESTS:-.}"
+  AK_SOAK_ITERATIONS=12 AK_FUZZ_ITERATIONS=${AK_FUZZ_ITERATIONS:-2000000} in_rounds run_tests "$build" -R "${SOAK_TESTS:-.}"
 }
 stage_kills() {
   AK_SOAK_ITERATIONS=${AK_SOAK_ITERATIONS:-1000} in_rounds run_tests "$build" -V -R '^(faults_test|session_kill_test)$'
@@ -122,7 +123,7 @@ stage_fuzz() {
       "$records/found/$target" "tests/fuzz/corpus/${target/ptx_run/ptx}"
   done
 }
-stage_exploits() { AK_SOAK_ITERATIONS=1 run_tests "$build" -V -R '^(exploit_test|exploits_proved|audit_test)$'; }
+stage_exploits() { AK_SOAK_ITERATIONS=12 run_tests "$build" -V -R '^(exploit_test|exploits_proved|audit_test)$'; }
 stage_headers() { run_preset headers; }
 stage_tidy() { run_preset tidy; }
 stage_coverage() {

@@ -5,6 +5,7 @@
 
 #include "core/text/file.h"
 #include "core/text/json.h"
+#include "tests/support/daily_sample.h"
 #include "tests/support/sandbox.h"
 
 using namespace ak;
@@ -91,7 +92,9 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"copy", "--dtype", "bf16"},
                                            {"gemm", "--dtype", "fp32"}};
   const std::string evaluations = std::getenv("AK_SOAK_ITERATIONS") != nullptr ? "3" : "1";
-  for (const std::vector<std::string>& run : runs) {
+  for (std::size_t i = 0; i < std::size(runs); ++i) {
+    if (!drawn_today(i, 3)) continue;
+    const std::vector<std::string>& run = runs[i];
     Sandbox box;
     std::vector<std::string> arguments{"--max-evaluations", evaluations, "--json", "--algorithm"};
     arguments.insert(arguments.end(), run.begin(), run.end());
