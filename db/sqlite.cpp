@@ -37,8 +37,12 @@ std::string_view file_problem(const std::string& file) {
 
 /// SQLite would wait for ever for somebody who writes into a pipe, be it in the place of one of its companion files.
 void require_regular_files(const std::filesystem::path& file) {
-  for (const char* companion : {"", "-journal", "-wal", "-shm"})
-    require_regular_file(file.string() + companion);
+  try {
+    for (const char* companion : {"", "-journal", "-wal", "-shm"})
+      require_regular_file(file.string() + companion);
+  } catch (const Error& error) {
+    fail(ExitCode::database, "{}", error.what());
+  }
 }
 
 /// What to do about a result code, for the end of a message.

@@ -80,7 +80,7 @@ inline constexpr std::chrono::milliseconds kBusyTimeout{5'000};
 /// One connection, used by one thread. Statements made by `prepare` are cached by their text.
 class Connection {
  public:
-  /// Throws SqliteError naming the file, and Error(bad_input) where it or a companion of it (its log, its journal) is
+  /// Throws SqliteError naming the file, and Error(database) where it or a companion of it (its log, its journal) is
   /// there and no regular file: a pipe, a socket, a device, a folder.
   Connection(const std::filesystem::path& file, OpenMode mode,
              std::chrono::milliseconds busy_timeout = kBusyTimeout);
