@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,7 +97,7 @@ class QueryChild {
     pid_ = SpawnRules(input.get(), child_end.get()).start(program_file().string(), "run-query");
   }
   ~QueryChild() {
-    if (pid_ > 0) static_cast<void>(end());
+    if (pid_ > 0) static_cast<void>(end(steady_clock::now()));
   }
   QueryChild(const QueryChild&) = delete;
   QueryChild& operator=(const QueryChild&) = delete;
@@ -114,9 +115,13 @@ class QueryChild {
     return {chunk_.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
   }
 
-  /// Ends it where it has not ended; its status as waitpid() gives it.
-  int end() {
-    // One whose output has ended is exiting, and its status fixed.
+  /// Waits for its end, and ends it then; its status as waitpid() gives it. Its output may end before it does.
+  int end(steady_clock::time_point until) {
+    const FileDescriptor ended(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+    pollfd waiting{.fd = ended.get(), .events = POLLIN, .revents = 0};
+    const auto left =
+        std::clamp(std::chrono::ceil<milliseconds>(until - steady_clock::now()), milliseconds(0), kSpareTime);
+    if (ended.get() >= 0) ::poll(&waiting, 1, static_cast<int>(left.count()));
     ::kill(pid_, SIGKILL);
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
@@ -162,7 +167,7 @@ Table query_apart(const std::filesystem::path& file, std::string_view sql, const
     answer.feed(bytes);
   }
   const bool late = steady_clock::now() >= until;
-  const int status = child.end();
+  const int status = child.end(until);
   if (auto table = answer.take()) return *std::move(table);
   if (late) fail_out_of_time(time);
   fail_ended(status, time);
