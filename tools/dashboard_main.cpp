@@ -6,12 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
-
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
 #include "core/text/json.h"
 #include "core/text/print_stderr.h"
+#include "core/time_limit.h"
 #include "db/read/reader.h"
 #include "pages/html_document.h"
 #include "serve/dashboard/dashboard_server.h"
@@ -65,10 +64,10 @@ int serve_dashboard(const app::Arguments& arguments) {
   if (!flags) return 0;
 
   const std::filesystem::path file = app::database_file(flags->database, app::load_config());
-  const std::chrono::milliseconds time_limit(std::llround(flags->seconds * 1000));
+  const std::chrono::milliseconds most = time_limit(flags->seconds);
   // Says now what would be wrong with every page.
-  static_cast<void>(db::query(file, "SELECT count(*) FROM searches", 1, time_limit));
-  const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = time_limit});
+  static_cast<void>(db::query(file, "SELECT count(*) FROM searches", 1, most));
+  const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = most});
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),
                                        .style_sources = pages::plot_style_hashes(),

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "agent/search/strategy.h"
 #include "core/text/json_quantity.h"
 #include "core/text/suggest.h"
+#include "core/time_limit.h"
 
 namespace ak::app {
 
@@ -30,7 +30,7 @@ std::string read_text(const JsonReader& at, std::string_view what) {
 std::int64_t read_count(const JsonReader& at) { return integer_in(at, {}); }
 
 std::chrono::milliseconds read_minutes(const JsonReader& at) {
-  return std::chrono::milliseconds(std::llround(quantity_in(at, kMinutes) * 60'000));
+  return time_limit(quantity_in(at, kMinutes) * 60);
 }
 
 Params read_params(const JsonReader& at) {

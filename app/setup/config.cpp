@@ -14,6 +14,7 @@
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
 #include "core/text/written_json.h"
+#include "core/time_limit.h"
 #include "db/database.h"
 
 namespace ak::app {
@@ -123,7 +124,7 @@ const std::map<std::string, Read>& keys() {
        [](Config& c, const JsonReader& at) { c.budgets.max_cost_usd = quantity_in(at, kDollars); }},
       {"max_minutes",
        [](Config& c, const JsonReader& at) {
-         c.budgets.max_wall = std::chrono::milliseconds(std::llround(quantity_in(at, kMinutes) * 60'000));
+         c.budgets.max_wall = time_limit(quantity_in(at, kMinutes) * 60);
        }},
   };
   return table;

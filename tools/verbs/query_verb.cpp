@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
+#include "core/time_limit.h"
 #include "db/database.h"
 #include "db/read/named_queries.h"
 #include "db/read/query_process.h"
@@ -127,9 +127,8 @@ int run_query(const app::Arguments& arguments) {
   }
   const std::filesystem::path file = app::database_file(database, app::load_config());
   const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
-  const db::Table table = db::query_apart(
-      file, query.sql, {.rows = limit, .time = std::chrono::milliseconds(std::llround(seconds * 1000))},
-      db::query_values(query, with_present_names(query, given)));
+  const db::Table table = db::query_apart(file, query.sql, {.rows = limit, .time = time_limit(seconds)},
+                                          db::query_values(query, with_present_names(query, given)));
   fmt::print("{}", db::render(table, chosen));
   point_to_searches(query, table);
   if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
+#include "core/time_limit.h"
 #include "db/read/reader.h"
 #include "pages/report/report.h"
 #include "tools/command_line.h"
@@ -104,7 +104,7 @@ int run_report(const app::Arguments& arguments) {
       .period = chosen_period(week, since, until, !searches.empty()),
       .searches = searches,
       .own_sections = config.empty() ? config : config.parent_path() / "report",
-      .time_limit = std::chrono::milliseconds(std::llround(seconds * 1000))};
+      .time_limit = time_limit(seconds)};
   const std::string chosen = chosen_format(format, output);
   const pages::Report report = pages::read_report(request);
   if (chosen == "csv")

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include "app/session/session_manifest.h"
@@ -14,6 +13,7 @@
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
+#include "core/time_limit.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
 #include "tools/live_text.h"
@@ -175,8 +175,7 @@ int stop(const app::Arguments& arguments) {
     return 0;
   }
   store.request_stop(*common.id);
-  const auto until =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(std::llround(1000 * seconds));
+  const auto until = std::chrono::steady_clock::now() + time_limit(seconds);
   while (lock.is_taken(*common.id) && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (lock.is_taken(*common.id))
