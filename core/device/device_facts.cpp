@@ -9,11 +9,11 @@ namespace ak {
 namespace {
 
 // In the order of DeviceKind.
-constexpr std::array<std::string_view, 3> kKinds{"cuda", "emulator", "none"};
+constexpr std::array<std::string_view, 3> kFactKinds{"cuda", "emulator", "none"};
 
 DeviceKind parse_kind(const std::string& name) {
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (kKinds[i] == name) return static_cast<DeviceKind>(i);
+  for (std::size_t i = 0; i < kFactKinds.size(); ++i) {
+    if (kFactKinds[i] == name) return static_cast<DeviceKind>(i);
   }
   fail(ExitCode::bad_input, "device facts: kind '{}' is none of cuda, emulator, none", name);
 }
@@ -48,8 +48,8 @@ DeviceFacts read(const Json& json) {
 
 std::string_view to_string(DeviceKind kind) {
   const auto index = static_cast<std::size_t>(kind);
-  AK_ASSERT(index < kKinds.size(), "every DeviceKind has its name in kKinds");
-  return kKinds[index];
+  AK_ASSERT(index < kFactKinds.size(), "every DeviceKind has its name in kFactKinds");
+  return kFactKinds[index];
 }
 
 double DeviceFacts::peak_bandwidth_gbps() const {
