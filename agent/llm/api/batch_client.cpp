@@ -49,6 +49,13 @@ bool BatchQueue::abandoned(const Batch& batch) {
   return std::ranges::all_of(batch, [](const auto& one) { return one->cancelled && one->cancelled->load(); });
 }
 
+/// What ends a transfer for the batch: the flag of one that still waits for its answer; null where no one does.
+const std::atomic<bool>* BatchQueue::flag_of_waiting(const Batch& batch) {
+  const auto one = std::ranges::find_if(
+      batch, [](const auto& waiting) { return !waiting->cancelled || !waiting->cancelled->load(); });
+  return one == batch.end() ? nullptr : (*one)->cancelled;
+}
+
 void BatchQueue::carry_out(const Batch& batch) const {
   for (const auto& waiting : batch)
     waiting->reply.failure = {LlmFault::malformed, "the batch has no answer to this request"};
@@ -91,8 +98,9 @@ BatchStep BatchQueue::await_end(const BatchProtocol& protocol, const std::string
       return {.id = id, .failure = LlmFailure{LlmFault::cancelled, "the run was stopped"}};
     }
     BatchStep step = protocol.look(id);
-    // Looking fails while the network is away; the batch does not.
-    const bool passing = step.failure && info(step.failure->fault).retry;
+    // Looking fails while the network is away, and when an asker leaves meanwhile; the batch does not.
+    const bool passing =
+        step.failure && (info(step.failure->fault).retry || step.failure->fault == LlmFault::cancelled);
     if (step.ended || (step.failure && !passing)) return step;
     pause = std::min(timing_.longest_poll, pause * 3 / 2);
   }
@@ -100,12 +108,12 @@ BatchStep BatchQueue::await_end(const BatchProtocol& protocol, const std::string
 
 PlainAnswer BatchQueue::send(HttpRequest request, const Batch& batch) const {
   request.limits = limits_;
-  if (!abandoned(batch)) request.cancelled = batch.front()->cancelled;
   for (int attempt = 1;; ++attempt) {
+    request.cancelled = flag_of_waiting(batch);
     PlainAnswer answer = send_plainly(provider_, key_, request);
     if (!answer.failure || abandoned(batch)) return answer;
     const auto delay = retry_delay(retry_, attempt, *answer.failure, answer.headers, random_fraction());
-    if (!delay || !sleep_unless(batch.front()->cancelled, *delay)) return answer;
+    if (!delay || !sleep_unless(request.cancelled, *delay)) return answer;
   }
 }
 

@@ -45,6 +45,7 @@ class BatchQueue {
                                     const Batch& batch) const;
   [[nodiscard]] PlainAnswer send(HttpRequest request, const Batch& batch) const;
   [[nodiscard]] static bool abandoned(const Batch& batch);
+  [[nodiscard]] static const std::atomic<bool>* flag_of_waiting(const Batch& batch);
 
   Provider provider_;
   std::string key_;

@@ -163,6 +163,40 @@ TEST_CASE("when no one waits any more the batch is cancelled") {
       [&] { return service.server.requests().back().starts_with("POST /v1/messages/batches/b1/cancel "); }));
 }
 
+TEST_CASE("the batch is cancelled too when its asker leaves while the service is looked at") {
+  BatchService service(*find_dialect("anthropic-messages"),
+                       {once(R"({"id":"b1","processing_status":"in_progress"})"),
+                        {.pieces = {}, .end = Script::End::hold},
+                        once("{}")});
+  std::atomic<bool> cancelled{false};
+  auto asking = std::async(std::launch::async, [&] { return service.ask("question", &cancelled); });
+  while (service.server.requests().size() < 2) std::this_thread::sleep_for(1ms);
+  cancelled = true;
+  CHECK(asking.get().failure->fault == LlmFault::cancelled);
+  CHECK(testing::in_the_end(
+      [&] { return service.server.requests().back().starts_with("POST /v1/messages/batches/b1/cancel "); }));
+}
+
+TEST_CASE("an asker that leaves does not take the others' answers with it") {
+  const std::string ended = R"({"id":"b1","processing_status":"ended"})";
+  BatchService service(*find_dialect("anthropic-messages"),
+                       {once(R"({"id":"b1","processing_status":"in_progress"})"),
+                        {.pieces = {}, .end = Script::End::hold},
+                        once(ended),
+                        once(anthropic_line(0, "zero") + anthropic_line(1, "one"))},
+                       {.gather = 500ms, .first_poll = 2ms, .longest_poll = 5ms});
+  std::atomic<bool> first_leaves{false}, second_leaves{false};
+  auto first = std::async(std::launch::async, [&] { return service.ask("first", &first_leaves); });
+  std::this_thread::sleep_for(50ms);
+  auto second = std::async(std::launch::async, [&] { return service.ask("second", &second_leaves); });
+  while (service.server.requests().size() < 2) std::this_thread::sleep_for(1ms);
+  first_leaves = true;
+  static_cast<void>(first.get());
+  const LlmReply reply = second.get();
+  // On a busy machine the second came after the first batch had gone, and has one of its own.
+  if (parse_json(body_of(service.server.requests()[0]))["requests"].size() == 2) CHECK(reply.ok());
+}
+
 TEST_CASE("batches are for the providers that have them, and halve the price") {
   ::setenv("ANTHROPIC_API_KEY", "k-123456", 1);
   LlmSettings settings;
