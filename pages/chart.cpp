@@ -19,17 +19,21 @@ struct ChartKind {
   std::vector<std::string_view> measured;  ///< of these, axes that show quantities: they need a unit
 };
 
-const std::array<ChartKind, 7>& kinds() {
-  static const std::array<ChartKind, 7> list{
-      ChartKind{"line", {"x", "y"}, {"x", "y"}},       ChartKind{"scatter", {"x", "y"}, {"x", "y"}},
-      ChartKind{"roofline", {"x", "y"}, {"x", "y"}},   ChartKind{"bars", {"x", "y"}, {"x"}},
-      ChartKind{"waterfall", {"x", "y"}, {"x"}},       ChartKind{"heatmap", {"x", "y", "color"}, {"color"}},
-      ChartKind{"tree", {"id", "parent", "label"}, {}}};
+const std::array<ChartKind, 8>& kinds() {
+  static const std::array<ChartKind, 8> list{ChartKind{"line", {"x", "y"}, {"x", "y"}},
+                                             ChartKind{"scatter", {"x", "y"}, {"x", "y"}},
+                                             ChartKind{"roofline", {"x", "y"}, {"x", "y"}},
+                                             ChartKind{"bars", {"x", "y"}, {"x"}},
+                                             ChartKind{"intervals", {"x", "y"}, {"x"}},
+                                             ChartKind{"waterfall", {"x", "y"}, {"x"}},
+                                             ChartKind{"heatmap", {"x", "y", "color"}, {"color"}},
+                                             ChartKind{"tree", {"id", "parent", "label"}, {}}};
   return list;
 }
 
-constexpr std::array<std::string_view, 12> kColumnKeys{"x",   "y",    "series", "facet",  "color",  "label",
-                                                       "low", "high", "id",     "parent", "detail", "front"};
+constexpr std::array kColumnKeys =
+    std::to_array<std::string_view>({"x", "y", "series", "facet", "color", "label", "low", "high", "limit",
+                                     "tone", "id", "parent", "detail", "front"});
 constexpr std::array<std::string_view, 8> kOtherKeys{"kind",    "title",   "data",    "roofs",
                                                      "x_label", "y_label", "x_scale", "y_scale"};
 
@@ -120,6 +124,15 @@ Json headings_of(const Json& chart, const ChartKind& kind) {
   return headings;
 }
 
+/// Columns of which only numbers are drawn.
+std::set<std::string> quantities_of(const Json& chart, const ChartKind& kind) {
+  std::set<std::string> columns;
+  for (const std::string_view key : kind.measured) columns.insert(chart.at(std::string(key)));
+  for (const char* bound : {"low", "high", "limit"})
+    if (const auto found = chart.find(bound); found != chart.end()) columns.insert(*found);
+  return columns;
+}
+
 }  // namespace
 
 Json chart_of(std::string_view specification, const Page& page, const PageData& data) {
@@ -140,9 +153,7 @@ Json chart_of(std::string_view specification, const Page& page, const PageData& 
   if (table.rows.empty()) return nullptr;
   chart["caption"] = std::ranges::find(page.datasets, name, &Dataset::name)->caption;
   chart["truncated"] = table.truncated;
-  std::set<std::string> measured;
-  for (const std::string_view key : kind.measured) measured.insert(chart.at(std::string(key)));
-  chart.update(rows_of(table, columns, measured));
+  chart.update(rows_of(table, columns, quantities_of(chart, kind)));
   if (const auto roofs = chart.find("roofs"); roofs != chart.end())
     chart["roofs"] = rows_of(table_of(data, *roofs), {"facet", "label", "peak_tflops", "peak_gbps"},
                              {"peak_tflops", "peak_gbps"});

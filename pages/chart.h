@@ -9,10 +9,10 @@
 namespace ak::pages {
 
 /// A picture's specification, a JSON object of the page's text, with what charts.js needs to draw it:
-///   kind     line, scatter, roofline, bars, waterfall, heatmap or tree
+///   kind     line, scatter, roofline, bars, intervals, waterfall, heatmap or tree
 ///   title    in words
-///   data     the dataset; each of x, y, series, facet, color, label, low, high, id, parent
-///            names a column of it
+///   data     the dataset; each of x, y, series, facet, color, label, low, high, limit, tone, id, parent,
+///            detail, front names a column of it
 ///   roofs    roofline: a dataset with the columns facet, label, peak_tflops, peak_gbps
 ///   x_label, y_label, color_label   where the column's name has no unit;
 ///   x_scale, y_scale                "linear" or "log"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/text/shown_text.h"
+#include "pages/quantity_text.h"
 
 namespace ak::pages {
 namespace {
@@ -49,32 +49,14 @@ const UnitOfSuffix* unit_of(std::string_view column) {
   return found == kUnits.end() ? nullptr : found;
 }
 
-std::string grouped(std::int64_t value) {
-  std::string digits = fmt::format("{}", value);
-  const std::size_t first = value < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
-}
+// Sizes differ by powers of a thousand in one column: each value carries its own unit.
+constexpr std::string_view kBytesSuffix = "_bytes";
 
-/// Four significant digits; plain where people would write it plain.
-std::string real_text(double value) {
-  const double size = std::abs(value);
-  if (!std::isfinite(value)) return fmt::format("{}", value);
-  if (size == 0) return "0";
-  if (size < 1e-3 || size >= 1e12) return fmt::format("{:.3e}", value);
-  if (size >= 1e4) return grouped(std::llround(value));
-  const int decimals = std::max(0, 3 - static_cast<int>(std::floor(std::log10(size))));
-  std::string text = fmt::format("{:.{}f}", value, decimals);
-  if (text.find('.') != std::string::npos) {
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.ends_with('.')) text.pop_back();
-  }
-  return text;
-}
-
-/// "2026-11-22T05:24:48.131Z" to the minute; anything else as it is.
-std::string time_text(const std::string& text) {
-  return text.size() >= 16 && text[10] == 'T' ? text.substr(0, 10) + " " + text.substr(11, 5) : text;
+std::string integer_text(std::int64_t value, std::string_view column) {
+  if (names_a_row(column) || column == "seed") return fmt::format("{}", value);
+  if (column == "driver_version") return cuda_version_text(value);
+  if (column.ends_with(kBytesSuffix)) return quantity_text(static_cast<double>(value), "bytes");
+  return count_text(value);
 }
 
 }  // namespace
@@ -91,16 +73,21 @@ std::string column_heading(std::string_view column) {
   return unit ? fmt::format("{} ({})", name, unit->symbol) : name;
 }
 
+std::string table_heading(std::string_view column) {
+  if (!column.ends_with(kBytesSuffix)) return column_heading(column);
+  return column_heading(column.substr(0, column.size() - kBytesSuffix.size()));
+}
+
 bool names_a_row(std::string_view column) { return std::ranges::find(kRowNames, column) != kRowNames.end(); }
 
 std::string shown(const db::Cell& cell, std::string_view column) {
-  if (const auto* integer = std::get_if<std::int64_t>(&cell))
-    return names_a_row(column) || column == "seed" ? fmt::format("{}", *integer) : grouped(*integer);
-  if (const auto* real = std::get_if<double>(&cell)) return real_text(*real);
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return integer_text(*integer, column);
+  if (const auto* real = std::get_if<double>(&cell))
+    return column.ends_with(kBytesSuffix) ? quantity_text(*real, "bytes") : number_text(*real);
   if (const auto* text = std::get_if<std::string>(&cell))
-    return column.ends_with("_at") ? time_text(*text) : *text;
+    return column.ends_with("_at") ? moment_text(*text) : *text;
   if (const auto* bytes = std::get_if<std::vector<unsigned char>>(&cell))
-    return fmt::format("{} bytes", grouped(static_cast<std::int64_t>(bytes->size())));
+    return fmt::format("{} bytes", count_text(static_cast<std::int64_t>(bytes->size())));
   return "–";
 }
 
@@ -133,7 +120,7 @@ std::string harmless(std::string_view text, std::size_t max_bytes) {
     i += sequence.size();
   }
   if (i < text.size())
-    out += fmt::format(" … ({} more bytes)", grouped(static_cast<std::int64_t>(text.size() - i)));
+    out += fmt::format(" … ({} more bytes)", count_text(static_cast<std::int64_t>(text.size() - i)));
   return out;
 }
 

@@ -15,7 +15,8 @@ namespace ak::pages {
 namespace {
 
 /// What the scripts are, in the order they are needed.
-constexpr std::array<std::string_view, 3> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js"};
+constexpr std::array<std::string_view, 5> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js", "folding.js",
+                                                   "layout.js"};
 
 // Observable Plot 0.6.17 puts these, word for word, into a picture, a legend of values and one of names.
 constexpr std::array<std::string_view, 3> kPlotStyles{
@@ -50,6 +51,8 @@ std::string_view page_asset(std::string_view name) {
   AK_ASSERT(found != files.end(), "the asset is one of pages/assets");
   return found->text;
 }
+
+std::span<const std::string_view> page_scripts() { return kScripts; }
 
 std::string plot_style_hashes() {
   std::string out;

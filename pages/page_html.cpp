@@ -10,7 +10,11 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "pages/cards.h"
 #include "pages/column.h"
+#include "pages/quantity_text.h"
+#include "pages/sparkline.h"
+#include "pages/tiles.h"
 
 namespace ak::pages {
 namespace {
@@ -40,51 +44,23 @@ std::string markdown_html(const std::string& markdown) {
   return html.get();
 }
 
-/// A value of a query string.
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.';
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return out;
-}
-
-std::string plain_text(const db::Cell& cell) {
-  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  return "";
-}
-
 class HtmlWriter {
  public:
   explicit HtmlWriter(const HtmlOptions& options) : options_(options) {}
 
   std::string operator()(const TextPiece& piece) const { return markdown_html(piece.markdown); }
 
-  /// A separate region, so that a wide table scrolls inside of it and the keyboard can reach it.
-  std::string operator()(const TablePiece& piece) const {
-    const db::Table& table = *piece.rows;
-    std::string out = fmt::format(
-        "<div class=\"table\" role=\"region\" tabindex=\"0\" "
-        "aria-label=\"{0}\"><table><caption>{0}</caption>\n<thead><tr>",
-        html_escape(piece.caption));
-    const std::vector<std::size_t> columns = filled_columns(table);
-    for (const std::size_t i : columns)
-      out += fmt::format("<th scope=\"col\"{}>{}</th>", cell_class(is_numeric(table, i), ""),
-                         html_escape(column_heading(table.columns[i])));
-    out += "</tr></thead>\n<tbody>\n";
-    for (const auto& row : table.rows) {
-      out += "<tr>";
-      for (const std::size_t i : columns) out += cell(row[i], table.columns[i], is_numeric(table, i));
-      out += "</tr>\n";
-    }
-    out += "</tbody></table></div>\n";
-    if (table.truncated)
-      out += fmt::format("<p class=\"note\">The first {} rows are shown.</p>\n", table.rows.size());
-    return out;
+  std::string operator()(const TablePiece& piece) const { return table(piece.caption, *piece.rows); }
+
+  std::string operator()(const TilesPiece& piece) const { return tiles_html(*piece.rows); }
+
+  std::string operator()(const CardsPiece& piece) const { return cards_html(*piece.rows, options_.linked); }
+
+  std::string operator()(const FoldPiece& piece) const {
+    return fmt::format(
+        "<details class=\"fold\"><summary>{} <span class=\"note\">({} {})</span></summary>\n{}</details>\n",
+        html_escape(piece.summary), count_text(static_cast<std::int64_t>(piece.rows.rows.size())),
+        piece.rows.rows.size() == 1 ? "row" : "rows", table(piece.caption, piece.rows));
   }
 
   std::string operator()(const CodePiece& piece) const {
@@ -120,20 +96,40 @@ class HtmlWriter {
   }
 
  private:
-  /// Numbers are flush right; short texts stay on one line.
-  static std::string_view cell_class(bool numeric, std::string_view text) {
-    constexpr std::size_t kShortBytes = 40;
-    return numeric ? " class=\"number\"" : text.size() <= kShortBytes ? " class=\"short\"" : "";
+  /// folding.js hides the columns that do not fit, from the right: SQL puts what matters most on the left.
+  std::string table(const std::string& caption, const db::Table& table) const {
+    std::string out =
+        fmt::format("<div class=\"table\"><table><caption>{}</caption>\n<thead><tr>", html_escape(caption));
+    const std::vector<std::size_t> columns = filled_columns(table);
+    for (const std::size_t i : columns)
+      out += fmt::format("<th scope=\"col\"{}>{}</th>", is_numeric(table, i) ? " class=\"number\"" : "",
+                         html_escape(table_heading(table.columns[i])));
+    out += "</tr></thead>\n<tbody>\n";
+    for (const auto& row : table.rows) {
+      out += "<tr>";
+      for (const std::size_t i : columns) out += cell(row[i], table.columns[i], is_numeric(table, i));
+      out += "</tr>\n";
+    }
+    out += "</tbody></table></div>\n";
+    if (table.truncated)
+      out += fmt::format("<p class=\"note\">The first {} rows are shown.</p>\n", table.rows.size());
+    return out;
   }
 
+  /// Numbers are flush right; short texts and names stay on one line.
   std::string cell(const db::Cell& value, const std::string& column, bool numeric) const {
-    const std::string text = html_escape(harmless(shown(value, column), kMaxCellBytes));
-    const std::string_view kind = cell_class(numeric, text);
-    if (std::holds_alternative<std::monostate>(value) || !options_.linked.contains(column))
-      return fmt::format("<td{} data-label=\"{}\">{}</td>", kind, html_escape(column_heading(column)), text);
-    return fmt::format("<td{} data-label=\"{}\"><a href=\"{}?{}={}\">{}</a></td>", kind,
-                       html_escape(column_heading(column)), column, column,
-                       percent_encoded(plain_text(value)), text);
+    const auto* text = std::get_if<std::string>(&value);
+    const bool is_long = text != nullptr && !holds_history(column) && !stays_on_one_line(*text);
+    return fmt::format("<td{} data-label=\"{}\">{}</td>",
+                       numeric   ? " class=\"number\""
+                       : is_long ? ""
+                                 : " class=\"short\"",
+                       html_escape(table_heading(column)), cell_html(value, column, options_.linked));
+  }
+
+  static bool stays_on_one_line(std::string_view text) {
+    constexpr std::size_t kShortBytes = 32, kNameBytes = 48;  // a name that is broken is hard to read
+    return text.size() <= (text.find(' ') == std::string_view::npos ? kNameBytes : kShortBytes);
   }
 
   static std::string diff_lines(std::string_view text) {
@@ -156,30 +152,6 @@ class HtmlWriter {
 };
 
 }  // namespace
-
-std::string html_escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
 
 std::string page_html(std::span<const Piece> pieces, const HtmlOptions& options) {
   const HtmlWriter writer(options);

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "pages/cards.h"
 #include "pages/column.h"
+#include "pages/sparkline.h"
+#include "pages/tiles.h"
 
 namespace ak::pages {
 namespace {
@@ -16,24 +19,34 @@ std::string line(const std::vector<std::string>& fields) {
 
 std::string text_of(const TextPiece& piece) { return piece.markdown; }
 
-std::string text_of(const TablePiece& piece) {
-  const db::Table& table = *piece.rows;
+/// Sparklines in block characters, everything else as in HTML.
+std::string field(const db::Cell& cell, const std::string& column) {
+  if (const auto* text = std::get_if<std::string>(&cell); text && holds_history(column))
+    return sparkline_text(*text);
+  return markdown_escape(harmless(shown(cell, column), kMaxCellBytes));
+}
+
+std::string table_markdown(const std::string& caption, const db::Table& table) {
   std::vector<std::string> heads, rules;
   const std::vector<std::size_t> columns = filled_columns(table);
   for (const std::size_t i : columns) {
-    heads.push_back(markdown_escape(column_heading(table.columns[i])));
+    heads.push_back(markdown_escape(table_heading(table.columns[i])));
     rules.push_back(is_numeric(table, i) ? "---:" : "---");
   }
-  std::string out = fmt::format("\n*{}*\n\n", markdown_escape(piece.caption)) + line(heads) + line(rules);
+  std::string out = fmt::format("\n*{}*\n\n", markdown_escape(caption)) + line(heads) + line(rules);
   for (const auto& row : table.rows) {
     std::vector<std::string> fields;
-    for (const std::size_t i : columns)
-      fields.push_back(markdown_escape(harmless(shown(row[i], table.columns[i]), kMaxCellBytes)));
+    for (const std::size_t i : columns) fields.push_back(field(row[i], table.columns[i]));
     out += line(fields);
   }
   if (table.truncated) out += fmt::format("\n(the first {} rows)\n", table.rows.size());
   return out + "\n";
 }
+
+std::string text_of(const TablePiece& piece) { return table_markdown(piece.caption, *piece.rows); }
+std::string text_of(const TilesPiece& piece) { return tiles_markdown(*piece.rows); }
+std::string text_of(const CardsPiece& piece) { return cards_markdown(*piece.rows); }
+std::string text_of(const FoldPiece& piece) { return table_markdown(piece.summary, piece.rows); }
 
 /// A fence longer than any run of backticks in the text.
 std::string text_of(const CodePiece& piece) {

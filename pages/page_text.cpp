@@ -26,7 +26,8 @@ struct Tag {
 /// Walks through a page's text and writes its pieces.
 class Expansion {
  public:
-  Expansion(const Page& page, const PageData& data) : page_(page), data_(data) {}
+  Expansion(const Page& page, const PageData& data, Escape escape)
+      : page_(page), data_(data), escape_(escape) {}
 
   std::vector<Piece> pieces() {
     range(0, "", nullptr, 0, true);
@@ -164,22 +165,67 @@ class Expansion {
     if (!table) reject(at, "'{}' is outside of a {{{{#dataset}}}}; expected dataset.column", name);
     const std::size_t index = column(*table, column_name, at);
     if (row >= table->rows.size()) return;
-    write(markdown_escape(harmless(shown(table->rows[row][index], column_name), kMaxValueBytes)));
+    write(escape_(harmless(shown(table->rows[row][index], column_name), kMaxValueBytes)));
   }
 
   void block(const std::string& kind, const std::string& name, std::size_t at) {
+    if (kind == "fold") return fold(name, at);
     const db::Table& table = dataset(name, at);
     if (kind == "table") {
-      const auto found = std::ranges::find(page_.datasets, name, &Dataset::name);
-      if (!table.rows.empty()) pieces_.emplace_back(TablePiece{found->caption, &table});
+      if (!table.rows.empty()) pieces_.emplace_back(TablePiece{caption_of(name), &table});
+    } else if (kind == "tiles") {
+      static_cast<void>(column(table, "label", at) + column(table, "value", at));
+      if (!table.rows.empty()) pieces_.emplace_back(TilesPiece{&table});
+    } else if (kind == "cards") {
+      static_cast<void>(column(table, "title", at));
+      if (!table.rows.empty()) pieces_.emplace_back(CardsPiece{&table});
     } else if (kind == "code" || kind == "diff") {
       const std::size_t title = column(table, "title", at), text = column(table, "text", at);
       for (const Row& row : table.rows)
         pieces_.emplace_back(CodePiece{harmless(shown(row[title], "title"), kMaxValueBytes),
                                        harmless(shown(row[text], "text"), kMaxCodeBytes), kind == "diff"});
     } else {
-      reject(at, "'{}' is not a block; expected table, code, diff or form", kind);
+      reject(at, "'{}' is not a block; expected table, tiles, cards, fold, code, diff or form", kind);
     }
+  }
+
+  std::string caption_of(const std::string& name) const {
+    return std::ranges::find(page_.datasets, name, &Dataset::name)->caption;
+  }
+
+  /// "dataset" or "dataset column".
+  void fold(const std::string& body, std::size_t at) {
+    const std::size_t blank = body.find(' ');
+    const std::string name = body.substr(0, blank);
+    const db::Table& table = dataset(name, at);
+    if (table.rows.empty()) return;
+    const std::string caption = caption_of(name);
+    if (blank == std::string::npos) {
+      pieces_.emplace_back(FoldPiece{caption, caption, table});
+      return;
+    }
+    const std::size_t by = column(table, body.substr(blank + 1), at);
+    for (FoldPiece& piece : folds_of(table, by, caption)) pieces_.emplace_back(std::move(piece));
+  }
+
+  /// A table for each value of the column `by`, without it, in the order in which the values come.
+  static std::vector<FoldPiece> folds_of(const db::Table& table, std::size_t by, const std::string& caption) {
+    std::vector<FoldPiece> folds;
+    for (const Row& row : table.rows) {
+      const std::string summary = harmless(shown(row[by], table.columns[by]), kMaxValueBytes);
+      auto fold = std::ranges::find(folds, summary, &FoldPiece::summary);
+      if (fold == folds.end()) fold = folds.insert(fold, FoldPiece{summary, caption, {table.columns, {}}});
+      fold->rows.rows.push_back(row);
+    }
+    for (FoldPiece& fold : folds) drop_column(fold.rows, by);
+    if (!folds.empty()) folds.back().rows.truncated = table.truncated;
+    return folds;
+  }
+
+  static void drop_column(db::Table& table, std::size_t index) {
+    const auto place = static_cast<std::ptrdiff_t>(index);
+    table.columns.erase(table.columns.begin() + place);
+    for (Row& row : table.rows) row.erase(row.begin() + place);
   }
 
   void chart(const Tag& tag, std::size_t at) {
@@ -199,6 +245,7 @@ class Expansion {
 
   const Page& page_;
   const PageData& data_;
+  Escape escape_;
   std::vector<Piece> pieces_;
 };
 
@@ -208,7 +255,9 @@ bool part_of_word(char c) {
 
 }  // namespace
 
-std::vector<Piece> expand(const Page& page, const PageData& data) { return Expansion(page, data).pieces(); }
+std::vector<Piece> expand(const Page& page, const PageData& data, Escape escape) {
+  return Expansion(page, data, escape).pieces();
+}
 
 std::string markdown_escape(std::string_view text) {
   constexpr std::string_view kAlways = "\\`*[]<>&|~#!$";

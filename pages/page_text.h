@@ -27,26 +27,48 @@ struct CodePiece {
 struct ChartPiece {
   Json chart;
 };
+/// Big figures in a row (pages/tiles.h).
+struct TilesPiece {
+  const db::Table* rows = nullptr;
+};
+/// One thing each, with the facts that matter (pages/cards.h).
+struct CardsPiece {
+  const db::Table* rows = nullptr;
+};
+/// A table that is closed until its summary is clicked.
+struct FoldPiece {
+  std::string summary;
+  std::string caption;
+  db::Table rows;
+};
 /// The form of the page's optional parameters.
 struct FormPiece {};
 
-using Piece = std::variant<TextPiece, TablePiece, CodePiece, ChartPiece, FormPiece>;
+using Piece =
+    std::variant<TextPiece, TablePiece, TilesPiece, CardsPiece, FoldPiece, CodePiece, ChartPiece, FormPiece>;
+
+/// A value for Markdown: every character that would mean something there is escaped; one line.
+[[nodiscard]] std::string markdown_escape(std::string_view text);
+
+using Escape = std::string (*)(std::string_view);
+
+/// Longer texts of cells are cut.
+constexpr std::size_t kMaxCellBytes = 1'000;
 
 /// The text of a page with its tags replaced, in order; tables and pictures without rows are left out. Tags:
 ///   {{dataset.column}}                    the value in the dataset's first row, empty without one
 ///   {{#dataset}} ... {{column}} ... {{/dataset}}   for each row
 ///   {{?dataset}} ... {{/dataset}}         once, where it has rows
 ///   {{^dataset}} ... {{/dataset}}         once, where it has none
-///   {{table dataset}}, {{code dataset}}, {{diff dataset}} (columns title and text), {{form}}
+///   {{table dataset}}, {{tiles dataset}} (pages/tiles.h), {{cards dataset}} (pages/cards.h)
+///   {{fold dataset}}                      a table that is closed until it is clicked
+///   {{fold dataset column}}               one for each value of the column, which is its summary
+///   {{code dataset}}, {{diff dataset}} (columns title and text), {{form}}
 ///   ```chart                              a fenced block of JSON (pages/chart.h)
 /// Throws Error(bad_input) for a tag that is unknown, open, or names no dataset or column of the page.
 /// @param data must outlive the pieces
-[[nodiscard]] std::vector<Piece> expand(const Page& page, const PageData& data);
-
-/// A value for Markdown: every character that would mean something there is escaped; one line.
-/// Longer texts of cells are cut.
-constexpr std::size_t kMaxCellBytes = 1'000;
-
-[[nodiscard]] std::string markdown_escape(std::string_view text);
+/// @param escape makes a value text of the kind that the pieces are
+[[nodiscard]] std::vector<Piece> expand(const Page& page, const PageData& data,
+                                        Escape escape = markdown_escape);
 
 }  // namespace ak::pages

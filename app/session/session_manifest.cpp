@@ -10,6 +10,7 @@
 #include <set>
 
 #include "app/search/manifest_fields.h"
+#include "app/session/notification.h"
 #include "app/setup/option_ranges.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -167,13 +168,17 @@ db::SessionSearch read_run(const Json& defaults, const JsonReader& at, const fs:
 }
 
 db::Session read(const JsonReader& at, const fs::path& file, const fs::path& outputs) {
-  at.only({"format", "name", "budgets", "defaults", "runs"});
+  at.only({"format", "name", "budgets", "notify", "defaults", "runs"});
   const fs::path folder = file.parent_path();
   db::Session session;
   const auto name = at.find("name");
   session.name = name ? read_name(*name) : file.stem().string();
   const auto budgets = at.find("budgets");
   session.budgets = to_json(budgets ? session_budgets_from(*budgets) : SessionBudgets{});
+  if (const auto notify = at.find("notify")) {
+    check_notify(notify_from(*notify));
+    session.budgets["notify"] = notify->json();
+  }
   Json defaults = Json::object();
   if (const auto given = at.find("defaults")) {
     static_cast<void>(read_arguments(*given, folder));

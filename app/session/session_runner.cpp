@@ -10,6 +10,7 @@
 #include "app/llm/model_choice.h"
 #include "app/search/run_journal.h"
 #include "app/search/search_command.h"
+#include "app/session/notification.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
 #include "app/session/session_watch.h"
@@ -26,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
+constexpr auto kKnownLimit = std::chrono::milliseconds(10'000);   // one row of a view; chosen
 constexpr auto kDevicePause = std::chrono::milliseconds(15'000);  // between two looks for it; chosen
 
 /// How a search, or the session, ended.
@@ -46,7 +48,9 @@ class SessionRunner {
         budgets_(budgets),
         read_(read),
         report_(report),
-        store_(database_) {}
+        store_(database_),
+        notify_(notify_of(store_.read(id)),
+                [](const std::string& line) { print_stderr("note: {}\n", line); }) {}
 
   End run();
 
@@ -56,6 +60,8 @@ class SessionRunner {
   [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
   void prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate);
+  void notify_search(std::size_t index);
+  void notify_end();
 
   fs::path database_;
   RowId id_;
@@ -64,6 +70,7 @@ class SessionRunner {
   const ReadGenerate& read_;
   const SessionReport& report_;
   db::SessionStore store_;
+  Notifier notify_;
   End end_{.state = "finished", .reason = "", .code = 0};
 };
 
@@ -151,6 +158,7 @@ bool SessionRunner::run_one(std::size_t index) {
   run.exit_code = end.code;
   store_.end_run(run, run.is_done());
   if (end.state == "failed") print_stderr("error: {}: {}\n", run.name, end.reason);
+  notify_search(index);
   if (end.code != 0 && end_.code == 0) end_.code = end.code;
   // The next search would meet the same fate.
   const bool over = end.state == "failed" &&
@@ -173,7 +181,51 @@ End SessionRunner::run() {
     end_ = {"stopped", watch_.reason(),
             value(watch_.disk_is_full() ? ExitCode::database : ExitCode::interrupted)};
   store_.end(id_, end_.state, end_.reason, end_.code);
+  notify_end();
   return end_;
+}
+
+/// The best that the database knew of the search's problem, device, target and shapes before it began.
+std::optional<double> known_before(const fs::path& database, RowId search) {
+  const db::Table table = db::query(database,
+                                    "SELECT min(h.score_ns) FROM searches t JOIN searches s ON "
+                                    "s.definition_id = t.definition_id AND s.device_id = "
+                                    "t.device_id AND s.arch = t.arch AND s.workloads_hash IS "
+                                    "t.workloads_hash AND s.started_at < t.started_at JOIN "
+                                    "champions h ON h.search = s.id WHERE t.id = :search",
+                                    1, kKnownLimit, {{"search", search}});
+  const auto* known = table.rows.empty() ? nullptr : std::get_if<double>(&table.rows[0][0]);
+  return known ? std::optional(*known) : std::nullopt;
+}
+
+/// Failing to notify is no failure of the session.
+void SessionRunner::notify_search(std::size_t index) {
+  try {
+    const db::Session session = store_.read(id_);
+    const db::SessionSearch& run = session.runs.at(index);
+    const std::string text =
+        fmt::format("AlphaKernel session {} ({}), {}", id_, session.name, search_sentence(run));
+    const Json facts{{"session", id_}, {"name", session.name}, {"search", run.name}, {"state", run.state}};
+    if (run.state == "failed") notify_(NotifyEvent::failure, text, facts);
+    if (run.search && is_breakthrough(run, known_before(database_, *run.search)))
+      notify_(NotifyEvent::breakthrough, text, facts);
+  } catch (const std::exception& error) {
+    print_stderr("note: no notification: {}\n", error.what());
+  }
+}
+
+void SessionRunner::notify_end() {
+  try {
+    const db::Session session = store_.read(id_);
+    std::string text = fmt::format("AlphaKernel session {} ({}): {}{}{}", id_, session.name, end_.state,
+                                   end_.reason.empty() ? "" : ": ", end_.reason);
+    for (const db::SessionSearch& run : session.runs) text += "\n" + search_sentence(run);
+    const Json facts{
+        {"session", id_}, {"name", session.name}, {"state", end_.state}, {"exit_code", end_.code}};
+    notify_(NotifyEvent::end, text, facts);
+  } catch (const std::exception& error) {
+    print_stderr("note: no notification: {}\n", error.what());
+  }
 }
 
 /// A device that was there when the session began is not replaced by the CPU when it is lost.
@@ -192,7 +244,8 @@ void check_disk(const fs::path& database, const SessionBudgets& budgets) {
 }
 
 SessionBudgets session_budgets_of(const db::Session& session) {
-  return session_budgets_from(JsonReader(session.budgets));
+  const Json limits = limits_of(session);
+  return session_budgets_from(JsonReader(limits));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/evaluate/progress_line.h"
+#include "app/session/notification.h"
 #include "core/text/suggest.h"
 #include "core/token_counts.h"
 
@@ -149,7 +150,7 @@ Json status_json(const db::Session& session, bool alive) {
                {"exit_code", or_null(session.exit_code)},
                {"started_at", session.started_at},
                {"ended_at", session.ended_at.empty() ? Json() : Json(session.ended_at)},
-               {"budgets", session.budgets},
+               {"budgets", limits_of(session)},
                {"spent_s", totals.spent_s},
                {"tokens", totals.tokens},
                {"cost_usd", cost_json(totals.cost_usd, totals.price_known)},

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws every <figure class="chart"> from the JSON in it (pages/chart.h) with Observable Plot, as SVG, so
-// that it prints sharply and takes the colours of the page.
+// that it prints sharply and takes the colours of the page. layout.js says when.
 "use strict";
 
 const charts = (() => {
-  // Widest drawing in CSS pixels, and the narrowest that is still read; a phone scales the SVG down below it.
-  const widest = 760, narrowest = 300;
-  // More series than colours that can be told apart are drawn in one.
-  const mostSeries = 10;
+  // CSS pixels. A picture takes the width of the page up to `widest`: beyond it a line is too flat to be compared. The
+  // narrowest is still read; a narrower window scales it down. A facet is as wide as `facetWidth` at least.
+  const widest = 1280, narrowest = 300, facetWidth = 440, gap = 24;
+  const fontSize = 13, characterWidth = 7.2; // of system-ui at that size, on average
+  // The series colours of page.css; more series than these cannot be told apart and are drawn in one.
+  const palette = Array.from({length: 10}, (_, i) => `var(--series-${i + 1})`);
 
   const objects = ({columns, rows}) =>
     rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
@@ -30,7 +32,7 @@ const charts = (() => {
   const colour = (chart, rows) => {
     if (!chart.series) return {};
     const count = new Set(rows.map((row) => row[chart.series])).size;
-    return count > 1 && count <= mostSeries ? {color: {legend: true, label: chart.headings.series}} : {};
+    return count > 1 && count <= palette.length ? {color: {legend: true, label: chart.headings.series, range: palette}} : {};
   };
   const stroke = (chart, rows) => (colour(chart, rows).color ? chart.series : "var(--accent)");
 
@@ -46,7 +48,7 @@ const charts = (() => {
       const how = {x: chart.x, y: chart.y, z: chart.series, curve: "step-after", stroke: stroke(chart, rows)};
       const last = d3.rollups(rows, (v) => v[v.length - 1], (row) => row[chart.series]).map(([, row]) => row);
       return {
-        height: 260, x: axis(chart, "x"), y: axis(chart, "y", rows), marginLeft: 64, ...colour(chart, rows),
+        height: 300, x: axis(chart, "x"), y: axis(chart, "y", rows), marginLeft: 64, ...colour(chart, rows),
         marks: [Plot.lineY(rows, how),
           Plot.dot(rows, Plot.pointer({x: chart.x, y: chart.y, stroke: how.stroke, r: 4})),
           Plot.dot(last, {x: chart.x, y: chart.y, fill: how.stroke, r: 3}),
@@ -93,6 +95,27 @@ const charts = (() => {
         marks: [Plot.barX(rows, {x: chart.x, y: chart.y, fill: stroke(chart, rows), insetTop: 3, insetBottom: 3}),
           chart.series ? null : Plot.text(rows, {x: chart.x, y: chart.y, text: (row) => number(row[chart.x]), textAnchor: "start", dx: 4, fill: "currentColor"}),
           Plot.ruleX([0]), Plot.tip(rows, Plot.pointerY({x: chart.x, y: chart.y, title: tooltip(chart)}))],
+      };
+    },
+    // Ratios on a logarithmic axis: a bar from 1 to the value, a line for its interval, a dashed mark for the limit.
+    intervals: (chart, all, facet, width) => {
+      const rows = defined(all, chart.x, chart.y).filter((row) => row[chart.x] > 0);
+      const {margin, tickFormat} = names(rows, chart.y, width);
+      const values = (row) => [row[chart.x], row[chart.low], row[chart.high], row[chart.limit]].filter((value) => value > 0);
+      const [low, high] = d3.extent([1, ...rows.flatMap(values)]);
+      const tone = (row) => (["good", "bad", "warn"].includes(row[chart.tone]) ? `var(--${row[chart.tone]})` : "var(--quiet)");
+      const spans = rows.filter((row) => row[chart.low] > 0 && row[chart.high] > 0);
+      return {
+        height: 56 + 30 * new Set(rows.map((row) => row[chart.y])).size, marginLeft: margin, marginRight: 64,
+        x: {label: chart.headings.x, type: "log", domain: [low / 1.08, high * 1.08], grid: true, tickFormat: "~g", ticks: width / 90},
+        y: {label: null, domain: rows.map((row) => row[chart.y]), tickFormat},
+        marks: [Plot.barX(rows, {x1: 1, x2: chart.x, y: chart.y, fill: tone, fillOpacity: 0.75, insetTop: 5, insetBottom: 5}),
+          Plot.ruleX([1], {stroke: "currentColor", strokeWidth: 1.5}),
+          Plot.ruleY(spans, {x1: chart.low, x2: chart.high, y: chart.y, stroke: "currentColor", strokeWidth: 2}),
+          Plot.tickX(rows.filter((row) => row[chart.limit] > 0), {x: chart.limit, y: chart.y, stroke: "currentColor", strokeWidth: 2, strokeDasharray: "4,3"}),
+          // In a column of their own, so that no mark crosses them.
+          Plot.text(rows, {y: chart.y, text: (row) => `${d3.format(".2f")(row[chart.x])}×`, frameAnchor: "right", textAnchor: "end", dx: 56, fill: "currentColor"}),
+          Plot.tip(rows, Plot.pointerY({x: chart.x, y: chart.y, title: tooltip(chart)}))],
       };
     },
     waterfall: (chart, all, facet, width) => {
@@ -153,9 +176,16 @@ const charts = (() => {
 
   // Room for the names of a band axis, and the names shortened to it; on a phone they get less than half.
   function names(rows, key, width) {
-    const room = Math.min(240, 0.45 * width, 16 + 7 * d3.max(rows, (row) => String(row[key]).length));
-    const most = Math.floor((room - 16) / 7);
+    const longest = d3.max(rows, (row) => String(row[key]).length) ?? 0;
+    const room = Math.min(380, 0.42 * width, 16 + characterWidth * longest);
+    const most = Math.floor((room - 16) / characterWidth);
     return {margin: room, tickFormat: (name) => (String(name).length > most ? `${String(name).slice(0, most - 1)}…` : String(name))};
+  }
+
+  // How many facets stand side by side, and how wide each is.
+  function columnsOf(count, room) {
+    const columns = Math.max(1, Math.min(count, Math.floor((room + gap) / (facetWidth + gap))));
+    return {columns, width: Math.max(narrowest, Math.min(widest, (room - gap * (columns - 1)) / columns))};
   }
 
   const drawOne = (figure) => {
@@ -163,12 +193,12 @@ const charts = (() => {
     const rows = objects(chart);
     const facets = groups(rows, chart.facet);
     const several = facets.length > 1;
-    const room = figure.clientWidth || widest;
-    const width = Math.max(narrowest, Math.min(widest, several ? room / 2 - 12 : room));
+    const {columns, width} = columnsOf(facets.length, figure.clientWidth || widest);
     const holder = document.createElement("div");
     holder.className = several ? "facets" : "";
+    if (several) holder.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     for (const [name, part] of facets) {
-      const plot = Plot.plot({width, marginBottom: 40, style: {fontSize: "12px"}, ariaLabel: chart.title, ariaDescription: chart.caption, ...marks[chart.kind](chart, part, name, width)});
+      const plot = Plot.plot({width, marginBottom: 40, style: {fontSize: `${fontSize}px`}, ariaLabel: chart.title, ariaDescription: chart.caption, ...marks[chart.kind](chart, part, name, width)});
       // The picture is one image with a name; Plot's names of its parts would be read as more of them.
       for (const svg of [plot, ...plot.querySelectorAll("svg")]) if (svg.matches("svg[aria-label]")) svg.setAttribute("role", "img");
       plot.querySelectorAll("g[aria-label]").forEach((part) => part.removeAttribute("aria-label"));
@@ -185,5 +215,3 @@ const charts = (() => {
   const draw = (root) => root.querySelectorAll("figure.chart").forEach(drawOne);
   return {draw};
 })();
-
-document.addEventListener("DOMContentLoaded", () => charts.draw(document));

@@ -9,6 +9,10 @@
 #include "pages/html_document.h"
 #include "pages/page_html.h"
 #include "pages/page_markdown.h"
+#include "pages/quantity_text.h"
+#include "pages/report/copied_command.h"
+#include "pages/report/report_tables.h"
+#include "report_brief.h"
 #include "report_sections.h"
 
 namespace ak::pages {
@@ -37,13 +41,6 @@ void choose_searches(db::Reader& reader, const ReportRequest& request) {
   reader.keep("report_searches", "SELECT value AS id FROM json_each(:chosen)", values);
 }
 
-/// What each search came to, as the view `champions` has it.
-constexpr std::string_view kChampions = R"sql(
-SELECT h.search, s.definition_id, v.name AS device, v.kind AS device_kind, s.device_id, s.arch, h.variant, h.evaluation,
-       s.started_at, h.search IN (SELECT id FROM report_searches) AS reported, h.score_ns
-FROM champions h JOIN searches s ON s.id = h.search JOIN devices v ON v.id = s.device_id
-WHERE s.best_variant_id IS NOT NULL)sql";
-
 Json json_rows(const db::Table& table) { return parse_json(db::render(table, db::TableFormat::json)); }
 
 }  // namespace
@@ -53,15 +50,20 @@ Report read_report(const ReportRequest& request) {
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
     return unified_diff(before, after, kMaxDiffLines);
   });
+  define_quantity(reader);
+  define_search_command(reader);
   choose_searches(reader, request);
-  reader.keep("report_champions", kChampions);
   keep_device_limits(reader);
+  keep_report_tables(reader);
   const db::QueryValues values{{"since", request.period.since}, {"until", request.period.until}};
-  Report report{request.period, {}};
-  for (Page& page : load_pages(report_sections(), request.own_sections)) {
+  Report report{request.period, {}, {}};
+  const auto read = [&](Page& page) {
     PageData data = read_page(reader, page, values);
-    report.sections.push_back({std::move(page), std::move(data)});
-  }
+    return ReportSection{std::move(page), std::move(data)};
+  };
+  for (Page& page : load_pages(report_sections(), request.own_sections))
+    report.sections.push_back(read(page));
+  report.brief = read(load_pages(report_brief(), {}).front());
   return report;
 }
 

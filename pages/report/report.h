@@ -21,6 +21,7 @@ struct ReportSection {
 struct Report {
   Period period;
   std::vector<ReportSection> sections;
+  ReportSection brief;  ///< what report_brief_text() says
 };
 
 /// What a report is made of.
@@ -39,6 +40,9 @@ struct ReportRequest {
 
 [[nodiscard]] std::string report_html(const Report& report);      ///< one self-contained file
 [[nodiscard]] std::string report_markdown(const Report& report);  ///< GitHub's
+/// A few lines of plain text for a chat: what ran, the kernels by speed-up, what went wrong. Nothing in it is markup or
+/// calls anyone there.
+[[nodiscard]] std::string report_brief_text(const Report& report);
 [[nodiscard]] std::string report_json(const Report& report);
 /// Every table as CSV, by file name ("results.leaders.csv").
 [[nodiscard]] std::map<std::string, std::string> report_csv(const Report& report);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "core/text/line_diff.h"
@@ -26,7 +25,6 @@ constexpr std::string_view kFirstPage = "overview";
 constexpr std::size_t kMaxDiffLines = 2'000;
 constexpr std::size_t kMaxTitleBytes = 120, kMaxSentenceBytes = 2'000;
 
-constexpr std::array<std::string_view, 3> kScripts{"d3.min.js", "plot.umd.min.js", "charts.js"};
 
 bool has_required(const pages::Page& page) {
   return std::ranges::any_of(page.parameters, &db::QueryParameter::required);
@@ -169,7 +167,7 @@ std::string DatabasePages::navigation(const pages::Page* page) const {
 std::string DatabasePages::document(const pages::Page* page, std::string_view title,
                                     std::string_view main) const {
   std::string scripts;
-  for (const std::string_view name : kScripts)
+  for (const std::string_view name : pages::page_scripts())
     scripts += fmt::format("<script defer src=\"/assets/{}\"></script>\n", name);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -188,7 +186,7 @@ Assets dashboard_assets() {
   const auto add = [&](std::string_view name, std::string_view text) {
     assets.emplace(name, Asset{.type = std::string(name.ends_with(".css") ? kStyle : kScript), .body = text});
   };
-  for (const std::string_view name : kScripts) add(name, pages::page_asset(name));
+  for (const std::string_view name : pages::page_scripts()) add(name, pages::page_asset(name));
   add("page.css", pages::page_asset("page.css"));
   for (const EmbeddedFile& file : dashboard_files()) add(file.name, file.text);
   return assets;

@@ -9,6 +9,9 @@
 #include "pages/page_html.h"
 #include "pages/page_markdown.h"
 #include "pages/page_text.h"
+#include "pages/quantity_text.h"
+#include "pages/sparkline.h"
+#include "pages/status_tone.h"
 #include "tests/support/fuzz_iterations.h"
 #include "tests/support/run_program.h"
 
@@ -106,7 +109,7 @@ TEST_CASE("a tag that means nothing is told with its line") {
   CHECK(has(input_error("{{/kernels}}"), "closes nothing"));
   CHECK(has(input_error("{{#kernels}}{{/nothing}}"), "open is 'kernels'"));
   CHECK(has(input_error("{{name}}"), "outside"));
-  CHECK(has(input_error("{{picture kernels}}"), "expected table, code, diff or form"));
+  CHECK(has(input_error("{{picture kernels}}"), "expected table, tiles, cards, fold, code, diff or form"));
   CHECK(has(input_error("{{code kernels}}"), "'title' is not a column"));
   CHECK(has(input_error("{{kernels.name"), "without '}}'"));
 }
@@ -155,6 +158,81 @@ TEST_CASE("values read as people write them") {
   CHECK(column_heading("score_us") == "score (µs)");
   CHECK(column_heading("busy_hours") == "busy (h)");
   CHECK(column_heading("template") == "template");
+}
+
+TEST_CASE("a quantity has the unit that suits its size") {
+  CHECK(quantity_text(32741, "ns") == "32.74 µs");
+  CHECK(quantity_text(0.07, "hours") == "4.2 min");
+  CHECK(quantity_text(249.78, "seconds") == "4.16 min");
+  CHECK(quantity_text(90, "seconds") == "90 s");
+  CHECK(quantity_text(30, "hours") == "30 h");
+  CHECK(quantity_text(168, "hours") == "7 d");
+  CHECK(quantity_text(62914560, "bytes") == "60 MiB");
+  CHECK(quantity_text(1234.5, "usd") == "US$ 1,234.50");
+  CHECK(quantity_text(0.9999, "usd") == "US$ 1.00");
+  CHECK(quantity_text(0.00314, "usd") == "US$ 0.0031");
+  CHECK(quantity_text(-3, "usd") == "US$ -3.00");
+  CHECK(quantity_text(87.25, "pct") == "87.2 %");
+  CHECK(quantity_text(2.317, "ratio") == "2.32×");
+  CHECK(quantity_text(60.09, "ratio") == "60.1×");
+  CHECK(quantity_text(1234567, "count") == "1.235 million");
+  CHECK(quantity_text(680, "count") == "680");
+  CHECK_THROWS_WITH(quantity_text(1, "furlong"), Catch::Contains("the unit is 'furlong', expected ns, us"));
+}
+
+TEST_CASE("versions and sizes read as their makers write them") {
+  CHECK(shown(std::int64_t{13000}, "driver_version") == "13.0");
+  CHECK(shown(std::int64_t{12080}, "driver_version") == "12.8");
+  CHECK(shown(std::int64_t{62914560}, "l2_bytes") == "60 MiB");
+  CHECK(table_heading("l2_bytes") == "l2");
+  CHECK(column_heading("l2_bytes") == "l2 (B)");
+}
+
+TEST_CASE("tiles, cards and folds show what their columns say") {
+  const std::string sql =
+      "-- A page\n-- @t Tiles\nSELECT 1;\n-- @c Cards\nSELECT 1;\n-- @f Rows\nSELECT 1;\n";
+  const PageData data{
+      {"t",
+       {{"label", "value", "note", "tone"},
+        {{std::string("hours"), std::string("<4>"), std::monostate{}, std::string("good")}}}},
+      {"c",
+       {{"title", "value", "history", "search", "status"},
+        {{std::string("softmax"), std::string("2.3×"), std::string("[3, 2, 1]"), std::int64_t{7},
+          std::string("failed")}}}},
+      {"f", {{"name", "x"}, {{std::string("a"), 1.0}, {std::string("b"), 2.0}, {std::string("a"), 3.0}}}}};
+  const Page page = parse_page("p", sql, "{{tiles t}}\n{{cards c}}\n{{fold f name}}\n");
+  const auto pieces = expand(page, data);
+  const std::string html = page_html(pieces, {.linked = {"search"}});
+  CHECK(has(html,
+            "<li class=\"tile good\"><span class=\"label\">hours</span> <strong>&lt;4&gt;</strong></li>"));
+  CHECK(has(html, "<h3>softmax</h3>"));
+  CHECK(has(html, "aria-label=\"from 3 to 1 in 2 steps\""));
+  CHECK(has(html, "<dd><a href=\"search?search=7\">7</a></dd>"));
+  CHECK(has(html, "<span class=\"badge bad\">failed</span>"));
+  CHECK(has(html, "<summary>a <span class=\"note\">(2 rows)</span></summary>"));
+  CHECK(has(html, "<summary>b <span class=\"note\">(1 row)</span></summary>"));
+  const std::string text = page_markdown(pieces);
+  CHECK(has(text, "- hours: **\\<4\\>**"));
+  CHECK(has(text, "**softmax**: 2.3× █▅▁"));
+  const auto refused = [&](const std::string& tag) { return has(input_error(tag), "is not a column here"); };
+  CHECK(refused("{{tiles kernels}}"));
+  CHECK(refused("{{cards kernels}}"));
+  CHECK(refused("{{fold kernels wrong}}"));
+}
+
+TEST_CASE("a sparkline is drawn of numbers alone") {
+  for (const char* nothing : {"", "[]", "[1]", "[\"a\", null, 3]", "{\"a\": 1}", "no JSON"})
+    CHECK(sparkline_svg(nothing).empty());
+  CHECK(has(sparkline_svg("[1, null, 1e9, \"<script>\"]"), "in 1 steps"));
+  CHECK(sparkline_text("[5, 5, 5]") == "▅▅▅");
+}
+
+TEST_CASE("every status of an evaluation has the tone that its fault says") {
+  CHECK(status_tone("ok") == "good");
+  CHECK(status_tone("incorrect") == "bad");
+  CHECK(status_tone("infrastructure_error") == "warn");
+  CHECK(status_tone("pruned").empty());
+  CHECK(status_tone("<b>").empty());
 }
 
 TEST_CASE("what disturbs a reader is made visible") {

@@ -142,6 +142,12 @@ TEST_CASE("a time without searches gives a report that says so") {
   CHECK(report_html(report).find("<script type=\"application/json\">") == std::string::npos);
 }
 
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
 /// Every text that a candidate, a model or a user can put into the database.
 void corrupt(const std::string& file) {
   db::Connection connection(file, db::OpenMode::create);
@@ -169,8 +175,10 @@ TEST_CASE("hostile names, sources, answers and messages are shown harmlessly") {
       {.database = file, .period = date_period("", "2026-11-22", {}), .searches = {}, .own_sections = {}});
   const std::string html = report_html(report);
   const std::string body = html.substr(html.find("<body>"), html.find("<!--\n") - html.find("<body>"));
-  for (const char* tag : {"<script>", "<img", "<svg", "<iframe", "<b id", "href=\"javascript", "\x1b"})
+  for (const char* tag : {"<script>", "<img", "<svg/", "<iframe", "<b id", "href=\"javascript", "\x1b"})
     CHECK(body.find(tag) == std::string::npos);
+  CHECK(count(body, "<svg") ==
+        count(body, "<svg class=\"spark\" width=\"112\""));  // the report's own sparklines
   CHECK(body.find("&lt;iframe&gt;") != std::string::npos);
   CHECK(html.size() < 3'000'000);
 }

@@ -19,7 +19,7 @@
 namespace ak::tools {
 namespace {
 
-constexpr std::array<std::string_view, 4> kReportFormats{"html", "markdown", "json", "csv"};
+constexpr std::array<std::string_view, 5> kReportFormats{"html", "markdown", "brief", "json", "csv"};
 
 /// The format that was asked for, else the one that the file's name says, else Markdown.
 std::string chosen_format(const std::string& given, const std::filesystem::path& output) {
@@ -80,6 +80,7 @@ int run_report(const app::Arguments& arguments) {
             "  alphakernel report --week 2026-W47 --output week.html\n"
             "  alphakernel report --since 2026-11-01 --until 2026-11-15 --format markdown\n"
             "  alphakernel report --search 12 --search 13 --output two.html\n"
+            "  alphakernel report --format brief\n"
             "  alphakernel report --format csv --output tables/\n"
             "Sections, and how to add your own: docs/report.md\n");
   std::string database, output, format, week, since, until;
@@ -92,7 +93,8 @@ int run_report(const app::Arguments& arguments) {
   add_integers(app, "--search", kAnyNumber, add_search, "only these searches, by their numbers");
   add_former_number(app, "--session", "--search", add_search);
   app.add_option("--format,-f", format,
-                 "html, markdown, json or csv (default: by the file's name, else markdown)");
+                 "html, markdown, brief (a few lines for a chat), json or csv (default: by the file's name, "
+                 "else markdown)");
   app.add_option("--output,-o", output, "file to write (of csv: a folder) instead of standard output");
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
@@ -110,9 +112,10 @@ int run_report(const app::Arguments& arguments) {
   if (chosen == "csv")
     write_csv(report, output);
   else
-    write_text(chosen == "html"   ? pages::report_html(report)
-               : chosen == "json" ? pages::report_json(report)
-                                  : pages::report_markdown(report),
+    write_text(chosen == "html"    ? pages::report_html(report)
+               : chosen == "json"  ? pages::report_json(report)
+               : chosen == "brief" ? pages::report_brief_text(report)
+                                   : pages::report_markdown(report),
                output);
   if (!output.empty()) print_stderr("wrote {}\n", output);
   return 0;

@@ -24,11 +24,11 @@ baseline AS (
     WHERE m.role = 'baseline' AND m.cold = 1
     GROUP BY e.id, m.label)
   GROUP BY search)
-SELECT d.name AS definition, c.device, c.arch, c.variant, n.name AS template, c.search,
-       iif(c.device_kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.device_kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
+SELECT d.name AS definition, c.device, iif(c.device_kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.device_kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
+       round(b.score_ns / c.score_ns, 2) AS speedup, b.label AS baseline, b.score_ns / 1000 AS baseline_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct, l.limit_ns / 1000 AS limit_us,
        (SELECT (t.budgets ->> 'target_ns') / 1000.0 FROM searches t WHERE t.definition_id = c.definition_id AND t.arch = c.arch
-          AND t.id IN (SELECT id FROM report_searches) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.started_at DESC, t.id DESC LIMIT 1) AS target_us, b.label AS baseline, b.score_ns / 1000 AS baseline_us,
-       round(b.score_ns / c.score_ns, 2) AS speedup, l.limit_ns / 1000 AS limit_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct
+          AND t.id IN (SELECT id FROM report_searches) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.started_at DESC, t.id DESC LIMIT 1) AS target_us,
+       c.arch, c.search, c.variant, n.name AS template
 FROM champion c JOIN definitions d ON d.id = c.definition_id JOIN variants n ON n.id = c.variant
 LEFT JOIN light l ON l.search = c.search AND l.variant = c.variant LEFT JOIN baseline b ON b.search = c.search
 ORDER BY definition, c.device;

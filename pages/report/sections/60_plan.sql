@@ -1,30 +1,48 @@
 -- Plan for the next week
 --
+-- @steps Next steps, those that are known to gain most first
+WITH latest AS (  -- what was spent on each definition, target and device kind, for the size of the next search
+  SELECT k.*, (SELECT f.searched FROM search_figures f WHERE f.search_id = k.search) AS searched,
+         (SELECT t.command LIKE '%--problem%' FROM searches t WHERE t.id = k.search) AS own_problem,
+         (SELECT replace(i.bottleneck, '_', ' ') FROM insights i WHERE i.kind = 'bottleneck' AND i.algorithm = k.problem AND i.subject = k.definition
+            AND i.device = k.device ORDER BY i.id DESC LIMIT 1) AS limited_by
+  FROM report_kernels k),
+search_again AS (
+  SELECT *, iif(own_problem, NULL, nullif(search_command(problem, json_patch((SELECT params FROM definitions d WHERE d.id = definition_id),
+            json_object('arch', arch, 'max-evaluations', max(100, 2 * ifnull(searched, 50)), 'output', definition || '.cu'))), '')) AS command
+  FROM latest)
+SELECT step, expected_gain, command, why FROM (
+  SELECT 1 AS rank, c.id AS place, 'go on with session ' || c.id || ', ' || c.name AS step,
+         count(*) || iif(count(*) = 1, ' search is', ' searches are') || ' not done' AS expected_gain, 'alphakernel session resume ' || c.id AS command,
+         'the session is ' || c.status || iif(c.reason = '', '', ': ' || c.reason) AS why
+  FROM sessions c JOIN session_searches r ON r.session_id = c.id
+  WHERE c.status IN ('stopped', 'failed') AND r.state IN ('queued', 'running', 'stopped') GROUP BY c.id
+  UNION ALL
+  SELECT 2, speedup, 'catch up with ' || baseline || ' on ' || kernel, printf('%s is known to be possible', quantity(1 / speedup, 'ratio'))
+           || iif(limit_ns > 0 AND device_kind = 'cuda', printf('; at most %s', quantity(score_ns / limit_ns, 'ratio')), ''), command,
+         'slower than ' || baseline || ifnull('; limited by: ' || limited_by, '')
+  FROM search_again WHERE verdict = 'slower'
+  UNION ALL
+  SELECT 3, before_ns / score_ns, 'win back the best of ' || kernel, printf('%s, as search %d had it', quantity(score_ns / before_ns, 'ratio'), before_search), command,
+         'the best from before was not reached'
+  FROM search_again WHERE regression
+  UNION ALL
+  -- Above 90 % of the limit little is left to find.
+  SELECT 4, limit_ns / score_ns, 'search on for ' || kernel, printf('at most %s', quantity(score_ns / limit_ns, 'ratio')), command,
+         printf('%.0f %% of the limit', 100 * limit_ns / score_ns) || ifnull('; limited by: ' || limited_by, '')
+  FROM search_again WHERE device_kind = 'cuda' AND limit_ns > 0 AND limit_ns < 0.9 * score_ns AND verdict IS NOT 'slower'
+  UNION ALL
+  SELECT 5, s.id, 'run search ' || s.id || ' again, ' || d.name, 'no result yet',
+         iif(s.command LIKE '%--problem%', NULL, nullif(search_command(d.problem, json_patch(d.params, json_object('arch', s.arch, 'output', d.name || '.cu'))), '')), 'it ' || iif(s.status = 'failed', 'failed', 'was ' || s.status) || iif(s.reason = '', '', ': ' || s.reason)
+  FROM searches s JOIN definitions d ON d.id = s.definition_id
+  WHERE s.status IN ('failed', 'interrupted', 'stopped') AND s.best_variant_id IS NULL AND s.proposer <> 'user' AND s.id IN (SELECT id FROM report_searches)
+    AND NOT EXISTS (SELECT 1 FROM session_searches r WHERE r.search_id = s.id)
+    AND NOT EXISTS (SELECT 1 FROM searches t WHERE t.definition_id = s.definition_id AND t.device_id = s.device_id AND t.status = 'finished' AND t.started_at > s.started_at))
+ORDER BY rank, place LIMIT 30;
+
 -- @open Searches that have not ended, and what is left of their limits
-SELECT c.id AS session, c.name AS queue, r.name, r.search_id AS search, r.state, r.evaluations, r.budgets ->> 'max_evaluations' AS allowed,
-       r.best_ns / 1000 AS best_us, r.reason
+SELECT r.name, r.state, c.id AS session, c.name AS queue, r.evaluations, r.budgets ->> 'max_evaluations' AS allowed, r.best_ns / 1000 AS best_us,
+       r.search_id AS search, r.reason
 FROM sessions c JOIN session_searches r ON r.session_id = c.id
 WHERE c.status IN ('queued', 'running', 'stopped', 'failed') AND r.state IN ('queued', 'running', 'stopped')
 ORDER BY c.id DESC, r.priority DESC, r.position LIMIT 50;
-
--- @promising Problems by what there is to gain: the distance of the best known to the speed of light
-WITH champion AS (
-  SELECT c.*, min(c.score_ns) FROM report_champions c WHERE c.device_kind = 'cuda' GROUP BY c.definition_id, c.device, c.arch),
--- CROSS: in this order; from the measurements it would read all of them.
-call AS (
-  SELECT c.definition_id, c.device, c.arch, c.score_ns, w.id AS workload_id, w.weight,
-         max(1.0 * coalesce(w.bytes_read + w.bytes_written, 0) / nullif(l.peak_gbps, 0),
-             coalesce(1.0 * w.flops / nullif(l.peak_tflops, 0) / 1000, 0)) AS limit_ns
-  FROM champion c CROSS JOIN evaluations e ON +e.search_id = c.search AND e.variant_id = c.variant AND e.status = 'ok'
-  CROSS JOIN measurements m ON m.evaluation_id = e.id AND m.role = 'candidate' AND m.cold = 1
-  JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
-  JOIN device_limits l ON l.definition = c.definition_id AND l.device_id = c.device_id
-  GROUP BY 1, 2, 3, w.id),
-gap AS (
-  SELECT definition_id, device, arch, score_ns, exp(sum(weight * ln(limit_ns)) / sum(weight)) AS limit_ns
-  FROM call WHERE limit_ns > 0 GROUP BY 1, 2, 3)
-SELECT d.name AS definition, g.device, g.arch, g.score_ns / 1000 AS best_us, g.limit_ns / 1000 AS limit_us, round(g.score_ns / g.limit_ns, 2) AS times_the_limit,
-       (SELECT i.bottleneck FROM insights i WHERE i.kind = 'bottleneck' AND i.algorithm = d.problem AND i.device = g.device ORDER BY i.id DESC LIMIT 1) AS limited_by,
-       (SELECT count(*) FROM searches s JOIN devices v ON v.id = s.device_id WHERE s.definition_id = g.definition_id AND v.name = g.device) AS searches_so_far
-FROM gap g JOIN definitions d ON d.id = g.definition_id
-ORDER BY times_the_limit DESC LIMIT 20;

@@ -123,9 +123,9 @@
       reader.restore();
     }
 
-    /** Pictures (charts.js) are figures below `node`, or `node` itself. */
+    /** Tables and pictures (layout.js) are below `node`, or `node` itself. */
     draw(node) {
-      charts.draw({ querySelectorAll: (what) => [...(node.matches(what) ? [node] : node.querySelectorAll(what))] });
+      layout.apply({ querySelectorAll: (what) => [...(node.matches(what) ? [node] : node.querySelectorAll(what))] });
     }
   }
 

@@ -7,7 +7,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { kLooks, kPatience, launch, openContext, openTab, visit } from "./page_visit.mjs";
+import { kLooks, kPatience, kWidths, launch, openContext, openTab, visit } from "./page_visit.mjs";
 
 let failures = 0;
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -138,12 +138,12 @@ async function checkLive(browser, program, db) {
 }
 
 async function checkReport(browser, file) {
-  for (const look of kLooks) {
+  for (const look of kWidths) {
     const context = await openContext(browser, { colorScheme: look.colorScheme, viewport: look.viewport });
     const url = pathToFileURL(resolve(file)).href;
     const screenshot = process.env.SCREENSHOTS && `${process.env.SCREENSHOTS}/${basename(file, ".html")}_${look.name}.png`;
     const { times, faults } = await visit(context, url, (asked) => asked === url || asked.startsWith("data:"), { screenshot });
-    say(`${look.name.padEnd(6)} ${basename(file)} first paint ${times.paint.toFixed(0)} ms, loaded ${times.load.toFixed(0)} ms`);
+    say(`${look.name.padEnd(10)} ${basename(file)} first paint ${times.paint.toFixed(0)} ms, loaded ${times.load.toFixed(0)} ms`);
     for (const fault of faults) check(false, fault);
     await context.close();
   }

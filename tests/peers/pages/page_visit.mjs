@@ -17,6 +17,10 @@ export const kLooks = [
   { name: "phone", colorScheme: "light", viewport: { width: 390, height: 844 } },
 ];
 
+/** Phone, tablet, laptop and screen, each light and dark. */
+export const kWidths = [400, 800, 1280, 1920].flatMap((width) => ["light", "dark"].map((colorScheme) =>
+  ({ name: `${width}_${colorScheme}`, colorScheme, viewport: { width, height: width < 600 ? 844 : 900 } })));
+
 /** Debian's Chromium with a profile of its own and nothing that calls home. */
 export function launch() {
   return chromium.launch({
@@ -66,7 +70,7 @@ async function keyboardFaults(tab) {
   const faults = [];
   const stops = await tab.evaluate(() => {
     const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
-    const shown = all.filter((element) => element.getClientRects().length > 0 || element.matches(".skip"));
+    const shown = all.filter((element) => (element.checkVisibility() && element.getClientRects().length > 0) || element.matches(".skip"));
     shown.forEach((element, i) => (element.dataset.stop = i));
     return shown.length;
   });
@@ -93,12 +97,53 @@ const ranScript = (tab) => tab.evaluate(() => window.pwned !== undefined || wind
 async function layoutFaults(tab) {
   return tab.evaluate(() => {
     const faults = [];
-    if (document.documentElement.scrollWidth > innerWidth + 1)
-      faults.push(`layout: the page is ${document.documentElement.scrollWidth} wide in a window of ${innerWidth}`);
+    const { scrollWidth, clientWidth } = document.documentElement;
+    if (scrollWidth > clientWidth) faults.push(`layout: the page is ${scrollWidth} wide in a window of ${clientWidth}`);
+    for (const box of document.querySelectorAll(".table")) {
+      if (box.clientWidth > 0 && box.scrollWidth > box.clientWidth)
+        faults.push(`layout: the table "${box.querySelector("caption")?.textContent.slice(0, 60)}" is ${box.scrollWidth} wide in ${box.clientWidth}`);
+    }
+    for (const figure of document.querySelectorAll("figure.chart")) {
+      const cut = [...figure.querySelectorAll("svg")].find((svg) => svg.getBoundingClientRect().right > document.documentElement.clientWidth + 1);
+      if (cut) faults.push(`layout: a picture is wider than the page: ${figure.querySelector("figcaption").textContent}`);
+    }
     for (const figure of document.querySelectorAll("figure.chart"))
       if (!figure.querySelector("svg")) faults.push(`chart without a picture: ${figure.textContent.slice(0, 80)}`);
     return faults;
   });
+}
+
+/** Every fold and every row of details can be opened, with the keyboard too, and what it shows has room. */
+async function foldFaults(tab) {
+  const opened = await tab.evaluate(() => {
+    document.querySelectorAll("details").forEach((box) => (box.open = true));
+    return new Promise((done) => setTimeout(done, 50)).then(() => {
+      const buttons = [...document.querySelectorAll("button.more")].slice(0, 40);
+      buttons.forEach((button) => button.click());
+      return { buttons: buttons.length, rows: document.querySelectorAll("tr.details").length,
+        empty: [...document.querySelectorAll("tr.details dl")].filter((list) => list.children.length === 0).length };
+    });
+  });
+  const faults = (await layoutFaults(tab)).map((fault) => `opened: ${fault}`);
+  if (opened.rows !== opened.buttons || opened.empty > 0)
+    faults.push(`folding: ${opened.buttons} buttons opened ${opened.rows} rows, ${opened.empty} of them empty`);
+  return faults;
+}
+
+/** On paper no column is folded away and no fold is closed. */
+async function paperFaults(tab) {
+  await tab.emulateMedia({ media: "print" });
+  const faults = await tab.evaluate(() => {
+    dispatchEvent(new Event("beforeprint"));
+    const hidden = [...document.querySelectorAll("th, td:not(.more)")].filter((cell) => !cell.matches(".more") && cell.closest("tr:not(.details)") &&
+      getComputedStyle(cell).display === "none");
+    const closed = document.querySelectorAll("details:not([open])").length;
+    dispatchEvent(new Event("afterprint"));
+    return [hidden.length ? `paper: ${hidden.length} cells are not there, e.g. ${hidden[0].textContent.slice(0, 60)}` : "",
+      closed ? `paper: ${closed} folds are closed` : ""].filter(Boolean);
+  });
+  await tab.emulateMedia({ media: "screen" });
+  return faults;
 }
 
 /**
@@ -122,6 +167,9 @@ export async function visit(context, url, allowed, options = {}) {
   faults.push(...(await accessibilityFaults(tab)));
   if (options.screenshot) await tab.screenshot({ path: options.screenshot, fullPage: true });
   faults.push(...(await keyboardFaults(tab)));
+  faults.push(...(await foldFaults(tab)));
+  faults.push(...(await accessibilityFaults(tab)).map((fault) => `opened: ${fault}`));
+  faults.push(...(await paperFaults(tab)));
   if (await ranScript(tab)) faults.push("a script of the data ran");
   await tab.close();
   return { times, faults };
