@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "core/error.h"
+#include "pages/blocks/block.h"
 #include "pages/cards.h"
 #include "pages/column.h"
 #include "pages/quantity_text.h"
@@ -82,20 +84,48 @@ class HtmlWriter {
         html_escape(std::string(piece.chart.at("title"))), data);
   }
 
-  std::string operator()(const FormPiece&) const {
+  std::string operator()(const BlockPiece& piece) const {
+    const BlockKind* kind = find_block(piece.kind);
+    AK_ASSERT(kind != nullptr, "expand() makes blocks of known kinds only");
+    return kind->html(piece, options_);
+  }
+
+  std::string operator()(const FormPiece& piece) const {
     std::string out = "<form method=\"get\" role=\"search\">";
     for (const db::QueryParameter& parameter : options_.parameters) {
       const auto value = options_.values->find(parameter.name);
       const std::string given = value == options_.values->end() ? "" : plain_text(value->second);
-      out += fmt::format("<label>{} <input name=\"{}\" type=\"{}\" value=\"{}\"></label>",
-                         html_escape(parameter.help), html_escape(parameter.name),
-                         parameter.type == db::QueryParameter::Type::integer ? "number" : "search",
-                         html_escape(given));
+      const auto choices = piece.choices.find(parameter.name);
+      if (parameter.required)
+        out += fmt::format("<input type=\"hidden\" name=\"{}\" value=\"{}\">", html_escape(parameter.name),
+                           html_escape(given));
+      else if (choices != piece.choices.end())
+        out += selection(parameter, *choices->second, given);
+      else
+        out += fmt::format("<label>{} <input name=\"{}\" type=\"{}\" value=\"{}\"></label>",
+                           html_escape(parameter.help), html_escape(parameter.name),
+                           parameter.type == db::QueryParameter::Type::integer ? "number" : "search",
+                           html_escape(given));
     }
     return out + "<button>Show</button></form>\n";
   }
 
  private:
+  /// A list to choose from, with what is given. A value that would disturb a reader is left out: changed, it would be another.
+  static std::string selection(const db::QueryParameter& parameter, const db::Table& choices,
+                               const std::string& given) {
+    std::set<std::string> values{given};
+    for (const auto& row : choices.rows) values.insert(plain_text(row.front()));
+    std::erase_if(values,
+                  [](const auto& value) { return value.empty() || harmless(value, kMaxCellBytes) != value; });
+    std::string options = "<option value=\"\"></option>";
+    for (const std::string& value : values)
+      options += fmt::format("<option value=\"{}\"{}>{}</option>", html_escape(value),
+                             value == given ? " selected" : "", html_escape(value));
+    return fmt::format("<label>{} <select name=\"{}\">{}</select></label>", html_escape(parameter.help),
+                       html_escape(parameter.name), options);
+  }
+
   /// folding.js hides the columns that do not fit, from the right: SQL puts what matters most on the left.
   std::string table(const std::string& caption, const db::Table& table) const {
     std::string out =

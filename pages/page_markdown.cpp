@@ -64,6 +64,10 @@ std::string text_of(const ChartPiece& piece) {
 
 std::string text_of(const FormPiece&) { return ""; }
 
+std::string text_of(const BlockPiece& piece) {
+  return text_of(TablePiece{.caption = piece.caption, .rows = piece.tables.front()});
+}
+
 }  // namespace
 
 std::string page_markdown(std::span<const Piece> pieces) {

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "pages/blocks/block.h"
 #include "pages/chart.h"
 #include "pages/column.h"
 
@@ -15,8 +16,6 @@ namespace {
 
 // A value in a sentence; whole texts are for {{code}}.
 constexpr std::size_t kMaxValueBytes = 2'000;
-// A source file of that size is not read in a page.
-constexpr std::size_t kMaxCodeBytes = 200'000;
 
 struct Tag {
   char kind = '.';  ///< '#', '?', '^', '/', 'c' for chart, '.' for a value or a block
@@ -146,7 +145,7 @@ class Expansion {
   void single(const Tag& tag, std::size_t at, const db::Table* table, std::size_t row) {
     const std::size_t blank = tag.body.find(' ');
     if (tag.body == "form") {
-      pieces_.emplace_back(FormPiece{});
+      pieces_.emplace_back(form());
     } else if (blank != std::string::npos) {
       block(tag.body.substr(0, blank), tag.body.substr(blank + 1), at);
     } else {
@@ -168,7 +167,39 @@ class Expansion {
     write(escape_(harmless(shown(table->rows[row][index], column_name), kMaxValueBytes)));
   }
 
+  static std::string block_names() {
+    std::vector<std::string_view> names;
+    for (const BlockKind& kind : block_kinds()) names.push_back(kind.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+  FormPiece form() const {
+    FormPiece piece;
+    for (const db::QueryParameter& parameter : page_.parameters)
+      if (const auto choices = data_.find(parameter.name); !parameter.required && choices != data_.end())
+        piece.choices.emplace(parameter.name, &choices->second);
+    return piece;
+  }
+
+  /// A block of its own kind takes one dataset or more; nothing is shown where the first has no rows.
+  void special_block(const BlockKind& kind, std::string_view names, std::size_t at) {
+    BlockPiece piece{.kind = std::string(kind.name), .caption = "", .tables = {}};
+    while (!names.empty()) {
+      const std::string name(names.substr(0, names.find(' ')));
+      names.remove_prefix(std::min(name.size() + 1, names.size()));
+      if (piece.tables.size() == kind.needed.size())
+        reject(at, "'{}' takes {} datasets at most", kind.name, kind.needed.size());
+      const db::Table& table = dataset(name, at);
+      for (const std::string_view needed : kind.needed[piece.tables.size()])
+        static_cast<void>(column(table, needed, at));
+      if (piece.tables.empty()) piece.caption = caption_of(name);
+      piece.tables.push_back(&table);
+    }
+    if (!piece.tables.empty() && !piece.tables.front()->rows.empty()) pieces_.emplace_back(std::move(piece));
+  }
+
   void block(const std::string& kind, const std::string& name, std::size_t at) {
+    if (const BlockKind* special = find_block(kind)) return special_block(*special, name, at);
     if (kind == "fold") return fold(name, at);
     const db::Table& table = dataset(name, at);
     if (kind == "table") {
@@ -185,7 +216,8 @@ class Expansion {
         pieces_.emplace_back(CodePiece{harmless(shown(row[title], "title"), kMaxValueBytes),
                                        harmless(shown(row[text], "text"), kMaxCodeBytes), kind == "diff"});
     } else {
-      reject(at, "'{}' is not a block; expected table, tiles, cards, fold, code, diff or form", kind);
+      reject(at, "'{}' is not a block; expected table, tiles, cards, fold, code, diff or form, or one of {}",
+             kind, block_names());
     }
   }
 

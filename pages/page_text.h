@@ -41,11 +41,19 @@ struct FoldPiece {
   std::string caption;
   db::Table rows;
 };
-/// The form of the page's optional parameters.
-struct FormPiece {};
+/// The form of the page's optional parameters. `choices`: by the parameter's name, a dataset whose first column has
+/// the values to choose from.
+struct FormPiece {
+  std::map<std::string, const db::Table*, std::less<>> choices{};
+};
+/// Rows in a form of their own, by its name (pages/blocks/block.h). The first table has rows.
+struct BlockPiece {
+  std::string kind, caption;
+  std::vector<const db::Table*> tables;
+};
 
-using Piece =
-    std::variant<TextPiece, TablePiece, TilesPiece, CardsPiece, FoldPiece, CodePiece, ChartPiece, FormPiece>;
+using Piece = std::variant<TextPiece, TablePiece, TilesPiece, CardsPiece, FoldPiece, CodePiece, ChartPiece,
+                           FormPiece, BlockPiece>;
 
 /// A value for Markdown: every character that would mean something there is escaped; one line.
 [[nodiscard]] std::string markdown_escape(std::string_view text);
@@ -54,6 +62,8 @@ using Escape = std::string (*)(std::string_view);
 
 /// Longer texts of cells are cut.
 constexpr std::size_t kMaxCellBytes = 1'000;
+/// A source file of that size is not read in a page.
+constexpr std::size_t kMaxCodeBytes = 200'000;
 
 /// The text of a page with its tags replaced, in order; tables and pictures without rows are left out. Tags:
 ///   {{dataset.column}}                    the value in the dataset's first row, empty without one
@@ -63,7 +73,10 @@ constexpr std::size_t kMaxCellBytes = 1'000;
 ///   {{table dataset}}, {{tiles dataset}} (pages/tiles.h), {{cards dataset}} (pages/cards.h)
 ///   {{fold dataset}}                      a table that is closed until it is clicked
 ///   {{fold dataset column}}               one for each value of the column, which is its summary
-///   {{code dataset}}, {{diff dataset}} (columns title and text), {{form}}
+///   {{code dataset}}, {{diff dataset}} (columns title and text)
+///   {{form}}                              a dataset with the name of a parameter has the values to choose from
+///   {{tree dataset}}, {{transcript dataset}}, {{sides dataset}}, {{listing dataset marks assembly}}
+///                                         (pages/blocks/block.h)
 ///   ```chart                              a fenced block of JSON (pages/chart.h)
 /// Throws Error(bad_input) for a tag that is unknown, open, or names no dataset or column of the page.
 /// @param data must outlive the pieces

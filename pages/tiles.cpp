@@ -6,6 +6,7 @@
 #include "pages/cell_html.h"
 #include "pages/page_text.h"
 #include "pages/row_fields.h"
+#include "pages/sparkline.h"
 
 namespace ak::pages {
 
@@ -17,6 +18,7 @@ std::string tiles_html(const db::Table& rows) {
     out += fmt::format("<li class=\"tile {}\"><span class=\"label\">{}</span> <strong>{}</strong>",
                        fields.tone(), html_escape(fields.text("label")), html_escape(fields.text("value")));
     if (!note.empty()) out += fmt::format(" <span class=\"note\">{}</span>", html_escape(note));
+    if (const auto* history = std::get_if<std::string>(&fields["history"])) out += sparkline_svg(*history);
     out += "</li>\n";
   }
   return out + "</ul>\n";

@@ -10,6 +10,7 @@ namespace ak::pages {
 /// Tiles: a row of few big figures. Columns of the table:
 ///   label, value      what is counted, and the figure
 ///   note              optional: a few words below it
+///   history           optional: a sparkline (pages/sparkline.h)
 ///   tone              optional: "good", "bad", "warn", "info" (pages/status_tone.h)
 [[nodiscard]] std::string tiles_html(const db::Table& rows);
 [[nodiscard]] std::string tiles_markdown(const db::Table& rows);

@@ -58,6 +58,8 @@ cp "$work/real.db" "$work/hostile.db"
 sqlite3 "$work/hostile.db" <tests/peers/pages/hostile.sql
 echo "== pages of real searches"
 node "$check" dashboard "$program" "$work/real.db" ${AK_QUICK:+phone}
+echo "== the dashboard at every width, and with the keyboard"
+node tests/peers/pages/check_views.mjs "$program" "$work/real.db" ${AK_QUICK:+400_light}
 echo "== pages of hostile texts"
 node "$check" dashboard "$program" "$work/hostile.db" light
 echo "== while another process writes"

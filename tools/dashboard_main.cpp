@@ -8,6 +8,7 @@
 
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
+#include "app/setup/program_paths.h"
 #include "core/text/json.h"
 #include "core/text/print_stderr.h"
 #include "core/time_limit.h"
@@ -24,6 +25,10 @@ namespace ak::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kWatchInterval{1'000};
+
+std::filesystem::path build_cache(const app::Config& config) {
+  return config.cache.empty() ? app::default_cache_dir() : std::filesystem::path(config.cache);
+}
 
 std::filesystem::path own_pages() {
   const std::filesystem::path config = app::config_path();
@@ -63,11 +68,13 @@ int serve_dashboard(const app::Arguments& arguments) {
   const auto flags = dashboard_flags(arguments);
   if (!flags) return 0;
 
-  const std::filesystem::path file = app::database_file(flags->database, app::load_config());
+  const app::Config config = app::load_config();
+  const std::filesystem::path file = app::database_file(flags->database, config);
   const std::chrono::milliseconds most = time_limit(flags->seconds);
   // Says now what would be wrong with every page.
   static_cast<void>(db::query(file, "SELECT count(*) FROM searches", 1, most));
-  const dashboard::DatabasePages pages({.database = file, .folder = own_pages(), .time_limit = most});
+  const dashboard::DatabasePages pages(
+      {.database = file, .folder = own_pages(), .time_limit = most, .build_cache = build_cache(config)});
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),
                                        .style_sources = pages::plot_style_hashes(),

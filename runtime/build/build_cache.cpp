@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/hash.h"
+#include "runtime/build/cached_build.h"
 
 namespace ak::runtime {
 namespace {
@@ -45,6 +46,10 @@ std::optional<BuildResult> from_entry(std::string_view entry, const BuildKey& ke
   return result;
 }
 
+fs::path entry_path(const fs::path& folder, const BuildKey& key) {
+  return folder / key.text().substr(0, 2) / (key.text() + ".json");
+}
+
 struct Entry {
   fs::file_time_type used;
   std::uintmax_t bytes;
@@ -73,23 +78,27 @@ BuildCache::BuildCache(fs::path folder, std::uintmax_t limit_bytes)
   if (off_because_.empty()) make_room();
 }
 
-fs::path BuildCache::path_of(const BuildKey& key) const {
-  return folder_ / key.text().substr(0, 2) / (key.text() + ".json");
-}
-
-std::optional<BuildResult> BuildCache::find(const BuildKey& key) {
-  const fs::path path = path_of(key);
+std::optional<BuildResult> read_cached_build(const fs::path& folder, const BuildKey& key,
+                                             std::size_t limit_bytes) {
+  const fs::path path = entry_path(folder, key);
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   try {
-    auto result = from_entry(read_file(path, kEntryLimitBytes), key);
-    if (!result) return std::nullopt;
-    fs::last_write_time(path, fs::file_time_type::clock::now(), error);  // recently used
-    result->cache_hit = true;
-    return result;
+    return from_entry(read_file(path, limit_bytes), key);
   } catch (const std::exception&) {
     return std::nullopt;  // evicted meanwhile, unreadable, or not ours: built again
   }
+}
+
+fs::path BuildCache::path_of(const BuildKey& key) const { return entry_path(folder_, key); }
+
+std::optional<BuildResult> BuildCache::find(const BuildKey& key) {
+  auto result = read_cached_build(folder_, key, kEntryLimitBytes);
+  if (!result) return std::nullopt;
+  std::error_code error;
+  fs::last_write_time(path_of(key), fs::file_time_type::clock::now(), error);  // recently used
+  result->cache_hit = true;
+  return result;
 }
 
 void BuildCache::store(const BuildKey& key, const BuildResult& result) {

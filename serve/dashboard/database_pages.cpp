@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "core/text/line_diff.h"
@@ -15,6 +16,8 @@
 #include "pages/html_document.h"
 #include "pages/page_html.h"
 #include "pages/page_text.h"
+#include "pages/quantity_text.h"
+#include "serve/dashboard/cached_ptx.h"
 
 namespace ak::dashboard {
 namespace {
@@ -25,6 +28,8 @@ constexpr std::string_view kFirstPage = "overview";
 constexpr std::size_t kMaxDiffLines = 2'000;
 constexpr std::size_t kMaxTitleBytes = 120, kMaxSentenceBytes = 2'000;
 
+/// What the dashboard adds to the scripts of every page, in the order in which it is loaded.
+constexpr std::array<std::string_view, 4> kScripts{"tables.js", "panes.js", "outline.js", "dashboard.js"};
 
 bool has_required(const pages::Page& page) {
   return std::ranges::any_of(page.parameters, &db::QueryParameter::required);
@@ -72,6 +77,16 @@ std::optional<PageResponse> moved(const PageRequest& request) {
                       .location = fmt::format("/search?search={}", number->second)};
 }
 
+/// Rows that have a page of their own, by the page's name: their `uid` is the same in every file they are copied to, their
+/// number is not.
+struct LastingRow {
+  std::string_view page, table;
+};
+constexpr std::size_t kUidDigits = 32;  // of 16 bytes
+constexpr std::array kLastingRows{LastingRow{"search", "searches"}, LastingRow{"variant", "variants"},
+                                  LastingRow{"call", "llm_calls"}, LastingRow{"transcript", "searches"},
+                                  LastingRow{"step", "variants"}};
+
 /// The limits of devices take a look at every search: only for pages that ask for them.
 bool asks_for_limits(const pages::Page& page) {
   return std::ranges::any_of(page.datasets, [](const pages::Dataset& dataset) {
@@ -79,7 +94,11 @@ bool asks_for_limits(const pages::Page& page) {
   });
 }
 
-void prepare(db::Reader& reader, const pages::Page& page) {
+void prepare(db::Reader& reader, const pages::Page& page, const std::filesystem::path& build_cache) {
+  pages::define_quantity(reader);
+  reader.define("cached_ptx", [build_cache](std::string_view build_key, std::string_view symbol) {
+    return cached_ptx(build_cache, build_key, symbol);
+  });
   reader.define("unified_diff", [](std::string_view before, std::string_view after) {
     return unified_diff(before, after, kMaxDiffLines);
   });
@@ -111,6 +130,7 @@ PageResponse DatabasePages::operator()(const PageRequest& request) const {
   }
   const auto begin = steady_clock::now();
   try {
+    if (auto other = lasting(*page, request)) return *std::move(other);
     return show(*page, values_of(*page, request), fragment);
   } catch (const Error& error) {
     if (steady_clock::now() - begin >= parts_.time_limit)
@@ -123,6 +143,25 @@ PageResponse DatabasePages::operator()(const PageRequest& request) const {
     const int status = error.code() == ExitCode::usage ? 400 : error.code() == ExitCode::database ? 503 : 500;
     return error_page(status, error.what(), fragment);
   }
+}
+
+/// "/variant?uid=0123..." leads to the page of the row with that uid in this file.
+std::optional<PageResponse> DatabasePages::lasting(const pages::Page& page,
+                                                   const PageRequest& request) const {
+  const auto uid = request.query.find("uid");
+  const auto row = std::ranges::find(kLastingRows, page.name, &LastingRow::page);
+  if (uid == request.query.end() || row == kLastingRows.end()) return std::nullopt;
+  const bool is_hexadecimal = uid->second.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  if (!is_hexadecimal || uid->second.size() != kUidDigits)
+    return error_page(400, "A uid is 32 hexadecimal digits.", false);
+  db::Reader reader(parts_.database, parts_.time_limit);
+  const db::Table found =
+      reader.query(fmt::format("SELECT id FROM {} WHERE uid = x'{}'", row->table, uid->second), 1);
+  if (found.rows.empty()) return error_page(404, "This database has no row of that uid.", false);
+  return PageResponse{.status = 303,
+                      .type = "text/plain; charset=utf-8",
+                      .body = "The page is elsewhere.\n",
+                      .location = fmt::format("/{0}?{0}={1}", page.name, text_of(found.rows[0][0]))};
 }
 
 /// A page that is open already shows the sentence in its own line.
@@ -141,7 +180,7 @@ PageResponse DatabasePages::show(const pages::Page& page, const db::QueryValues&
   pages::PageData data;
   {
     db::Reader reader(parts_.database, parts_.time_limit);
-    prepare(reader, page);
+    prepare(reader, page, parts_.build_cache);
     data = pages::read_page(reader, page, values);
   }  // the snapshot ends here: making HTML of it may take as long as it wants
   const std::vector<pages::Piece> pieces = pages::expand(page, data);
@@ -161,21 +200,27 @@ std::string DatabasePages::navigation(const pages::Page* page) const {
     links += fmt::format("<li><a href=\"/{}\"{}>{}</a></li>\n", other.name == kFirstPage ? "" : other.name,
                          &other == page ? " aria-current=\"page\"" : "", pages::html_escape(other.title));
   }
-  return fmt::format("<header><nav aria-label=\"Pages\"><ul>\n{}</ul></nav></header>\n", links);
+  return fmt::format(
+      "<header><nav aria-label=\"Pages\"><a class=\"brand\" "
+      "href=\"/\">AlphaKernel</a><ul>\n{}</ul></nav></header>\n",
+      links);
 }
 
 std::string DatabasePages::document(const pages::Page* page, std::string_view title,
                                     std::string_view main) const {
   std::string scripts;
-  for (const std::string_view name : pages::page_scripts())
+  const auto add = [&](std::string_view name) {
     scripts += fmt::format("<script defer src=\"/assets/{}\"></script>\n", name);
+  };
+  std::ranges::for_each(pages::page_scripts(), add);
+  std::ranges::for_each(kScripts, add);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{} – AlphaKernel</title>\n<link rel=\"icon\" href=\"data:,\">\n"
       "<link rel=\"stylesheet\" href=\"/assets/page.css\">\n<link rel=\"stylesheet\" "
       "href=\"/assets/dashboard.css\">\n"
-      "{}<script defer src=\"/assets/dashboard.js\"></script>\n</head>\n<body>\n"
+      "{}</head>\n<body>\n"
       "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n{}{}</body>\n</html>\n",
       pages::html_escape(title), scripts, navigation(page), main);
 }

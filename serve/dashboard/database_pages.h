@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ class DatabasePages {
     std::filesystem::path database;
     std::filesystem::path folder = {};  ///< pages of the user's own; need not be there
     std::chrono::milliseconds time_limit{5'000};
+    std::filesystem::path build_cache = {};  ///< where builds are kept whose PTX is shown; need not be there
   };
   /// Reads the pages. Throws Error(bad_input) for a mistake in one of the user's.
   explicit DatabasePages(Parts parts);
@@ -32,6 +34,8 @@ class DatabasePages {
 
  private:
   [[nodiscard]] const pages::Page* find(std::string_view path) const;
+  [[nodiscard]] std::optional<PageResponse> lasting(const pages::Page& page,
+                                                    const PageRequest& request) const;
   [[nodiscard]] PageResponse show(const pages::Page& page, const db::QueryValues& values,
                                   bool fragment) const;
   [[nodiscard]] PageResponse error_page(int status, std::string_view sentence, bool fragment) const;

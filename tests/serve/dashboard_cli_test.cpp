@@ -2,7 +2,6 @@
 // `alphakernel dashboard` as a user meets it: the real program on a database that a real run wrote.
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <catch2/catch.hpp>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "core/text/json.h"
 #include "db/sqlite.h"
 #include "tests/serve/http_client.h"
+#include "tests/serve/running_dashboard.h"
 #include "tests/support/patience.h"
 #include "tests/support/sandbox.h"
 
@@ -18,63 +18,6 @@ namespace ak::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using Headers = std::map<std::string, std::string>;
-
-/// The program, serving the database of a sandbox.
-class Dashboard {
- public:
-  explicit Dashboard(const Sandbox& box, const std::vector<std::string>& extra = {}) {
-    std::vector<std::string> command{AK_PROGRAM, "dashboard", "--json"};
-    command.insert(command.end(), extra.begin(), extra.end());
-    std::filesystem::remove(box.folder / "out");  // of a dashboard before
-    pid_ = start_program(command, box.environment, box.folder.path());
-    const auto line = [&] {
-      return std::filesystem::exists(box.folder / "out") ? read_file(box.folder / "out") : "";
-    };
-    REQUIRE(in_the_end([&] { return line().find('\n') != std::string::npos || has_ended(pid_); }));
-    const Json said = parse_json(line());
-    port_ = said.at("port");
-    url_ = said.at("url");
-    const HttpReply reply = ak::testing::get(port_, url_.substr(url_.find("/?")));
-    REQUIRE(reply.status == 303);
-    const std::string cookie = reply.headers.at("set-cookie");
-    headers_ = {{"Cookie", cookie.substr(0, cookie.find(';'))}};
-  }
-  ~Dashboard() {
-    if (pid_ > 0) end(SIGKILL);
-  }
-  Dashboard(const Dashboard&) = delete;
-  Dashboard& operator=(const Dashboard&) = delete;
-
-  HttpReply get(const std::string& path) const { return ak::testing::get(port_, path, headers_); }
-  HttpClient stream() const {
-    HttpClient client(port_);
-    client.send(get_request(port_, "/events", headers_));
-    CHECK(client.receive().status == 200);
-    return client;
-  }
-  /// The exit status as waitpid() gives it.
-  int end(int signal_number) {
-    kill(pid_, signal_number);
-    int status = -1;
-    waitpid(pid_, &status, 0);
-    pid_ = 0;
-    return status;
-  }
-  const Headers& headers() const { return headers_; }
-  /// The most memory that the process has used, in KiB.
-  long peak_kib() const {
-    const std::string status = read_file(fmt::format("/proc/{}/status", pid_));
-    return std::stol(status.substr(status.find("VmHWM:") + 6));
-  }
-  std::uint16_t port() const { return port_; }
-
- private:
-  pid_t pid_ = 0;
-  std::uint16_t port_ = 0;
-  std::string url_;
-  Headers headers_;
-};
 
 /// Texts that would be something else where they are not escaped.
 constexpr const char* kHostile =
@@ -103,7 +46,13 @@ const std::vector<std::string>& page_paths() {
                                                "/variant?variant=1",
                                                "/definition?definition=vector_add_float32",
                                                "/device?device=sm_90a",
-                                               "/call?call=1"};
+                                               "/call?call=1",
+                                               "/sessions",
+                                               "/sessions?session=1",
+                                               "/compare",
+                                               "/compare?a=1&b=2",
+                                               "/transcript?transcript=1",
+                                               "/step?step=1"};
   return kPaths;
 }
 

@@ -46,7 +46,7 @@
     }
 
     nameOf(box, number) {
-      return box.id || `${number} ${box.querySelector("summary")?.textContent}`;
+      return box.id || box.dataset.address || `${number} ${box.querySelector("summary")?.textContent}`;
     }
 
     describe(element) {
@@ -120,12 +120,16 @@
       }
       this.sent = texts;
       for (const node of fresh) this.draw(node);
+      outline.build(this.main);
       reader.restore();
     }
 
-    /** Tables and pictures (layout.js) are below `node`, or `node` itself. */
+    /** What other scripts make of `node` and what is below it. */
     draw(node) {
-      layout.apply({ querySelectorAll: (what) => [...(node.matches(what) ? [node] : node.querySelectorAll(what))] });
+      const part = { querySelectorAll: (what) => [...(node.matches(what) ? [node] : node.querySelectorAll(what))] };
+      tables.enhance(part);
+      layout.apply(part);
+      panes.enhance(part);
     }
   }
 
@@ -215,5 +219,10 @@
   }
 
   const main = document.querySelector("main");
-  if (main) new Updates(main);
+  if (!main) return;
+  tables.enhance(main);
+  panes.enhance(main);
+  outline.build(main);
+  outline.scroll();
+  new Updates(main);
 })();

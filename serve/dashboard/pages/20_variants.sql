@@ -6,6 +6,12 @@
 -- q: Text in name, tunables or source (text)
 -- before: Older than variant (integer)
 --
+-- @definition Definitions
+SELECT name FROM definitions ORDER BY id DESC LIMIT 200;
+-- @status How evaluations can end, of the latest
+SELECT DISTINCT status FROM (SELECT status FROM evaluations ORDER BY id DESC LIMIT 5000) ORDER BY status;
+-- @device Devices
+SELECT DISTINCT name FROM devices ORDER BY name LIMIT 100;
 -- @span What was searched
 WITH newest AS (SELECT min((SELECT max(id) FROM variants), ifnull(:before - 1, 9223372036854775807)) AS id)
 SELECT id AS newest, max(1, id - 10000) AS oldest FROM newest WHERE id > 0;
@@ -31,7 +37,7 @@ found AS MATERIALIZED (
 SELECT f.id AS variant, d.name AS definition, e.status,
        iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, e.search_id AS search,
-       v.name AS template, v.tunables, e.stage, p.proposer, p.arm, dev.name AS device
+       v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables, e.stage, p.proposer, p.arm, dev.name AS device
 FROM found f JOIN variants v ON v.id = f.id JOIN definitions d ON d.id = v.definition_id
 LEFT JOIN evaluations e ON e.id = f.evaluation LEFT JOIN proposals p ON p.id = e.proposal_id
 LEFT JOIN devices dev ON dev.id = e.device_id ORDER BY f.id DESC;

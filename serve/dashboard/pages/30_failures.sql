@@ -3,6 +3,9 @@
 -- definition: Definition (text)
 -- status: Status, e.g. incorrect (text)
 --
+-- @status How evaluations can fail, of the latest
+SELECT DISTINCT status FROM (SELECT status FROM evaluations ORDER BY id DESC LIMIT 5000)
+WHERE status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted') ORDER BY status;
 -- @causes Failures of the latest 5,000 evaluations by stage and cause
 WITH latest AS MATERIALIZED (
   SELECT id, variant_id, search_id, status, stage, gate, message FROM evaluations

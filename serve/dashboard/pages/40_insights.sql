@@ -1,8 +1,12 @@
 -- Insights
 -- algorithm: Algorithm (text)
--- kind: Kind, one of tunable, template, pattern, attempt, failure or bottleneck (text)
+-- kind: Kind (text)
 -- q: Text in the insight (text)
 --
+-- @algorithm Algorithms
+SELECT DISTINCT algorithm FROM insights ORDER BY algorithm LIMIT 200;
+-- @kind Kinds
+SELECT DISTINCT kind FROM insights ORDER BY kind LIMIT 20;
 -- @kinds What was learned, by kind
 SELECT kind, count(*) AS insights, sum(tries) AS tries, sum(wins) AS wins FROM insights
 GROUP BY kind ORDER BY insights DESC LIMIT 10;

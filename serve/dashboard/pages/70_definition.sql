@@ -1,5 +1,7 @@
 -- Definition
 -- definition: its name (text, required)
+-- x: Heat map: across (text)
+-- y: Heat map: down (text)
 --
 -- @definition The definition
 SELECT d.name AS definition, d.problem, d.params,
@@ -31,7 +33,7 @@ placed AS (
 SELECT p.device, p.arch, p.place, p.variant_id AS variant,
        iif(p.kind <> 'emulator', p.score_ns, NULL) / 1000.0 AS score_us,
        iif(p.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.search_id AS search,
-       v.name AS template, v.tunables
+       v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables
 FROM placed p JOIN variants v ON v.id = p.variant_id
 WHERE p.place <= 10
 ORDER BY p.kind = 'emulator', p.device, p.arch, p.place LIMIT 80;
@@ -79,7 +81,7 @@ points AS MATERIALIZED (
 SELECT dev.name AS device, a.arch, a.variant_id AS variant,
        iif(dev.kind <> 'emulator', a.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', a.score_ns, NULL) / 1000.0 AS emulated_cost_us, a.energy_joule, a.max_error,
-       a.shared_bytes, v.name AS template, v.tunables
+       a.shared_bytes, v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables
 FROM points a JOIN devices dev ON dev.id = a.device_id JOIN variants v ON v.id = a.variant_id
 WHERE NOT EXISTS (
   SELECT 1 FROM points b
@@ -89,35 +91,44 @@ WHERE NOT EXISTS (
     AND (b.score_ns < a.score_ns OR b.max_error < a.max_error OR b.shared_bytes < a.shared_bytes
          OR coalesce(b.energy_joule < a.energy_joule, 0)))
 ORDER BY device, a.arch, a.score_ns LIMIT 100;
+-- @x Tunables for the heat map, across
+WITH best AS MATERIALIZED (
+  SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
+  ORDER BY score_us LIMIT 1),
+points AS MATERIALIZED (
+  SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
+  FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  JOIN variants v ON v.id = e.variant_id GROUP BY v.id LIMIT 3000)
+SELECT DISTINCT j.key FROM points, json_each(points.tunables) j ORDER BY j.key LIMIT 100;
+-- @y Tunables for the heat map, down
+WITH best AS MATERIALIZED (
+  SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
+  ORDER BY score_us LIMIT 1),
+points AS MATERIALIZED (
+  SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
+  FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  JOIN variants v ON v.id = e.variant_id GROUP BY v.id LIMIT 3000)
+SELECT DISTINCT j.key FROM points, json_each(points.tunables) j ORDER BY j.key LIMIT 100;
 -- @space Best time at each point of two tunables, in the search that found the fastest kernel
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
   ORDER BY score_us LIMIT 1),
 points AS MATERIALIZED (
-  SELECT v.tunables, min(e.score_ns) AS score_ns
+  SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
-  JOIN variants v ON v.id = e.variant_id
-  WHERE v.source_id = (SELECT source_id FROM variants WHERE id = b.variant)
-  GROUP BY v.id LIMIT 3000),
-varied AS MATERIALIZED (
-  SELECT j.key, row_number() OVER (ORDER BY count(DISTINCT j.value) DESC, j.key) AS number
-  FROM points, json_each(points.tunables) j GROUP BY j.key HAVING count(DISTINCT j.value) > 1 LIMIT 2)
-SELECT json_extract(points.tunables, '$."' || x.key || '"') AS x,
-       json_extract(points.tunables, '$."' || y.key || '"') AS y,
-       min(points.score_ns) / 1000.0 AS best_us, count(*) AS points, x.key AS x_tunable, y.key AS y_tunable
-FROM points JOIN varied x ON x.number = 1 JOIN varied y ON y.number = 2
-GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 1000;
--- @axes Which tunables those are
-WITH best AS MATERIALIZED (
-  SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY score_us LIMIT 1),
-points AS MATERIALIZED (
-  SELECT v.tunables FROM best b
-  JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
-  JOIN variants v ON v.id = e.variant_id
-  WHERE v.source_id = (SELECT source_id FROM variants WHERE id = b.variant) GROUP BY v.id LIMIT 3000)
-SELECT j.key AS tunable, count(DISTINCT j.value) AS distinct_values FROM points, json_each(points.tunables) j
-GROUP BY j.key HAVING count(DISTINCT j.value) > 1 ORDER BY 2 DESC, 1 LIMIT 2;
+  JOIN variants v ON v.id = e.variant_id GROUP BY v.id LIMIT 3000),
+-- Without a choice: the two tunables of which the fastest source had most values.
+own AS MATERIALIZED (
+  SELECT j.key, row_number() OVER (ORDER BY count(DISTINCT j.value) DESC, j.key) AS place
+  FROM points, json_each(points.tunables) j
+  WHERE points.source_id = (SELECT source_id FROM points ORDER BY score_ns LIMIT 1)
+    AND (:x IS NULL OR j.key <> :x) AND (:y IS NULL OR j.key <> :y)
+  GROUP BY j.key HAVING count(DISTINCT j.value) > 1)
+SELECT a.value AS x, b.value AS y, min(points.score_ns) / 1000.0 AS best_us, count(*) AS points, a.key AS x_tunable, b.key AS y_tunable
+FROM points, json_each(points.tunables) a, json_each(points.tunables) b
+WHERE a.key = coalesce(:x, (SELECT key FROM own WHERE place = 1))
+  AND b.key = coalesce(:y, (SELECT key FROM own WHERE place = 1 + (:x IS NULL)))
+GROUP BY a.value, b.value ORDER BY a.value, b.value LIMIT 1000;
 -- @shapes Its timed shapes
 SELECT w.name AS workload, w.axes, w.tier, w.weight, w.flops, w.bytes_read, w.bytes_written
 FROM workloads w

@@ -5,8 +5,10 @@
 SELECT id AS call, search_id AS search, model, arm, prompt_version, status, stop, input_tokens, cached_tokens,
        output_tokens, cost_usd, latency_ms, attempts, reward, bottleneck, message, started_at, ended_at
 FROM llm_calls WHERE id = :call;
+-- @lasting Its address in every file that it is copied to
+SELECT hex(uid) AS uid FROM llm_calls WHERE id = :call;
 -- @candidates The result
-SELECT p.variant_id AS variant, v.name AS template, v.tunables, p.iteration, e.status, e.stage, e.gate,
+SELECT p.variant_id AS variant, v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables, p.iteration, e.status, e.stage, e.gate,
        iif(dev.kind <> 'emulator', e.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', e.score_ns, NULL) / 1000.0 AS emulated_cost_us, substr(e.message, 1, 200) AS message
 FROM proposals p JOIN variants v ON v.id = p.variant_id

@@ -7,6 +7,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { localOnly, startDashboard } from "./dashboard_program.mjs";
 import { kLooks, kPatience, kWidths, launch, openContext, openTab, visit } from "./page_visit.mjs";
 
 let failures = 0;
@@ -20,19 +21,6 @@ function check(holds, what) {
 
 const ask = (db, sql) => execFileSync("sqlite3", [db, sql], { encoding: "utf8" }).trim();
 
-/** Starts `alphakernel dashboard`; its address holds the token. */
-async function startDashboard(program, db) {
-  const child = spawn(program, ["dashboard", "--json", "--db", db, "--timeout", "600"], { stdio: ["ignore", "pipe", "inherit"] });
-  const line = await new Promise((done, failed) => {
-    let text = "";
-    child.stdout.on("data", (bytes) => (text += bytes).includes("\n") && done(text));
-    child.on("exit", (code) => failed(new Error(`the dashboard ended with ${code}`)));
-  });
-  process.on("exit", () => child.kill()); // also where a check throws
-  const ended = new Promise((done) => child.on("exit", (code) => done(code)));
-  return { child, ended, ...JSON.parse(line) };
-}
-
 /** Addresses of every page, with the newest rows that there are. */
 function pagePaths(db) {
   const value = (sql) => ask(db, sql).split("\n")[0];
@@ -43,12 +31,13 @@ function pagePaths(db) {
     paths.push(`/search?search=${id}`);
   const variants = ask(db, "SELECT min(id) FROM variants UNION SELECT max(v.id) FROM variants v JOIN variant_parents p ON p.variant_id = v.id " +
     "UNION SELECT max(e.variant_id) FROM evaluations e JOIN metrics m ON m.evaluation_id = e.id");
-  for (const id of variants.split("\n").filter(Boolean)) paths.push(`/variant?variant=${id}`);
+  const ids = variants.split("\n").filter(Boolean);
+  for (const id of ids) paths.push(`/variant?variant=${id}`);
+  paths.push("/sessions", `/compare?a=${ids[0]}&b=${ids.at(-1)}`, `/step?step=${ids[Math.min(1, ids.length - 1)]}`);
+  for (const id of ask(db, "SELECT max(search_id) FROM llm_calls").split("\n").filter(Boolean)) paths.push(`/transcript?transcript=${id}`);
   for (const id of ask(db, "SELECT max(id) FROM llm_calls").split("\n").filter(Boolean)) paths.push(`/call?call=${id}`);
   return paths;
 }
-
-const localOnly = (port) => (url) => url.startsWith(`http://127.0.0.1:${port}/`) || url.startsWith("data:");
 
 async function checkDashboard(browser, program, db, looks) {
   const server = await startDashboard(program, db);
