@@ -18,7 +18,7 @@ install(DIRECTORY experiments DESTINATION ${AK_INSTALL_DATADIR} COMPONENT progra
   FILES_MATCHING PATTERN "*.json" PATTERN results EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT programs)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT programs FILES_MATCHING PATTERN "*.md"
-        PATTERN examples EXCLUDE)
+        PATTERN "*.svg" PATTERN "*.png" PATTERN examples EXCLUDE)
 install(FILES cmake/debian_copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT programs)
 foreach(shell IN ITEMS bash zsh fish)
   install(FILES ${PROJECT_BINARY_DIR}/manual/alphakernel.${shell} DESTINATION ${AK_INSTALL_COMPLETION_${shell}}
