@@ -52,6 +52,7 @@ bool Champion::seems_faster(const Entry& entry) const {
 bool Champion::beats(const Entry& entry) const {
   if (!best_) return true;
   if (depth_ == Depth::check) return false;
+  if (ranking_.front().predicted) return first_of_ranking().iteration != best_->iteration;
   if (depth_ == Depth::time) return seems_faster(entry);
   return std::tuple(build_rank(entry.completed.result), entry.iteration) <
          std::tuple(build_rank(best_->completed.result), best_->iteration);
@@ -62,16 +63,18 @@ void Champion::lead(Entry entry) {
   best_ = std::move(entry);
 }
 
-OfferResult Champion::offer(const Completed& candidate, int iteration, RowId variant) {
+OfferResult Champion::offer(const Completed& candidate, int iteration, RowId variant,
+                            std::optional<PredictedScore> predicted) {
   if (!passed(candidate.result, depth_)) return OfferResult::behind;
-  Entry entry{candidate, iteration, variant};
+  Entry entry{candidate, iteration, variant, std::move(predicted)};
   keep(entry);
   if (!beats(entry)) return OfferResult::behind;
   if (noisy_ && best_) {
-    challengers_.insert(std::ranges::upper_bound(challengers_, entry, lower_score), std::move(entry));
+    challengers_.insert(std::ranges::upper_bound(challengers_, entry, faster), std::move(entry));
     return OfferResult::challenges;
   }
-  lead(std::move(entry));
+  // a faster one narrows down who is tied with it, so that who leads now may have been offered before
+  lead(ranking_.front().predicted ? first_of_ranking() : std::move(entry));
   return OfferResult::leads;
 }
 
@@ -105,16 +108,32 @@ void Champion::replace_result(EvaluationResult result) {
   best_->completed.result = std::move(result);
 }
 
-bool Champion::lower_score(const Entry& a, const Entry& b) {
+bool Champion::faster(const Entry& a, const Entry& b) {
   const auto rank = [](const Entry& entry) {
-    return std::tuple(entry.completed.result.score_ns.value_or(std::numeric_limits<double>::infinity()),
-                      entry.iteration);
+    constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    return std::tuple(entry.predicted ? entry.predicted->score_ns : kUnknown,
+                      entry.completed.result.score_ns.value_or(kUnknown), entry.iteration);
   };
   return rank(a) < rank(b);
 }
 
+/// The fastest, or by the lower cost one that the prediction cannot tell from it.
+const Champion::Entry& Champion::first_of_ranking() const {
+  const auto& fastest = ranking_.front().predicted;
+  if (!fastest) return ranking_.front();
+  const auto tied = std::ranges::find_if_not(ranking_, [&](const Entry& entry) {
+    return entry.predicted && entry.predicted->score_ns <= fastest->high_ns;
+  });
+  const Entry* first = &ranking_.front();
+  for (const Entry& entry : std::ranges::subrange(ranking_.begin(), tied)) {
+    const auto &cost_ns = entry.completed.result.score_ns, &least_ns = first->completed.result.score_ns;
+    if (cost_ns && (!least_ns || *cost_ns <= *least_ns * (1 - kMinGain))) first = &entry;
+  }
+  return *first;
+}
+
 void Champion::keep(const Entry& entry) {
-  ranking_.insert(std::ranges::upper_bound(ranking_, entry, lower_score), entry);
+  ranking_.insert(std::ranges::upper_bound(ranking_, entry, faster), entry);
   const auto same = [&](const Entry& other) {
     return other.completed.request.candidate.name == entry.completed.request.candidate.name;
   };
@@ -127,11 +146,15 @@ void Champion::disqualify() {
   std::erase_if(ranking_, [&](const Entry& entry) { return entry.iteration == best_->iteration; });
   best_.reset();
   score_ns_.reset();
-  if (!ranking_.empty()) lead(ranking_.front());
+  if (!ranking_.empty()) lead(first_of_ranking());
 }
 
 std::optional<RowId> Champion::variant() const {
   return best_ ? std::optional(best_->variant) : std::nullopt;
+}
+
+const PredictedScore* Champion::predicted() const {
+  return best_ && best_->predicted ? &*best_->predicted : nullptr;
 }
 
 std::optional<double> Champion::score_ns() const { return score_ns_; }

@@ -27,6 +27,8 @@ enum class OfferResult : std::uint8_t {
 /// - Depth::time: lowest score. Where times are noisy, a challenger whose score is 0.5 % lower must also win
 /// when
 ///   the two are timed in pairs (docs/search.md); where costs are exact it leads at once.
+/// - Depth::time, of candidates whose times on the target are predicted: the lowest predicted time; of those
+///   whose predicted time lies within its interval, the lowest score. What is not predicted comes last.
 /// - Depth::check: the first that passed.
 /// - Depth::build: no spills before spills, then higher occupancy, then fewer registers, then proposed
 /// earlier,
@@ -43,7 +45,9 @@ class Champion {
 
   /// Keeps a copy of what passed.
   /// @param iteration number of the proposal, for ties between builds
-  OfferResult offer(const Completed& candidate, int iteration, RowId variant);
+  /// @param predicted of its times on the target, where that is what ranks
+  OfferResult offer(const Completed& candidate, int iteration, RowId variant,
+                    std::optional<PredictedScore> predicted = {});
 
   /// The fastest of those that challenge the champion, or null; those that no longer seem faster are
   /// forgotten. It stays the one to settle until settle(). Valid until then.
@@ -58,18 +62,21 @@ class Champion {
   /// The champion's results are these from now on: it was measured again.
   void replace_result(EvaluationResult result);
 
-  /// Takes the champion out of the running. Of those kept the one with the lowest score leads now; without
+  /// Takes the champion out of the running. Of those kept the best by the same rules leads now; without
   /// scores the earliest.
   void disqualify();
 
   /// Null when there is none; valid until the next call that is not const.
   [[nodiscard]] const Completed* best() const { return best_ ? &best_->completed : nullptr; }
   [[nodiscard]] std::optional<RowId> variant() const;
+  /// What is predicted of the champion; null: nothing.
+  [[nodiscard]] const PredictedScore* predicted() const;
   /// One that passed.
   struct Entry {
     Completed completed;
     int iteration;
     RowId variant;
+    std::optional<PredictedScore> predicted = {};
   };
   /// The champion and what may follow it, best first; valid until the next call that is not const.
   [[nodiscard]] const std::vector<Entry>& ranking() const { return ranking_; }
@@ -77,7 +84,8 @@ class Champion {
   [[nodiscard]] std::optional<double> score_ns() const;
 
  private:
-  [[nodiscard]] static bool lower_score(const Entry& a, const Entry& b);
+  [[nodiscard]] static bool faster(const Entry& a, const Entry& b);
+  [[nodiscard]] const Entry& first_of_ranking() const;
   [[nodiscard]] bool seems_faster(const Entry& entry) const;
   [[nodiscard]] bool beats(const Entry& entry) const;
   void lead(Entry entry);

@@ -228,7 +228,8 @@ bool Confirmation::compared(std::vector<Tie>& ties) {
   for (const Champion::Entry& entry : champion_.ranking()) {
     const EvaluationResult& result = entry.completed.result;
     if (entry.variant == champion_.variant() || result.outcome.status == Status::duplicate) continue;
-    if (result.score_ns && *result.score_ns <= reach_ns && close.size() < kMaxTies) close.push_back(entry);
+    if (!result.score_ns || *result.score_ns > reach_ns || !predicted_alike(entry)) continue;
+    if (close.size() < kMaxTies) close.push_back(entry);
   }
   for (const Champion::Entry& entry : close) {
     bool champion_failed = false;
@@ -241,9 +242,17 @@ bool Confirmation::compared(std::vector<Tie>& ties) {
     const Completed& completed = entry.completed;
     if (tied)
       ties.push_back(
-          {.with = {completed.request.candidate, completed.result.score_ns, entry.variant}, .ratio = *ratio});
+          {.with = {completed.request.candidate, completed.result.score_ns, entry.variant, entry.predicted},
+           .ratio = *ratio});
   }
   return true;
+}
+
+/// Where predicted times rank, equal costs alone are no tie.
+bool Confirmation::predicted_alike(const Champion::Entry& other) const {
+  const PredictedScore* champion = champion_.predicted();
+  if (champion == nullptr || !other.predicted) return champion == nullptr;
+  return std::abs(other.predicted->score_ns / champion->score_ns - 1) <= kMinGain;
 }
 
 /// By pairs where times are noisy, else by their costs.

@@ -39,6 +39,7 @@ class Confirmation {
   [[nodiscard]] EvaluationRequest examination_request(const DeviceFacts& device);
   [[nodiscard]] bool measured(FinalMeasurement& report);
   [[nodiscard]] bool compared(std::vector<Tie>& ties);
+  [[nodiscard]] bool predicted_alike(const Champion::Entry& other) const;
   [[nodiscard]] std::optional<PairedRatio> ratio_to_champion(const Champion::Entry& other,
                                                              bool& champion_failed);
   void profile(ProfileReport& report);

@@ -36,6 +36,9 @@ class Run {
   [[nodiscard]] bool next_event();
   void fill();
   void absorb(Completed& completed, const Flight& flight);
+  [[nodiscard]] std::optional<PredictedScore> predict(const Completed& completed) const;
+  [[nodiscard]] std::optional<double> ranked_by(const Completed& completed,
+                                                const std::optional<PredictedScore>& predicted) const;
   [[nodiscard]] std::string arm_of(const Flight& flight) const;
 
   Proposals proposals_;  // before the context, whose clock starts when spaces have been enumerated
@@ -111,17 +114,34 @@ void Run::fill() {
 /// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
 void Run::absorb(Completed& completed, const Flight& flight) {
   const Proposal& proposal = flight.item.proposal;
+  const auto predicted = predict(completed);
   const StoredEvaluation stored = record_.commit(completed, {.arm = arm_of(flight),
                                                              .iteration = flight.iteration,
                                                              .item = &flight.item,
+                                                             .predicted = predicted ? &*predicted : nullptr,
                                                              .origin = exchange_.origin_of(flight)});
   progress_.count(completed.result);
-  schedule_.learn(completed, flight, stored.evaluation);
+  schedule_.learn(completed, flight, stored.evaluation, ranked_by(completed, predicted));
   exchange_.tell(completed, flight, stored.variant);
-  const bool new_best = champion_.offer(completed, flight.iteration, stored.variant) == OfferResult::leads;
+  const bool new_best =
+      champion_.offer(completed, flight.iteration, stored.variant, predicted) == OfferResult::leads;
   progress_.count_gain(new_best);
   if (proposal.is_start && proposal.template_index == 0) result_.start = completed;
-  progress_.report(completed, new_best, schedule_.in_flight(), champion_.score_ns());
+  progress_.report(completed, new_best, schedule_.in_flight(), champion_);
+}
+
+/// On the target, of what passed; nothing where costs or times rank.
+std::optional<PredictedScore> Run::predict(const Completed& completed) const {
+  const TargetPredictor* predictor = context_.options.target_predictor;
+  if (predictor == nullptr || !passed(completed.result, context_.depth)) return std::nullopt;
+  return predictor->predict(completed);
+}
+
+/// What a strategy is to make small.
+std::optional<double> Run::ranked_by(const Completed& completed,
+                                     const std::optional<PredictedScore>& predicted) const {
+  if (context_.options.target_predictor == nullptr) return completed.result.score_ns;
+  return predicted ? std::optional(predicted->score_ns) : std::nullopt;
 }
 
 std::string Run::arm_of(const Flight& flight) const {
@@ -158,12 +178,13 @@ void Run::confirm() {
 }
 
 LoopResult Run::finish() {
-  progress_.finish(champion_.score_ns());
+  progress_.finish(champion_);
   if (champion_.best()) result_.best = *champion_.best();
+  if (champion_.predicted()) result_.predicted = *champion_.predicted();
   result_.best_variant = champion_.variant();
   for (const Champion::Entry& entry : champion_.ranking())
     result_.leaders.push_back(
-        {entry.completed.request.candidate, entry.completed.result.score_ns, entry.variant});
+        {entry.completed.request.candidate, entry.completed.result.score_ns, entry.variant, entry.predicted});
   std::ranges::stable_partition(result_.leaders,
                                 [&](const Leader& leader) { return leader.variant == result_.best_variant; });
   record_.end(result_.interrupted ? "stopped" : "finished", result_.stop_reason, result_.best_variant);

@@ -42,6 +42,7 @@ struct Progress {
   double cost_usd = 0;
   bool price_known = true;  ///< false: part of the tokens has no price, so `cost_usd` is not all
   std::optional<double> best_ns, first_verified_s;
+  std::optional<double> best_predicted_ns;  ///< of the leader, where predicted times rank
   double elapsed_s = 0;
   const Completed* last = nullptr;  ///< valid for the call
 };
@@ -81,6 +82,9 @@ struct LoopOptions {
   bool search_tunables = true;
   /// Orders proposals and prunes the hopeless (agent/pruning.h); null: neither. Not owned.
   const Predictor* predictor = nullptr;
+  /// Predicts the times on the target of what the CPU device found right; they rank candidates then, and are what
+  /// strategies learn from (docs/prediction.md). Null: costs do. Not owned.
+  const TargetPredictor* target_predictor = nullptr;
   /// What to see of the leader of a GPU when it has been measured again, and before the source receives it
   /// of a kernel that passed and that it or a template's author wrote, or that took the lead; none:
   /// nothing is profiled.
@@ -140,6 +144,7 @@ struct Leader {
   Candidate candidate;
   std::optional<double> score_ns;
   RowId variant = 0;
+  std::optional<PredictedScore> predicted = {};
 };
 
 /// A candidate that cannot be distinguished from the champion: pairs of their times are as likely to favour either, or
@@ -150,7 +155,8 @@ struct Tie {
 };
 
 struct LoopResult {
-  std::optional<Completed> best;  ///< champion; with depth build: the best ranked build
+  std::optional<Completed> best;            ///< champion; with depth build: the best ranked build
+  std::optional<PredictedScore> predicted;  ///< of the champion, where predicted times rank
   std::optional<Completed>
       start;                ///< evaluation of the first template's default point (baseline of the report)
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...

@@ -84,13 +84,14 @@ void ProposalSchedule::tell(const Proposal& proposal, std::optional<double> time
   record_.note_told(evaluation, begin, context_.clock.now());
 }
 
-void ProposalSchedule::learn(const Completed& completed, const Flight& flight, RowId evaluation) {
+void ProposalSchedule::learn(const Completed& completed, const Flight& flight, RowId evaluation,
+                             std::optional<double> rank_ns) {
   if (inconclusive(completed.result) && !flight.item.proposal.is_retry) {
     proposals_.retry(flight.item.proposal);
     return;
   }
   const bool useful = passed(completed.result, context_.depth);
-  tell(flight.item.proposal, useful ? completed.result.score_ns : std::nullopt, evaluation);
+  tell(flight.item.proposal, useful ? rank_ns : std::nullopt, evaluation);
   if (useful && flight.item.predicted && completed.result.score_ns)
     pruning_.learn(*flight.item.predicted, *completed.result.score_ns);
 }

@@ -33,7 +33,9 @@ class ProposalSchedule {
   /// The proposal whose evaluation has ended; nothing for another ticket.
   [[nodiscard]] std::optional<Flight> take(Ticket ticket);
   /// Tells the strategy what came of it; a proposal without a verdict is tried once more.
-  void learn(const Completed& completed, const Flight& flight, RowId evaluation);
+  /// @param rank_ns what the strategy is to make small; nothing: there is none of this candidate
+  void learn(const Completed& completed, const Flight& flight, RowId evaluation,
+             std::optional<double> rank_ns);
 
   [[nodiscard]] int in_flight() const { return static_cast<int>(in_flight_.size()); }
   /// Asks the evaluator to end what is in flight; it is still taken.

@@ -31,6 +31,7 @@ std::vector<std::string> contradiction(LaunchPlan plan, const Environment& envir
 
 Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
     : clock_(clock),
+      by_prediction_(options.target_predictor != nullptr),
       strategy_(find_strategy(options.strategy)),
       seed_(options.seed),
       environment_(options.problem->environment({})) {
@@ -73,8 +74,9 @@ int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates)
   int told = 0;
   for (std::size_t i = 0; i < known_of_templates.size(); ++i) {
     for (const KnownPoint& known : known_of_templates[i]) {
-      if (!known.score_ns || !has_point(i, known.tunables)) continue;
-      fastest.emplace_back(*known.score_ns, Proposal{.template_index = i, .point = known.tunables});
+      const auto rank_ns = ranked_by(known);
+      if (!rank_ns || !has_point(i, known.tunables)) continue;
+      fastest.emplace_back(*rank_ns, Proposal{.template_index = i, .point = known.tunables});
     }
   }
   const auto some = std::min(kRemeasured, fastest.size());
@@ -87,8 +89,10 @@ int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates)
   for (std::size_t i = 0; i < known_of_templates.size(); ++i) {
     if (searches_[i].strategy == nullptr) continue;
     for (const KnownPoint& known : known_of_templates[i]) {
+      const auto rank_ns = ranked_by(known);
+      if (known.score_ns && !rank_ns) continue;  // it passed, but nothing was predicted of it
       if (!has_point(i, known.tunables) || !searches_[i].given.insert(known.tunables).second) continue;
-      searches_[i].strategy->tell(known.tunables, known.score_ns);
+      searches_[i].strategy->tell(known.tunables, rank_ns);
       ++told;
     }
   }

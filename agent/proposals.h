@@ -78,7 +78,13 @@ class Proposals {
   [[nodiscard]] TemplateSearch* search_of_same(const Candidate& candidate);
   void open(std::size_t index);
 
+  /// What ranks in this search; nothing: it failed, or nothing was predicted of it.
+  [[nodiscard]] std::optional<double> ranked_by(const KnownPoint& known) const {
+    return by_prediction_ ? known.predicted_ns : known.score_ns;
+  }
+
   const Clock& clock_;
+  const bool by_prediction_;  ///< predicted times rank, not costs
   const Strategy* strategy_;
   std::uint64_t seed_;
   Environment environment_;

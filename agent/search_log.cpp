@@ -22,6 +22,8 @@ std::string SearchLog::proposer_of(const About& about) const {
 
 StoredEvaluation SearchLog::commit(const Completed& completed, const About& about) {
   const auto* item = about.item;
+  const PredictedScore* predicted = about.predicted;
+  if (predicted == nullptr && item && item->predicted) predicted = &*item->predicted;
   AskRecord asked;
   if (item)
     asked = {.member = item->proposal.member,
@@ -34,7 +36,7 @@ StoredEvaluation SearchLog::commit(const Completed& completed, const About& abou
                                 .parents = about.origin ? about.origin->parents : std::vector<RowId>{},
                                 .request = &completed.request,
                                 .result = &completed.result,
-                                .predicted = item && item->predicted ? &*item->predicted : nullptr,
+                                .predicted = predicted,
                                 .device = about.device,
                                 .asked = item ? &asked : nullptr,
                                 .llm_call = about.origin ? about.origin->llm_call : std::nullopt});

@@ -27,10 +27,11 @@ class SearchLog {
   /// How an evaluation came about.
   struct About {
     std::string arm;
-    std::optional<int> iteration = {};        ///< nothing: the next
-    const PredictedProposal* item = nullptr;  ///< null: no strategy and no template proposed it
-    const Origin* origin = nullptr;           ///< null: the search's own
-    const DeviceFacts* device = nullptr;      ///< null: the search's
+    std::optional<int> iteration = {};          ///< nothing: the next
+    const PredictedProposal* item = nullptr;    ///< null: no strategy and no template proposed it
+    const PredictedScore* predicted = nullptr;  ///< after the evaluation; null: what `item` has
+    const Origin* origin = nullptr;             ///< null: the search's own
+    const DeviceFacts* device = nullptr;        ///< null: the search's
   };
   StoredEvaluation commit(const Completed& completed, const About& about);
   /// The strategy took an evaluation in, from `begin` to `end`.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "agent/champion.h"
 #include "agent/evaluate_one.h"
 #include "core/error.h"
 
@@ -57,14 +56,14 @@ void SearchProgress::count_failures(const EvaluationResult& result) {
 }
 
 void SearchProgress::report(const Completed& completed, bool new_best, int in_flight,
-                            std::optional<double> best_ns) {
+                            const Champion& champion) {
   Progress& progress = result_.progress;
   const bool good = passed(completed.result, context_.depth);
   ++progress.evaluated;
   ++(good ? progress.verified : progress.failed);
   progress.duplicates += completed.result.outcome.status == Status::duplicate;
   progress.in_flight = in_flight;
-  progress.best_ns = best_ns;
+  take_best(champion);
   take_spending();
   progress.elapsed_s = elapsed_s();
   if (good && context_.depth != Depth::build && !progress.first_verified_s)
@@ -72,7 +71,14 @@ void SearchProgress::report(const Completed& completed, bool new_best, int in_fl
   progress.last = &completed;
   if (context_.options.on_progress) context_.options.on_progress(progress);
   progress.last = nullptr;
-  if (new_best && context_.options.on_new_best) context_.options.on_new_best(completed);
+  if (new_best && context_.options.on_new_best) context_.options.on_new_best(*champion.best());
+}
+
+void SearchProgress::take_best(const Champion& champion) {
+  Progress& progress = result_.progress;
+  progress.best_ns = champion.score_ns();
+  progress.best_predicted_ns.reset();
+  if (champion.predicted()) progress.best_predicted_ns = champion.predicted()->score_ns;
 }
 
 void SearchProgress::take_spending() {
@@ -93,7 +99,7 @@ void SearchProgress::report_wait() {
   context_.options.on_wait(result_.progress);
 }
 
-void SearchProgress::finish(std::optional<double> best_ns) {
+void SearchProgress::finish(const Champion& champion) {
   Progress& progress = result_.progress;
   progress.in_flight = 0;
   take_spending();
@@ -102,7 +108,7 @@ void SearchProgress::finish(std::optional<double> best_ns) {
     result_.source_never_answered = source->never_answered();
   }
   progress.elapsed_s = elapsed_s();
-  progress.best_ns = best_ns;
+  take_best(champion);
 }
 
 }  // namespace ak::agent

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "agent/budgets.h"
+#include "agent/champion.h"
 #include "agent/search_context.h"
 
 namespace ak::agent {
@@ -36,15 +37,16 @@ class SearchProgress {
   void count_pruned() { ++result_.progress.pruned; }
   void count_refused() { ++result_.progress.refused; }
 
-  /// Tells the caller of an evaluation, and of a new best. @param best_ns score of the champion
-  void report(const Completed& completed, bool new_best, int in_flight, std::optional<double> best_ns);
+  /// Tells the caller of an evaluation, and of a new champion.
+  void report(const Completed& completed, bool new_best, int in_flight, const Champion& champion);
   /// Reports what the source has used until now.
   void report_wait();
   /// The last figures.
-  void finish(std::optional<double> best_ns);
+  void finish(const Champion& champion);
 
  private:
   void take_spending();
+  void take_best(const Champion& champion);
   [[nodiscard]] double elapsed_s() const { return std::chrono::duration<double>(spent_.wall).count(); }
 
   const SearchContext& context_;

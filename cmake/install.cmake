@@ -14,6 +14,7 @@ install(TARGETS alphakernel alphakernel-dashboard DESTINATION ${CMAKE_INSTALL_BI
 # A symbolic link is copied as one.
 install(FILES ${PROJECT_BINARY_DIR}/bin/generate_kernel DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 install(DIRECTORY templates DESTINATION ${AK_INSTALL_DATADIR} COMPONENT programs)
+install(DIRECTORY models/time DESTINATION ${AK_INSTALL_DATADIR}/models COMPONENT programs)
 install(DIRECTORY experiments DESTINATION ${AK_INSTALL_DATADIR} COMPONENT programs
   FILES_MATCHING PATTERN "*.json" PATTERN results EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT programs)

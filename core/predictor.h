@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "core/evaluation.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
 #include "core/prediction.h"
@@ -16,6 +17,16 @@ class Predictor {
   /// The score over the timed workloads, or nothing where the model has no basis.
   [[nodiscard]] virtual std::optional<PredictedScore> predict(const ProblemInstance& problem,
                                                               const Candidate& candidate) const = 0;
+};
+
+/// Predicts a candidate's times on a GPU that is not here from what an evaluation elsewhere found of it: its
+/// build, and exact counts. Used by one thread.
+class TargetPredictor {
+ public:
+  virtual ~TargetPredictor() = default;
+  /// The score over the shapes that a GPU would time; nothing where the candidate did not pass, or its plan has
+  /// no value for one of them.
+  [[nodiscard]] virtual std::optional<PredictedScore> predict(const Completed& completed) const = 0;
 };
 
 }  // namespace ak

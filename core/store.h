@@ -45,7 +45,8 @@ struct TellRecord {
 /// What is known of a point of a source.
 struct KnownPoint {
   TunableValues tunables;
-  std::optional<double> score_ns;  ///< absent: it failed
+  std::optional<double> score_ns;           ///< absent: it failed
+  std::optional<double> predicted_ns = {};  ///< the score that was predicted of it; absent: none was
 };
 
 /// What a search that may continue in another process keeps of an evaluation.

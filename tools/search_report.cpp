@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/evaluate/progress_line.h"
+#include "app/predict/target_prediction.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
 
@@ -32,10 +33,14 @@ void print_failures(RowId search, const std::filesystem::path& database) {
 
 void print_leaders(const agent::LoopResult& loop, bool emulated) {
   constexpr std::size_t kShown = 5;
-  fmt::print("best points{}:\n", emulated ? " (by emulated cost)" : "");
+  const bool predicted = loop.predicted.has_value();
+  fmt::print("best points{}:\n", predicted  ? " (times predicted, not measured)"
+                                 : emulated ? " (by emulated cost)"
+                                            : "");
   for (std::size_t i = 0; i < std::min(kShown, loop.leaders.size()); ++i) {
     const agent::Leader& leader = loop.leaders[i];
-    fmt::print("  {}. {:>10} {}\n", i + 1, leader.score_ns ? app::format_ns(*leader.score_ns) : "built",
+    const auto shown_ns = leader.predicted ? std::optional(leader.predicted->score_ns) : leader.score_ns;
+    fmt::print("  {}. {:>10} {}\n", i + 1, shown_ns ? app::format_ns(*shown_ns) : "built",
                point_text(leader.candidate.tunables));
   }
 }
@@ -82,6 +87,9 @@ void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
                point_text(tie.with.candidate.tunables), std::abs(100 * (tie.ratio.ratio - 1)),
                tie.ratio.ratio < 1 ? "less" : "more");
   }
+  if (loop.predicted)
+    fmt::print("  predicted, not measured: {}, by the model {}\n", app::predicted_text(*loop.predicted),
+               loop.predicted->model);
   fmt::print("{}", app::evaluation_text(problem, loop.best->result));
   if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
   if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
@@ -97,7 +105,8 @@ void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
   if (!run.parts.ported.empty()) fmt::print("  ported {}\n", run.parts.ported);
   for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
   if (run.emulated)
-    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n");
+    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n{}",
+               run.ranking.empty() ? "" : "  " + run.ranking + "\n");
   if (!run.executed)
     fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
   fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),

@@ -19,7 +19,9 @@ std::string describe(const agent::Progress& progress, bool emulated) {
   std::string line = fmt::format("{} tried", progress.evaluated);
   if (progress.space_points > 0) line += fmt::format(" of {}", progress.space_points);
   line += fmt::format(", {} passed, {} failed", progress.verified, progress.failed);
-  if (progress.best_ns)
+  if (progress.best_predicted_ns)
+    line += fmt::format(", best predicted {} (not measured)", format_ns(*progress.best_predicted_ns));
+  else if (progress.best_ns)
     line += fmt::format(", best {}{}", emulated ? "emulated cost " : "", format_ns(*progress.best_ns));
   if (progress.calls > 0) line += ", model: " + spending_text(progress);
   return line + fmt::format(", {:.0f} s", progress.elapsed_s);
@@ -56,11 +58,12 @@ void ProgressLine::finish() {
 void ProgressLine::show(const agent::Progress& progress) {
   if (quiet_) return;
   const auto now = steady_clock::now();
-  const bool new_best = progress.best_ns.value_or(0) != last_best_ns_;
+  const double best_ns = progress.best_predicted_ns.value_or(progress.best_ns.value_or(0));
+  const bool new_best = best_ns != last_best_ns_;
   const bool due = now - last_ >= (terminal_ ? steady_clock::duration(kTerminalInterval) : kPlainInterval);
   if (!due && (terminal_ || !new_best)) return;
   last_ = now;
-  last_best_ns_ = progress.best_ns.value_or(0);
+  last_best_ns_ = best_ns;
   const std::string line = describe(progress, emulated_);
   if (terminal_) control_stderr("\r\x1b[K");  // over the last line
   print_stderr("{}{}", line, terminal_ ? "" : "\n");

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "app/evaluate/progress_line.h"
+#include "app/predict/target_prediction.h"
 #include "core/device/energy_metrics.h"
 #include "core/error.h"
 #include "core/learn/stats.h"
@@ -236,6 +237,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                {"device", run.device},
                {"executed", run.executed},
                {"emulated", run.emulated},
+               {"ranking", run.ranking},
                {"stop_reason", loop.stop_reason},
                {"interrupted", loop.interrupted},
                {"evaluations", loop.progress.evaluated},
@@ -276,12 +278,14 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
     json["leaders"].push_back({{"template", leader.candidate.name},
                                {"tunables", tunables_json(leader.candidate.tunables)},
                                {"variant", leader.variant},
-                               {"score_ns", leader.score_ns ? Json(*leader.score_ns) : Json()}});
+                               {"score_ns", leader.score_ns ? Json(*leader.score_ns) : Json()},
+                               {"predicted", leader.predicted ? to_json(*leader.predicted) : Json()}});
   }
   json["best"] = nullptr;
   if (!loop.best) return json;
   const Candidate& candidate = loop.best->request.candidate;
   json["best"] = evaluation_json(loop.best->result);
+  json["best"]["predicted"] = loop.predicted ? to_json(*loop.predicted) : Json();
   json["best"]["energy"] = energy_json(problem, loop.best->result);
   json["best"]["variant"] = loop.best_variant ? Json(*loop.best_variant) : Json();
   json["best"]["template"] = candidate.name;

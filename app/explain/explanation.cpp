@@ -10,6 +10,8 @@
 #include "app/evaluate/profiling.h"
 #include "app/evaluate/run_files.h"
 #include "app/explain/measured_evidence.h"
+#include "app/explain/stored_prediction.h"
+#include "app/predict/target_prediction.h"
 #include "core/device/floor.h"
 #include "core/error.h"
 #include "runtime/build/candidate_plan.h"
@@ -256,6 +258,7 @@ codegen::RunSummary stored_summary(const std::filesystem::path& database, const 
   summary.examination = later_text(stored.later, "examination");
   if (stored.arm == "final") summary.final_measurement = "measured again in a fresh process";
   note_baseline(summary, *kernel.problem, stored.result);
+  if (summary.emulated) summary.predicted = stored_prediction(database, stored.evaluation);
   summary.parts = explanation_parts(database, kernel);
   return summary;
 }
@@ -270,6 +273,7 @@ Json explanation_json(const StoredKernel& kernel, const codegen::RunSummary& sum
             {"device", summary.device},
             {"arch", summary.arch},
             {"emulated", summary.emulated},
+            {"predicted", summary.predicted ? to_json(*summary.predicted) : Json()},
             {"template", kernel.candidate.name},
             {"tunables", kernel.candidate.tunables},
             {"approach", parts.approach},

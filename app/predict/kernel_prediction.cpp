@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "app/predict/exact_counts.h"
-#include "app/predict/time_prediction.h"
+#include "app/predict/predicted_shapes.h"
+#include "app/predict/time_models.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
 #include "db/database.h"
@@ -23,7 +24,7 @@ using profiler::Prediction;
 struct Subject {
   const PredictionOrder& order;
   DeviceFacts device;
-  profiler::FittedModels models;  ///< none fitted: empty
+  NamedModels named;  ///< without a name and empty: there is none
 };
 
 /// What building and counting the candidate on the CPU device gave.
@@ -34,11 +35,7 @@ struct Facts {
 };
 
 std::vector<const Workload*> workloads_of(const ProblemInstance& problem) {
-  std::vector<const Workload*> timed;
-  for (const Workload& workload : problem.workloads) {
-    if (workload.has(WorkloadRole::time) && workload.tier != WorkloadTier::emulator)
-      timed.push_back(&workload);
-  }
+  std::vector<const Workload*> timed = predicted_shapes(problem);
   if (timed.empty())
     fail(ExitCode::usage, "{} times no shape; name one with --shape", problem.definition.name);
   return timed;
@@ -134,7 +131,7 @@ std::vector<PredictedWorkload> predict_all(const Subject& subject, const Facts& 
       call.value().knowledge = Knowledge::count;
       line.count_check = counts->check_error;
     }
-    const auto& models = subject.models;
+    const auto& models = subject.named.models;
     line.prediction = models.models.empty() ? profiler::TimeModel().predict(*call, subject.device)
                                             : models.model_for(*call).predict(*call, subject.device);
     if (const auto found = measured.find(workload->uid); found != measured.end())
@@ -164,14 +161,10 @@ Json line_json(const PredictedWorkload& line) {
   return json;
 }
 
-/// Of the user where none is named; empty when none was fitted.
-profiler::FittedModels models_for(const PredictionOrder& order, const Config& config) {
-  if (order.model.empty()) return load_models(order.arch.sm(), config).value_or(profiler::FittedModels{});
-  profiler::FittedModels models = profiler::read_models(order.model);
-  if (models.arch != order.arch.sm())
-    fail(ExitCode::usage, "--time-model {}: fitted for {}, not for {}", order.model.string(), models.arch,
-         order.arch.sm());
-  return models;
+/// That of the target where none is named; without a name when there is none.
+NamedModels models_for(const PredictionOrder& order, Config config) {
+  if (!order.model.empty()) config.time_model = order.model;
+  return models_of_target(order.arch.sm(), config).value_or(NamedModels{});
 }
 
 }  // namespace
@@ -179,13 +172,15 @@ profiler::FittedModels models_for(const PredictionOrder& order, const Config& co
 PredictedKernel predict_kernel(const PredictionOrder& order, const Config& config,
                                const std::filesystem::path& database) {
   Subject subject{
-      .order = order, .device = runtime::nominal_device(order.arch), .models = models_for(order, config)};
-  if (!subject.models.models.empty()) subject.device = subject.models.device;
+      .order = order, .device = runtime::nominal_device(order.arch), .named = models_for(order, config)};
+  const profiler::FittedModels& models = subject.named.models;
+  if (!models.models.empty()) subject.device = models.device;
   const Facts facts = facts_of(subject, config);
   return {.problem = order.problem,
           .device = subject.device,
           .note = facts.note,
-          .training = subject.models.training,
+          .model = subject.named.name,
+          .training = models.training,
           .workloads = predict_all(subject, facts, measured_times(subject, database))};
 }
 

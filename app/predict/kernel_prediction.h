@@ -17,9 +17,8 @@ struct PredictionOrder {
   std::shared_ptr<const ProblemInstance> problem;
   Candidate candidate;
   Arch arch;
-  std::filesystem::path model =
-      {};             ///< that `alphakernel model fit` wrote; empty: the user's, if there is one
-  bool count = true;  ///< what it does on reduced shapes, on the CPU device: slower, more exact
+  std::string model = {};  ///< name or file; empty: that of the target (models_of_target)
+  bool count = true;       ///< what it does on reduced shapes, on the CPU device: slower, more exact
 };
 
 struct PredictedWorkload {
@@ -32,8 +31,9 @@ struct PredictedWorkload {
 struct PredictedKernel {
   std::shared_ptr<const ProblemInstance> problem;
   DeviceFacts device;
-  std::string note;  ///< why less is known than was asked for; empty: nothing is amiss
-  Json training;     ///< what the model was fitted to; null: there is none
+  std::string note;        ///< why less is known than was asked for; empty: nothing is amiss
+  std::string model = {};  ///< name of the model; empty: there is none
+  Json training;           ///< what the model was fitted to; null: there is none
   std::vector<PredictedWorkload> workloads;
 };
 

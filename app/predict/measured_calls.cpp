@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <map>
 
 #include "app/predict/database_cells.h"
+#include "app/predict/unpacked_database.h"
 #include "core/error.h"
 #include "db/database.h"
 #include "profiler/prediction/count_extrapolation.h"
@@ -185,12 +187,14 @@ void read_counts(const std::filesystem::path& database, CountsByVariant& into) {
 }  // namespace
 
 MeasuredCalls measured_calls(const std::vector<std::filesystem::path>& databases, const std::string& arch) {
+  std::deque<UnpackedDatabase> unpacked;
+  for (const std::filesystem::path& database : databases) unpacked.emplace_back(database);
   CountsByVariant counts;
-  for (const std::filesystem::path& database : databases) read_counts(database, counts);
+  for (const UnpackedDatabase& database : unpacked) read_counts(database.path(), counts);
   MeasuredCalls found;
-  for (const std::filesystem::path& database : databases) {
-    Reader reader(database);
-    for (const auto& row : Reader::rows(database, kCalls)) {
+  for (const UnpackedDatabase& database : unpacked) {
+    Reader reader(database.path());
+    for (const auto& row : Reader::rows(database.path(), kCalls)) {
       if (!arch.empty() && text(row[15]) != arch) continue;
       if (auto call = reader.call(row, counts))
         found.calls.push_back(std::move(*call));

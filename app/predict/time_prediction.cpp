@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/predict/time_prediction.h"
 
+#include "app/predict/time_models.h"
 #include "core/learn/stats.h"
 
 namespace ak::app {
@@ -52,20 +53,10 @@ class PlanPredictor final : public Predictor {
 
 }  // namespace
 
-std::filesystem::path model_file(const std::string& arch, const Config& config) {
-  return database_file("", config).parent_path() / ("prediction_" + arch + ".json");
-}
-
-std::optional<profiler::FittedModels> load_models(const std::string& arch, const Config& config) {
-  const std::filesystem::path file = model_file(arch, config);
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  return profiler::read_models(file);
-}
-
 std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& device, const Config& config) {
-  const auto models = load_models(arch.sm(), config);
-  if (!models) return nullptr;
-  return std::make_unique<PlanPredictor>(*models, arch, device);
+  const auto own = user_models(arch.sm(), config);
+  if (!own) return nullptr;
+  return std::make_unique<PlanPredictor>(own->models, arch, device);
 }
 
 }  // namespace ak::app

@@ -12,6 +12,7 @@
 #include "app/evaluate/profiling.h"
 #include "app/evaluate/progress_line.h"
 #include "app/llm/model_choice.h"
+#include "app/predict/target_prediction.h"
 #include "app/predict/time_prediction.h"
 #include "app/search/leader_report.h"
 #include "app/search/run_journal.h"
@@ -105,8 +106,8 @@ agent::LoopOptions options_on(const SearchRun& run, const Config& config, const 
 /// Shows the progress of a search, and keeps its summary and the best kernel's files up to date.
 class RunReporter {
  public:
-  RunReporter(const SearchRun& run, codegen::RunSummary& summary)
-      : run_(run), summary_(summary), line_(run.quiet, summary.emulated) {}
+  RunReporter(const SearchRun& run, codegen::RunSummary& summary, const TargetPredictor* predictor)
+      : run_(run), summary_(summary), predictor_(predictor), line_(run.quiet, summary.emulated) {}
 
   void report_to(agent::LoopOptions& options) {
     options.on_progress = [this](const agent::Progress& progress) { show(progress); };
@@ -114,7 +115,8 @@ class RunReporter {
     options.on_new_best = [this](const Completed& best) { write(best); };
   }
   /// The files of what leads in the end; those of a kernel that was disqualified are removed.
-  void finish(const std::optional<Completed>& best) const {
+  void finish(const std::optional<Completed>& best) {
+    if (best) note_prediction(*best);
     if (!writes_files()) return;
     if (best)
       write_kernel_files(run_.paths, *run_.problem, *best, summary_);
@@ -133,9 +135,13 @@ class RunReporter {
     line_.show(progress);
     if (run_.on_progress && !replaying()) run_.on_progress(progress, summary_);
   }
+  void note_prediction(const Completed& best) {
+    summary_.predicted = predictor_ ? predictor_->predict(best) : std::nullopt;
+  }
   void write(const Completed& best) {
     written_ = true;
     if (replaying()) return;  // was written then
+    note_prediction(best);
     if (writes_files()) write_kernel_files(run_.paths, *run_.problem, best, summary_);
     if (run_.on_new_best) run_.on_new_best(best);
   }
@@ -143,9 +149,18 @@ class RunReporter {
 
   const SearchRun& run_;
   codegen::RunSummary& summary_;
+  const TargetPredictor* predictor_;  ///< null: nothing is predicted
   ProgressLine line_;
   bool written_ = false;
 };
+
+/// What ranks the candidates of the CPU device; said, since costs and predicted times are no measurements.
+TargetModel target_model(const SearchRun& run, const Config& config) {
+  if (run.target.kind != DeviceKind::emulator || !run.predict) return {};
+  TargetModel model = make_target_predictor(*run.problem, run.target.arch, config);
+  if (!run.quiet) print_stderr("note: {}\n", model.basis);
+  return model;
+}
 
 }  // namespace
 
@@ -179,10 +194,13 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                              ? make_predictor(run.target.arch, *run.target.device, config)
                              : nullptr;
   options.predictor = predictor.get();
+  const TargetModel target = target_model(run, config);
+  options.target_predictor = target.predictor.get();
+  outcome.summary.ranking = target.basis;
   const db::InsightScope scope = scope_of(run, device);
   const auto source = make_source(run, options, device, config, scope);
   options.source = source.get();
-  RunReporter reporter(run, outcome.summary);
+  RunReporter reporter(run, outcome.summary, target.predictor.get());
   reporter.report_to(options);
   const SystemClock clock;
   outcome.loop_start = clock.now();

@@ -35,11 +35,12 @@ struct SearchRun {
   std::string command;      ///< stored with the search
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
-      false;             ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
-  bool predict = false;  ///< prune by predicted times where a model of the target was fitted
-  bool resume = false;   ///< points that the database knows are not measured again
-  bool quiet = false;    ///< no progress
-  bool audited = true;   ///< see require_audit()
+      false;  ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
+  bool predict =
+      false;  ///< where there is a model of the target, predicted times prune or, on the CPU device, rank
+  bool resume = false;               ///< points that the database knows are not measured again
+  bool quiet = false;                ///< no progress
+  bool audited = true;               ///< see require_audit()
   bool default_token_limit = false;  ///< nobody limited tokens or money, so limit_tokens() did
   bool patient = false;              ///< a model's outage that may pass does not end it for the run
   OutputPaths paths;                 ///< the best kernel so far is kept here; empty: no files are written

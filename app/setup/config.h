@@ -17,7 +17,8 @@ struct Config {
   std::string database, cache, arch, device;
   std::vector<std::string> models;  ///< language models that write candidates
   int workers = 0;
-  bool predict = true;  ///< a search prunes by predicted times where a model was fitted
+  bool predict = true;  ///< predicted times prune on a GPU and rank on the CPU device, where there is a model
+  std::string time_model;  ///< name or file of the model that predicts them; empty: that of the target
   agent::Budgets budgets;
   agent::LlmSettings llm;          ///< who can be asked for candidates (docs/providers.md)
   std::string llm_effort;          ///< how long a model that reasons thinks; empty: its default

@@ -9,6 +9,7 @@
 #include "core/evaluation.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
+#include "core/prediction.h"
 
 namespace ak::codegen {
 
@@ -33,8 +34,10 @@ struct RunSummary {
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
   std::vector<std::string> bottlenecks;      ///< what limits the champion, a sentence a profiled workload
   std::vector<std::string> duration_checks;  ///< its times as hardware counters saw them, the same
-  std::string energy;      ///< what a call of the champion takes; empty when there is nothing to say
-  std::string held_out;    ///< what the check on held-out shapes found; empty when there is nothing to say
+  std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
+  std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
+  std::optional<PredictedScore> predicted;  ///< of the kernel on the target; nothing: nothing was predicted
+  std::string ranking;     ///< on the CPU device: what ranked the candidates, and why; empty: nothing to say
   ExplanationParts parts;  ///< what was found out when the run had ended; empty before
   std::string tools;       ///< commands for profilers and checkers on the stand-alone test; empty: none
 };
@@ -44,6 +47,10 @@ struct RunSummary {
 /// nothing was executed.
 [[nodiscard]] std::string emit_explanation(const ProblemInstance& problem, const Candidate& candidate,
                                            const EvaluationResult& result, const RunSummary& run);
+
+/// The times that were predicted of the kernel on the target, or what ranked it in their place; empty where nothing
+/// was emulated.
+[[nodiscard]] std::string prediction_section(const RunSummary& run);
 
 /// k.test.cu: a stand-alone host program. The command in its head builds it with nvcc for `arch`, with
 /// nothing else but `kernel_file` alongside it; it fills inputs, runs the reference and the kernel, compares,

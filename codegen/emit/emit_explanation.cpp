@@ -137,8 +137,10 @@ struct ExplanationWriter {
         "\nChosen by {}: of {} variants evaluated ({} verified) in {:.0f} s by the strategy {}, none that "
         "passed every "
         "check was shown to be faster. The run ended because: {}.\n",
-        run.emulated ? "emulated cost" : "measurement, not by a model", run.evaluations, run.verified,
-        run.wall_s, run.strategy, markdown_cell(run.stop_reason));
+        run.predicted && run.emulated ? "predicted time, of those that it cannot tell apart by emulated cost"
+        : run.emulated                ? "emulated cost"
+                                      : "measurement, not by a model",
+        run.evaluations, run.verified, run.wall_s, run.strategy, markdown_cell(run.stop_reason));
   }
 
   [[nodiscard]] std::string evidence_of(const std::string& tunable) const {
@@ -223,7 +225,7 @@ struct ExplanationWriter {
   }
 
   [[nodiscard]] std::string times() const {
-    if (run.emulated) return emulated_costs();
+    if (run.emulated) return prediction_section(run) + emulated_costs();
     std::string rows, notes;
     for (const Measurement& m : result.measurements) {
       const Workload* shape = workload(m.workload);

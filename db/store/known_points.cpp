@@ -12,7 +12,9 @@ namespace {
 
 // Searches are of the same driver and version, because both decide how fast the same source is.
 constexpr const char* kKnownPoints = R"sql(
-SELECT v.tunables AS tunables, e.status AS status, e.score_ns AS score_ns, e.depth AS depth
+SELECT v.tunables AS tunables, e.status AS status, e.score_ns AS score_ns, e.depth AS depth,
+  (SELECT exp(sum(w.weight * ln(x.predicted_ns)) / sum(w.weight))
+   FROM predictions x JOIN workloads w ON w.id = x.workload_id WHERE x.evaluation_id = e.id) AS predicted_ns
 FROM searches me JOIN devices d ON d.id = me.device_id JOIN environments n ON n.id = me.environment_id
 JOIN searches s ON s.definition_id = me.definition_id AND s.arch = me.arch AND s.workloads_hash = me.workloads_hash
   AND s.id <> me.id
@@ -39,7 +41,9 @@ std::vector<KnownPoint> select_known_points(Connection& connection, RowId search
     const auto score_ns = rows.real("score_ns");
     const bool timed = passed && score_ns && rows.text("depth") == stored_name(Depth::time);
     if (!timed && !wrong.contains(tunables)) continue;
-    points[tunables] = {.tunables = parse_json(tunables).get<TunableValues>(), .score_ns = score_ns};
+    points[tunables] = {.tunables = parse_json(tunables).get<TunableValues>(),
+                        .score_ns = score_ns,
+                        .predicted_ns = rows.real("predicted_ns")};
     if (wrong.contains(tunables)) points[tunables].score_ns.reset();
   }
   std::vector<KnownPoint> known;

@@ -36,7 +36,7 @@ constexpr std::array<Nominal, 11> kNominal{{{75, 1.59, 320, 64},
 constexpr double kDramShare = 0.92;  // of the data sheet's bandwidth that the best copies reach
 constexpr double kMissBytesPerClock = 20, kHitBytesPerClock = 56;  // of an SM, from DRAM and from L2
 constexpr double kFirstLaunchNs = 2500, kNextLaunchNs = 2500;      // the next with its ramp and its tail
-constexpr double kMemoryLatencyNs = 800;                           // of a load that misses L2, under load
+constexpr double kMemoryLatencyNs = 600;                           // of a load that misses L2, as published
 // Bytes of a thread on the way: registers beyond those of addresses and counters hold what was asked for.
 constexpr double kOtherRegisters = 13, kRegistersNotKnown = 20, kFewestInFlight = 8, kMaxInFlight = 32;
 constexpr double kRingShare = 0.5;     // of the shared memory of a block that waits for data at a time
@@ -45,9 +45,10 @@ constexpr double kMinStageDepth = 16;  // terms of the sums that a block fetches
 // product, and a tile of results after the last.
 constexpr double kWaveNs = 1200, kBarriersNs = 300, kTileNs = 1500;
 constexpr double kIssueSlots = 4, kDependentIssueCycles = 4;
-// Instructions where nothing counted them: load, convert, index, store for an element; what an operation of
-// a formula takes (an exponential is one), up to so many of an element: more are sums of products.
-constexpr double kLanes = 128, kElementInstructions = 12, kOperationInstructions = 4, kMaxOperations = 16;
+// Instructions where nothing counted them: convert an element, and its part of the loads, stores and indices of a
+// vector; what an operation of a formula takes (half a multiply-add, or an exponential), up to so many of an
+// element: more are sums of products. What the fastest kernels of rows on an H200 leave room for.
+constexpr double kLanes = 128, kElementInstructions = 6, kOperationInstructions = 1, kMaxOperations = 16;
 constexpr double kSpecialLanes = 16;
 constexpr double kSectorBytes = 32, kWavefrontBytes = 128;
 // What kernels reach of the rate of lanes and matrix units: power, and operands' way into registers.

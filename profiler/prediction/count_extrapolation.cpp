@@ -68,32 +68,68 @@ double sum(const Parts& shares, const Parts& parts) {
 // A part more has to explain more than rounding.
 constexpr double kBetter = 0.98, kExact = 1e-6;
 
-/// The shares that explain the equations best, the fewest parts first.
-Parts best_shares(std::span<const Equation> equations) {
-  Parts best{};
-  double least = 1e300;
+/// Shares and the sum of the squares of their relative errors.
+struct Explanation {
+  Parts shares{};
+  double error = 1e300;
+};
+
+/// What explains the equations with no negative share, the fewest parts first.
+std::vector<Explanation> explanations(std::span<const Equation> equations) {
+  std::vector<Explanation> found;
   for (const unsigned mask : {1u, 2u, 4u, 3u, 5u, 6u, 7u}) {
     const auto shares = solve(equations, mask);
     if (!shares || std::ranges::min(*shares) < 0) continue;
     double error = kExact;
     for (const Equation& e : equations) error += std::pow(sum(*shares, e.parts) / e.count - 1, 2);
-    if (error >= kBetter * least) continue;
-    least = error;
-    best = *shares;
+    found.push_back({.shares = *shares, .error = error});
   }
-  return best;
+  return found;
 }
 
-double extrapolate(std::span<const CountedCall* const> counted, const std::string& name,
-                   const CallFacts& target) {
+/// The shares that explain the equations best, the fewest parts first.
+Parts best_shares(std::span<const Equation> equations) {
+  Explanation best;
+  for (const Explanation& one : explanations(equations)) {
+    if (one.error < kBetter * best.error) best = one;
+  }
+  return best.shares;
+}
+
+// Relative; counts that are known this well say the same of a shape.
+constexpr double kAlike = 0.02;
+
+/// What those explanations disagree by about `target` that are about as good as the best.
+double ambiguity_of(std::span<const Equation> equations, const Parts& target) {
+  const auto all = explanations(equations);
+  double best = 1e300, least = 1e300, most = 0;
+  for (const Explanation& one : all) best = std::min(best, one.error);
+  const double enough = best + kAlike * kAlike * static_cast<double>(equations.size());
+  for (const Explanation& one : all) {
+    if (one.error > enough) continue;
+    least = std::min(least, sum(one.shares, target));
+    most = std::max(most, sum(one.shares, target));
+  }
+  return most > 0 ? most / least - 1 : 0;
+}
+
+std::vector<Equation> equations_of(std::span<const CountedCall* const> counted, const std::string& name) {
   std::vector<Equation> equations;
   for (const CountedCall* call : counted) {
     const auto found = call->counts.find(name);
     if (found != call->counts.end())
       equations.push_back({parts_of(call->facts), static_cast<double>(found->second)});
   }
-  return sum(best_shares(equations), parts_of(target));
+  return equations;
 }
+
+double extrapolate(std::span<const CountedCall* const> counted, const std::string& name,
+                   const CallFacts& target) {
+  return sum(best_shares(equations_of(counted, name)), parts_of(target));
+}
+
+// Those that the terms of the analytic time rest on.
+constexpr std::array<const char*, 3> kLeadingCounts{"inst/warp", "global/sectors", "shared/wavefronts"};
 
 double size_of(const CountedCall* call) {
   const Parts parts = parts_of(call->facts);
@@ -106,7 +142,7 @@ std::optional<double> check(std::vector<const CountedCall*> counted) {
   const CountedCall* left_out = *largest;
   counted.erase(largest);
   double worst = 0;
-  for (const char* name : {"inst/warp", "global/sectors", "shared/wavefronts"}) {
+  for (const char* name : kLeadingCounts) {
     const auto exact = left_out->counts.find(name);
     if (exact == left_out->counts.end()) continue;
     const double ratio = extrapolate(counted, name, left_out->facts) / static_cast<double>(exact->second);
@@ -220,6 +256,8 @@ std::optional<ExtrapolatedCounts> extrapolate_counts(std::span<const CountedCall
   ExtrapolatedCounts found;
   for (const std::string& name : names)
     found.counts[name] = static_cast<std::uint64_t>(std::llround(extrapolate(alike, name, target)));
+  for (const char* name : kLeadingCounts)
+    found.ambiguity = std::max(found.ambiguity, ambiguity_of(equations_of(alike, name), parts_of(target)));
   found.check_error = check(alike);
   return found;
 }

@@ -21,6 +21,9 @@ struct ExtrapolatedCounts {
   /// Largest relative error of instructions, sectors and wavefronts when the largest counted shape is
   /// extrapolated from the others; nothing with fewer than three shapes.
   std::optional<double> check_error;
+  /// How far apart, relative to the least, the sums of parts end that explain the same instructions, sectors or
+  /// wavefronts about as well: 0 where the counted shapes determine how counts grow.
+  double ambiguity = 0;
 };
 
 /// Every count taken as a sum of a part that grows with the blocks, one with the least bytes and one with the

@@ -152,21 +152,54 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
-HeldOutTimes leave_one_algorithm_out(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
-  std::vector<std::string> groups;
+Groups algorithms_of(const std::vector<MeasuredCall>& calls) {
+  Groups groups;
   for (const MeasuredCall& call : calls) groups.push_back(call.algorithm);
-  return leave_out(calls, groups, knowledge, TimeModel::Scope::new_plans);
+  return groups;
 }
 
-HeldOutTimes leave_variants_out(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
+Groups fifths_of(const std::vector<MeasuredCall>& calls) {
   std::map<std::string, std::map<std::string, std::size_t>> numbers;  // of variants by space
-  std::vector<std::string> groups;
+  Groups groups;
   for (const MeasuredCall& call : calls) {
     auto& known = numbers[call.space()];
     const std::size_t number = known.try_emplace(call.variant, known.size()).first->second;
     groups.push_back(std::to_string(number % kFolds));
   }
-  return leave_out(calls, groups, knowledge, TimeModel::Scope::all_plans);
+  return groups;
+}
+
+HeldOutTimes leave_one_algorithm_out(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
+  return leave_out(calls, algorithms_of(calls), knowledge, TimeModel::Scope::new_plans);
+}
+
+HeldOutTimes leave_variants_out(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
+  return leave_out(calls, fifths_of(calls), knowledge, TimeModel::Scope::all_plans);
+}
+
+Coverage interval_coverage(const std::vector<MeasuredCall>& calls, const HeldOutTimes& predicted,
+                           const Groups& groups) {
+  const std::vector<bool> near = within_reach(calls);
+  std::map<std::string, std::vector<double>> errors;  // by group
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (near[i]) errors[groups[i]].push_back(std::log(calls[i].measured_ns / predicted[i]));
+  }
+  Coverage coverage;
+  double inside_of_all = 0, all = 0;
+  for (const auto& [group, own] : errors) {
+    std::vector<double> others;
+    for (const auto& [other, values] : errors) {
+      if (other != group) others.insert(others.end(), values.begin(), values.end());
+    }
+    const double low = quantile(others, 0.5 - kInterval / 2), high = quantile(others, 0.5 + kInterval / 2);
+    const auto inside =
+        std::ranges::count_if(own, [&](double error) { return error >= low && error <= high; });
+    coverage.by_group[group] = static_cast<double>(inside) / static_cast<double>(own.size());
+    inside_of_all += static_cast<double>(inside);
+    all += static_cast<double>(own.size());
+  }
+  coverage.share = all > 0 ? inside_of_all / all : 0;
+  return coverage;
 }
 
 HeldOutTimes analytic_only(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
@@ -232,6 +265,10 @@ Json to_json(const Accuracy& accuracy) {
           {"error_by_algorithm", accuracy.error_by_algorithm},
           {"ln_error_p05", accuracy.errors.low},
           {"ln_error_p95", accuracy.errors.high}};
+}
+
+Json to_json(const Coverage& coverage) {
+  return {{"share", coverage.share}, {"by_group", coverage.by_group}};
 }
 
 Json to_json(const PruningRegret& regret) {

@@ -13,6 +13,11 @@ namespace ak::profiler {
 /// Predictions of calls by models that have not seen them: one time each, in the order of the calls.
 using HeldOutTimes = std::vector<double>;
 
+/// What is left out together, by call: algorithms, or one of five parts of the variants of every space.
+using Groups = std::vector<std::string>;
+[[nodiscard]] Groups algorithms_of(const std::vector<MeasuredCall>& calls);
+[[nodiscard]] Groups fifths_of(const std::vector<MeasuredCall>& calls);
+
 /// Leaves out one algorithm after the other.
 [[nodiscard]] HeldOutTimes leave_one_algorithm_out(const std::vector<MeasuredCall>& calls,
                                                    Knowledge knowledge);
@@ -33,6 +38,15 @@ struct Accuracy {
 };
 [[nodiscard]] Accuracy accuracy_of(const std::vector<MeasuredCall>& calls, const HeldOutTimes& predicted);
 
+/// Share of the calls within ten times the best of their workload whose measured time lies in an interval that was made
+/// without them: from the errors of the other groups. Of all groups, and of each.
+struct Coverage {
+  double share = 0;
+  std::map<std::string, double> by_group;
+};
+[[nodiscard]] Coverage interval_coverage(const std::vector<MeasuredCall>& calls,
+                                         const HeldOutTimes& predicted, const Groups& groups);
+
 /// What pruning loses: of random halves of a space the half that is predicted worst is not measured; regret
 /// is the best of the rest over the best of the random half, less 1, by score over the workloads.
 struct PruningRegret {
@@ -45,6 +59,7 @@ struct PruningRegret {
                                            const HeldOutTimes& predicted, int subsets = 200);
 
 [[nodiscard]] Json to_json(const Accuracy& accuracy);
+[[nodiscard]] Json to_json(const Coverage& coverage);
 [[nodiscard]] Json to_json(const PruningRegret& regret);
 
 /// Spearman's rank correlation; ties share their mean rank; 0 where either side is constant.

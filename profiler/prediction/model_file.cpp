@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kFormat = "alphakernel time model";
 constexpr Format kVersions{.name = "a model of times",
                            .key = "version",
-                           .oldest = 3,
+                           .oldest = 4,
                            .renewal = "fit it again with `alphakernel model fit`"};
 constexpr std::size_t kFewCalls = 200;  // a handful of spaces (chosen)
 
@@ -65,11 +65,17 @@ std::vector<MeasuredCall> calls_with(const std::vector<MeasuredCall>& calls, Kno
 }
 
 ModelReport evaluate_model(const std::vector<MeasuredCall>& calls, Knowledge knowledge) {
+  const HeldOutTimes analytic = analytic_only(calls, knowledge);
   const HeldOutTimes fresh = leave_one_algorithm_out(calls, knowledge);
   const HeldOutTimes known = leave_variants_out(calls, knowledge);
-  return {.analytic = accuracy_of(calls, analytic_only(calls, knowledge)),
+  return {.analytic = accuracy_of(calls, analytic),
           .new_algorithm = accuracy_of(calls, fresh),
           .known_space = accuracy_of(calls, known),
+          .coverage_new_algorithm = interval_coverage(calls, fresh, algorithms_of(calls)),
+          .coverage_known_space = interval_coverage(calls, known, fifths_of(calls)),
+          .analytic_ns = analytic,
+          .new_algorithm_ns = fresh,
+          .known_space_ns = known,
           .regret_new_algorithm = pruning_regret(calls, fresh),
           .regret_known_space = pruning_regret(calls, known)};
 }
@@ -78,6 +84,8 @@ Json to_json(const ModelReport& report) {
   return {{"analytic", to_json(report.analytic)},
           {"new_algorithm", to_json(report.new_algorithm)},
           {"known_space", to_json(report.known_space)},
+          {"coverage_new_algorithm", to_json(report.coverage_new_algorithm)},
+          {"coverage_known_space", to_json(report.coverage_known_space)},
           {"regret_new_algorithm", to_json(report.regret_new_algorithm)},
           {"regret_known_space", to_json(report.regret_known_space)}};
 }

@@ -23,9 +23,12 @@ struct FittedModels {
   [[nodiscard]] const TimeModel& model_for(const CallFacts& facts) const;
 };
 
-/// Accuracy and pruning regret of held-out predictions: "analytic", "new_algorithm", "known_space".
+/// Held-out predictions: their accuracy ("analytic", "new_algorithm", "known_space"), how many of the measured times
+/// lie in their intervals, what pruning by them loses, and the times themselves.
 struct ModelReport {
   Accuracy analytic, new_algorithm, known_space;
+  Coverage coverage_new_algorithm, coverage_known_space;
+  HeldOutTimes analytic_ns = {}, new_algorithm_ns = {}, known_space_ns = {};
   PruningRegret regret_new_algorithm, regret_known_space;
 };
 [[nodiscard]] ModelReport evaluate_model(const std::vector<MeasuredCall>& calls, Knowledge knowledge);

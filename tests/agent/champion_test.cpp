@@ -35,6 +35,60 @@ TEST_CASE("where costs are exact a challenger needs half a percent") {
   CHECK(champion.offer(completed(timed(2000)), 3, 13) == OfferResult::behind);
 }
 
+/// A prediction of `score_ns` with an interval of a tenth to both sides.
+PredictedScore predicted(double score_ns) {
+  return {
+      .model = "m", .score_ns = score_ns, .low_ns = 0.9 * score_ns, .high_ns = 1.1 * score_ns, .times = {}};
+}
+
+/// Offers candidates of (predicted time, cost) and returns which leads in the end, by its place.
+RowId leader_of(const std::vector<std::pair<double, double>>& candidates) {
+  Champion champion(Depth::time, false);
+  int i = 0;
+  for (const auto& [time_ns, cost_ns] : candidates) {
+    const RowId before = champion.variant().value_or(-1);
+    const OfferResult result = champion.offer(completed(timed(cost_ns)), i, i, predicted(time_ns));
+    CHECK((result == OfferResult::leads) == (champion.variant() != before));
+    ++i;
+  }
+  return *champion.variant();
+}
+
+TEST_CASE("where times are predicted the lowest leads, whatever the costs of the clearly slower are") {
+  CHECK(leader_of({{2000, 100}, {1000, 900}, {1500, 50}}) == 1);
+  CHECK(leader_of({{1000, 900}, {2000, 100}}) == 0);
+}
+
+TEST_CASE("of those whose predicted time lies in the interval of the lowest, the lowest cost leads") {
+  CHECK(leader_of({{1000, 900}, {1090, 800}, {1200, 100}}) == 1);
+  CHECK(leader_of({{1090, 800}, {1000, 900}}) == 0);
+  // equal costs say nothing: the prediction does
+  CHECK(leader_of({{1090, 900}, {1000, 900}, {1050, 898}}) == 1);
+}
+
+TEST_CASE("a faster one narrows down who is tied, in whatever order they come") {
+  // 1090 is tied with 1000 and leads by its cost, but not with 950, which 1000 is tied with
+  CHECK(leader_of({{1000, 800}, {1090, 700}, {950, 900}}) == 0);
+  CHECK(leader_of({{950, 900}, {1090, 700}, {1000, 800}}) == 2);
+}
+
+TEST_CASE(
+    "what nothing is predicted of comes after what is, and a wrong leader is followed by the next of the "
+    "rule") {
+  Champion champion(Depth::time, false);
+  REQUIRE(champion.offer(completed(timed(10)), 0, 10) == OfferResult::leads);
+  REQUIRE(champion.offer(completed(timed(900)), 1, 11, predicted(1000)) == OfferResult::leads);
+  REQUIRE(champion.offer(completed(timed(800)), 2, 12, predicted(1050)) == OfferResult::leads);
+  CHECK(champion.offer(completed(timed(5)), 3, 13) == OfferResult::behind);
+  CHECK(champion.predicted()->score_ns == 1050);
+  CHECK(champion.score_ns() == 800);
+  champion.disqualify();
+  CHECK(champion.variant() == 11);
+  champion.disqualify();
+  CHECK(champion.variant() == 13);
+  CHECK(champion.predicted() == nullptr);
+}
+
 TEST_CASE("where times are noisy a challenger leads once it won in pairs, and no sooner") {
   Champion champion(Depth::time, true);
   REQUIRE(champion.offer(completed(timed(1000)), 0, 10) == OfferResult::leads);

@@ -491,6 +491,56 @@ TEST_CASE("when the store fails as well, the first error is the one that is repo
   CHECK_THROWS_WITH(world.run(), "the device fell off the bus");
 }
 
+/// Predicts the reverse of the costs: the surface's slowest point is the fastest.
+struct ReversedPredictor final : TargetPredictor {
+  std::optional<PredictedScore> predict(const Completed& completed) const override {
+    const double time_ns = 1e9 / surface_ns(completed.request.candidate.tunables);
+    return PredictedScore{
+        .model = "reversed", .score_ns = time_ns, .low_ns = time_ns, .high_ns = time_ns, .times = {}};
+  }
+};
+
+TEST_CASE(
+    "where times on the target are predicted they rank, strategies learn from them, and costs stay costs") {
+  const auto slowest = [] {
+    TunableValues found{{"X", 0}, {"Y", 0}};
+    for (std::int64_t x = 0; x < 10; ++x)
+      for (std::int64_t y = 0; y < 10; ++y)
+        if (const TunableValues point{{"X", x}, {"Y", y}}; surface_ns(point) > surface_ns(found))
+          found = point;
+    return found;
+  }();
+  const ReversedPredictor predictor;
+  World world(on_surface);
+  world.options.target_predictor = &predictor;
+  world.options.strategy = "local-search";
+  world.options.budgets.max_evaluations = 60;
+  std::optional<double> best_predicted_ns;
+  world.options.on_progress = [&](const Progress& p) { best_predicted_ns = p.best_predicted_ns; };
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables == slowest);
+  CHECK(result.best->result.score_ns == surface_ns(slowest));
+  REQUIRE(result.predicted);
+  CHECK(result.predicted->score_ns == Approx(1e9 / surface_ns(slowest)));
+  CHECK(best_predicted_ns == result.predicted->score_ns);
+  CHECK(result.leaders.front().predicted->score_ns == result.predicted->score_ns);
+  CHECK(result.leaders[1].predicted->score_ns >= result.predicted->score_ns);
+}
+
+TEST_CASE("a resumed search that ranks by predicted times learns from those alone") {
+  const ReversedPredictor predictor;
+  World world(on_surface);
+  world.options.target_predictor = &predictor;
+  world.options.search.resumed = true;
+  world.store.known = {{{{"X", 1}, {"Y", 1}}, 5.0, 900.0}, {{{"X", 2}, {"Y", 2}}, 5.0}};
+  const LoopResult result = world.run();
+  CHECK(result.progress.reused == 0);  // the one that is known is measured again
+  CHECK(world.store.rows[1].arm == "known");
+  CHECK(world.store.rows[1].point == TunableValues{{"X", 1}, {"Y", 1}});
+  CHECK(result.progress.evaluated == 100);
+}
+
 TEST_CASE("an unknown strategy is refused before a search begins") {
   World world(on_surface);
   world.options.strategy = "clairvoyance";

@@ -26,7 +26,7 @@ bool end_one(World& world, SearchParts& parts) {
   REQUIRE(flight);
   const auto stored = parts.record.commit(*completed, {.arm = "a", .iteration = flight->iteration});
   parts.progress.count(completed->result);
-  parts.schedule.learn(*completed, *flight, stored.evaluation);
+  parts.schedule.learn(*completed, *flight, stored.evaluation, completed->result.score_ns);
   return true;
 }
 

@@ -91,7 +91,9 @@ TEST_CASE("a report counts what passed and failed, and says when the first did")
   const auto end = [&](const EvaluationResult& result, bool new_best) {
     world.clock.advance_to(world.clock.now() + 2s);
     parts.progress.count(result);
-    parts.progress.report(test::completed_at(parts.context, 0, result), new_best, 3, 1'000.0);
+    const Completed completed = test::completed_at(parts.context, 0, result);
+    CHECK((parts.offer(completed, 0) == OfferResult::leads) == new_best);
+    parts.progress.report(completed, new_best, 3, parts.champion);
   };
   end(failed(Status::incorrect), false);
   end(timed(1'000), true);

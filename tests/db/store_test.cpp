@@ -137,6 +137,7 @@ TEST_CASE(
   REQUIRE(known.size() == 2);
   CHECK(known[0].tunables.at("BLOCK") == 128);
   CHECK(known[0].score_ns == 190);
+  CHECK_FALSE(known[0].predicted_ns);
   CHECK(known[1].tunables.at("BLOCK") == 256);
   CHECK_FALSE(known[1].score_ns);
   CHECK(store->known_points(second.search, "another").empty());

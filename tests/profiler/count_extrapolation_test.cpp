@@ -41,6 +41,20 @@ TEST_CASE("one counted shape is enough where the least work says how counts grow
   CHECK_FALSE(twice->check_error);
 }
 
+TEST_CASE("counted shapes that leave open how counts grow are told from those that determine it") {
+  const auto ambiguity = [](const std::vector<CountedCall>& small, const CallFacts& target) {
+    return extrapolate_counts(small, target)->ambiguity;
+  };
+  // twice the blocks, bytes and operations: whatever counts follow, they double
+  CHECK(ambiguity({counted(128, 128, 64)}, product(256, 128, 64)) < 0.5);
+  CHECK(ambiguity({counted(128, 128, 64)}, product(128, 128, 64)) < 1e-6);
+  // longer sums are more operations, and no more blocks
+  CHECK(ambiguity({counted(128, 128, 64)}, product(4096, 4096, 4096)) > 10);
+  CHECK(ambiguity(
+            {counted(128, 128, 64), counted(256, 128, 64), counted(128, 128, 128), counted(256, 256, 128)},
+            product(4096, 4096, 2048)) < 0.25);
+}
+
 TEST_CASE("counts that do not grow as assumed are told by the check") {
   std::vector<CountedCall> small{counted(128, 128, 64), counted(256, 128, 64), counted(256, 256, 128)};
   small.back().counts["inst/warp"] *= 3;

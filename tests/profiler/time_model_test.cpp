@@ -213,6 +213,20 @@ TEST_CASE("held-out variants are predicted, ranked, and their intervals hold nin
   CHECK(static_cast<double>(inside) >= 0.88 * static_cast<double>(calls.size()));
 }
 
+TEST_CASE(
+    "intervals made without a group hold its times where groups are alike, and miss those of a stranger") {
+  const std::vector<MeasuredCall> calls = measured();
+  const HeldOutTimes times = leave_variants_out(calls, Knowledge::build);
+  const Coverage fifths = interval_coverage(calls, times, fifths_of(calls));
+  CHECK(fifths.by_group.size() == 5);
+  CHECK(fifths.share > 0.5);
+  // nothing tells the slow algorithm from the other: what is learned of one is wrong of the other
+  const Coverage algorithms =
+      interval_coverage(calls, leave_one_algorithm_out(calls, Knowledge::build), algorithms_of(calls));
+  CHECK(algorithms.by_group.size() == 2);
+  CHECK(algorithms.share < 0.2);
+}
+
 TEST_CASE("an algorithm that was left out is predicted worse than one that is known") {
   const std::vector<MeasuredCall> calls = measured();
   const double fresh = accuracy_of(calls, leave_one_algorithm_out(calls, Knowledge::build)).mean_error;
@@ -278,10 +292,10 @@ TEST_CASE("what is not a model is refused with the reason") {
   CHECK_THAT(input_error("no json"), Catch::Contains("parse"));
   CHECK_THAT(input_error("[1]"), Catch::Contains("alphakernel model fit"));
   CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 99})"),
-             Catch::Contains("has format 99; this AlphaKernel reads up to 3: update AlphaKernel"));
-  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 2})"),
+             Catch::Contains("has format 99; this AlphaKernel reads up to 4: update AlphaKernel"));
+  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 3})"),
              Catch::Contains("fit it again"));
-  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 3})"), Catch::Contains("arch"));
+  CHECK_THAT(input_error(R"({"format": "alphakernel time model", "version": 4})"), Catch::Contains("arch"));
 }
 
 TEST_CASE("who knows only the plan does not see what ptxas said") {

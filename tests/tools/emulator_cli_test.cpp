@@ -51,7 +51,12 @@ TEST_CASE(
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.find("not GPU times") != std::string::npos);
-  CHECK(result.err.find("best emulated cost") != std::string::npos);
+  CHECK(
+      result.err.find("ranked by times that sm_90a_h200 predicts for NVIDIA H200: predicted, not measured") !=
+      std::string::npos);
+  CHECK(result.err.find("best predicted") != std::string::npos);
+  CHECK(result.err.find("(not measured)") != std::string::npos);
+  CHECK(result.out.find("predicted, not measured: ") != std::string::npos);
   CHECK(result.out.find("verified") != std::string::npos);
   CHECK(result.out.find("emulated cost") != std::string::npos);
   CHECK(result.out.find("GB/s") == std::string::npos);
@@ -59,11 +64,20 @@ TEST_CASE(
   CHECK(explanation.find("not a GPU time") != std::string::npos);
   CHECK(explanation.find("What was checked") != std::string::npos);
   CHECK(explanation.find("cold L2 on") == std::string::npos);
+  CHECK(explanation.find("Predicted, not measured, for sm_90a by the model sm_90a_h200") !=
+        std::string::npos);
   const Json json = parse_json(read_file(box.folder / "k.result.json"));
   CHECK(json["executed"] == true);
   CHECK(json["emulated"] == true);
   CHECK(json["best"]["status"] == "ok");
   CHECK(json["best"]["score_ns"].get<double>() > 0);
+  const Json& predicted = json["best"]["predicted"];
+  CHECK(predicted["note"] == "predicted, not measured");
+  CHECK(predicted["low_ns"] < predicted["score_ns"]);
+  CHECK(predicted["workloads"][0]["workload"] == "n67108864");
+  CHECK(box.query(
+            "SELECT count(*) = (SELECT count(*) FROM evaluations e JOIN proposals q ON q.id = e.proposal_id "
+            "WHERE e.status IN ('ok', 'duplicate') AND q.arm <> 'held_out') FROM predictions") == "1\r\n");
   CHECK(json["best"]["measurements"][0]["method"] == "emulator");
   CHECK(json["held_out"]["passed"] == true);
   const ProgramResult stored = box.run({"query", "--format", "csv",
@@ -75,6 +89,37 @@ TEST_CASE(
   INFO(again.out << again.err);
   CHECK(again.exit_code == 0);
   CHECK(again.out.find("emulated cost") != std::string::npos);
+}
+
+TEST_CASE("vector additions of the same cost are told apart by the times that are predicted of them") {
+  Sandbox box;
+  const ProgramResult result =
+      box.run({"generate", "--algorithm", "vector_add", "--device", "emulator", "--max-evaluations", "6",
+               "--seed", "1", "--output", (box.folder / "k.cu").string()});
+  REQUIRE(result.exit_code == 0);
+  CHECK(box.query("SELECT count(DISTINCT round(predicted_ns)) > 3 FROM predictions") == "1\r\n");
+  const Json json = parse_json(read_file(box.folder / "k.result.json"));
+  CHECK(box.query("SELECT min(predicted_ns) > 100000 FROM predictions") ==
+        "1\r\n");  // of 67,108,864 elements
+  CHECK(json["leaders"][0]["predicted"]["score_ns"] <= json["leaders"][1]["predicted"]["score_ns"]);
+}
+
+TEST_CASE("without a model of the target costs rank, and the run says so") {
+  for (const auto& [arguments, reason] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--arch", "sm_120"}, "there is no time model of sm_120"}, {{"--no-predict"}, ""}}) {
+    Sandbox box;
+    std::vector<std::string> all{"--algorithm", "vector_add", "--max-evaluations", "2"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const ProgramResult result = box.run(generate_on_emulator(box, all));
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    CHECK(result.err.find(reason) != std::string::npos);
+    CHECK(result.err.find("best emulated cost") != std::string::npos);
+    const Json json = parse_json(read_file(box.folder / "k.result.json"));
+    CHECK(json["best"]["predicted"].is_null());
+    CHECK(json["ranking"].get<std::string>().find(reason) != std::string::npos);
+    CHECK(box.query("SELECT count(*) FROM predictions") == "0\r\n");
+  }
 }
 
 TEST_CASE("on the emulator a short run of every template ends with a verified kernel and honest rows") {

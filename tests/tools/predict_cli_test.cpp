@@ -42,7 +42,8 @@ Json predict(Sandbox& box, const std::string& file, const std::string& shape,
 TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and grows with work and waste") {
   Sandbox box;
   const std::string good = box.write("good.cu", vector_add(1));
-  const Json small = predict(box, good, "N=16777216"), large = predict(box, good, "N=67108864");
+  const std::vector<std::string> rates{"--time-model", "none"};
+  const Json small = predict(box, good, "N=16777216", rates), large = predict(box, good, "N=67108864", rates);
   CHECK(large.at("knowledge") == "count");
   const Json& terms = large.at("terms_ns");
   for (const auto& [name, ns] : terms.items()) CHECK(ns <= terms.at(large.at("limiter").get<std::string>()));
@@ -50,7 +51,7 @@ TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and
   CHECK(large.at("predicted_ns").get<double>() > 3 * small.at("predicted_ns").get<double>());
   // every sector once, not found in L2: 12 bytes per element at 20 bytes per clock of 132 SMs
   CHECK(terms.at("l2").get<double>() == Approx(12.0 * 67108864 / (20 * 132 * 1.98)).epsilon(0.01));
-  const Json bad = predict(box, box.write("bad.cu", vector_add(16)), "N=67108864");
+  const Json bad = predict(box, box.write("bad.cu", vector_add(16)), "N=67108864", rates);
   CHECK(bad.at("terms_ns").at("l2").get<double>() > 2 * terms.at("l2").get<double>());
   CHECK(bad.at("predicted_ns").get<double>() > large.at("predicted_ns").get<double>());
 }
@@ -58,14 +59,32 @@ TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and
 TEST_CASE("without counts and without a model a prediction says what it is based on") {
   Sandbox box;
   const std::string file = box.write("good.cu", vector_add(1));
-  const Json line = predict(box, file, "N=67108864", {"--no-counts"});
+  const Json line = predict(box, file, "N=67108864", {"--no-counts", "--time-model", "none"});
   CHECK(line.at("knowledge") == "build");
   CHECK(line.at("fitted") == false);
   CHECK(line.at("low_ns").is_null());
   const ProgramResult page = box.run({"predict", file, "--algorithm", "vector_add", "--shape", "N=67108864",
-                                      "--no-counts", "--arch", "h200"});
+                                      "--no-counts", "--arch", "h200", "--time-model", "none"});
   CHECK(page.out.find("no model is fitted for sm_90a") != std::string::npos);
   CHECK(page.out.find("limited by " + line.at("limiter").get<std::string>()) != std::string::npos);
+}
+
+TEST_CASE("a target whose times were measured has a shipped model, found by its name, and others have none") {
+  Sandbox box;
+  const std::string file = box.write("good.cu", vector_add(1));
+  const Json line = predict(box, file, "N=67108864", {"--no-counts"});
+  CHECK(line.at("fitted") == true);
+  CHECK(line.at("low_ns") < line.at("predicted_ns"));
+  CHECK(predict(box, file, "N=67108864", {"--no-counts", "--time-model", "sm_90a_h200"}) == line);
+  CHECK(predict(box, file, "N=67108864", {"--no-counts", "--arch", "sm_120"}).at("fitted") == false);
+  const auto refused = [&](const std::string& model, const std::string& arch) {
+    const ProgramResult result = box.run({"predict", file, "--algorithm", "vector_add", "--shape", "N=1024",
+                                          "--no-counts", "--arch", arch, "--time-model", model});
+    CHECK(result.exit_code == code(ExitCode::usage));
+    return result.err;
+  };
+  CHECK(refused("sm_90a_h300", "sm_90a").find("sm_90a_h200") != std::string::npos);
+  CHECK(refused("sm_90a_h200", "sm_120").find("fitted for sm_90a, not for sm_120") != std::string::npos);
 }
 
 TEST_CASE("a candidate that is wrong is predicted from its build, with a note") {

@@ -51,7 +51,7 @@ TEST_CASE("tune goes through all points of a file, counts the same program once,
   const ProgramResult result = tune(box, box.write("my.cu", vector_add("")));
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
-  CHECK(result.out.find("best points (by emulated cost):\n  1. ") != std::string::npos);
+  CHECK(result.out.find("best points (times predicted, not measured):\n  1. ") != std::string::npos);
   CHECK(result.out.find("(space exhausted)") != std::string::npos);
   CHECK(result.out.find("4 of them were the same program as another") != std::string::npos);
   const Json json = parse_json(read_file(box.folder / "my.tuned.result.json"));

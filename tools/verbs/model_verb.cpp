@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/predict/count_variants.h"
 #include "app/predict/measured_calls.h"
-#include "app/predict/time_prediction.h"
+#include "app/predict/time_models.h"
 #include "app/setup/config.h"
 #include "core/error.h"
+#include "core/text/file.h"
 #include "core/text/print_stderr.h"
 #include "profiler/prediction/model_file.h"
 #include "tools/command_line.h"
@@ -32,8 +35,10 @@ struct Flags {
 };
 
 void add_model_flags(CLI::App& app, Flags& flags) {
-  app.add_option("--db", flags.databases,
-                 "performance database with times of a GPU; may be repeated (default: the user's)");
+  app.add_option(
+      "--db", flags.databases,
+      "performance database with times of a GPU, plain or packed (.gz, .xz); may be repeated (default: the "
+      "user's)");
   app.add_option("--arch,--target", flags.arch, "of the measured kernels (default: sm_90a)");
   app.add_flag("--json", flags.json, "print JSON");
 }
@@ -67,6 +72,16 @@ std::string regret_row(std::string_view what, const PruningRegret& regret) {
                      100 * regret.mean, 100 * regret.p95, 100 * regret.worst);
 }
 
+std::string coverage_row(std::string_view what, const profiler::Coverage& coverage) {
+  double least = 1;
+  std::string of;
+  for (const auto& [group, share] : coverage.by_group) {
+    if (share < least) of = group;
+    least = std::min(least, share);
+  }
+  return fmt::format("  {:<34}{:>6.1f} %{:>9.1f} % ({})\n", what, 100 * coverage.share, 100 * least, of);
+}
+
 std::string report_text(Knowledge knowledge, const ModelReport& report) {
   std::string text = fmt::format(
       "Knowledge '{}': {} calls within 10 x the best of their workload, {} spaces\n\n"
@@ -75,6 +90,9 @@ std::string report_text(Knowledge knowledge, const ModelReport& report) {
   text += accuracy_row("analytic alone", report.analytic);
   text += accuracy_row("one algorithm left out", report.new_algorithm);
   text += accuracy_row("a fifth of the variants left out", report.known_space);
+  text += fmt::format("\n  inside intervals made without them     all     least\n");
+  text += coverage_row("one algorithm left out", report.coverage_new_algorithm);
+  text += coverage_row("a fifth of the variants left out", report.coverage_known_space);
   text += fmt::format("\n  regret of pruning the worse half    median      mean       95 %     worst\n");
   text += regret_row("one algorithm left out", report.regret_new_algorithm);
   text += regret_row("a fifth of the variants left out", report.regret_known_space);
@@ -84,6 +102,33 @@ std::string report_text(Knowledge knowledge, const ModelReport& report) {
                         100 * report.new_algorithm.error_by_algorithm.at(name),
                         100 * report.known_space.error_by_algorithm.at(name));
   return text + "\n";
+}
+
+/// A line of JSON for each call: what was measured, and what was predicted without it.
+std::string calls_text(const std::vector<profiler::MeasuredCall>& calls, Knowledge knowledge,
+                       const ModelReport& report) {
+  std::string text;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const profiler::MeasuredCall& call = calls[i];
+    const auto analytic = profiler::analytic_time(call.facts.limited_to(knowledge), call.device);
+    Json terms = Json::object();
+    for (const profiler::TimeTerm& term : analytic.terms) terms[term.name] = term.time_ns;
+    text += Json{{"knowledge", to_string(knowledge)},
+                 {"algorithm", call.algorithm},
+                 {"space", call.space()},
+                 {"variant", call.variant},
+                 {"tunables", call.facts.tunables},
+                 {"workload", call.workload},
+                 {"measured_ns", call.measured_ns},
+                 {"analytic_ns", report.analytic_ns[i]},
+                 {"new_algorithm_ns", report.new_algorithm_ns[i]},
+                 {"known_space_ns", report.known_space_ns[i]},
+                 {"limiter", analytic.limiter()},
+                 {"terms_ns", std::move(terms)}}
+                .dump() +
+            "\n";
+  }
+  return text;
 }
 
 int fit_model(const app::Arguments& arguments) {
@@ -99,7 +144,7 @@ int fit_model(const app::Arguments& arguments) {
   const std::string arch = target_name(flags);
   const profiler::FittedModels models = profiler::fit_models(found.calls, arch);
   const std::filesystem::path file =
-      flags.output.empty() ? app::model_file(arch, config) : std::filesystem::path(flags.output);
+      flags.output.empty() ? app::user_model_file(arch, config) : std::filesystem::path(flags.output);
   profiler::write_models(file, models);
   if (flags.json) {
     Json json{{"file", file.string()}, {"training", models.training}, {"accuracy", Json::object()}};
@@ -119,7 +164,10 @@ int evaluate_models(const app::Arguments& arguments) {
                "alphakernel model evaluate"};
   set_style(app, "Example:\n  alphakernel model evaluate --db h200.db --json\n");
   Flags flags;
+  std::string calls_file, calls;
   add_model_flags(app, flags);
+  app.add_option("--calls", calls_file,
+                 "write every call with its held-out predictions here, a line of JSON each");
   if (!parse(app, arguments)) return 0;
   const app::MeasuredCalls found = read_calls(flags, app::load_config());
   Json json = Json::object();
@@ -127,12 +175,14 @@ int evaluate_models(const app::Arguments& arguments) {
     const auto known = profiler::calls_with(found.calls, knowledge);
     if (known.empty()) continue;
     const ModelReport report = profiler::evaluate_model(known, knowledge);
+    if (!calls_file.empty()) calls += calls_text(known, knowledge, report);
     if (flags.json)
       json[to_string(knowledge)] = to_json(report);
     else
       fmt::print("{}", report_text(knowledge, report));
   }
   if (flags.json) fmt::print("{}\n", json.dump());
+  if (!calls_file.empty()) write_file_atomically(calls_file, calls);
   return 0;
 }
 

@@ -46,9 +46,9 @@ std::string basis_text(const app::PredictedKernel& predicted, const Arch& arch) 
         "(alphakernel model fit)\n",
         predicted.device.name, from, arch.sm());
   const Json& training = predicted.training;
-  return fmt::format("is based on {}, corrected by a model fitted to {} variants ({}) on {}; {}\n", from,
-                     training.at("variants").dump(), training.at("variants_by_algorithm").dump(),
-                     training.at("devices").dump(),
+  return fmt::format("is based on {}, corrected by {}, fitted to {} variants ({}) on {}; {}\n", from,
+                     predicted.model, training.at("variants").dump(),
+                     training.at("variants_by_algorithm").dump(), training.at("devices").dump(),
                      p.known_space ? "points of this plan are among them"
                                    : "none is of this plan, so the interval is that of algorithms left out");
 }
@@ -64,7 +64,10 @@ int run_predict(const app::Arguments& arguments) {
   app.add_option("file", file, "the kernel, a .cu file with a launch plan (docs/candidate.md)")->required();
   app.add_option("--arch,--target", arch_name, "the GPU, e.g. h200 or sm_90a (default: sm_90a)");
   app.add_option("--db", database, "performance database to look up measured times in");
-  app.add_option("--time-model", model, "model that `alphakernel model fit` wrote (default: the user's)");
+  app.add_option(
+      "--time-model", model,
+      "name of a shipped model, or file that `alphakernel model fit` wrote; none: rates alone (default: the "
+      "user's model of the target, else the shipped one)");
   app.add_flag("--no-counts", no_counts, "do not count on the CPU device: faster, less exact");
   app.add_flag("--json", json, "print JSON");
   const std::string path = kernel_argument(arguments);

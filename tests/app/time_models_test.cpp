@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The models that come with the program, against the measurements that they are fitted to.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+
+#include "app/predict/measured_calls.h"
+#include "app/predict/time_models.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+
+namespace ak::app {
+namespace {
+
+using profiler::Knowledge;
+using profiler::MeasuredCall;
+using profiler::TimeModel;
+
+const std::filesystem::path kRoot = AK_SOURCE_DIR;
+
+Json sources() { return parse_json(read_file(kRoot / "models" / "sources.json")); }
+
+std::vector<MeasuredCall> calls_of(const Json& source) {
+  std::vector<std::filesystem::path> databases;
+  for (const Json& file : source.at("databases")) databases.push_back(kRoot / file.get<std::string>());
+  return measured_calls(databases, source.at("arch").get<std::string>()).calls;
+}
+
+std::vector<const MeasuredCall*> pointers(const std::vector<MeasuredCall>& calls) {
+  std::vector<const MeasuredCall*> all;
+  for (const MeasuredCall& call : calls) all.push_back(&call);
+  return all;
+}
+
+TEST_CASE("every shipped model is what its measurements give today: else run scripts/fit_time_models.py") {
+  constexpr std::size_t kEvery = 7;    // of the calls, so that every space and shape is met
+  constexpr double kRounding = 0.002;  // another compiler may round so that a tree splits elsewhere
+  for (const auto& [name, source] : sources().items()) {
+    CAPTURE(name);
+    const std::vector<MeasuredCall> calls = calls_of(source);
+    const NamedModels shipped = open_models(name);
+    CHECK(shipped.models.arch == source.at("arch"));
+    REQUIRE(shipped.models.training.at("calls") == calls.size());
+    const TimeModel fresh = TimeModel::fit(pointers(calls), Knowledge::build);
+    const TimeModel& kept = shipped.models.models.at(Knowledge::build);
+    double apart = 0, compared = 0;
+    for (std::size_t i = 0; i < calls.size(); i += kEvery, ++compared)
+      apart += std::abs(std::log(kept.predict(calls[i].facts, calls[i].device).time_ns /
+                                 fresh.predict(calls[i].facts, calls[i].device).time_ns));
+    CHECK(apart / compared < kRounding);
+  }
+}
+
+TEST_CASE(
+    "intervals of a shipped model that were made without an algorithm hold its times as often as is said") {
+  for (const auto& [name, source] : sources().items()) {
+    CAPTURE(name);
+    const std::vector<MeasuredCall> calls = calls_of(source);
+    const auto times = profiler::leave_one_algorithm_out(calls, Knowledge::build);
+    const double share = profiler::interval_coverage(calls, times, profiler::algorithms_of(calls)).share;
+    CHECK(share >= 0.85);
+    CHECK(share <= 0.97);
+    const Json& recorded = open_models(name).models.accuracy.at(Knowledge::build);
+    CHECK(profiler::accuracy_of(calls, times).mean_error ==
+          Approx(recorded.at("new_algorithm").at("mean_error").get<double>()).epsilon(1e-3));
+    CHECK(recorded.at("known_space").at("mean_error") < 0.1);
+  }
+}
+
+TEST_CASE("the user's own model goes before the shipped one, and a named one before both") {
+  const auto folder = std::filesystem::temp_directory_path() / "alphakernel_time_models_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  Config config;
+  config.database = (folder / "ak.db").string();
+  CHECK(models_of_target("sm_90a", config)->name == "sm_90a_h200");
+  CHECK_FALSE(models_of_target("sm_120", config));
+  CHECK_FALSE(user_models("sm_90a", config));
+  std::filesystem::copy(kRoot / "models" / "time" / "sm_90a_h200.json", user_model_file("sm_90a", config));
+  CHECK(models_of_target("sm_90a", config)->name == "prediction_sm_90a");
+  config.time_model = "sm_90a_h200";
+  CHECK(models_of_target("sm_90a", config)->name == "sm_90a_h200");
+  CHECK_THROWS_AS(models_of_target("sm_120", config), Error);
+  config.time_model = "none";
+  CHECK_FALSE(models_of_target("sm_90a", config));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace ak::app
