@@ -181,6 +181,37 @@ Field prediction() {
        nullable(number("measured_ns", "of the same variant, from the database", "ns"))});
 }
 
+/// How many blocks an SM holds, of any block.
+Fields resident_fields() {
+  return {integer("blocks_per_sm", "resident blocks of an SM; 0: it cannot be launched"),
+          integer("warps_per_sm", "resident warps of an SM"),
+          number("occupancy", "resident warps over the most that an SM holds"),
+          list_of(text("limiters", "resources into which no other block fits"))};
+}
+
+Fields block_fields() {
+  return {integer("threads", "of a block"), integer("registers", "of a thread"),
+          integer("shared_bytes", "of a block, static and dynamic", "bytes"),
+          integer("barriers", "that a block synchronises with")};
+}
+
+Field launch_occupancy() {
+  return object(
+      "launches", "LaunchOccupancy", "different launches of the kernel; of numbers one",
+      Fields{maybe(text("kernel", "as the launch plan names it")),
+             maybe(list_of(text("shapes", "names of the shapes that launch it so")))} +
+          block_fields() + Fields{integer("dynamic_shared_bytes", "of shared_bytes", "bytes")} +
+          resident_fields() +
+          Fields{list_of(object("fits", "ResourceFit", "how many blocks fit into each resource of an SM",
+                                {text("resource", "its name"), integer("blocks", "how many")})),
+                 maybe(object("next", "OccupancyStep",
+                              "the smallest change that lets more warps be resident; none: the SM is full",
+                              block_fields() + resident_fields())),
+                 list_of(object("by_block_size", "SizedOccupancy",
+                                "the same registers and shared memory with other sizes of block",
+                                Fields{integer("threads", "of a block")} + resident_fields()))});
+}
+
 Fields leader_fields() {
   return Fields{integer("variant", "number in the database"), text("template", "name of its file"),
                 value(ValueKind::integers, "tunables", "its point")} +
@@ -275,6 +306,16 @@ std::vector<Field> predict_fields() {
           text("note", "why less is known than was asked for; empty: nothing is amiss"),
           value(ValueKind::any, "training", "what the model was fitted to; null: there is none"),
           list_of(prediction()), text("arch", "what it would be compiled for")};
+}
+
+std::vector<Field> occupancy_fields() {
+  return {
+      text("arch", "what it is compiled for"),
+      object("sm", "SmLimits", "what an SM has",
+             {integer("threads", "resident threads at most"), integer("blocks", "resident blocks at most"),
+              integer("registers", "of 32 bits"), integer("shared_bytes", "shared memory", "bytes"),
+              integer("shared_bytes_per_block", "shared memory of a block at most", "bytes")}),
+      list_of(launch_occupancy())};
 }
 
 std::vector<Field> rows_fields() {

@@ -15,6 +15,7 @@ namespace ak::operations {
 [[nodiscard]] std::vector<Field> search_fields();
 [[nodiscard]] std::vector<Field> profile_fields();
 [[nodiscard]] std::vector<Field> predict_fields();
+[[nodiscard]] std::vector<Field> occupancy_fields();
 [[nodiscard]] std::vector<Field> rows_fields();
 [[nodiscard]] std::vector<Field> explain_failure_fields();
 [[nodiscard]] std::vector<Field> save_kernel_fields();

@@ -134,6 +134,7 @@ struct Event {
 [[nodiscard]] Answer search(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer profile(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer predict(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer occupancy(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer explain_failure(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer query_database(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer best_variants(const Json& request, const Context& context, const Callbacks& callbacks);

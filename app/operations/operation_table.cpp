@@ -212,6 +212,29 @@ Operation predict_row() {
           .run = predict};
 }
 
+Parameter number_of_block(std::string_view name, std::string_view help, double minimum, double maximum) {
+  return {.name = name, .kind = ValueKind::integer, .help = help, .minimum = minimum, .maximum = maximum};
+}
+
+Operation occupancy_row() {
+  Parameter shared = number_of_block("shared_bytes", "shared memory of a block, with threads", 0, 1 << 20);
+  shared.fallback = "0";
+  return {
+      .name = "occupancy",
+      .title = "Show the occupancy",
+      .summary =
+          "How many blocks of a kernel an SM holds, what limits that, and what one more would need; for "
+          "every size of block. Of a kernel, which is compiled, or of threads, registers and shared_bytes.",
+      .parameters = kernel_parameters() +
+                    Parameters{{.name = "arch", .help = "e.g. h200 or sm_70 (default: the device's own)"},
+                               number_of_block("threads", "of a block, instead of a kernel", 1, 2048),
+                               number_of_block("registers", "of a thread, with threads", 1, 255),
+                               shared},
+      .answer = occupancy_fields(),
+      .effects = {.reads_database = true, .takes_long = true},
+      .run = occupancy};
+}
+
 Operation query_row() {
   return {.name = "query",
           .title = "Query the database",
@@ -298,10 +321,10 @@ Operation save_kernel_row() {
 }  // namespace
 
 std::span<const Operation> all_operations() {
-  static const std::vector<Operation> table{list_problems_row(),   show_problem_row(), show_devices_row(),
-                                            evaluate_row(),        search_row(),       profile_row(),
-                                            predict_row(),         query_row(),        best_variants_row(),
-                                            explain_failure_row(), save_kernel_row()};
+  static const std::vector<Operation> table{list_problems_row(), show_problem_row(),    show_devices_row(),
+                                            evaluate_row(),      search_row(),          profile_row(),
+                                            predict_row(),       occupancy_row(),       query_row(),
+                                            best_variants_row(), explain_failure_row(), save_kernel_row()};
   return table;
 }
 

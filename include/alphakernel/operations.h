@@ -432,6 +432,114 @@ struct Prediction {
   }
 };
 
+/// what an SM has
+struct SmLimits {
+  std::int64_t threads = 0;  ///< resident threads at most
+  std::int64_t blocks = 0;  ///< resident blocks at most
+  std::int64_t registers = 0;  ///< of 32 bits
+  std::int64_t shared_bytes = 0;  ///< shared memory (bytes)
+  std::int64_t shared_bytes_per_block = 0;  ///< shared memory of a block at most (bytes)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("threads", self.threads);
+    visitor("blocks", self.blocks);
+    visitor("registers", self.registers);
+    visitor("shared_bytes", self.shared_bytes);
+    visitor("shared_bytes_per_block", self.shared_bytes_per_block);
+  }
+};
+
+/// how many blocks fit into each resource of an SM
+struct ResourceFit {
+  std::string resource;  ///< its name
+  std::int64_t blocks = 0;  ///< how many
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("resource", self.resource);
+    visitor("blocks", self.blocks);
+  }
+};
+
+/// the smallest change that lets more warps be resident; none: the SM is full
+struct OccupancyStep {
+  std::int64_t threads = 0;  ///< of a block
+  std::int64_t registers = 0;  ///< of a thread
+  std::int64_t shared_bytes = 0;  ///< of a block, static and dynamic (bytes)
+  std::int64_t barriers = 0;  ///< that a block synchronises with
+  std::int64_t blocks_per_sm = 0;  ///< resident blocks of an SM; 0: it cannot be launched
+  std::int64_t warps_per_sm = 0;  ///< resident warps of an SM
+  double occupancy = 0;  ///< resident warps over the most that an SM holds
+  std::vector<std::string> limiters;  ///< resources into which no other block fits
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("threads", self.threads);
+    visitor("registers", self.registers);
+    visitor("shared_bytes", self.shared_bytes);
+    visitor("barriers", self.barriers);
+    visitor("blocks_per_sm", self.blocks_per_sm);
+    visitor("warps_per_sm", self.warps_per_sm);
+    visitor("occupancy", self.occupancy);
+    visitor("limiters", self.limiters);
+  }
+};
+
+/// the same registers and shared memory with other sizes of block
+struct SizedOccupancy {
+  std::int64_t threads = 0;  ///< of a block
+  std::int64_t blocks_per_sm = 0;  ///< resident blocks of an SM; 0: it cannot be launched
+  std::int64_t warps_per_sm = 0;  ///< resident warps of an SM
+  double occupancy = 0;  ///< resident warps over the most that an SM holds
+  std::vector<std::string> limiters;  ///< resources into which no other block fits
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("threads", self.threads);
+    visitor("blocks_per_sm", self.blocks_per_sm);
+    visitor("warps_per_sm", self.warps_per_sm);
+    visitor("occupancy", self.occupancy);
+    visitor("limiters", self.limiters);
+  }
+};
+
+/// different launches of the kernel; of numbers one
+struct LaunchOccupancy {
+  std::optional<std::string> kernel;  ///< as the launch plan names it
+  std::vector<std::string> shapes;  ///< names of the shapes that launch it so
+  std::int64_t threads = 0;  ///< of a block
+  std::int64_t registers = 0;  ///< of a thread
+  std::int64_t shared_bytes = 0;  ///< of a block, static and dynamic (bytes)
+  std::int64_t barriers = 0;  ///< that a block synchronises with
+  std::int64_t dynamic_shared_bytes = 0;  ///< of shared_bytes (bytes)
+  std::int64_t blocks_per_sm = 0;  ///< resident blocks of an SM; 0: it cannot be launched
+  std::int64_t warps_per_sm = 0;  ///< resident warps of an SM
+  double occupancy = 0;  ///< resident warps over the most that an SM holds
+  std::vector<std::string> limiters;  ///< resources into which no other block fits
+  std::vector<ResourceFit> fits;  ///< how many blocks fit into each resource of an SM
+  std::optional<OccupancyStep> next;  ///< the smallest change that lets more warps be resident; none: the SM is full
+  std::vector<SizedOccupancy> by_block_size;  ///< the same registers and shared memory with other sizes of block
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("kernel", self.kernel);
+    visitor("shapes", self.shapes);
+    visitor("threads", self.threads);
+    visitor("registers", self.registers);
+    visitor("shared_bytes", self.shared_bytes);
+    visitor("barriers", self.barriers);
+    visitor("dynamic_shared_bytes", self.dynamic_shared_bytes);
+    visitor("blocks_per_sm", self.blocks_per_sm);
+    visitor("warps_per_sm", self.warps_per_sm);
+    visitor("occupancy", self.occupancy);
+    visitor("limiters", self.limiters);
+    visitor("fits", self.fits);
+    visitor("next", self.next);
+    visitor("by_block_size", self.by_block_size);
+  }
+};
+
 /// the gate that rejected it
 struct GatePromise {
   std::string name;  ///< of the gate
@@ -872,6 +980,49 @@ struct PredictAnswer {
   }
 };
 
+/// Show the occupancy
+struct OccupancyRequest {
+  std::optional<std::string> source;  ///< the kernel file's text; give this, path or variant
+  std::optional<std::string> path;  ///< a kernel file ending in .cu
+  std::optional<std::int64_t> variant;  ///< number of a variant in the database
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+  std::optional<std::string> arch;  ///< e.g. h200 or sm_70 (default: the device's own)
+  std::optional<std::int64_t> threads;  ///< of a block, instead of a kernel; 1 to 2048
+  std::optional<std::int64_t> registers;  ///< of a thread, with threads; 1 to 255
+  std::optional<std::int64_t> shared_bytes;  ///< shared memory of a block, with threads; 0 to 1048576 (default: 0)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("source", self.source);
+    visitor("path", self.path);
+    visitor("variant", self.variant);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("shape", self.shape);
+    visitor("arch", self.arch);
+    visitor("threads", self.threads);
+    visitor("registers", self.registers);
+    visitor("shared_bytes", self.shared_bytes);
+  }
+};
+
+/// Show the occupancy
+struct OccupancyAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string arch;  ///< what it is compiled for
+  SmLimits sm;  ///< what an SM has
+  std::vector<LaunchOccupancy> launches;  ///< different launches of the kernel; of numbers one
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("arch", self.arch);
+    visitor("sm", self.sm);
+    visitor("launches", self.launches);
+  }
+};
+
 /// Query the database
 struct QueryRequest {
   std::string sql;  ///< the SELECT
@@ -1084,6 +1235,10 @@ class Operations {
   /// Reads the database, takes seconds or longer.
   PredictAnswer predict(const PredictRequest& request = {}, const Callbacks& callbacks = {});
 
+  /// How many blocks of a kernel an SM holds, what limits that, and what one more would need; for every size of block. Of a kernel, which is compiled, or of threads, registers and shared_bytes.
+  /// Reads the database, takes seconds or longer.
+  OccupancyAnswer occupancy(const OccupancyRequest& request = {}, const Callbacks& callbacks = {});
+
   /// One SELECT on the performance database, read-only. Views: leaderboard, best_variants, failures, benchmark_results, progress, profiles, generalisation, comparisons, prediction_errors. SELECT name, sql FROM sqlite_schema shows everything.
   /// Reads the database.
   QueryAnswer query(const QueryRequest& request, const Callbacks& callbacks = {});
@@ -1112,6 +1267,7 @@ class Operations {
   X(search, Search) \
   X(profile, Profile) \
   X(predict, Predict) \
+  X(occupancy, Occupancy) \
   X(query, Query) \
   X(best_variants, BestVariants) \
   X(explain_failure, ExplainFailure) \

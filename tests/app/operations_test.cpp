@@ -86,6 +86,8 @@ std::vector<Example> examples() {
             {"seed", 7}}},
           {"profile", vector_add(kRightBody, kOnCpu)},
           {"predict", vector_add(kRightBody)},
+          {"occupancy", vector_add(kRightBody, {{"arch", "sm_90a"}})},
+          {"occupancy", {{"threads", 256}, {"registers", 64}, {"shared_bytes", 49152}, {"arch", "sm_70"}}},
           {"query", {{"sql", "SELECT id, status, NULL AS empty, 0.5 AS half FROM evaluations"}}},
           {"best_variants", {{"problem", "vector_add"}}},
           {"save_kernel", {{"variant", 1}, {"path", "operations_test.cu"}, {"overwrite", true}}}};

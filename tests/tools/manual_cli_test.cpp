@@ -10,9 +10,11 @@
 #include <set>
 #include <sstream>
 
+#include "core/exit_codes.h"
 #include "core/text/file.h"
 #include "tests/support/run_program.h"
 #include "tools/manual/command_tree.h"
+#include "tools/manual/reference_pages.h"
 
 using namespace ak;
 using ak::testing::ProgramResult;
@@ -94,6 +96,27 @@ const std::filesystem::path& manual() {
     return folder.path();
   }();
   return path;
+}
+
+/// Code spans and lines of code blocks that begin with one of the programs' names.
+std::vector<std::string> commands_in(const std::string& page) {
+  std::vector<std::string> commands;
+  for (const char* program : {"`alphakernel ", "`generate_kernel ", "\nalphakernel ", "\ngenerate_kernel "}) {
+    for (std::size_t at = page.find(program); at != std::string::npos; at = page.find(program, at + 1)) {
+      const std::size_t end = page.find(program[0], at + 1);
+      commands.push_back(page.substr(at + 1, end - at - 1));
+    }
+  }
+  return commands;
+}
+
+/// "--max-minutes" of a command line, as often as there are flags.
+std::vector<std::string> flags_of(const std::string& command) {
+  std::vector<std::string> flags;
+  for (const std::string& word : words_of(command)) {
+    if (word.starts_with("--")) flags.push_back(word.substr(0, word.find('=')));
+  }
+  return flags;
 }
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
@@ -182,4 +205,75 @@ TEST_CASE("pages are without faults that the formatter sees") {
     CHECK(result.exit_code == 0);
     CHECK(result.err == "");
   }
+}
+
+TEST_CASE("the generated pages of docs/ are what the tables say") {
+  // alphakernel manual --docs docs writes them.
+  for (const auto& [name, text] : tools::reference_pages()) {
+    INFO(name << " is stale: build alphakernel and run alphakernel manual --docs docs");
+    CHECK((read_file(std::string(AK_SOURCE_DIR) + "/docs/" + name) == text));
+  }
+}
+
+TEST_CASE("alphakernel manual --docs writes the generated pages") {
+  const TemporaryFolder folder;
+  output_of("alphakernel manual --docs", folder.path().string());
+  for (const auto& [name, text] : tools::reference_pages()) CHECK((read_file(folder.path() / name) == text));
+  CHECK(run_program({AK_PROGRAM, "manual"}).exit_code == static_cast<int>(ExitCode::usage));
+}
+
+TEST_CASE("the page of the command line has every subcommand and every flag that help shows") {
+  const std::string page = tools::reference_pages().at("reference/cli.md");
+  for (const CommandText& command : flat(tools::describe_program())) {
+    INFO(command.name);
+    if (command.name == "alphakernel") continue;
+    CHECK(page.find("# " + command.name + "\n") != std::string::npos);
+    for (const tools::OptionText& option : command.options) {
+      if (option.names.back() == "--help" || option.names.back() == "--version") continue;
+      INFO(option.names.back());
+      CHECK(page.find("`" + option.names.back() + "`") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the table of exit codes has every code, and the man page shows it") {
+  std::istringstream lines(read_file(std::string(AK_SOURCE_DIR) + "/core/error.h"));
+  std::map<std::string, int> codes;
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (inside && line.starts_with("};")) break;
+    if (inside) codes[words_of(line).front()] = std::stoi(line.substr(line.find('=') + 1));
+    inside = inside || line.starts_with("enum class ExitCode");
+  }
+  const std::string page = read_file(manual() / "man1" / "alphakernel.1");
+  CHECK(exit_codes().size() == codes.size());
+  for (const ExitCodeInfo& info : exit_codes()) {
+    INFO(info.name);
+    CHECK(codes.at(std::string(info.name)) == static_cast<int>(info.code));
+    CHECK(page.find(fmt::format("\\fB{}\\fR {}\n", static_cast<int>(info.code), info.name)) !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("questions, troubleshooting and guides name only subcommands and flags that there are") {
+  // --dtype is a parameter of most problems, not of the program.
+  std::set<std::string> verbs{"..."}, flags{"--dtype"};
+  for (const CommandText& command : flat(tools::describe_program())) {
+    verbs.insert(words_of(command.name).back());
+    for (const tools::OptionText& option : command.options)
+      flags.insert(option.names.begin(), option.names.end());
+  }
+  verbs.insert("manual");  // hidden
+  flags.insert("--docs");
+  int checked = 0;
+  for (const char* name :
+       {"faq.md", "troubleshooting.md", "occupancy.md", "guides/howto.md", "guides/choosing.md"}) {
+    for (const std::string& command : commands_in(read_file(std::string(AK_SOURCE_DIR) + "/docs/" + name))) {
+      INFO(name << ": " << command);
+      if (command.starts_with("alphakernel ")) CHECK(verbs.contains(words_of(command).at(1)));
+      for (const std::string& flag : flags_of(command)) CHECK(flags.contains(flag));
+      ++checked;
+    }
+  }
+  CHECK(checked > 30);
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/exit_codes.h"
+
 namespace ak::tools {
 namespace {
 
@@ -104,6 +106,15 @@ std::string verb_page(const CommandText& command, const std::string& version) {
          section("SEE ALSO", "\\fBalphakernel\\fR(1)\n");
 }
 
+/// What a code means; docs/exit_codes.md says what to do, too.
+std::string exit_status_text() {
+  std::string text;
+  for (const ExitCodeInfo& info : exit_codes())
+    text += fmt::format(".TP\n\\fB{}\\fR {}\n{}\n", static_cast<int>(info.code),
+                        escaped(std::string(info.name)), escaped(std::string(info.happened)));
+  return text;
+}
+
 std::string program_page(const CommandText& program, const std::string& version) {
   std::string subcommands;
   for (const CommandText& sub : program.subcommands)
@@ -115,7 +126,7 @@ std::string program_page(const CommandText& program, const std::string& version)
          section("EXAMPLES",
                  ".nf\nalphakernel doctor\ngenerate_kernel \\-\\-algorithm softmax \\-\\-arch native "
                  "\\-\\-output softmax.cu\n.fi\n") +
-         section("EXIT STATUS", "0 is success; the other codes are in docs/exit_codes.md.\n");
+         section("EXIT STATUS", exit_status_text());
 }
 
 }  // namespace

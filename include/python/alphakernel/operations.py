@@ -195,6 +195,55 @@ Prediction = TypedDict("Prediction", {
     "measured_ns": Optional[float],  # of the same variant, from the database (ns)
 })
 
+SmLimits = TypedDict("SmLimits", {
+    "threads": int,  # resident threads at most
+    "blocks": int,  # resident blocks at most
+    "registers": int,  # of 32 bits
+    "shared_bytes": int,  # shared memory (bytes)
+    "shared_bytes_per_block": int,  # shared memory of a block at most (bytes)
+})
+
+ResourceFit = TypedDict("ResourceFit", {
+    "resource": str,  # its name
+    "blocks": int,  # how many
+})
+
+OccupancyStep = TypedDict("OccupancyStep", {
+    "threads": int,  # of a block
+    "registers": int,  # of a thread
+    "shared_bytes": int,  # of a block, static and dynamic (bytes)
+    "barriers": int,  # that a block synchronises with
+    "blocks_per_sm": int,  # resident blocks of an SM; 0: it cannot be launched
+    "warps_per_sm": int,  # resident warps of an SM
+    "occupancy": float,  # resident warps over the most that an SM holds
+    "limiters": List[str],  # resources into which no other block fits
+})
+
+SizedOccupancy = TypedDict("SizedOccupancy", {
+    "threads": int,  # of a block
+    "blocks_per_sm": int,  # resident blocks of an SM; 0: it cannot be launched
+    "warps_per_sm": int,  # resident warps of an SM
+    "occupancy": float,  # resident warps over the most that an SM holds
+    "limiters": List[str],  # resources into which no other block fits
+})
+
+LaunchOccupancy = TypedDict("LaunchOccupancy", {
+    "kernel": NotRequired[str],  # as the launch plan names it
+    "shapes": NotRequired[List[str]],  # names of the shapes that launch it so
+    "threads": int,  # of a block
+    "registers": int,  # of a thread
+    "shared_bytes": int,  # of a block, static and dynamic (bytes)
+    "barriers": int,  # that a block synchronises with
+    "dynamic_shared_bytes": int,  # of shared_bytes (bytes)
+    "blocks_per_sm": int,  # resident blocks of an SM; 0: it cannot be launched
+    "warps_per_sm": int,  # resident warps of an SM
+    "occupancy": float,  # resident warps over the most that an SM holds
+    "limiters": List[str],  # resources into which no other block fits
+    "fits": List[ResourceFit],  # how many blocks fit into each resource of an SM
+    "next": NotRequired[OccupancyStep],  # the smallest change that lets more warps be resident; none: the SM is full
+    "by_block_size": List[SizedOccupancy],  # the same registers and shared memory with other sizes of block
+})
+
 GatePromise = TypedDict("GatePromise", {
     "name": str,  # of the gate
     "promise": str,  # what every accepted kernel keeps
@@ -320,6 +369,12 @@ PredictAnswer = TypedDict("PredictAnswer", {
     "training": Any,  # what the model was fitted to; null: there is none
     "predictions": List[Prediction],  # of every timed shape
     "arch": str,  # what it would be compiled for
+})
+
+OccupancyAnswer = TypedDict("OccupancyAnswer", {
+    "arch": str,  # what it is compiled for
+    "sm": SmLimits,  # what an SM has
+    "launches": List[LaunchOccupancy],  # different launches of the kernel; of numbers one
 })
 
 QueryAnswer = TypedDict("QueryAnswer", {
@@ -607,6 +662,48 @@ class Operations:
             "params": params,
             "shape": shape,
             "arch": arch,
+        })
+
+    def occupancy(
+        self,
+        *,
+        source: Optional[str] = None,
+        path: Optional[str] = None,
+        variant: Optional[int] = None,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+        shape: Optional[Dict[str, Scalar]] = None,
+        arch: Optional[str] = None,
+        threads: Optional[int] = None,
+        registers: Optional[int] = None,
+        shared_bytes: Optional[int] = None,
+    ) -> OccupancyAnswer:
+        """How many blocks of a kernel an SM holds, what limits that, and what one more would need; for every size of block. Of a kernel, which is compiled, or of threads, registers and shared_bytes.
+
+        Reads the database, takes seconds or longer.
+
+        source: the kernel file's text; give this, path or variant
+        path: a kernel file ending in .cu
+        variant: number of a variant in the database
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+        arch: e.g. h200 or sm_70 (default: the device's own)
+        threads: of a block, instead of a kernel; 1 to 2048
+        registers: of a thread, with threads; 1 to 255
+        shared_bytes: shared memory of a block, with threads; 0 to 1048576 (default: 0)
+        """
+        return self._call("occupancy", {
+            "source": source,
+            "path": path,
+            "variant": variant,
+            "problem": problem,
+            "params": params,
+            "shape": shape,
+            "arch": arch,
+            "threads": threads,
+            "registers": registers,
+            "shared_bytes": shared_bytes,
         })
 
     def query(
