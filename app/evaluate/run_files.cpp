@@ -10,6 +10,7 @@
 
 #include "app/evaluate/progress_line.h"
 #include "app/predict/target_prediction.h"
+#include "codegen/export/export.h"
 #include "core/device/energy_metrics.h"
 #include "core/error.h"
 #include "core/learn/stats.h"
@@ -108,6 +109,16 @@ double bytes_moved(const ProblemInstance& problem, const std::string& workload_n
   return 0;
 }
 
+/// False where the kernel cannot be called from C++; what an earlier kernel left there goes.
+bool write_launcher(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best) {
+  const Result<std::string> text = codegen::launch_header(problem, best.request.candidate, best.request.arch,
+                                                          paths.kernel.filename().string());
+  std::error_code gone;
+  if (text) write_file_atomically(paths.launcher, *text);
+  if (!text) std::filesystem::remove(paths.launcher, gone);
+  return text.ok();
+}
+
 }  // namespace
 
 OutputPaths output_paths(const std::filesystem::path& output) {
@@ -121,8 +132,9 @@ OutputPaths output_paths(const std::filesystem::path& output) {
   if (std::filesystem::is_directory(output))
     fail(ExitCode::output, "--output {}: it is a folder", output.string());
   const auto beside = [&](const char* suffix) { return folder / (output.stem().string() + suffix); };
-  const OutputPaths paths{output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json")};
-  for (const auto* file : {&paths.kernel, &paths.explanation, &paths.test, &paths.result})
+  const OutputPaths paths{output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json"),
+                          beside(".launch.cuh")};
+  for (const auto* file : {&paths.kernel, &paths.explanation, &paths.test, &paths.result, &paths.launcher})
     require_writable(*file);
   return paths;
 }
@@ -130,18 +142,21 @@ OutputPaths output_paths(const std::filesystem::path& output) {
 void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,
                         const codegen::RunSummary& run) {
   const Candidate& candidate = best.request.candidate;
+  const std::string name = paths.kernel.filename().string();
   write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
   codegen::RunSummary summary = run;
-  summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch,
-                                                     paths.kernel.filename().string());
+  summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch, name);
+  if (write_launcher(paths, problem, best))
+    summary.use = fmt::format("From C++, `#include \"{}\"` in one .cu file and call `{}_launch()`.",
+                              paths.launcher.filename().string(), codegen::export_name(problem.definition));
   write_file_atomically(paths.explanation,
                         shown_text(codegen::emit_explanation(problem, candidate, best.result, summary)));
-  write_file_atomically(paths.test, codegen::emit_stand_alone_test(problem, candidate, best.request.arch,
-                                                                   paths.kernel.filename().string()));
+  write_file_atomically(paths.test,
+                        codegen::emit_stand_alone_test(problem, candidate, best.request.arch, name));
 }
 
 void remove_kernel_files(const OutputPaths& paths) {
-  for (const auto& file : {paths.kernel, paths.explanation, paths.test, paths.result}) {
+  for (const auto& file : {paths.kernel, paths.explanation, paths.test, paths.result, paths.launcher}) {
     std::error_code gone;
     std::filesystem::remove(file, gone);
   }
@@ -294,6 +309,7 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                    {"explanation", paths.explanation.string()},
                    {"test", paths.test.string()},
                    {"result", paths.result.string()}};
+  if (std::filesystem::exists(paths.launcher)) json["files"]["launcher"] = paths.launcher.string();
   return json;
 }
 

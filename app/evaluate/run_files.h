@@ -10,15 +10,16 @@
 
 namespace ak::app {
 
-/// The four files of a run: k.cu, k.explanation.md, k.test.cu and k.result.json alongside it.
+/// The files of a run: k.cu, and alongside it k.explanation.md, k.test.cu, k.result.json and, where the kernel can
+/// be called from C++ (codegen/export/export.h), k.launch.cuh.
 struct OutputPaths {
-  std::filesystem::path kernel, explanation, test, result;
+  std::filesystem::path kernel, explanation, test, result, launcher;
 };
 /// Paths for `output` ("k.cu"). Throws Error(usage) when it does not end in .cu, Error(output) when the
 /// folder is missing or not writable: told before the run, not after it.
 [[nodiscard]] OutputPaths output_paths(const std::filesystem::path& output);
 
-/// Writes kernel, explanation and test for a verified (or, with nothing executed, the best ranked) candidate.
+/// Writes kernel, explanation, test and launcher for a verified (or, with nothing executed, the best ranked) candidate.
 void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,
                         const codegen::RunSummary& run);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "agent/llm/approach.h"
 #include "agent/llm/prompt_parts.h"
@@ -12,6 +13,7 @@
 #include "app/explain/measured_evidence.h"
 #include "app/explain/stored_prediction.h"
 #include "app/predict/target_prediction.h"
+#include "codegen/emit/finished_plan.h"
 #include "core/device/floor.h"
 #include "core/error.h"
 #include "runtime/build/candidate_plan.h"
@@ -79,9 +81,11 @@ std::string bound_text(double at_most) {
 }
 
 /// What comes up when the bottleneck is gone: the next finding, else the unit that is busiest then.
-std::string next_limit(const profiler::Analysis& analysis) {
-  if (!analysis.others.empty())
-    return fmt::format("{}{}", analysis.others.front().title, bound_text(analysis.others.front().at_most));
+/// @param room times faster that the floor allows
+std::string next_limit(const profiler::Analysis& analysis, double room) {
+  const auto other = std::ranges::find_if(analysis.others, &profiler::Finding::sure);
+  if (other != analysis.others.end())
+    return fmt::format("{}{}", other->title, bound_text(std::min(room, other->at_most)));
   if (analysis.units.size() < 2) return "";
   return fmt::format("the next unit is {}, {:.0f} % used", analysis.units[1].words,
                      analysis.units[1].percent);
@@ -103,13 +107,17 @@ codegen::LimitNote limit_note(const StoredKernel& kernel, const JudgedWorkload& 
   if (most == nullptr) return note;
   const profiler::Analysis& analysis = most->analysis;
   note.basis = analysis.basis;
+  if (!analysis.bottleneck.sure) return note;  // a guess is no evidence
+  // No remedy gains more than the way to the floor.
+  const double room =
+      note.floor_ns ? std::max(1.0, *note.time_ns / *note.floor_ns) : std::numeric_limits<double>::infinity();
   note.bottleneck = fmt::format("{} in {}", analysis.bottleneck.title, analysis.kernel);
   note.evidence = analysis.bottleneck.evidence;
-  note.at_most = analysis.bottleneck.at_most;
+  note.at_most = std::min(room, analysis.bottleneck.at_most);
   for (const profiler::Advice& advice : analysis.bottleneck.remedies)
     if (note.remedies.size() < kMaxRemedies)
-      note.remedies.push_back(advice.text + bound_text(advice.at_most));
-  note.next = next_limit(analysis);
+      note.remedies.push_back(advice.text + bound_text(std::min(room, advice.at_most)));
+  note.next = next_limit(analysis, room);
   return note;
 }
 
@@ -224,7 +232,9 @@ std::vector<JudgedWorkload> judged_workloads(const StoredKernel& kernel) {
 codegen::ExplanationParts explanation_parts(const std::filesystem::path& database,
                                             const StoredKernel& kernel) {
   codegen::ExplanationParts parts;
-  parts.approach = agent::approach_of(kernel.candidate);
+  Candidate finished = kernel.candidate;
+  finished.plan = codegen::finished_plan(*kernel.problem, kernel.candidate);
+  parts.approach = agent::approach_of(finished);
   std::vector<Profile> profiles;
   for (JudgedWorkload& judged : judged_workloads(kernel)) {
     parts.limits.push_back(limit_note(kernel, judged));
@@ -253,7 +263,7 @@ codegen::RunSummary stored_summary(const std::filesystem::path& database, const 
   summary.verified = stored.verified;
   summary.chosen = stored.chosen;
   summary.wall_s = stored.wall_s;
-  summary.peak_bandwidth_gbps = stored.device.peak_bandwidth_gbps();
+  summary.facts = stored.device;
   summary.held_out = later_text(stored.later, "held_out");
   summary.examination = later_text(stored.later, "examination");
   if (stored.arm == "final") summary.final_measurement = "measured again in a fresh process";

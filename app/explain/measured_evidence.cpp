@@ -85,7 +85,7 @@ std::vector<std::string> counters_text(const std::vector<std::string_view>& want
         if (const auto value = launch.metrics.find(std::string(name)); value != launch.metrics.end())
           most = std::max(most, value->second);
       if (most <= 0 || texts.size() >= kMaxCounters) continue;
-      texts.push_back(fmt::format("{} = {}{} on {}", name, profiler::short_number(most),
+      texts.push_back(fmt::format("at work: {} = {}{} on {}", name, profiler::short_number(most),
                                   unit == profile.units.end() ? "" : " " + unit->second, profile.workload));
       break;
     }

@@ -227,30 +227,37 @@ std::vector<Field> list_problems_fields() {
 }
 
 std::vector<Field> show_problem_fields() {
-  return {
-      text("name", "of the problem"),
-      text("summary", "what it computes"),
-      text("folder", "where it lies"),
-      list_of(problem_parameter()),
-      value(ValueKind::table, "params", "their values here"),
-      value(ValueKind::any, "definition", "in the form of FlashInfer-Bench, with the reference in Python"),
-      maybe(value(ValueKind::table, "outputs_in_place_of", "outputs that share memory with an input")),
-      object("work_of_a_call", "Work", "formulas over the sizes",
-             {text("flops", "operations"), text("bytes_read", "fewest bytes that must be read"),
-              text("bytes_written", "fewest bytes that must be written")}),
-      object("checks", "CheckRules", "when a result is right",
-             {number("tolerance_factor", "error allowed, as a multiple of the twin's"),
-              number("tolerance_floor_ulps", "least error that counts for the twin", "ulps"),
-              text("why", "the reason for this tolerance"),
-              flag("may_differ_between_calls", "results need not repeat"),
-              list_of(text("input_distributions", "of the inputs"))}),
-      list_of(shape()),
-      list_of(object("templates", "TemplateFile", "kernels to search",
-                     {text("path", "of the file"), integer("bytes", "its length", "bytes")})),
-      object("example", "ExampleKernel", "a kernel that passes",
-             {text("problem", "that it is for"), text("file", "its name"), text("source", "its text")}),
-      text("how_to_time", "how a kernel for this is evaluated"),
-      maybe(text("contract", "how a kernel file is written"))};
+  return Fields{text("name", "of the problem"), text("definition_name", "of it under these params"),
+                text("summary", "what it computes"), text("folder", "where it lies"),
+                value(ValueKind::table, "params", "their values here")} +
+         all_maybe({
+             list_of(problem_parameter()),
+             text("computes", "the formula"),
+             value(ValueKind::table, "tensors", "name: input or output, type and shape"),
+             list_of(text("constraints", "that sizes satisfy")),
+             value(ValueKind::table, "outputs_in_place_of", "outputs that share memory with an input"),
+             object("work_of_a_call", "Work", "formulas over the sizes",
+                    {text("flops", "operations"), text("bytes_read", "fewest bytes that must be read"),
+                     text("bytes_written", "fewest bytes that must be written")}),
+             object("checks", "CheckRules", "when a result is right",
+                    {number("tolerance_factor", "error allowed, as a multiple of the twin's"),
+                     number("tolerance_floor_ulps", "least error that counts for the twin", "ulps"),
+                     text("why", "the reason for this tolerance"),
+                     flag("may_differ_between_calls", "results need not repeat"),
+                     list_of(text("input_distributions", "of the inputs"))}),
+             list_of(text("timed_shapes", "the first of those that kernels are timed on")),
+             list_of(object("templates", "TemplateFile", "kernels to search",
+                            {text("path", "of the file"), integer("bytes", "its length", "bytes")})),
+             text("how_to_time", "how a kernel for this is evaluated"),
+             text("sections", "what else there is to show"),
+             value(ValueKind::any, "definition",
+                   "in the form of FlashInfer-Bench, with the reference in Python"),
+             list_of(shape()),
+             object(
+                 "example", "ExampleKernel", "a kernel that passes",
+                 {text("problem", "that it is for"), text("file", "its name"), text("source", "its text")}),
+             text("contract", "how a kernel file is written"),
+         });
 }
 
 std::vector<Field> show_devices_fields() {
@@ -322,6 +329,83 @@ std::vector<Field> rows_fields() {
   return {list_of(text("columns", "their names")),
           list_of(value(ValueKind::cells, "rows", "a value for each column")),
           flag("complete", "no row was left out"), maybe(text("note", "how to get the rest"))};
+}
+
+std::vector<Field> session_fields() {
+  return {integer("session", "its number"),
+          text("name", "its name"),
+          text("state", "queued, running, stopped, finished, failed or killed"),
+          text("reason", "what ended it; empty: nothing has"),
+          maybe(integer("exit_code", "docs/exit_codes.md")),
+          number("spent_s", "of all searches", "s"),
+          integer("tokens", "that models used"),
+          maybe(number("cost_usd", "of these, where the prices are known", "US dollars")),
+          list_of(object(
+              "searches", "SessionSearch", "in the order they run",
+              Fields{text("name", "of the search"), text("state", "queued, running, finished, ..."),
+                     text("reason", "what ended it; empty: nothing has"),
+                     maybe(integer("search", "number in the database")),
+                     integer("evaluations", "candidates tried"),
+                     integer("verified", "of these, those that passed all gates"),
+                     number("spent_s", "so far", "s")} +
+                  score_fields() +
+                  Fields{maybe(real("speedup", "times as fast as the baseline")),
+                         maybe(text("baseline", "its name")), maybe(real("left_s", "at most", "s"))}))};
+}
+
+std::vector<Field> start_session_fields() {
+  return session_fields() + Fields{text("log", "the file that it writes what it does to")};
+}
+
+std::vector<Field> explain_fields() {
+  return Fields{integer("variant", "number in the database"),
+                text("problem", "the definition"),
+                text("device", "that it was evaluated on"),
+                text("arch", "what it was compiled for"),
+                text("status", "how its evaluation ended"),
+                text("approach", "by what its source and launch plan name")} +
+         score_fields() +
+         Fields{
+             list_of(
+                 object("optimisations", "MeasuredOptimisation", "those of which something was measured",
+                        {text("name", "of the optimisation"), list_of(integer("lines", "where it stands")),
+                         list_of(text("evidence", "what was measured"))})),
+             list_of(
+                 object("tunables", "MeasuredTunable", "those of which something was measured",
+                        {text("name", "of the tunable"), list_of(text("evidence", "what was measured"))})),
+             list_of(object(
+                 "limits", "ShapeLimit", "what limits it, by shape",
+                 {text("shape", "name of the shape"), list_of(text("try", "what may help")),
+                  maybe(real("time_us", "of a call", "us")),
+                  maybe(real("emulated_cost_us", "cost estimated on the CPU device", "us")),
+                  maybe(real("floor_us", "minimum time that the device needs", "us")),
+                  maybe(text("floor", "that limit in words")),
+                  maybe(text("basis",
+                             "counters of a GPU, exact counts of the CPU device, or facts of the compiler")),
+                  maybe(text("bottleneck", "absent: nothing was measured that would show it")),
+                  maybe(text("evidence", "the figures behind it")),
+                  maybe(real("at_most_times_faster", "without it")),
+                  maybe(text("next", "what limits it then"))})),
+             text("page", "all of it as a page")};
+}
+
+std::vector<Field> compare_fields() {
+  return {integer("first", "its variant"),
+          integer("second", "its variant"),
+          text("why", "which is faster and why, as far as evidence goes"),
+          maybe(text("basis", "of the ratio: pairs, medians or estimated costs")),
+          maybe(real("second_over_first", "time of the second over that of the first")),
+          text("page", "everything that they differ in")};
+}
+
+std::vector<Field> export_kernel_fields() {
+  return {text("folder", "that was written"),
+          text("name", "of functions and files"),
+          text("problem", "the definition"),
+          text("arch", "what it is built for"),
+          integer("variant", "number in the database"),
+          list_of(text("files", "below the folder")),
+          text("note", "how they are used")};
 }
 
 std::vector<Field> explain_failure_fields() {

@@ -17,6 +17,11 @@ namespace ak::operations {
 [[nodiscard]] std::vector<Field> predict_fields();
 [[nodiscard]] std::vector<Field> occupancy_fields();
 [[nodiscard]] std::vector<Field> rows_fields();
+[[nodiscard]] std::vector<Field> start_session_fields();
+[[nodiscard]] std::vector<Field> session_fields();
+[[nodiscard]] std::vector<Field> explain_fields();
+[[nodiscard]] std::vector<Field> compare_fields();
+[[nodiscard]] std::vector<Field> export_kernel_fields();
 [[nodiscard]] std::vector<Field> explain_failure_fields();
 [[nodiscard]] std::vector<Field> save_kernel_fields();
 

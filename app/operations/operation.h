@@ -132,6 +132,12 @@ struct Event {
 [[nodiscard]] Answer show_devices(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer evaluate(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer search(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer tune(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer start_session(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer session_status(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer stop_session(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer explain(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer compare(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer profile(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer predict(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer occupancy(const Json& request, const Context& context, const Callbacks& callbacks);
@@ -139,5 +145,6 @@ struct Event {
 [[nodiscard]] Answer query_database(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer best_variants(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer save_kernel(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer export_kernel(const Json& request, const Context& context, const Callbacks& callbacks);
 
 }  // namespace ak::operations

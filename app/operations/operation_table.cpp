@@ -8,6 +8,7 @@
 #include "agent/search/strategy.h"
 #include "app/operations/answer_fields.h"
 #include "app/operations/operation.h"
+#include "app/operations/problem_sections.h"
 #include "app/operations/request_check.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
@@ -69,41 +70,47 @@ std::vector<std::string_view> strategy_names() {
   return names;
 }
 
+/// How a search goes on and when it ends.
+Parameters search_course_parameters() {
+  return {{.name = "strategy",
+           .help = "how to choose the next point",
+           .choices = strategy_names(),
+           .fallback = "\"portfolio\""},
+          {.name = "seed",
+           .kind = ValueKind::integer,
+           .help = "of the search and the inputs (default: random)",
+           .minimum = 0,
+           .maximum = 9e15},
+          count_parameter("max_evaluations", "stop after this many candidates"),
+          count_parameter("max_compilations", "stop after this many builds that were not cached"),
+          {.name = "max_minutes",
+           .kind = ValueKind::number,
+           .help = "stop after this much wall time",
+           .minimum = 0.001,
+           .maximum = 1e6},
+          count_parameter("patience", "stop when none of so many evaluations in a row took the lead"),
+          {.name = "target_performance", .help = "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol"},
+          {.name = "transfer",
+           .kind = ValueKind::flag,
+           .help = "begin with what the database knows of other shapes, params and devices",
+           .fallback = "true"},
+          {.name = "deterministic",
+           .kind = ValueKind::flag,
+           .help = "one evaluation at a time, all drawn from the seed: on the CPU device "
+                   "every run of a seed is the same",
+           .fallback = "false"},
+          unaudited_parameter()};
+}
+
 Parameters search_parameters() {
   Parameters all = problem_parameters() + Parameters{shape_parameter()} + device_parameters();
   all.front().required = true;
-  return all +
-         Parameters{
-             {.name = "template", .help = "search only this template of the problem"},
-             {.name = "strategy",
-              .help = "how to choose the next point",
-              .choices = strategy_names(),
-              .fallback = "\"portfolio\""},
-             {.name = "seed",
-              .kind = ValueKind::integer,
-              .help = "of the search and the inputs (default: random)",
-              .minimum = 0,
-              .maximum = 9e15},
-             count_parameter("max_evaluations", "stop after this many candidates"),
-             count_parameter("max_compilations", "stop after this many builds that were not cached"),
-             {.name = "max_minutes",
-              .kind = ValueKind::number,
-              .help = "stop after this much wall time",
-              .minimum = 0.001,
-              .maximum = 1e6},
-             count_parameter("patience", "stop when none of so many evaluations in a row took the lead"),
-             {.name = "target_performance", .help = "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol"},
-             {.name = "transfer",
-              .kind = ValueKind::flag,
-              .help = "begin with what the database knows of other shapes, params and devices",
-              .fallback = "true"},
-             {.name = "deterministic",
-              .kind = ValueKind::flag,
-              .help = "one evaluation at a time, all drawn from the seed: on the CPU device "
-                      "every run of a seed is the same",
-              .fallback = "false"},
-             unaudited_parameter()};
+  return all + Parameters{{.name = "template", .help = "search only this template of the problem"}} +
+         search_course_parameters();
 }
+
+constexpr Effects kRunsKernels{
+    .reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true};
 
 Operation list_problems_row() {
   return {.name = "list_problems",
@@ -114,20 +121,20 @@ Operation list_problems_row() {
 }
 
 Operation show_problem_row() {
-  return {.name = "show_problem",
-          .title = "Show a problem",
-          .summary =
-              "What a kernel for this problem computes: tensors, reference, tolerance, shapes, "
-              "parameters; how a kernel file is written (the candidate contract); and an example that "
-              "works. Read it first.",
-          .parameters = problem_parameters() +
-                        Parameters{shape_parameter(),
-                                   {.name = "contract",
-                                    .kind = ValueKind::flag,
-                                    .help = "with the text of the candidate contract, about 14 kB",
-                                    .fallback = "true"}},
-          .answer = show_problem_fields(),
-          .run = show_problem};
+  return {
+      .name = "show_problem",
+      .title = "Show a problem",
+      .summary =
+          "What a kernel for this problem computes: tensors, tolerance, timed shapes, parameters, "
+          "templates. Read it first. Further sections on demand: the definition with its reference, "
+          "all shapes, an example that passes, and the contract: how a kernel file is written.",
+      .parameters = problem_parameters() + Parameters{shape_parameter(),
+                                                      {.name = "section",
+                                                       .help = "what to show; the contract has about 14 kB",
+                                                       .choices = problem_sections(),
+                                                       .fallback = "\"overview\""}},
+      .answer = show_problem_fields(),
+      .run = show_problem};
 }
 
 Operation show_devices_row() {
@@ -142,60 +149,170 @@ Operation show_devices_row() {
 }
 
 Operation evaluate_row() {
-  return {
-      .name = "evaluate",
-      .title = "Evaluate a kernel",
-      .summary =
-          "Builds a kernel, checks it against the reference on every shape and input "
-          "distribution, and times it. Says whether it is right, how fast it is, and where it "
-          "failed: gate, line, advice. Stored in the database. Takes seconds to minutes.",
-      .parameters = kernel_parameters() + device_parameters() +
-                    Parameters{{.name = "depth",
-                                .help = "how far to go: build, check (is it right?), time",
-                                .choices = {"build", "check", "time"},
-                                .fallback = "\"time\""},
-                               unaudited_parameter()},
-      .answer = evaluate_fields(),
-      .effects = {.reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true},
-      .run = evaluate};
+  return {.name = "evaluate",
+          .title = "Evaluate a kernel",
+          .summary =
+              "Builds a kernel, checks it against the reference on every shape and input "
+              "distribution, and times it. Says whether it is right, how fast it is, and where it "
+              "failed: gate, line, advice. Stored in the database. Takes seconds to minutes.",
+          .parameters = kernel_parameters() + device_parameters() +
+                        Parameters{{.name = "depth",
+                                    .help = "how far to go: build, check (is it right?), time",
+                                    .choices = {"build", "check", "time"},
+                                    .fallback = "\"time\""},
+                                   unaudited_parameter()},
+          .answer = evaluate_fields(),
+          .effects = kRunsKernels,
+          .run = evaluate};
 }
 
 Operation search_row() {
+  return {.name = "search",
+          .title = "Search for a fast kernel",
+          .summary =
+              "Finds a fast, verified kernel: proposes points of the problem's templates, builds, "
+              "checks and times each, and checks the best one on shapes that no one could know. Stored "
+              "in the database. Takes minutes to hours: give a budget. Ended early, it answers with "
+              "the best kernel so far.",
+          .parameters = search_parameters(),
+          .answer = search_fields(),
+          .events = {"progress", "new_best"},
+          .effects = kRunsKernels,
+          .run = search};
+}
+
+Operation tune_row() {
+  return {.name = "tune",
+          .title = "Tune a kernel",
+          .summary =
+              "Finds the fastest verified point of one kernel's tunables: those that its launch plan lists. "
+              "Points that the database knows are not measured again. Give a budget; ended early, it answers "
+              "with the best point so far.",
+          .parameters = kernel_parameters() + device_parameters() + search_course_parameters() +
+                        Parameters{{.name = "fresh",
+                                    .kind = ValueKind::flag,
+                                    .help = "measure every point, also those that earlier searches measured",
+                                    .fallback = "false"}},
+          .answer = search_fields(),
+          .events = {"progress", "new_best"},
+          .effects = kRunsKernels,
+          .run = tune};
+}
+
+Operation start_session_row() {
   return {
-      .name = "search",
-      .title = "Search for a fast kernel",
+      .name = "start_session",
+      .title = "Start a session",
       .summary =
-          "Finds a fast, verified kernel: proposes points of the problem's templates, builds, "
-          "checks and times each, and checks the best one on shapes that no one could know. Stored "
-          "in the database. Takes minutes to hours: give a budget. Ended early, it answers with "
-          "the best kernel so far.",
-      .parameters = search_parameters(),
-      .answer = search_fields(),
-      .events = {"progress", "new_best"},
-      .effects = {.reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true},
-      .run = search};
+          "Starts a queue of searches that runs on by itself, for hours, with shared budgets and models: a "
+          "manifest names them (docs/sessions.md). Everything is checked before anything runs. Kernels are "
+          "written below the working directory.",
+      .parameters = {{.name = "manifest",
+                      .help = "a JSON file: {\"budgets\": {\"max_minutes\": 60}, \"runs\": [{\"algorithm\": "
+                              "\"softmax\", \"params\": {\"dtype\": \"bf16\"}}]}",
+                      .required = true},
+                     {.name = "output_folder",
+                      .help = "where kernels go that the manifest gives no place",
+                      .fallback = "\".\""}},
+      .answer = start_session_fields(),
+      .effects = {.reads_database = true,
+                  .writes_database = true,
+                  .writes_files = true,
+                  .uses_device = true,
+                  .takes_long = true},
+      .run = start_session};
+}
+
+Operation session_status_row() {
+  return {.name = "session_status",
+          .title = "Status of a session",
+          .summary = "How a session stands: every search with what it has found, spent and has left.",
+          .parameters = {{.name = "session",
+                          .kind = ValueKind::integer,
+                          .help = "number of the session (default: the latest)"}},
+          .answer = session_fields(),
+          .effects = {.reads_database = true},
+          .run = session_status};
+}
+
+Operation stop_session_row() {
+  return {.name = "stop_session",
+          .title = "Stop a session",
+          .summary =
+              "Ends a session cleanly: the search at work ends with its best kernel written. `alphakernel "
+              "session resume` continues it.",
+          .parameters = {{.name = "session",
+                          .kind = ValueKind::integer,
+                          .help = "number of the session",
+                          .required = true}},
+          .answer = session_fields(),
+          .effects = {.reads_database = true, .writes_database = true, .takes_long = true},
+          .run = stop_session};
+}
+
+Operation explain_row() {
+  return {
+      .name = "explain",
+      .title = "Explain a kernel",
+      .summary =
+          "What a kernel does, which optimisations and tunables were measured and what each is worth, what "
+          "limits it, what was checked, and how it was found. From the database; a kernel that was never "
+          "evaluated is evaluated first.",
+      .parameters =
+          kernel_parameters() +
+          Parameters{{.name = "device", .help = "evaluate it again on: auto, cuda, cuda:N, emulator"},
+                     {.name = "arch", .help = "what to compile for, where something is evaluated"},
+                     {.name = "ablate",
+                      .kind = ValueKind::flag,
+                      .help = "evaluate it with one tunable at a time at its least value, and with "
+                              "switches of its text off: what each is worth",
+                      .fallback = "false"},
+                     unaudited_parameter()},
+      .answer = explain_fields(),
+      .effects = kRunsKernels,
+      .run = explain};
+}
+
+Operation compare_row() {
+  return {.name = "compare",
+          .title = "Compare two kernels",
+          .summary =
+              "What two kernels for one problem differ in - times, source, tunables, launches, resources, "
+              "counters - and why one is faster, as far as evidence goes. From the database, or measured now "
+              "where a device is named: on a GPU alternately.",
+          .parameters =
+              Parameters{{.name = "first",
+                          .help = "number of a variant, digits of its key, a .cu file or a k.result.json",
+                          .required = true},
+                         {.name = "second", .help = "the other one, named likewise", .required = true}} +
+              problem_parameters() + Parameters{shape_parameter()} +
+              Parameters{{.name = "device", .help = "evaluate both now on: auto, cuda, cuda:N, emulator"},
+                         {.name = "arch", .help = "what to compile for, where something is evaluated"},
+                         unaudited_parameter()},
+          .answer = compare_fields(),
+          .effects = kRunsKernels,
+          .run = compare};
 }
 
 Operation profile_row() {
-  return {
-      .name = "profile",
-      .title = "Profile a kernel",
-      .summary =
-          "What limits a kernel and what could be done: hardware counters and hot lines on a GPU, "
-          "exact counts on the CPU device. It is checked and timed first.",
-      .parameters =
-          kernel_parameters() + device_parameters() +
-          Parameters{{.name = "workload", .help = "name of the shape to profile (default: the timed one)"},
-                     {.name = "metrics",
-                      .help = "quick, standard, full, or names between commas",
-                      .fallback = "\"standard\""},
-                     {.name = "compare_variant",
-                      .kind = ValueKind::integer,
-                      .help = "a second kernel: what changed from it"},
-                     unaudited_parameter()},
-      .answer = profile_fields(),
-      .effects = {.reads_database = true, .writes_database = true, .uses_device = true, .takes_long = true},
-      .run = profile};
+  return {.name = "profile",
+          .title = "Profile a kernel",
+          .summary =
+              "What limits a kernel and what could be done: hardware counters and hot lines on a GPU, "
+              "exact counts on the CPU device. It is checked and timed first.",
+          .parameters = kernel_parameters() + device_parameters() +
+                        Parameters{{.name = "workload",
+                                    .help = "name of the shape to profile (default: the timed one)"},
+                                   {.name = "metrics",
+                                    .help = "quick, standard, full, or names between commas",
+                                    .fallback = "\"standard\""},
+                                   {.name = "compare_variant",
+                                    .kind = ValueKind::integer,
+                                    .help = "a second kernel: what changed from it"},
+                                   unaudited_parameter()},
+          .answer = profile_fields(),
+          .effects = kRunsKernels,
+          .run = profile};
 }
 
 Operation predict_row() {
@@ -318,13 +435,37 @@ Operation save_kernel_row() {
       .run = save_kernel};
 }
 
+Operation export_kernel_row() {
+  return {
+      .name = "export_kernel",
+      .title = "Export a kernel",
+      .summary =
+          "Writes a kernel as a folder that is used without AlphaKernel: a launch function for C++, a "
+          "CMake project with a benchmark that checks it, PyTorch operators, and a README with what was "
+          "measured. A kernel that is known to be wrong is refused.",
+      .parameters =
+          Parameters{{.name = "folder",
+                      .help = "below the working directory; a free name, or an empty folder",
+                      .required = true},
+                     {.name = "variant",
+                      .kind = ValueKind::integer,
+                      .help = "number of the variant; none: the fastest for problem and params"},
+                     {.name = "device", .help = "fastest on the device of this name, or part of it"},
+                     {.name = "arch", .help = "what it is built for (default: what it was evaluated for)"}} +
+          problem_parameters(),
+      .answer = export_kernel_fields(),
+      .effects = {.reads_database = true, .writes_files = true},
+      .run = export_kernel};
+}
+
 }  // namespace
 
 std::span<const Operation> all_operations() {
-  static const std::vector<Operation> table{list_problems_row(), show_problem_row(),    show_devices_row(),
-                                            evaluate_row(),      search_row(),          profile_row(),
-                                            predict_row(),       occupancy_row(),       query_row(),
-                                            best_variants_row(), explain_failure_row(), save_kernel_row()};
+  static const std::vector<Operation> table{
+      list_problems_row(), show_problem_row(),    show_devices_row(),   evaluate_row(),     search_row(),
+      tune_row(),          start_session_row(),   session_status_row(), stop_session_row(), explain_row(),
+      compare_row(),       profile_row(),         predict_row(),        occupancy_row(),    query_row(),
+      best_variants_row(), explain_failure_row(), save_kernel_row(),    export_kernel_row()};
   return table;
 }
 

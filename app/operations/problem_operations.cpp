@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be written a kernel for, and how.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "app/operations/kernel_request.h"
+#include "app/operations/problem_sections.h"
 #include "candidate_contract.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
@@ -15,6 +18,7 @@ namespace {
 // A longer template teaches less than a simple kernel for another problem.
 constexpr std::size_t kMaxExampleBytes = 8'000;
 constexpr const char* kSimpleProblem = "vector_add";
+constexpr std::size_t kMaxTimedShapes = 6;  // in the overview, which is to stay short
 
 Json value_json(const Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
@@ -71,22 +75,90 @@ Json checks_of(const ProblemInstance& problem) {
           {"input_distributions", std::move(distributions)}};
 }
 
-Json instance_json(const ProblemInstance& problem) {
-  Json json{{"params", Json::object()}, {"definition", to_json(problem.definition)}};
-  for (const auto& [name, value] : problem.params) json["params"][name] = value_json(value);
+Json tensors_of(const Definition& definition) {
+  Json tensors = Json::object();
+  for (const auto* list : {&definition.inputs, &definition.outputs})
+    for (const TensorSpec& tensor : *list)
+      tensors[tensor.name] = fmt::format(
+          "{} {}{}", list == &definition.inputs ? "input" : "output", info(tensor.dtype).name,
+          tensor.shape ? fmt::format(" [{}]", fmt::join(*tensor.shape, ", ")) : std::string(", a scalar"));
+  return tensors;
+}
+
+/// "M=8192, N=4096"
+std::string sizes_text(const AxisValues& axes) {
+  std::string text;
+  for (const auto& [name, size] : axes) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, size);
+  return text;
+}
+
+/// A few of the shapes that kernels are timed on; all are in their own section.
+Json timed_shapes_of(const ProblemInstance& problem) {
+  Json list = Json::array();
+  for (const Workload& workload : problem.workloads)
+    if (workload.has(WorkloadRole::time) && list.size() < kMaxTimedShapes)
+      list.push_back(fmt::format("{}: {}{}", workload.name, sizes_text(workload.axes),
+                                 workload.tier == WorkloadTier::emulator ? " (on the CPU device)" : ""));
+  return list;
+}
+
+void add_overview(Json& json, const ProblemInstance& problem, const codegen::Problem& family) {
+  json["parameters"] = Json::array();
+  for (const ParamSpec& param : family.params) json["parameters"].push_back(param_json(param));
+  json["computes"] = problem.definition.description;
+  json["tensors"] = tensors_of(problem.definition);
+  json["constraints"] = problem.definition.constraints;
   if (!problem.aliases.empty()) json["outputs_in_place_of"] = problem.aliases;
   json["work_of_a_call"] = {{"flops", problem.flops.text()},
                             {"bytes_read", problem.bytes_read.text()},
                             {"bytes_written", problem.bytes_written.text()}};
   json["checks"] = checks_of(problem);
-  json["shapes"] = Json::array();
-  for (const Workload& workload : problem.workloads) json["shapes"].push_back(workload_json(workload));
+  json["timed_shapes"] = timed_shapes_of(problem);
   json["templates"] = templates_of(problem);
-  json["example"] = example_of(problem);
-  return json;
+  json["how_to_time"] =
+      "evaluate with this problem and params; checks run on every shape, times are of the shapes marked "
+      "timed";
+  json["sections"] =
+      "show_problem with section: definition (the reference in Python, axes, constraints), "
+      "shapes (all of them), example (a kernel that passes), contract (how a kernel file is "
+      "written; the first thing to read before writing one), all";
 }
 
+void add_definition(Json& json, const ProblemInstance& problem, const codegen::Problem&) {
+  json["definition"] = to_json(problem.definition);
+}
+
+void add_shapes(Json& json, const ProblemInstance& problem, const codegen::Problem&) {
+  json["shapes"] = Json::array();
+  for (const Workload& workload : problem.workloads) json["shapes"].push_back(workload_json(workload));
+}
+
+void add_example(Json& json, const ProblemInstance& problem, const codegen::Problem&) {
+  json["example"] = example_of(problem);
+}
+
+void add_contract(Json& json, const ProblemInstance&, const codegen::Problem&) {
+  json["contract"] = candidate_contract().front().text;
+}
+
+/// What show_problem tells of a problem; only the first part is told without being asked for.
+struct Section {
+  std::string_view name;
+  void (*add)(Json& json, const ProblemInstance& problem, const codegen::Problem& family);
+};
+constexpr std::array kSections{Section{"overview", add_overview}, Section{"definition", add_definition},
+                               Section{"shapes", add_shapes}, Section{"example", add_example},
+                               Section{"contract", add_contract}};
+constexpr std::string_view kAllSections = "all";
+
 }  // namespace
+
+std::vector<std::string_view> problem_sections() {
+  std::vector<std::string_view> names;
+  for (const Section& section : kSections) names.push_back(section.name);
+  names.push_back(kAllSections);
+  return names;
+}
 
 Answer list_problems(const Json&, const Context&, const Callbacks&) {
   Json list = Json::array();
@@ -100,14 +172,16 @@ Answer list_problems(const Json&, const Context&, const Callbacks&) {
 
 Answer show_problem(const Json& request, const Context&, const Callbacks&) {
   const codegen::Problem problem = problem_of(request, "");
-  Json json{{"name", problem.name}, {"summary", problem.summary}, {"folder", problem.folder.string()}};
-  json["parameters"] = Json::array();
-  for (const ParamSpec& param : problem.params) json["parameters"].push_back(param_json(param));
-  json.update(instance_json(*instance_of(problem, request, {})));
-  json["how_to_time"] =
-      "evaluate with this problem and params; checks run on every shape, times are of the shapes marked "
-      "timed";
-  if (request.at("contract").get<bool>()) json["contract"] = candidate_contract().front().text;
+  const auto instance = instance_of(problem, request, {});
+  Json json{{"name", problem.name},
+            {"definition_name", instance->definition.name},
+            {"summary", problem.summary},
+            {"folder", problem.folder.string()},
+            {"params", Json::object()}};
+  for (const auto& [name, value] : instance->params) json["params"][name] = value_json(value);
+  const std::string wanted = request.at("section");
+  for (const Section& section : kSections)
+    if (section.name == wanted || wanted == kAllSections) section.add(json, *instance, problem);
   return {.content = std::move(json)};
 }
 

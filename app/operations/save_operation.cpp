@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "app/operations/kernel_request.h"
+#include "app/operations/written_path.h"
 #include "codegen/emit/emit.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -17,22 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file to write, its folder without symbolic links. Throws Error(usage) unless it is a .cu file below
-/// the working directory.
-fs::path below_working_directory(const std::string& given) {
+/// The file to write. Throws Error(usage) unless it is a .cu file below the working directory.
+fs::path kernel_path(const std::string& given) {
   if (fs::path(given).extension() != ".cu")
     fail(ExitCode::usage, "path '{}': expected a name ending in .cu", given);
-  const fs::path path = fs::absolute(given);
-  std::error_code missing;
-  const fs::path folder = fs::canonical(path.parent_path(), missing);
-  if (missing)
-    fail(ExitCode::usage, "path '{}': the folder {} does not exist", given, path.parent_path().string());
-  const fs::path root = fs::canonical(fs::current_path());
-  const fs::path relative = folder.lexically_relative(root);
-  if (relative.empty() || *relative.begin() == "..")
-    fail(ExitCode::usage, "path '{}' is outside of the working directory {}; files are written below it only",
-         given, root.string());
-  return folder / path.filename();
+  return below_working_directory(given, "path");
 }
 
 /// Makes sure that what is there may be replaced: nothing, or a file where `overwrite`. Leaves an empty file
@@ -75,7 +65,7 @@ std::int64_t chosen_variant(const Json& request, const Context& context) {
 }  // namespace
 
 Answer save_kernel(const Json& request, const Context& context, const Callbacks&) {
-  const fs::path file = below_working_directory(request["path"]);
+  const fs::path file = kernel_path(request["path"]);
   const std::int64_t variant = chosen_variant(request, context);
   const KernelTask task =
       kernel_task({{"variant", variant}, {"problem", request.value("problem", "")}}, context);

@@ -113,16 +113,10 @@ Json search_json(const app::SearchRun& run, const app::SearchOutcome& outcome, b
   return json;
 }
 
-}  // namespace
-
-Answer search(const Json& request, const Context& context, const Callbacks& callbacks) {
-  const app::SearchFlags flags = search_flags(request, context);
-  app::SearchSetup setup =
-      app::set_up_search(flags, instance_of(problem_of(request, ""), request, {}),
-                         context.caller + ": search " + one_line(request), context.config);
+/// Runs what is set up except for the search's beginnings, and reports.
+Answer run_to_answer(app::SearchSetup setup, const app::SearchFlags& flags, const Callbacks& callbacks) {
   app::SearchRun& run = setup.run;
   const bool emulated = run.target.kind == DeviceKind::emulator;
-  run.templates = app::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
   app::leave_out_unaskable_models(run);
   app::limit_tokens(run);
   run.audited = app::require_audit(*run.problem, flags.unaudited, setup.config, setup.database);
@@ -133,6 +127,29 @@ Answer search(const Json& request, const Context& context, const Callbacks& call
   const app::SearchOutcome outcome =
       app::run_search(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
   return {.content = search_json(run, outcome, emulated), .failed = !outcome.loop.best};
+}
+
+}  // namespace
+
+Answer search(const Json& request, const Context& context, const Callbacks& callbacks) {
+  const app::SearchFlags flags = search_flags(request, context);
+  app::SearchSetup setup =
+      app::set_up_search(flags, instance_of(problem_of(request, ""), request, {}),
+                         context.caller + ": search " + one_line(request), context.config);
+  app::SearchRun& run = setup.run;
+  run.templates = app::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
+  return run_to_answer(std::move(setup), flags, callbacks);
+}
+
+Answer tune(const Json& request, const Context& context, const Callbacks& callbacks) {
+  const app::SearchFlags flags = search_flags(request, context);
+  const KernelTask task = kernel_task(request, context);
+  app::SearchSetup setup = app::set_up_search(flags, task.problem, context.caller + ": tune", context.config);
+  app::SearchRun& run = setup.run;
+  run.templates = app::file_to_tune(task.kernel.candidate, *run.problem, run.target.arch, {});
+  run.own_kernel = true;
+  run.resume = !request.at("fresh").get<bool>();
+  return run_to_answer(std::move(setup), flags, callbacks);
 }
 
 }  // namespace ak::operations

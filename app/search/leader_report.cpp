@@ -73,7 +73,9 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
 void explain_leader(const SearchRun& run, SearchOutcome& outcome) {
   if (run.database.empty() || !outcome.loop.best_variant) return;
   try {
-    const Candidate& leader = outcome.loop.best->request.candidate;
+    Candidate leader = outcome.loop.best->request.candidate;
+    leader.source =
+        codegen::emit_kernel(*run.problem, leader);  // lines are those of the file that is written
     outcome.summary.parts = explanation_parts(
         run.database, stored_kernel(run.database, *outcome.loop.best_variant, leader, *run.problem));
   } catch (const Error& error) {

@@ -38,7 +38,7 @@ codegen::RunSummary summarise(const SearchRun& run) {
   summary.executed = target.executes();
   summary.held_out = "not checked yet: the search continues";
   summary.emulated = target.kind == DeviceKind::emulator;
-  summary.peak_bandwidth_gbps = target.device ? target.device->peak_bandwidth_gbps() : 0;
+  if (target.device) summary.facts = *target.device;
   return summary;
 }
 

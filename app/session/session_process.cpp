@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@
 #include "app/setup/program_paths.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/json.h"
+#include "core/text/suggest.h"
+#include "core/time_limit.h"
 #include "db/store/session_store.h"
 
 namespace ak::app {
@@ -47,11 +51,16 @@ FileDescriptor open_log(const fs::path& file) {
   ::_exit(127);
 }
 
-/// A grandchild in its own session: no terminal can end it, and init reaps it.
-void spawn(std::vector<std::string> words, int log) {
+std::vector<char*> argv_of(std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  return argv;
+}
+
+/// A grandchild in its own session: no terminal can end it, and init reaps it.
+void spawn(std::vector<std::string> words, int log) {
+  const std::vector<char*> argv = argv_of(words);
   const pid_t child = ::fork();
   if (child < 0) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
   if (child == 0) {
@@ -63,6 +72,36 @@ void spawn(std::vector<std::string> words, int log) {
   int status = 0;
   ::waitpid(child, &status, 0);
   if (status != 0) fail(ExitCode::environment, "cannot start a process");
+}
+
+struct EndedProgram {
+  int exit_code = 0;
+  std::string text;  ///< what it wrote to either stream
+};
+
+/// Runs this program and waits for its end.
+EndedProgram run_program(std::vector<std::string> words) {
+  const FileDescriptor written(::memfd_create("output", MFD_CLOEXEC));
+  if (!written) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
+  const std::vector<char*> argv = argv_of(words);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
+  if (child == 0) become(argv.data(), written.get());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  EndedProgram ended{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .text = ""};
+  char chunk[4096];
+  for (ssize_t count = 0;
+       (count = ::pread(written.get(), chunk, sizeof chunk, static_cast<off_t>(ended.text.size()))) > 0;)
+    ended.text.append(chunk, static_cast<std::size_t>(count));
+  return ended;
+}
+
+/// The last line that is not empty: what a verb's --json prints, or its error message.
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
 }
 
 std::string last_words(const fs::path& log) {
@@ -91,6 +130,28 @@ void start_detached(const fs::path& database, RowId session) {
       fail(ExitCode::environment, "session {} did not begin; its log: {}", session, last_words(file));
     std::this_thread::sleep_for(kStopPoll);
   }
+}
+
+RowId start_session(const fs::path& manifest, const fs::path& outputs, const fs::path& database) {
+  const EndedProgram ended = run_program({worker_command().front(), "session", "start", manifest.string(),
+                                          "--output-folder=" + outputs.string(),
+                                          "--db=" + fs::absolute(database).string(), "--json"});
+  const Json answer = try_parse_json(last_line(ended.text));
+  if (ended.exit_code == 0 && answer.is_object() && answer.contains("session")) return answer["session"];
+  constexpr std::string_view kError = "error: ";
+  std::string message = last_line(ended.text);
+  if (message.starts_with(kError)) message.erase(0, kError.size());
+  fail(ended.exit_code > 0 ? static_cast<ExitCode>(ended.exit_code) : ExitCode::environment,
+       "the session was not started: {}", sanitize(message));
+}
+
+bool stop_session(const fs::path& database, RowId session, double patience_s) {
+  const db::SessionLock lock(database);
+  if (!lock.is_taken(session)) return true;
+  db::SessionStore(database).request_stop(session);
+  const auto deadline = steady_clock::now() + time_limit(patience_s);
+  while (lock.is_taken(session) && steady_clock::now() < deadline) std::this_thread::sleep_for(kStopPoll);
+  return !lock.is_taken(session);
 }
 
 void read_log(const fs::path& database, RowId session, bool follow, const std::atomic<bool>& stop,

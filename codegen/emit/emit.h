@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/emit/explanation_parts.h"
+#include "core/device/device_facts.h"
 #include "core/evaluation.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
@@ -28,7 +29,7 @@ struct RunSummary {
   std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline
   std::string baseline_label;
   std::vector<std::string> baseline_notes;  ///< how exact libraries are, or why they are none
-  double peak_bandwidth_gbps = 0;
+  DeviceFacts facts;        ///< of the device, for the floors; with what is not known there are none
   std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
@@ -39,6 +40,7 @@ struct RunSummary {
   std::optional<PredictedScore> predicted;  ///< of the kernel on the target; nothing: nothing was predicted
   std::string ranking;     ///< on the CPU device: what ranked the candidates, and why; empty: nothing to say
   ExplanationParts parts;  ///< what was found out when the run had ended; empty before
+  std::string use;         ///< how a program calls the kernel; empty: it is not known
   std::string tools;       ///< commands for profilers and checkers on the stand-alone test; empty: none
 };
 

@@ -5,9 +5,10 @@
 #include <map>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/explanation_times.h"
+#include "codegen/emit/finished_plan.h"
 #include "codegen/emit/markdown.h"
 #include "core/gate.h"
-#include "core/plan/work.h"
 #include "core/text/suggest.h"
 
 namespace ak::codegen {
@@ -41,16 +42,12 @@ struct ExplanationWriter {
   const Candidate& candidate;
   const EvaluationResult& result;
   const RunSummary& run;
+  const LaunchPlan plan = finished_plan(problem, candidate);  ///< as the file has it
 
   [[nodiscard]] std::string write() const {
-    return summary() + structure() + optimisations_section(run.parts) + parameters() + resources() + times() +
-           limits_section(run.parts, run.emulated) + checks() + method() + log_section(run.parts) +
-           reproduction();
-  }
-
-  [[nodiscard]] const Workload* workload(const std::string& name) const {
-    const auto found = std::ranges::find(problem.workloads, name, &Workload::name);
-    return found == problem.workloads.end() ? nullptr : &*found;
+    return summary() + structure() + optimisations_section(run.parts) + parameters() + resources() +
+           times_section(problem, result, run) + limits_section(run.parts, run.emulated) + checks() +
+           method() + log_section(run.parts) + reproduction();
   }
 
   [[nodiscard]] std::string summary() const {
@@ -80,9 +77,7 @@ struct ExplanationWriter {
                           run.emulated ? "Emulated cost: " : "",
                           time_text(*result.score_ns) + (run.emulated ? "" : " with cold L2"), run.device,
                           run.emulated ? "counted" : "timed");
-      if (run.baseline_ns)
-        text += fmt::format(", {:.2f} times as fast as {} ({})", *run.baseline_ns / *result.score_ns,
-                            run.baseline_label, time_text(*run.baseline_ns));
+      if (run.baseline_ns) text += ", " + speed_text(*result.score_ns, *run.baseline_ns, run.baseline_label);
       text += ".\n\n";
     }
     return text;
@@ -92,20 +87,19 @@ struct ExplanationWriter {
     std::string text = "## What the kernel does\n\n";
     if (const std::string words = author_text(candidate.source); !words.empty()) text += words + "\n";
     if (!run.parts.approach.empty()) text += fmt::format("By what it names: {}.\n\n", run.parts.approach);
-    text +=
-        candidate.plan.launches.size() == 1 ? "One launch:\n\n" : "The launches of one call, in order:\n\n";
-    for (const LaunchPlanEntry& launch : candidate.plan.launches) text += launch_line(launch);
-    for (const WorkspacePlan& space : candidate.plan.workspace) {
+    text += plan.launches.size() == 1 ? "One launch:\n\n" : "The launches of one call, in order:\n\n";
+    for (const LaunchPlanEntry& launch : plan.launches) text += launch_line(launch);
+    for (const WorkspacePlan& space : plan.workspace) {
       text += fmt::format(
           "- workspace {}: {} elements of {}{}\n", markdown_code(space.name),
           markdown_code(space.count.text()), space.dtype,
           space.init == WorkspaceInit::zero ? ", set to zero before every call, inside the timed part" : "");
     }
-    for (const auto& [name, expression] : candidate.plan.let)
+    for (const auto& [name, expression] : plan.let)
       text += fmt::format("- where {} = {}\n", markdown_code(name), markdown_code(expression.text()));
-    if (!candidate.plan.options.empty())
+    if (!plan.options.empty())
       text += fmt::format("- compiler options: {}\n",
-                          markdown_code(fmt::format("{}", fmt::join(candidate.plan.options, ", "))));
+                          markdown_code(fmt::format("{}", fmt::join(plan.options, ", "))));
     return text + "\n";
   }
 
@@ -143,27 +137,32 @@ struct ExplanationWriter {
         run.evaluations, run.verified, run.wall_s, run.strategy, markdown_cell(run.stop_reason));
   }
 
+  /// Empty where nothing was measured.
   [[nodiscard]] std::string evidence_of(const std::string& tunable) const {
     const auto note = std::ranges::find(run.parts.tunables, tunable, &TunableNote::name);
-    if (note == run.parts.tunables.end() || note->evidence.empty()) return "no evidence measured";
+    if (note == run.parts.tunables.end()) return "";
     std::string text;
     for (const std::string& one : note->evidence) text += (text.empty() ? "" : "; ") + markdown_cell(one);
     return text;
   }
 
   [[nodiscard]] std::string parameters() const {
-    if (candidate.plan.tunables.empty()) return "";
+    if (plan.tunables.empty()) return "";
+    const bool measured = std::ranges::any_of(
+        plan.tunables, [&](const Tunable& tunable) { return !evidence_of(tunable.name).empty(); });
     std::string text =
-        "## Why these parameters\n\n| tunable | chosen | values tried from | evidence |\n|---|---|---|---|\n";
-    for (const Tunable& tunable : candidate.plan.tunables) {
+        measured ? "## Why these parameters\n\n| tunable | chosen | values | evidence |\n|---|---|---|---|\n"
+                 : "## Parameters\n\n| tunable | chosen | values |\n|---|---|---|\n";
+    for (const Tunable& tunable : plan.tunables) {
       const auto chosen = candidate.tunables.find(tunable.name);
-      text += fmt::format("| {} | {} | {} | {} |\n", tunable.name,
+      text += fmt::format("| {} | {} | {} |", tunable.name,
                           chosen == candidate.tunables.end() ? tunable.default_value : chosen->second,
-                          fmt::join(tunable.values, ", "), evidence_of(tunable.name));
+                          fmt::join(tunable.values, ", "));
+      text += measured ? fmt::format(" {} |\n", evidence_of(tunable.name)) : "\n";
     }
     text += choice();
-    if (!candidate.plan.constraints.empty()) text += "\nPoints of the space had to satisfy:\n\n";
-    for (const Expression& constraint : candidate.plan.constraints)
+    if (!plan.constraints.empty()) text += "\nPoints of the space have to satisfy:\n\n";
+    for (const Expression& constraint : plan.constraints)
       text += fmt::format("- {}\n", markdown_code(constraint.text()));
     return text + "\n";
   }
@@ -184,77 +183,11 @@ struct ExplanationWriter {
     }
     text += spills ? "\nRegisters are spilled to local memory.\n" : "\nNo register is spilled.\n";
     if (result.occupancy) {
+      const int blocks = result.occupancy->blocks_per_sm;  // the database keeps the ratio alone
       text += fmt::format(
-          "The first launch has an occupancy of {:.0f} % ({} blocks per SM), limited by {}.\n",
-          100 * result.occupancy->ratio, result.occupancy->blocks_per_sm, result.occupancy->limiter);
+          "The first launch has an occupancy of {:.0f} %{}, limited by {}.\n", 100 * result.occupancy->ratio,
+          blocks > 0 ? fmt::format(" ({} blocks per SM)", blocks) : std::string(), result.occupancy->limiter);
     }
-    return text + "\n";
-  }
-
-  [[nodiscard]] std::string time_row(const Measurement& m, const Workload& shape) const {
-    const Result<Work> known = work_of(problem, shape);
-    const Work work = known ? *known : Work{};
-    const double gbps = work.bytes / m.median_ns, tflops = work.flops / m.median_ns / 1e3;
-    const std::string peak = run.peak_bandwidth_gbps > 0
-                                 ? fmt::format("{:.1f} %", 100 * gbps / run.peak_bandwidth_gbps)
-                                 : "unknown";
-    std::string baseline;
-    for (const Measurement& other : result.measurements) {
-      if (other.role == MeasurementRole::baseline && other.workload == m.workload && other.cold == m.cold &&
-          other.median_ns > 0)
-        baseline += fmt::format("{}{} {}", baseline.empty() ? "" : ", ", markdown_cell(other.label),
-                                time_text(other.median_ns));
-    }
-    if (baseline.empty()) baseline = "-";
-    return fmt::format("| {}{} | {} | {} to {} | {} | {:.1f} | {:.1f} | {} | {:.3f} | {} |\n",
-                       markdown_cell(m.workload), m.cold ? "" : ", warm L2", time_text(m.median_ns),
-                       time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(), work.bytes / 1e6,
-                       gbps, peak, tflops, baseline);
-  }
-
-  [[nodiscard]] std::string emulated_costs() const {
-    std::string text =
-        "## Emulated cost\n\nAn estimate, not a GPU time.\n\n| shape | which | emulated cost "
-        "|\n|---|---|---|\n";
-    for (const Measurement& m : result.measurements) {
-      text += fmt::format("| {} | {} | {} |\n", markdown_cell(m.workload),
-                          m.role == MeasurementRole::candidate ? "this kernel" : markdown_cell(m.label),
-                          time_text(m.median_ns));
-    }
-    return text + "\n";
-  }
-
-  [[nodiscard]] std::string times() const {
-    if (run.emulated) return prediction_section(run) + emulated_costs();
-    std::string rows, notes;
-    for (const Measurement& m : result.measurements) {
-      const Workload* shape = workload(m.workload);
-      if (m.role != MeasurementRole::candidate || !shape || m.median_ns <= 0) continue;
-      rows += time_row(m, *shape);
-      if (m.truncated)
-        notes += fmt::format("{}: stopped before the error target was reached.\n", markdown_cell(m.workload));
-      if (!m.throttle_reasons.empty())
-        notes += fmt::format("{}: clocks were reduced while measuring ({}).\n", markdown_cell(m.workload),
-                             markdown_cell(m.throttle_reasons));
-    }
-    const std::string formulas =
-        fmt::format("The minimum work of one call: {} bytes read, {} bytes written, {} operations.\n",
-                    markdown_code(problem.bytes_read.text()), markdown_code(problem.bytes_written.text()),
-                    markdown_code(problem.flops.text()));
-    if (rows.empty()) return fmt::format("## Time\n\nNot measured.\n{}\n", formulas);
-    std::string text = fmt::format(
-        "## Time\n\n{}\n| shape | median | 95 % interval | samples | MB moved | GB/s | of peak bandwidth | "
-        "TFLOP/s | baselines "
-        "|\n|---|---|---|---|---|---|---|---|---|\n{}\n{}",
-        formulas, rows, notes);
-    if (!run.energy.empty()) text += fmt::format("Energy: {}.\n", markdown_cell(run.energy));
-    for (const std::string& bottleneck : run.bottlenecks)
-      if (run.parts.limits.empty()) text += fmt::format("What limits it: {}.\n", markdown_cell(bottleneck));
-    for (const std::string& cross_check : run.duration_checks)
-      text += fmt::format("Cross-check of the time: {}.\n", markdown_cell(cross_check));
-    if (run.peak_bandwidth_gbps > 0)
-      text += fmt::format("Peak bandwidth is {:.0f} GB/s, from memory clock and bus width.\n",
-                          run.peak_bandwidth_gbps);
     return text + "\n";
   }
 
@@ -354,6 +287,7 @@ struct ExplanationWriter {
         "its first lines "
         "give the command.\n",
         run.version, run.proposer, run.strategy);
+    if (!run.use.empty()) text += "\n" + run.use + "\n";
     if (!run.tools.empty())
       text += fmt::format(
           "\nNsight Compute shows on it where the time goes, line by line, and compute-sanitizer what memory "

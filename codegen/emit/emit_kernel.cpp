@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/emit/emit.h"
+#include "codegen/emit/finished_plan.h"
 #include "codegen/source/frozen_constants.h"
 
 namespace ak::codegen {
 
 std::string emit_kernel(const ProblemInstance& problem, const Candidate& candidate) {
-  LaunchPlan plan = candidate.plan;
-  plan.problem = problem.problem;
-  plan.params = Json::object();
-  for (const auto& [name, value] : problem.params) {
-    std::visit([&, &key = name](const auto& v) { plan.params[key] = v; }, value);
-  }
-  plan.frozen = candidate.tunables;
-  return with_plan(with_constants(candidate.source, frozen_constants(problem, candidate.tunables)), plan);
+  return with_plan(with_constants(candidate.source, frozen_constants(problem, candidate.tunables)),
+                   finished_plan(problem, candidate));
 }
 
 }  // namespace ak::codegen

@@ -18,30 +18,27 @@ std::string lines_text(const std::vector<int>& lines) {
   return fmt::format("{}{}", fmt::join(shown, ", "), lines.size() > kMaxLines ? ", ..." : "");
 }
 
+/// The one percentage: the same as in the table of times.
 std::string near_or_far(const LimitNote& limit, bool emulated) {
-  if (!limit.time_ns) return "No time was measured.";
   if (emulated)
-    return fmt::format("An estimated cost of {}, which is not time: there is no distance to a limit.",
-                       time_text(*limit.time_ns));
-  if (!limit.floor_ns || *limit.floor_ns <= 0)
-    return fmt::format("{}; the minimum possible time is not known here.", time_text(*limit.time_ns));
-  return fmt::format("{}, {:.2f} times the minimum possible, {} ({}).", time_text(*limit.time_ns),
-                     *limit.time_ns / *limit.floor_ns, time_text(*limit.floor_ns),
-                     markdown_cell(limit.floor_reason));
+    return limit.time_ns ? fmt::format(" (an estimated cost of {})", time_text(*limit.time_ns)) : "";
+  if (!limit.time_ns || limit.floor_ns.value_or(0) <= 0) return "";
+  return fmt::format(": floor / median is {}", part_of_floor(*limit.time_ns, *limit.floor_ns));
 }
 
-std::string_view caution(const std::string& basis) {
+std::string_view basis_text(const std::string& basis) {
   if (basis == "counts")
     return ", by exact counts of the CPU device: the unit with the most work, since no GPU ran it";
-  if (basis == "facts") return ", an estimate from what the compiler reported: nothing was counted";
+  if (basis == "facts") return ", by what the compiler reported";
   return ", by hardware counters";
 }
 
 std::string limit_text(const LimitNote& limit, bool emulated) {
-  std::string text = fmt::format("**{}**: {}\n", markdown_cell(limit.workload), near_or_far(limit, emulated));
-  if (limit.bottleneck.empty()) return text + "\nWhat limits it is not known: nothing was profiled.\n\n";
-  text += fmt::format("\n- What limits it: {}{}.{}\n", markdown_cell(limit.bottleneck), caution(limit.basis),
-                      limit.evidence.empty() ? "" : " " + markdown_cell(limit.evidence) + ".");
+  std::string text = fmt::format("**{}**{}.\n", markdown_cell(limit.workload), near_or_far(limit, emulated));
+  if (limit.bottleneck.empty())
+    return text + "\nWhat limits it was not measured; `alphakernel profile` does that.\n\n";
+  text += fmt::format("\n- What limits it: {}{}. {}.\n", markdown_cell(limit.bottleneck),
+                      basis_text(limit.basis), markdown_cell(limit.evidence));
   for (const std::string& remedy : limit.remedies)
     text += fmt::format("- To try: {}.\n", markdown_cell(remedy));
   text += limit.at_most > 1.005 ? fmt::format("- Without it at most {:.2f} times faster", limit.at_most)
@@ -61,19 +58,20 @@ std::string log_table(const std::vector<LogNote>& notes) {
 }  // namespace
 
 std::string optimisations_section(const ExplanationParts& parts) {
-  if (parts.optimisations.empty()) return "";
-  std::string text =
-      "## Optimisations and their evidence\n\nRecognised in its source and launch plan. Evidence is what was "
-      "measured, never what the source says.\n\n| optimisation | what for | lines | evidence "
-      "|\n|---|---|---|---|\n";
+  std::string rows;
   for (const OptimisationNote& note : parts.optimisations) {
     std::string evidence;
     for (const std::string& one : note.evidence)
       evidence += (evidence.empty() ? "" : "; ") + markdown_cell(one);
-    text += fmt::format("| {} | {} | {} | {} |\n", note.name, note.purpose, lines_text(note.lines),
-                        evidence.empty() ? "no evidence measured" : evidence);
+    if (!evidence.empty())
+      rows +=
+          fmt::format("| {} | {} | {} | {} |\n", note.name, note.purpose, lines_text(note.lines), evidence);
   }
-  return text + "\n";
+  if (rows.empty()) return "";
+  return "## Optimisations and their evidence\n\nRecognised in its source and launch plan; those of which "
+         "nothing was measured are left out.\n\n| optimisation | what for | lines | evidence "
+         "|\n|---|---|---|---|\n" +
+         rows + "\n";
 }
 
 std::string limits_section(const ExplanationParts& parts, bool emulated) {
@@ -91,6 +89,10 @@ std::string log_section(const ExplanationParts& parts) {
     text += "What it was made from, the oldest first:\n\n" + log_table(parts.lineage);
   if (!parts.leads.empty()) text += "What took the lead in its search:\n\n" + log_table(parts.leads);
   return text;
+}
+
+std::string part_of_floor(double time_ns, double floor_ns) {
+  return fmt::format("{:.0f} %", 100 * floor_ns / time_ns);
 }
 
 std::string time_text(double time_ns) {

@@ -25,8 +25,9 @@ struct LimitNote {
   std::string workload;
   std::optional<double> time_ns, floor_ns;  ///< the floor only where a time was measured
   std::string floor_reason;                 ///< what the minimum possible time is based on
-  std::string basis;  ///< what the bottleneck was named by: "counters", "counts", "facts"
-  std::string bottleneck, evidence;
+  std::string basis;                  ///< what the bottleneck was named by: "counters", "counts", "facts"
+  std::string bottleneck;             ///< empty: nothing was measured that would show it
+  std::string evidence;               ///< the figures behind it
   double at_most = 1;                 ///< times faster without it
   std::vector<std::string> remedies;  ///< with what each may bring
   std::string next;                   ///< what limits it then; may be empty
@@ -54,6 +55,9 @@ struct ExplanationParts {
 [[nodiscard]] std::string optimisations_section(const ExplanationParts& parts);
 [[nodiscard]] std::string limits_section(const ExplanationParts& parts, bool emulated);
 [[nodiscard]] std::string log_section(const ExplanationParts& parts);
+
+/// The floor over the time: "87 %".
+[[nodiscard]] std::string part_of_floor(double time_ns, double floor_ns);
 
 /// "640 ns", "12.35 us", "1.234 ms".
 [[nodiscard]] std::string time_text(double time_ns);

@@ -31,6 +31,12 @@ struct ExportFacts {
                                                              const Candidate& candidate, const Arch& arch,
                                                              const ExportFacts& facts);
 
+/// A finished kernel as a function of C++: k.launch.cuh, which one .cu file of a program includes, or which is
+/// compiled by itself. Errors as export_files().
+/// @param kernel_file next to it, as emit_kernel() writes it
+[[nodiscard]] Result<std::string> launch_header(const ProblemInstance& problem, const Candidate& candidate,
+                                                const Arch& arch, const std::string& kernel_file);
+
 /// The definition's name as an identifier of C++ and Python: what functions and files are called.
 [[nodiscard]] std::string export_name(const Definition& definition);
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/finished_plan.h"
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
@@ -27,6 +28,7 @@ ExportSubject subject_of(const ProblemInstance& problem, const Candidate& candid
                         .candidate = candidate,
                         .arch = arch,
                         .name = export_name(problem.definition),
+                        .kernel_file = export_name(problem.definition) + ".cu",
                         .axes = {},
                         .tensors = {}};
   for (const Axis& axis : problem.definition.axes)
@@ -146,6 +148,16 @@ Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, c
       {"README.md", readme(subject, facts)}};
   for (ExportedFile& file : export_torch(subject)) files.push_back(std::move(file));
   return files;
+}
+
+Result<std::string> launch_header(const ProblemInstance& problem, const Candidate& candidate,
+                                  const Arch& arch, const std::string& kernel_file) {
+  Candidate finished = candidate;
+  finished.plan = finished_plan(problem, candidate);
+  ExportSubject subject = subject_of(problem, finished, arch);
+  subject.kernel_file = kernel_file;
+  if (const std::string why = refusal_reason(subject); !why.empty()) return InputError{why};
+  return export_launch_header(subject);
 }
 
 }  // namespace ak::codegen

@@ -55,16 +55,31 @@ class LauncherWriter {
       variables_[std::string(fact.name)] = fmt::format("ak_{}", fact.name);
   }
 
-  [[nodiscard]] std::string write() {
+  /// NAME_launch.cu, which needs NAME.h.
+  [[nodiscard]] std::string write() { return heading() + headers() + definitions_text(); }
+
+  /// The same after the text of NAME.h, for one .cu file of a program or by itself.
+  [[nodiscard]] std::string write_after(std::string header) {
+    constexpr std::string_view kOnce = "#pragma once\n";  // of a main file, compilers warn of it
+    header.replace(header.find(kOnce), kOnce.size(),
+                   fmt::format("#ifndef {0}_LAUNCH\n#define {0}_LAUNCH\n", name()));
+    const std::string definitions = definitions_text();
+    return fmt::format(
+        "// Calls {1} from C++. One .cu file of a program includes this, or it is compiled by itself:\n"
+        "//   nvcc -std=c++17 -gencode arch=compute_{2},code=sm_{2} -x cu -c FILE\n//\n{3}\n{4}{5}#endif  // "
+        "{0}_LAUNCH\n",
+        name(), subject_.kernel_file, subject_.arch.sm().substr(3), header, headers(), definitions);
+  }
+
+ private:
+  [[nodiscard]] std::string definitions_text() {
     const std::string body = plan_function();  // says which device facts are used
-    return heading() + headers() + fmt::format("namespace {}_kernel {{\n\n", name()) +
-           std::string(host_source("host_numbers.cuh")) + "\n" + export_text("cuda_checks.cuh", {}) +
-           host_text("host_launch.cuh", kStyle.space) +
+    return fmt::format("namespace {}_kernel {{\n\n", name()) + std::string(host_source("host_numbers.cuh")) +
+           "\n" + export_text("cuda_checks.cuh", {}) + host_text("host_launch.cuh", kStyle.space) +
            (plan_.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kStyle.space)) + "\n" +
            kernel() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) + interface_functions();
   }
 
- private:
   [[nodiscard]] const std::string& name() const { return subject_.name; }
 
   [[nodiscard]] CppExpression expression(const Expression& source, const char* what) const {
@@ -80,7 +95,8 @@ class LauncherWriter {
 
   [[nodiscard]] std::string heading() const {
     return fmt::format(
-        "// Host code of {0}: {0}.h says what it does. Build it with nvcc for {1}; {0}.cu is included.\n",
+        "// Host code of {0}: {0}.h says what it does. Build it with nvcc for {1}; {0}.cu is included.\n"
+        "#include \"{0}.h\"\n\n",
         name(), subject_.arch.sm());
   }
 
@@ -92,13 +108,13 @@ class LauncherWriter {
       if (!include.name.empty()) names.insert(include.name);
     for (const ExportedTensor& tensor : subject_.tensors)
       if (const auto header = info(tensor.spec->dtype).cuda_header; !header.empty()) names.emplace(header);
-    std::string text = fmt::format("#include \"{}.h\"\n\n", name());
+    std::string text;
     for (const std::string& header : names) text += fmt::format("#include <{}>\n", header);
     return text + "\n";
   }
 
   [[nodiscard]] std::string kernel() const {
-    return fmt::format("#include \"{}.cu\"\n\nusing ak_plan::Whole;\n\n", name());
+    return fmt::format("#include \"{}\"\n\nusing ak_plan::Whole;\n\n", subject_.kernel_file);
   }
 
   /// Constants stay literals; what depends on sizes becomes a variable.
@@ -452,6 +468,14 @@ std::string export_header(const ExportSubject& subject) {
 Result<std::string> export_launcher(const ExportSubject& subject) {
   try {
     return LauncherWriter(subject).write();
+  } catch (const NoExport& none) {
+    return InputError{none.why};
+  }
+}
+
+Result<std::string> export_launch_header(const ExportSubject& subject) {
+  try {
+    return LauncherWriter(subject).write_after(export_header(subject));
   } catch (const NoExport& none) {
     return InputError{none.why};
   }

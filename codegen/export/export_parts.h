@@ -23,6 +23,7 @@ struct ExportSubject {
   const Candidate& candidate;
   Arch arch;
   std::string name;                     ///< export_name()
+  std::string kernel_file;              ///< that the launcher includes
   std::vector<const Axis*> axes;        ///< those that vary
   std::vector<ExportedTensor> tensors;  ///< inputs first
 
@@ -37,6 +38,8 @@ struct ExportSubject {
 [[nodiscard]] std::string export_header(const ExportSubject& subject);
 /// NAME_launch.cu: the launch plan as host code. Errors as export_files().
 [[nodiscard]] Result<std::string> export_launcher(const ExportSubject& subject);
+/// Both in one file, for one .cu file of a program.
+[[nodiscard]] Result<std::string> export_launch_header(const ExportSubject& subject);
 
 /// torch/: the source of the operators, how it is built, and a check against the definition's reference.
 [[nodiscard]] std::vector<ExportedFile> export_torch(const ExportSubject& subject);

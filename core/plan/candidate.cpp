@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/plan/plan_text.h"
 #include "core/text/hash.h"
 #include "core/text/suggest.h"
 #include "core/text/written_json.h"
@@ -194,7 +195,7 @@ std::string with_plan(std::string_view source, const LaunchPlan& plan) {
   const Result<PlanSpan> span = find_plan(source);
   AK_ASSERT(span.ok(), "only a parsed candidate gets another plan");
   // The plan must not close the comment that holds it: "*/" becomes the same JSON with an escaped slash.
-  std::string json = to_json(plan).dump(2);
+  std::string json = plan_text(plan);
   for (std::size_t at = json.find("*/"); at != std::string::npos; at = json.find("*/", at))
     json.replace(at, 2, "*\\/");
   return fmt::format("{}\n{}\n{}", source.substr(0, span->begin), json, source.substr(span->end));

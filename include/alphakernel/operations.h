@@ -86,6 +86,18 @@ struct CheckRules {
   }
 };
 
+/// kernels to search
+struct TemplateFile {
+  std::string path;  ///< of the file
+  std::int64_t bytes = 0;  ///< its length (bytes)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("path", self.path);
+    visitor("bytes", self.bytes);
+  }
+};
+
 /// the problem's shapes
 struct Shape {
   std::string name;  ///< of the shape
@@ -99,18 +111,6 @@ struct Shape {
     visitor("axes", self.axes);
     visitor("timed", self.timed);
     visitor("on_emulator", self.on_emulator);
-  }
-};
-
-/// kernels to search
-struct TemplateFile {
-  std::string path;  ///< of the file
-  std::int64_t bytes = 0;  ///< its length (bytes)
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("path", self.path);
-    visitor("bytes", self.bytes);
   }
 };
 
@@ -331,6 +331,94 @@ struct Leader {
     visitor("tunables", self.tunables);
     visitor("score_us", self.score_us);
     visitor("emulated_cost_us", self.emulated_cost_us);
+  }
+};
+
+/// in the order they run
+struct SessionSearch {
+  std::string name;  ///< of the search
+  std::string state;  ///< queued, running, finished, ...
+  std::string reason;  ///< what ended it; empty: nothing has
+  std::optional<std::int64_t> search;  ///< number in the database
+  std::int64_t evaluations = 0;  ///< candidates tried
+  std::int64_t verified = 0;  ///< of these, those that passed all gates
+  double spent_s = 0;  ///< so far (s)
+  std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
+  std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
+  std::optional<double> speedup;  ///< times as fast as the baseline
+  std::optional<std::string> baseline;  ///< its name
+  std::optional<double> left_s;  ///< at most (s)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("name", self.name);
+    visitor("state", self.state);
+    visitor("reason", self.reason);
+    visitor("search", self.search);
+    visitor("evaluations", self.evaluations);
+    visitor("verified", self.verified);
+    visitor("spent_s", self.spent_s);
+    visitor("score_us", self.score_us);
+    visitor("emulated_cost_us", self.emulated_cost_us);
+    visitor("speedup", self.speedup);
+    visitor("baseline", self.baseline);
+    visitor("left_s", self.left_s);
+  }
+};
+
+/// those of which something was measured
+struct MeasuredOptimisation {
+  std::string name;  ///< of the optimisation
+  std::vector<std::int64_t> lines;  ///< where it stands
+  std::vector<std::string> evidence;  ///< what was measured
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("name", self.name);
+    visitor("lines", self.lines);
+    visitor("evidence", self.evidence);
+  }
+};
+
+/// those of which something was measured
+struct MeasuredTunable {
+  std::string name;  ///< of the tunable
+  std::vector<std::string> evidence;  ///< what was measured
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("name", self.name);
+    visitor("evidence", self.evidence);
+  }
+};
+
+/// what limits it, by shape
+struct ShapeLimit {
+  std::string shape;  ///< name of the shape
+  std::vector<std::string> try_;  ///< what may help
+  std::optional<double> time_us;  ///< of a call (us)
+  std::optional<double> emulated_cost_us;  ///< cost estimated on the CPU device (us)
+  std::optional<double> floor_us;  ///< minimum time that the device needs (us)
+  std::optional<std::string> floor;  ///< that limit in words
+  std::optional<std::string> basis;  ///< counters of a GPU, exact counts of the CPU device, or facts of the compiler
+  std::optional<std::string> bottleneck;  ///< absent: nothing was measured that would show it
+  std::optional<std::string> evidence;  ///< the figures behind it
+  std::optional<double> at_most_times_faster;  ///< without it
+  std::optional<std::string> next;  ///< what limits it then
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("shape", self.shape);
+    visitor("try", self.try_);
+    visitor("time_us", self.time_us);
+    visitor("emulated_cost_us", self.emulated_cost_us);
+    visitor("floor_us", self.floor_us);
+    visitor("floor", self.floor);
+    visitor("basis", self.basis);
+    visitor("bottleneck", self.bottleneck);
+    visitor("evidence", self.evidence);
+    visitor("at_most_times_faster", self.at_most_times_faster);
+    visitor("next", self.next);
   }
 };
 
@@ -645,14 +733,14 @@ struct ShowProblemRequest {
   std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
   std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
   std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
-  std::optional<bool> contract;  ///< with the text of the candidate contract, about 14 kB (default: true)
+  std::optional<std::string> section;  ///< what to show; the contract has about 14 kB; one of overview, definition, shapes, example, contract, all (default: "overview")
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     visitor("problem", self.problem);
     visitor("params", self.params);
     visitor("shape", self.shape);
-    visitor("contract", self.contract);
+    visitor("section", self.section);
   }
 };
 
@@ -660,35 +748,47 @@ struct ShowProblemRequest {
 struct ShowProblemAnswer {
   bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
   std::string name;  ///< of the problem
+  std::string definition_name;  ///< of it under these params
   std::string summary;  ///< what it computes
   std::string folder;  ///< where it lies
-  std::vector<ProblemParameter> parameters;  ///< what `params` may choose
   std::map<std::string, Scalar> params;  ///< their values here
-  JsonText definition;  ///< in the form of FlashInfer-Bench, with the reference in Python
+  std::vector<ProblemParameter> parameters;  ///< what `params` may choose
+  std::optional<std::string> computes;  ///< the formula
+  std::optional<std::map<std::string, Scalar>> tensors;  ///< name: input or output, type and shape
+  std::vector<std::string> constraints;  ///< that sizes satisfy
   std::optional<std::map<std::string, Scalar>> outputs_in_place_of;  ///< outputs that share memory with an input
-  Work work_of_a_call;  ///< formulas over the sizes
-  CheckRules checks;  ///< when a result is right
-  std::vector<Shape> shapes;  ///< the problem's shapes
+  std::optional<Work> work_of_a_call;  ///< formulas over the sizes
+  std::optional<CheckRules> checks;  ///< when a result is right
+  std::vector<std::string> timed_shapes;  ///< the first of those that kernels are timed on
   std::vector<TemplateFile> templates;  ///< kernels to search
-  ExampleKernel example;  ///< a kernel that passes
-  std::string how_to_time;  ///< how a kernel for this is evaluated
+  std::optional<std::string> how_to_time;  ///< how a kernel for this is evaluated
+  std::optional<std::string> sections;  ///< what else there is to show
+  std::optional<JsonText> definition;  ///< in the form of FlashInfer-Bench, with the reference in Python
+  std::vector<Shape> shapes;  ///< the problem's shapes
+  std::optional<ExampleKernel> example;  ///< a kernel that passes
   std::optional<std::string> contract;  ///< how a kernel file is written
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     visitor("name", self.name);
+    visitor("definition_name", self.definition_name);
     visitor("summary", self.summary);
     visitor("folder", self.folder);
-    visitor("parameters", self.parameters);
     visitor("params", self.params);
-    visitor("definition", self.definition);
+    visitor("parameters", self.parameters);
+    visitor("computes", self.computes);
+    visitor("tensors", self.tensors);
+    visitor("constraints", self.constraints);
     visitor("outputs_in_place_of", self.outputs_in_place_of);
     visitor("work_of_a_call", self.work_of_a_call);
     visitor("checks", self.checks);
-    visitor("shapes", self.shapes);
+    visitor("timed_shapes", self.timed_shapes);
     visitor("templates", self.templates);
-    visitor("example", self.example);
     visitor("how_to_time", self.how_to_time);
+    visitor("sections", self.sections);
+    visitor("definition", self.definition);
+    visitor("shapes", self.shapes);
+    visitor("example", self.example);
     visitor("contract", self.contract);
   }
 };
@@ -883,6 +983,318 @@ struct SearchAnswer {
     visitor("held_out", self.held_out);
     visitor("best", self.best);
     visitor("leaders", self.leaders);
+  }
+};
+
+/// Tune a kernel
+struct TuneRequest {
+  std::optional<std::string> source;  ///< the kernel file's text; give this, path or variant
+  std::optional<std::string> path;  ///< a kernel file ending in .cu
+  std::optional<std::int64_t> variant;  ///< number of a variant in the database
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+  std::optional<std::string> arch;  ///< what to compile for, e.g. sm_90a or h200 (default: the device's own)
+  std::optional<std::string> device;  ///< auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
+  std::optional<std::string> strategy;  ///< how to choose the next point; one of random, exhaustive, local-search, multi-start, annealing, genetic, differential-evolution, particle-swarm, tabu, bayesian, forest, portfolio (default: "portfolio")
+  std::optional<std::int64_t> seed;  ///< of the search and the inputs (default: random); 0 to 9000000000000000
+  std::optional<std::int64_t> max_evaluations;  ///< stop after this many candidates; 1 to 1000000000
+  std::optional<std::int64_t> max_compilations;  ///< stop after this many builds that were not cached; 1 to 1000000000
+  std::optional<double> max_minutes;  ///< stop after this much wall time; 0.001 to 1000000
+  std::optional<std::int64_t> patience;  ///< stop when none of so many evaluations in a row took the lead; 1 to 1000000000
+  std::optional<std::string> target_performance;  ///< stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
+  std::optional<bool> transfer;  ///< begin with what the database knows of other shapes, params and devices (default: true)
+  std::optional<bool> deterministic;  ///< one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
+  std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+  std::optional<bool> fresh;  ///< measure every point, also those that earlier searches measured (default: false)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("source", self.source);
+    visitor("path", self.path);
+    visitor("variant", self.variant);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("shape", self.shape);
+    visitor("arch", self.arch);
+    visitor("device", self.device);
+    visitor("strategy", self.strategy);
+    visitor("seed", self.seed);
+    visitor("max_evaluations", self.max_evaluations);
+    visitor("max_compilations", self.max_compilations);
+    visitor("max_minutes", self.max_minutes);
+    visitor("patience", self.patience);
+    visitor("target_performance", self.target_performance);
+    visitor("transfer", self.transfer);
+    visitor("deterministic", self.deterministic);
+    visitor("unaudited", self.unaudited);
+    visitor("fresh", self.fresh);
+  }
+};
+
+/// Tune a kernel
+struct TuneAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string problem;  ///< the definition that was searched
+  Target target;  ///< where it ran
+  bool emulated = false;  ///< it ran on the CPU device: costs are estimates, not GPU times
+  bool executed = false;  ///< false: kernels were built and ranked, not verified
+  std::string stop_reason;  ///< what ended it
+  bool interrupted = false;  ///< it was stopped
+  std::int64_t search = 0;  ///< number of the search in the database
+  std::int64_t evaluated = 0;  ///< candidates tried
+  std::int64_t verified = 0;  ///< of these, those that passed all gates
+  std::int64_t failed = 0;  ///< of these, those that did not
+  std::int64_t pruned = 0;  ///< points predicted to be too slow, and not tried
+  std::int64_t duplicates = 0;  ///< of those tried: the same program as another
+  std::int64_t reused = 0;  ///< points that earlier searches measured
+  double wall_s = 0;  ///< how long it took (s)
+  std::optional<Baseline> baseline;  ///< the fastest one
+  std::optional<std::string> held_out;  ///< whether the best kernel is right on shapes drawn at the end
+  std::optional<BestKernel> best;  ///< the champion
+  std::vector<Leader> leaders;  ///< the fastest points, best first
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("problem", self.problem);
+    visitor("target", self.target);
+    visitor("emulated", self.emulated);
+    visitor("executed", self.executed);
+    visitor("stop_reason", self.stop_reason);
+    visitor("interrupted", self.interrupted);
+    visitor("search", self.search);
+    visitor("evaluated", self.evaluated);
+    visitor("verified", self.verified);
+    visitor("failed", self.failed);
+    visitor("pruned", self.pruned);
+    visitor("duplicates", self.duplicates);
+    visitor("reused", self.reused);
+    visitor("wall_s", self.wall_s);
+    visitor("baseline", self.baseline);
+    visitor("held_out", self.held_out);
+    visitor("best", self.best);
+    visitor("leaders", self.leaders);
+  }
+};
+
+/// Start a session
+struct StartSessionRequest {
+  std::string manifest;  ///< a JSON file: {"budgets": {"max_minutes": 60}, "runs": [{"algorithm": "softmax", "params": {"dtype": "bf16"}}]}
+  std::optional<std::string> output_folder;  ///< where kernels go that the manifest gives no place (default: ".")
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("manifest", self.manifest);
+    visitor("output_folder", self.output_folder);
+  }
+};
+
+/// Start a session
+struct StartSessionAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::int64_t session = 0;  ///< its number
+  std::string name;  ///< its name
+  std::string state;  ///< queued, running, stopped, finished, failed or killed
+  std::string reason;  ///< what ended it; empty: nothing has
+  std::optional<std::int64_t> exit_code;  ///< docs/exit_codes.md
+  double spent_s = 0;  ///< of all searches (s)
+  std::int64_t tokens = 0;  ///< that models used
+  std::optional<double> cost_usd;  ///< of these, where the prices are known (US dollars)
+  std::vector<SessionSearch> searches;  ///< in the order they run
+  std::string log;  ///< the file that it writes what it does to
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("session", self.session);
+    visitor("name", self.name);
+    visitor("state", self.state);
+    visitor("reason", self.reason);
+    visitor("exit_code", self.exit_code);
+    visitor("spent_s", self.spent_s);
+    visitor("tokens", self.tokens);
+    visitor("cost_usd", self.cost_usd);
+    visitor("searches", self.searches);
+    visitor("log", self.log);
+  }
+};
+
+/// Status of a session
+struct SessionStatusRequest {
+  std::optional<std::int64_t> session;  ///< number of the session (default: the latest)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("session", self.session);
+  }
+};
+
+/// Status of a session
+struct SessionStatusAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::int64_t session = 0;  ///< its number
+  std::string name;  ///< its name
+  std::string state;  ///< queued, running, stopped, finished, failed or killed
+  std::string reason;  ///< what ended it; empty: nothing has
+  std::optional<std::int64_t> exit_code;  ///< docs/exit_codes.md
+  double spent_s = 0;  ///< of all searches (s)
+  std::int64_t tokens = 0;  ///< that models used
+  std::optional<double> cost_usd;  ///< of these, where the prices are known (US dollars)
+  std::vector<SessionSearch> searches;  ///< in the order they run
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("session", self.session);
+    visitor("name", self.name);
+    visitor("state", self.state);
+    visitor("reason", self.reason);
+    visitor("exit_code", self.exit_code);
+    visitor("spent_s", self.spent_s);
+    visitor("tokens", self.tokens);
+    visitor("cost_usd", self.cost_usd);
+    visitor("searches", self.searches);
+  }
+};
+
+/// Stop a session
+struct StopSessionRequest {
+  std::int64_t session = 0;  ///< number of the session
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("session", self.session);
+  }
+};
+
+/// Stop a session
+struct StopSessionAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::int64_t session = 0;  ///< its number
+  std::string name;  ///< its name
+  std::string state;  ///< queued, running, stopped, finished, failed or killed
+  std::string reason;  ///< what ended it; empty: nothing has
+  std::optional<std::int64_t> exit_code;  ///< docs/exit_codes.md
+  double spent_s = 0;  ///< of all searches (s)
+  std::int64_t tokens = 0;  ///< that models used
+  std::optional<double> cost_usd;  ///< of these, where the prices are known (US dollars)
+  std::vector<SessionSearch> searches;  ///< in the order they run
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("session", self.session);
+    visitor("name", self.name);
+    visitor("state", self.state);
+    visitor("reason", self.reason);
+    visitor("exit_code", self.exit_code);
+    visitor("spent_s", self.spent_s);
+    visitor("tokens", self.tokens);
+    visitor("cost_usd", self.cost_usd);
+    visitor("searches", self.searches);
+  }
+};
+
+/// Explain a kernel
+struct ExplainRequest {
+  std::optional<std::string> source;  ///< the kernel file's text; give this, path or variant
+  std::optional<std::string> path;  ///< a kernel file ending in .cu
+  std::optional<std::int64_t> variant;  ///< number of a variant in the database
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+  std::optional<std::string> device;  ///< evaluate it again on: auto, cuda, cuda:N, emulator
+  std::optional<std::string> arch;  ///< what to compile for, where something is evaluated
+  std::optional<bool> ablate;  ///< evaluate it with one tunable at a time at its least value, and with switches of its text off: what each is worth (default: false)
+  std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("source", self.source);
+    visitor("path", self.path);
+    visitor("variant", self.variant);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("shape", self.shape);
+    visitor("device", self.device);
+    visitor("arch", self.arch);
+    visitor("ablate", self.ablate);
+    visitor("unaudited", self.unaudited);
+  }
+};
+
+/// Explain a kernel
+struct ExplainAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::int64_t variant = 0;  ///< number in the database
+  std::string problem;  ///< the definition
+  std::string device;  ///< that it was evaluated on
+  std::string arch;  ///< what it was compiled for
+  std::string status;  ///< how its evaluation ended
+  std::string approach;  ///< by what its source and launch plan name
+  std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
+  std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
+  std::vector<MeasuredOptimisation> optimisations;  ///< those of which something was measured
+  std::vector<MeasuredTunable> tunables;  ///< those of which something was measured
+  std::vector<ShapeLimit> limits;  ///< what limits it, by shape
+  std::string page;  ///< all of it as a page
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("variant", self.variant);
+    visitor("problem", self.problem);
+    visitor("device", self.device);
+    visitor("arch", self.arch);
+    visitor("status", self.status);
+    visitor("approach", self.approach);
+    visitor("score_us", self.score_us);
+    visitor("emulated_cost_us", self.emulated_cost_us);
+    visitor("optimisations", self.optimisations);
+    visitor("tunables", self.tunables);
+    visitor("limits", self.limits);
+    visitor("page", self.page);
+  }
+};
+
+/// Compare two kernels
+struct CompareRequest {
+  std::string first;  ///< number of a variant, digits of its key, a .cu file or a k.result.json
+  std::string second;  ///< the other one, named likewise
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+  std::optional<std::string> device;  ///< evaluate both now on: auto, cuda, cuda:N, emulator
+  std::optional<std::string> arch;  ///< what to compile for, where something is evaluated
+  std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("shape", self.shape);
+    visitor("device", self.device);
+    visitor("arch", self.arch);
+    visitor("unaudited", self.unaudited);
+  }
+};
+
+/// Compare two kernels
+struct CompareAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::int64_t first = 0;  ///< its variant
+  std::int64_t second = 0;  ///< its variant
+  std::string why;  ///< which is faster and why, as far as evidence goes
+  std::optional<std::string> basis;  ///< of the ratio: pairs, medians or estimated costs
+  std::optional<double> second_over_first;  ///< time of the second over that of the first
+  std::string page;  ///< everything that they differ in
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+    visitor("why", self.why);
+    visitor("basis", self.basis);
+    visitor("second_over_first", self.second_over_first);
+    visitor("page", self.page);
   }
 };
 
@@ -1173,6 +1585,49 @@ struct SaveKernelAnswer {
   }
 };
 
+/// Export a kernel
+struct ExportKernelRequest {
+  std::string folder;  ///< below the working directory; a free name, or an empty folder
+  std::optional<std::int64_t> variant;  ///< number of the variant; none: the fastest for problem and params
+  std::optional<std::string> device;  ///< fastest on the device of this name, or part of it
+  std::optional<std::string> arch;  ///< what it is built for (default: what it was evaluated for)
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("folder", self.folder);
+    visitor("variant", self.variant);
+    visitor("device", self.device);
+    visitor("arch", self.arch);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+  }
+};
+
+/// Export a kernel
+struct ExportKernelAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string folder;  ///< that was written
+  std::string name;  ///< of functions and files
+  std::string problem;  ///< the definition
+  std::string arch;  ///< what it is built for
+  std::int64_t variant = 0;  ///< number in the database
+  std::vector<std::string> files;  ///< below the folder
+  std::string note;  ///< how they are used
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("folder", self.folder);
+    visitor("name", self.name);
+    visitor("problem", self.problem);
+    visitor("arch", self.arch);
+    visitor("variant", self.variant);
+    visitor("files", self.files);
+    visitor("note", self.note);
+  }
+};
+
 /// What happens on the way. All are called on the thread that called the operation.
 struct Callbacks {
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
@@ -1211,7 +1666,7 @@ class Operations {
   /// Touches nothing.
   ListProblemsAnswer list_problems(const ListProblemsRequest& request = {}, const Callbacks& callbacks = {});
 
-  /// What a kernel for this problem computes: tensors, reference, tolerance, shapes, parameters; how a kernel file is written (the candidate contract); and an example that works. Read it first.
+  /// What a kernel for this problem computes: tensors, tolerance, timed shapes, parameters, templates. Read it first. Further sections on demand: the definition with its reference, all shapes, an example that passes, and the contract: how a kernel file is written.
   /// Touches nothing.
   ShowProblemAnswer show_problem(const ShowProblemRequest& request = {}, const Callbacks& callbacks = {});
 
@@ -1226,6 +1681,30 @@ class Operations {
   /// Finds a fast, verified kernel: proposes points of the problem's templates, builds, checks and times each, and checks the best one on shapes that no one could know. Stored in the database. Takes minutes to hours: give a budget. Ended early, it answers with the best kernel so far.
   /// Reads the database, writes the database, runs kernels, takes seconds or longer.
   SearchAnswer search(const SearchRequest& request, const Callbacks& callbacks = {});
+
+  /// Finds the fastest verified point of one kernel's tunables: those that its launch plan lists. Points that the database knows are not measured again. Give a budget; ended early, it answers with the best point so far.
+  /// Reads the database, writes the database, runs kernels, takes seconds or longer.
+  TuneAnswer tune(const TuneRequest& request = {}, const Callbacks& callbacks = {});
+
+  /// Starts a queue of searches that runs on by itself, for hours, with shared budgets and models: a manifest names them (docs/sessions.md). Everything is checked before anything runs. Kernels are written below the working directory.
+  /// Reads the database, writes the database, writes files, runs kernels, takes seconds or longer.
+  StartSessionAnswer start_session(const StartSessionRequest& request, const Callbacks& callbacks = {});
+
+  /// How a session stands: every search with what it has found, spent and has left.
+  /// Reads the database.
+  SessionStatusAnswer session_status(const SessionStatusRequest& request = {}, const Callbacks& callbacks = {});
+
+  /// Ends a session cleanly: the search at work ends with its best kernel written. `alphakernel session resume` continues it.
+  /// Reads the database, writes the database, takes seconds or longer.
+  StopSessionAnswer stop_session(const StopSessionRequest& request, const Callbacks& callbacks = {});
+
+  /// What a kernel does, which optimisations and tunables were measured and what each is worth, what limits it, what was checked, and how it was found. From the database; a kernel that was never evaluated is evaluated first.
+  /// Reads the database, writes the database, runs kernels, takes seconds or longer.
+  ExplainAnswer explain(const ExplainRequest& request = {}, const Callbacks& callbacks = {});
+
+  /// What two kernels for one problem differ in - times, source, tunables, launches, resources, counters - and why one is faster, as far as evidence goes. From the database, or measured now where a device is named: on a GPU alternately.
+  /// Reads the database, writes the database, runs kernels, takes seconds or longer.
+  CompareAnswer compare(const CompareRequest& request, const Callbacks& callbacks = {});
 
   /// What limits a kernel and what could be done: hardware counters and hot lines on a GPU, exact counts on the CPU device. It is checked and timed first.
   /// Reads the database, writes the database, runs kernels, takes seconds or longer.
@@ -1254,6 +1733,10 @@ class Operations {
   /// Writes a kernel of the database to a file below the working directory, with its parameters frozen: it compiles with plain nvcc, too. A variant, or the fastest verified one for a problem.
   /// Reads the database, writes files.
   SaveKernelAnswer save_kernel(const SaveKernelRequest& request, const Callbacks& callbacks = {});
+
+  /// Writes a kernel as a folder that is used without AlphaKernel: a launch function for C++, a CMake project with a benchmark that checks it, PyTorch operators, and a README with what was measured. A kernel that is known to be wrong is refused.
+  /// Reads the database, writes files.
+  ExportKernelAnswer export_kernel(const ExportKernelRequest& request, const Callbacks& callbacks = {});
 };
 
 }  // namespace alphakernel
@@ -1265,10 +1748,17 @@ class Operations {
   X(show_devices, ShowDevices) \
   X(evaluate, Evaluate) \
   X(search, Search) \
+  X(tune, Tune) \
+  X(start_session, StartSession) \
+  X(session_status, SessionStatus) \
+  X(stop_session, StopSession) \
+  X(explain, Explain) \
+  X(compare, Compare) \
   X(profile, Profile) \
   X(predict, Predict) \
   X(occupancy, Occupancy) \
   X(query, Query) \
   X(best_variants, BestVariants) \
   X(explain_failure, ExplainFailure) \
-  X(save_kernel, SaveKernel)
+  X(save_kernel, SaveKernel) \
+  X(export_kernel, ExportKernel)

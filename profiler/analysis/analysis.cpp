@@ -59,7 +59,15 @@ std::vector<Advice> advice(const Rule& rule, const Quantities& quantities) {
   return remedies;
 }
 
-// Clauses of the evidence whose number is not known are left out.
+// What the rule was judged by: "dram/throughput = 98.3".
+std::string needs_text(const Rule& rule, const Quantities& quantities) {
+  std::string text;
+  for (const std::string_view need : words_of(rule.needs))
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", need, short_number(quantities[need]));
+  return text;
+}
+
+// Clauses of the evidence whose number is not known are left out; never all that there is.
 std::string evidence_of(const Rule& rule, const Quantities& quantities) {
   std::string text;
   std::string_view rest = rule.evidence;
@@ -69,7 +77,7 @@ std::string evidence_of(const Rule& rule, const Quantities& quantities) {
     rest.remove_prefix(std::min(end + kClause.size(), rest.size()));
     if (clause.find('?') == std::string::npos) text += (text.empty() ? "" : std::string(kClause)) + clause;
   }
-  return text;
+  return text.empty() ? needs_text(rule, quantities) : text;
 }
 
 Finding finding_of(const Rule& rule, const Quantities& quantities) {
@@ -109,6 +117,7 @@ Finding unclear(const Quantities& quantities) {
                                       : fmt::format("the busiest unit, {}, is used for {} %", unit->words,
                                                     short_number(quantities[unit->metric])),
           .source = "",
+          .sure = unit != nullptr,
           .remedies = {}};
 }
 

@@ -398,7 +398,7 @@ constexpr Rule kRules[] = {
    "dram/throughput",
    [](Q q) { return is_busiest(q, "dram/throughput", kSaturated) || (l2_streams(q) && q["dram/throughput"] >= 55); },
    [](Q q) { return q.speedup({}); },
-   "device memory moves {dram/gbps} GB/s, {dram/throughput} % of its peak; L2 is used for {l2/throughput} %; {dram/excess} times the bytes that the problem needs are moved",
+   "device memory is used for {dram/throughput} % of the time; it moves {dram/gbps} GB/s; L2 is used for {l2/throughput} %; {dram/excess} times the bytes that the problem needs are moved",
    {{{"move fewer bytes: fuse with the kernel before or after, or a narrower type"},
      {"loads that are not used again past L1 and L2 (ld.global.nc.L1::no_allocate, evict-first)"}}},
    "CUDA Best Practices Guide, Effective Bandwidth Calculation; measurement: plain copies reach 85 to 93 %", RuleKind::limit},

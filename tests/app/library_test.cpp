@@ -139,11 +139,11 @@ TEST_CASE("values are the same in JSON and in the structs") {
   CHECK(ak::library::encode(request) == ak::Json::object());
   request.problem = "x";
   request.params = {{"dtype", "bf16"}, {"causal", true}, {"groups", 4}};
-  request.contract = false;
+  request.section = "all";
   CHECK(
       ak::library::encode(request) ==
       ak::parse_json(
-          R"({"problem": "x", "params": {"causal": true, "dtype": "bf16", "groups": 4}, "contract": false})"));
+          R"({"problem": "x", "params": {"causal": true, "dtype": "bf16", "groups": 4}, "section": "all"})"));
   FailedCheck failed;
   ak::library::decode(ak::parse_json(R"({"max_error": "inf", "got": "nan", "expected": 2})"), failed);
   CHECK(std::isinf(failed.max_error));

@@ -5,7 +5,9 @@
 
 #include "app/operations/clients/client_texts.h"
 #include "app/operations/operation_schema.h"
+#include "app/operations/problem_sections.h"
 #include "app/operations/request_check.h"
+#include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/locations.h"
@@ -56,6 +58,22 @@ extern "C" __global__ void k(const float* a, const float* b, float* c, long long
 const Json kOnCpu{{"device", "emulator"}, {"arch", "sm_80"}};
 const std::string kRightBody = "  if (i < n) c[i] = a[i] + b[i];";
 
+/// A kernel with two points to tune.
+Json tunable_add(const Json& more) {
+  Json request = vector_add(
+      "  for (int k = 0; k < STEPS && i * STEPS + k < n; ++k)\n"
+      "    c[i * STEPS + k] = a[i * STEPS + k] + b[i * STEPS + k];",
+      kOnCpu);
+  std::string source = request["source"];
+  const std::string plain = R"({"launches")", grid = "ceil_div(N, 256)";
+  source.replace(source.find(grid), grid.size(), "ceil_div(N, 256 * STEPS)");
+  source.replace(source.find(plain), plain.size(),
+                 R"({"tunables": {"STEPS": {"values": [1, 2]}}, "launches")");
+  request["source"] = source;
+  request.update(more);
+  return request;
+}
+
 struct Example {
   std::string operation;
   Json request;
@@ -66,7 +84,7 @@ struct Example {
 std::vector<Example> examples() {
   return {{"list_problems", Json::object()},
           {"show_problem", {{"problem", "softmax"}}},
-          {"show_problem", {{"problem", "vector_add"}, {"contract", false}}},
+          {"show_problem", {{"problem", "vector_add"}, {"section", "all"}}},
           {"show_devices", Json::object()},
           {"show_devices", {{"name", "h200"}}},
           {"show_devices", {{"name", "sm_90"}}},
@@ -84,14 +102,38 @@ std::vector<Example> examples() {
             {"shape", {{"N", 1000}}},
             {"max_evaluations", 2},
             {"seed", 7}}},
+          {"tune", tunable_add({{"strategy", "exhaustive"}, {"seed", 7}})},
+          {"explain", {{"variant", 1}}},
+          {"explain", vector_add(kRightBody, {{"device", "emulator"}, {"arch", "sm_80"}, {"ablate", true}})},
+          {"compare", {{"first", "1"}, {"second", "2"}}},
           {"profile", vector_add(kRightBody, kOnCpu)},
           {"predict", vector_add(kRightBody)},
           {"occupancy", vector_add(kRightBody, {{"arch", "sm_90a"}})},
           {"occupancy", {{"threads", 256}, {"registers", 64}, {"shared_bytes", 49152}, {"arch", "sm_70"}}},
           {"query", {{"sql", "SELECT id, status, NULL AS empty, 0.5 AS half FROM evaluations"}}},
           {"best_variants", {{"problem", "vector_add"}}},
-          {"save_kernel", {{"variant", 1}, {"path", "operations_test.cu"}, {"overwrite", true}}}};
+          {"save_kernel", {{"variant", 1}, {"path", "operations_test.cu"}, {"overwrite", true}}},
+          {"export_kernel", {{"variant", 1}, {"folder", "operations_test.export"}}},
+          {"start_session",
+           {{"manifest", "operations_test.session.json"}, {"output_folder", "operations_test.export"}}},
+          {"session_status", Json::object()},
+          {"stop_session", {{"session", 1}}}};
 }
+
+/// Files that operations write below the working directory, and what they read there.
+struct Files {
+  Files() {
+    clear();
+    write_file_atomically("operations_test.session.json",
+                          R"({"defaults": {"device": "none", "arch": "sm_90a"},
+        "runs": [{"algorithm": "vector_add", "max_evaluations": 2, "seed": 1}]})");
+  }
+  ~Files() { clear(); }
+  static void clear() {
+    for (const char* name : {"operations_test.cu", "operations_test.export", "operations_test.session.json"})
+      std::filesystem::remove_all(name);
+  }
+};
 
 /// A request with some of its members replaced, taken away, or invented.
 Json mutated(const Operation& operation, std::mt19937& random) {
@@ -124,6 +166,7 @@ Json mutated(const Operation& operation, std::mt19937& random) {
 
 TEST_CASE("every operation answers as its schema says, also where a kernel fails") {
   const Bench bench;
+  const Files files;
   std::vector<std::string> tried;
   for (const Example& example : examples()) {
     INFO(example.operation << " " << example.request.dump());
@@ -145,11 +188,79 @@ TEST_CASE("every operation answers as its schema says, also where a kernel fails
       CHECK(std::ranges::find(events, event) != events.end());
     tried.push_back(example.operation);
   }
-  std::filesystem::remove("operations_test.cu");
   for (const Operation& operation : all_operations()) {
     INFO(operation.name);
     CHECK(std::ranges::find(tried, operation.name) != tried.end());
   }
+}
+
+TEST_CASE("an overview of every problem has at most 6 kB, and every section is there on demand") {
+  const Bench bench;
+  const auto sections = problem_sections();
+  for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
+    INFO(entry.name);
+    const Json shown = bench.run("show_problem", {{"problem", entry.name}}).content;
+    CHECK(shown.dump().size() < 6'000);
+    CHECK(shown["tensors"].size() >= 2);
+    CHECK_FALSE(shown["timed_shapes"].empty());
+    CHECK_FALSE(shown["templates"].empty());
+    const std::string more = shown["sections"];
+    for (const std::string_view section : sections) {
+      if (section == sections.front()) continue;
+      CHECK(more.find(section) != std::string::npos);
+      if (section == "all") continue;
+      const Json one = bench.run("show_problem", {{"problem", entry.name}, {"section", section}}).content;
+      CHECK(one.contains(section));
+      CHECK_FALSE(one.contains("timed_shapes"));
+    }
+  }
+}
+
+TEST_CASE("a kernel is explained by what was measured, compared, and exported into an empty folder only") {
+  const Bench bench;
+  const Files files;
+  const Json right = bench.run("evaluate", vector_add(kRightBody, kOnCpu)).content;
+  const Json slow =
+      bench.run("evaluate", vector_add("  for (int k = 0; k < 9; ++k)\n" + kRightBody, kOnCpu)).content;
+  const Json explained = bench.run("explain", {{"variant", right["variant"]}}).content;
+  CHECK(explained["page"].get<std::string>().find("## What the kernel does") != std::string::npos);
+  for (const Json& optimisation : explained["optimisations"]) CHECK_FALSE(optimisation["evidence"].empty());
+  REQUIRE(explained["limits"].size() == 1);
+  CHECK(explained["limits"][0]["basis"] == "counts");
+  CHECK_FALSE(explained["limits"][0]["evidence"].get<std::string>().empty());
+  CHECK_FALSE(explained["limits"][0].contains("floor_us"));  // of a cost there is none
+
+  const auto number = [](const Json& variant) { return variant.dump(); };
+  const Json compared =
+      bench.run("compare", {{"first", number(right["variant"])}, {"second", number(slow["variant"])}})
+          .content;
+  CHECK(compared["basis"] == "estimated costs");
+  CHECK(compared["second_over_first"].get<double>() > 1);
+
+  const Json request{{"variant", right["variant"]}, {"folder", "operations_test.export"}};
+  const Json exported = bench.run("export_kernel", request).content;
+  for (const Json& file : exported["files"])
+    CHECK(std::filesystem::exists("operations_test.export/" + file.get<std::string>()));
+  CHECK_THROWS_WITH(bench.run("export_kernel", request), Catch::Contains("expected a name that is free"));
+  for (const char* folder : {"..", ".", "/tmp", "../beside", "no/where"})
+    CHECK_THROWS(bench.run("export_kernel", {{"variant", right["variant"]}, {"folder", folder}}));
+}
+
+TEST_CASE("a session that its manifest lets write elsewhere, or that is wrong, is not started") {
+  const Bench bench;
+  const Files files;
+  const auto started = [&](const std::string& runs) {
+    write_file_atomically("operations_test.session.json", "{\"runs\": [" + runs + "]}");
+    return bench.run("start_session", {{"manifest", "operations_test.session.json"}});
+  };
+  CHECK_THROWS_WITH(started(R"({"algorithm": "vector_add", "output": "/tmp/x.cu"})"),
+                    Catch::Contains("outside of the working directory"));
+  CHECK_THROWS_WITH(started(R"({"algorithm": "vector_add", "output": "../x.cu"})"),
+                    Catch::Contains("outside of the working directory"));
+  CHECK_THROWS_WITH(started(R"({"algorithm": "vector_ad", "device": "none"})"),
+                    Catch::Contains("vector_add"));
+  CHECK_THROWS_WITH(bench.run("session_status", Json::object()), Catch::Contains("there is no session"));
+  CHECK_THROWS(bench.run("stop_session", {{"session", 7}}));
 }
 
 TEST_CASE("a search that is stopped answers with the best kernel so far") {

@@ -132,6 +132,16 @@ EvaluationResult measured_result() {
   return result;
 }
 
+/// As far as floors ask: 4814 GB/s of memory.
+DeviceFacts h200() {
+  DeviceFacts facts;
+  facts.name = "NVIDIA H200";
+  facts.l2_bytes = 60 << 20;
+  facts.memory_clock_mhz = 3201;
+  facts.memory_bus_bits = 6016;
+  return facts;
+}
+
 codegen::RunSummary run_on_h200() {
   codegen::RunSummary run;
   run.device = "NVIDIA H200";
@@ -143,7 +153,7 @@ codegen::RunSummary run_on_h200() {
   run.verified = 48;
   run.baseline_ns = 80000;
   run.baseline_label = "naive";
-  run.peak_bandwidth_gbps = 4800;
+  run.facts = h200();
   return run;
 }
 
@@ -336,7 +346,8 @@ TEST_CASE("the explanation of a measured kernel gives times, bandwidth, checks a
   const std::string text = codegen::emit_explanation(*problem, candidate, measured_result(), run_on_h200());
   INFO(text);
   for (const char* expected :
-       {"40.00 us", "2.00 times as fast as naive", "| 3355.4 | 69.9 % |",
+       {"40.00 us", "2.00 times as fast as naive", "| 14.51 us | 36 % | 3355.4 |",
+        "- m8192_n4096: 71.3 MB through a memory of", "flushed before every sample",
         "normal, peaked | 3.00e-03 (peaked) | 4.00e-03 | 75 %", "| `softmax_vector_rows` | 40 |",
         "limited by block size", "generate_kernel --algorithm softmax", "| THREADS_PER_ROW | 256 |",
         "`N <= CAPACITY and N % VEC == 0`", "hold one row in registers"}) {
@@ -344,6 +355,72 @@ TEST_CASE("the explanation of a measured kernel gives times, bandwidth, checks a
     CHECK(text.find(expected) != std::string::npos);
   }
   CHECK(text.find("Nothing was executed") == std::string::npos);
+}
+
+TEST_CASE(
+    "times with a warm L2 are told apart, and have no floor; a kernel that lost to its baseline is slower") {
+  const auto problem = problem_of("softmax", "bf16");
+  EvaluationResult result = measured_result();
+  Measurement warm = result.measurements.front();
+  warm.cold = false;
+  warm.median_ns = 20000;
+  result.measurements.push_back(warm);
+  codegen::RunSummary run = run_on_h200();
+  run.baseline_ns = 32000;
+  const std::string text =
+      codegen::emit_explanation(*problem, template_of(*problem, "softmax_registers.cu"), result, run);
+  INFO(text);
+  CHECK(text.find("| m8192_n4096, warm | 20.00 us | 39.90 us to 40.10 us | 2 | - | - |") !=
+        std::string::npos);
+  CHECK(text.find("Warm: the call before has left its data in L2") != std::string::npos);
+  CHECK(text.find("slower than naive (32.00 us): it takes 1.25 times as long") != std::string::npos);
+}
+
+TEST_CASE("an explanation says nothing of what was not measured, and one percentage of a shape") {
+  const auto problem = problem_of("softmax", "bf16");
+  codegen::RunSummary run = run_on_h200();
+  run.parts.optimisations = {{.name = "vector loads", .purpose = "wider", .lines = {1}, .evidence = {}}};
+  run.parts.tunables = {{.name = "UNROLL", .evidence = {}}};
+  codegen::LimitNote& limit = run.parts.limits.emplace_back();
+  limit.workload = "m8192_n4096";
+  limit.time_ns = 40000;
+  limit.floor_ns = 14514;
+  limit.basis = "facts";
+  const Candidate candidate = template_of(*problem, "softmax_registers.cu");
+  std::string text = codegen::emit_explanation(*problem, candidate, measured_result(), run);
+  INFO(text);
+  CHECK(text.find("vector loads") == std::string::npos);
+  CHECK(text.find("evidence") == std::string::npos);
+  CHECK(text.find("times faster") == std::string::npos);
+  CHECK(text.find("What limits it was not measured") != std::string::npos);
+  CHECK(text.find("floor / median is 36 %") != std::string::npos);
+  run.parts.optimisations.front().evidence = {"VEC=8 instead of 1: 1.30x at this point"};
+  run.parts.tunables.front().evidence = {"UNROLL=2 instead of 1: 1.10x at this point"};
+  text = codegen::emit_explanation(*problem, candidate, measured_result(), run);
+  CHECK(text.find("| vector loads | wider | 1 | VEC=8 instead of 1: 1.30x at this point |") !=
+        std::string::npos);
+  CHECK(text.find("| UNROLL | 2 | 1, 2, 4, 8, 16 | UNROLL=2 instead of 1: 1.10x at this point |") !=
+        std::string::npos);
+}
+
+TEST_CASE("an explanation does not count blocks that it does not know") {
+  const auto problem = problem_of("softmax", "bf16");
+  EvaluationResult result = measured_result();
+  const auto page = [&] {
+    return codegen::emit_explanation(*problem, template_of(*problem, "softmax_registers.cu"), result,
+                                     run_on_h200());
+  };
+  CHECK(page().find("occupancy of 100 % (8 blocks per SM), limited by block size") != std::string::npos);
+  result.occupancy->blocks_per_sm = 0;
+  CHECK(page().find("occupancy of 100 %, limited by block size") != std::string::npos);
+}
+
+TEST_CASE("an explanation lists the launches that the finished file has") {
+  const auto problem = problem_of("gemm", "bf16");
+  const Candidate candidate = tuned(*problem, "gemm_mma.cu", {{"SPLIT_K", 1}});
+  const std::string text = codegen::emit_explanation(*problem, candidate, measured_result(), run_on_h200());
+  CHECK(text.find("`gemm_add_up`") == std::string::npos);
+  CHECK(text.find("`not (SPLIT_K > 1)`") != std::string::npos);
 }
 
 TEST_CASE("the explanation of a kernel that never ran says so and claims nothing") {

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "codegen/emit/emit.h"
 #include "codegen/emit/launch_text.h"
 #include "codegen/export/cpp_expression.h"
 #include "codegen/problem/problem_catalog.h"
@@ -114,6 +115,36 @@ TEST_CASE("several launches, workspace, tensor maps, clusters and memory in plac
   require_nvcc_accepts({"gemm", {{"dtype", "bfloat16"}}, "gemm_wgmma.cu", kHopper, false});
   require_nvcc_accepts(
       {"transpose_inplace", {{"dtype", "float32"}}, "transpose_tile_pairs.cu", kAmpere, false});
+}
+
+TEST_CASE("a finished kernel is called from C++ through one header, which also compiles by itself") {
+  for (const Exported& what :
+       {Exported{"softmax", {{"dtype", "bfloat16"}}, "softmax_registers.cu", kAmpere, true},
+        Exported{"gemm", {{"dtype", "bfloat16"}}, "gemm_wgmma.cu", kHopper, false}}) {
+    INFO(what.file);
+    const auto problem = problem_of(what.problem, what.params);
+    const Candidate candidate = template_of(*problem, what.file);
+    const auto header = codegen::launch_header(*problem, candidate, what.arch, "k.cu");
+    REQUIRE(header.ok());
+    CHECK(header->find("#include \"k.cu\"") != std::string::npos);
+    if (nvcc_is_missing()) continue;
+    const TemporaryFolder folder;
+    folder.write("k.cu", codegen::emit_kernel(*problem, candidate));
+    folder.write("k.launch.cuh", *header);
+    const std::string name = codegen::export_name(problem->definition);
+    folder.write("use.cu", fmt::format("#include \"k.launch.cuh\"\nint main() {{\n  {0}_shape shape;\n"
+                                       "  return {0}_refusal(shape) == nullptr;\n}}\n",
+                                       name));
+    const std::string target = fmt::format(
+        "-std=c++17 -gencode arch=compute_{0},code=sm_{0} -Werror all-warnings", what.arch.sm().substr(3));
+    const Ended alone = shell(folder.path(), fmt::format("nvcc {} -O1 -x cu -c k.launch.cuh -o k.o", target));
+    INFO(alone.output);
+    CHECK(alone.exit_code == 0);
+    if (!what.benchmark) continue;
+    const Ended used = shell(folder.path(), fmt::format("nvcc {} -O0 use.cu -o use && ./use", target));
+    INFO(used.output);
+    CHECK(used.exit_code == 0);
+  }
 }
 
 TEST_CASE("every template of a problem can be exported for a target that it is for") {

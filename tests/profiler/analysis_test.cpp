@@ -295,6 +295,25 @@ TEST_CASE("what is not measured is not judged, and is said") {
   CHECK(analysis.bottleneck.name == "dram_bound");
   CHECK(std::ranges::count(analysis.not_judged, "barrier_bound (no stall/barrier)") == 1);
   CHECK(analysis.bottleneck.evidence.find('?') == std::string::npos);
+  CHECK(analysis.bottleneck.evidence == "device memory is used for 91 % of the time");
+}
+
+TEST_CASE("what is named has evidence, whatever else was measured, and nothing is sure without") {
+  for (const Case& one : kCases) {
+    AnalysisInput input = input_of(one);
+    const auto all = input.launch.metrics;
+    for (const auto& [name, value] : all) {
+      input.launch.metrics = all;
+      input.launch.metrics.erase(name);
+      const Analysis analysis = analyze(input);
+      INFO(one.expected << " without " << name);
+      CHECK_FALSE(analysis.bottleneck.evidence.empty());
+      for (const Finding& other : analysis.others) CHECK_FALSE(other.evidence.empty());
+    }
+  }
+  const Analysis nothing = analyze({});
+  CHECK(nothing.bottleneck.evidence == "nothing was measured");
+  CHECK_FALSE(nothing.bottleneck.sure);
 }
 
 TEST_CASE("without any run the compiler's facts give a guess that says so") {

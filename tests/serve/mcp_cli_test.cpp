@@ -123,11 +123,14 @@ TEST_CASE("a client that names the revision in every request needs no handshake"
   CHECK(names_of(session.request("tools/list")["result"]["tools"]) == names_of(tools["tools"]));
 }
 
-TEST_CASE("a problem is shown with the contract, its shapes and an example that passes") {
+TEST_CASE("a problem is shown in sections: with the contract, its shapes and an example that passes") {
   Sandbox box;
   McpSession session(box);
   session.shake_hands();
-  const Json shown = content(session.call("show_problem", {{"problem", "vector_add"}}));
+  const Json overview = session.call("show_problem", {{"problem", "vector_add"}});
+  CHECK(overview["structuredContent"].dump().size() < 6'000);
+  CHECK(content(overview)["tensors"]["c"] == "output float32 [N]");
+  const Json shown = content(session.call("show_problem", {{"problem", "vector_add"}, {"section", "all"}}));
   CHECK(shown["contract"].get<std::string>().find("launches") != std::string::npos);
   CHECK(shown["definition"]["inputs"].contains("a"));
   CHECK(shown["shapes"].size() > 5);
@@ -200,11 +203,55 @@ TEST_CASE("a kernel is profiled and predicted, with what limits it") {
   const Json profiled = content(session.call("profile", on_cpu(kRight)));
   CHECK(profiled["evaluation"]["status"] == "ok");
   CHECK(profiled["bottleneck"]["title"].get<std::string>().size() > 5);
+  CHECK(profiled["bottleneck"]["evidence"].get<std::string>().size() > 5);
   CHECK(profiled["page"].get<std::string>().size() > 200);
   const Json predicted = content(session.call(
       "predict", {{"source", kRight}, {"problem", "vector_add"}, {"arch", "h200"}, {"wait_s", 500}}));
   CHECK(predicted["arch"] == "sm_90a");
   CHECK(predicted["predictions"][0]["predicted_ns"].get<double>() > 1000);
+}
+
+TEST_CASE("an agent walks a whole task: see, evaluate, tune, compare, explain, save, export") {
+  Sandbox box;
+  McpSession session(box);
+  session.shake_hands();
+  Json task{{"problem", "vector_add"}, {"device", "emulator"}, {"arch", "sm_80"}, {"shape", {{"N", 1000}}}};
+  const std::string source = content(
+      session.call("show_problem", {{"problem", "vector_add"}, {"section", "example"}}))["example"]["source"];
+  task.update({{"source", source}, {"wait_s", 500}});
+  const Json first = content(session.call("evaluate", task));
+  CHECK(first["status"] == "ok");
+  task.update({{"max_evaluations", 3}, {"seed", 1}});
+  const Json tuned = content(session.call("tune", task));
+  CHECK(tuned["verified"].get<int>() >= 1);
+  const std::string best = tuned["best"]["variant"].dump();
+  const Json compared = content(
+      session.call("compare", {{"first", first["variant"].dump()}, {"second", best}, {"wait_s", 500}}));
+  CHECK(compared["why"].get<std::string>().size() > 10);
+  const Json explained =
+      content(session.call("explain", {{"variant", tuned["best"]["variant"]}, {"wait_s", 500}}));
+  CHECK(explained["status"] == "ok");
+  const Json exported =
+      content(session.call("export_kernel", {{"variant", tuned["best"]["variant"]}, {"folder", "out"}}));
+  CHECK(std::filesystem::exists(box.folder / "out" / "README.md"));
+  CHECK(exported["files"].size() > 5);
+}
+
+TEST_CASE("a session is started, watched and stopped, and outlives the call that started it") {
+  Sandbox box;
+  box.write("night.json", R"({"runs": [{"algorithm": "vector_add", "device": "none", "arch": "sm_90a"}]})");
+  McpSession session(box);
+  session.shake_hands();
+  const Json started = content(session.call("start_session", {{"manifest", "night.json"}, {"wait_s", 500}}));
+  CHECK(started["session"] == 1);
+  CHECK(std::filesystem::exists(started["log"].get<std::string>()));
+  REQUIRE(in_the_end([&] {
+    const Json status = content(session.call("session_status"));
+    return status["searches"][0]["evaluations"].get<int>() > 0;
+  }));
+  const Json stopped = content(session.call("stop_session", {{"session", 1}, {"wait_s", 500}}));
+  CHECK(stopped["state"] == "stopped");
+  CHECK(std::filesystem::exists(box.folder / "vector_add.cu"));
 }
 
 TEST_CASE("a kernel is saved below the working directory only, and replaces nothing unless asked") {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "app/audit/problem_audits.h"
 #include "app/compare/subject_comparison.h"
-#include "app/evaluate/user_search.h"
-#include "app/explain/evaluated_subject.h"
+#include "app/explain/compared_kernels.h"
 #include "app/explain/variant_comparison.h"
 #include "app/setup/config.h"
 #include "core/error.h"
-#include "core/text/print_stderr.h"
-#include "db/database.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
 
@@ -56,55 +52,6 @@ std::string kernels_text(Form form, const app::VariantComparison& comparison, co
   if (form == Form::json) return app::comparison_json(comparison, a, b).dump() + "\n";
   const std::string text = app::comparison_text(comparison, a, b);
   return form == Form::markdown ? fmt::format("# Comparison\n\n````\n{}````\n", text) : text;
-}
-
-/// Both by the usual gates in one search; on a GPU then alternately, as a search compares a challenger.
-std::pair<app::StoredKernel, app::StoredKernel> measured_now(const app::KernelSubject& a,
-                                                             const app::KernelSubject& b,
-                                                             const app::EvaluationOptions& evaluation_options,
-                                                             const app::Config& config,
-                                                             const std::filesystem::path& database) {
-  const app::Target target = app::choose_target(
-      evaluation_options.device, evaluation_options.arch.empty() ? config.arch : evaluation_options.arch);
-  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
-  if (!target.executes())
-    fail(ExitCode::usage, "a comparison needs a device that runs kernels: {}", target.notice);
-  const bool audited = app::require_audit(*a.problem, evaluation_options.unaudited, config, database);
-  const auto store = db::open_store(database);
-  app::UserSearch search({.problem = a.problem, .command = evaluation_options.command, .audited = audited},
-                         target, config, *store);
-  const auto evaluate = [&](const app::KernelSubject& subject) {
-    const Completed done = search.complete(search.request(subject.choice.candidate));
-    return std::pair(search.commit(done, "").variant, done.result.outcome.status == Status::ok);
-  };
-  const auto [first, first_passed] = evaluate(a);
-  const auto [second, second_passed] = evaluate(b);
-  if (target.kind == DeviceKind::cuda && first_passed && second_passed && first != second) {
-    EvaluationRequest request = search.request(b.choice.candidate);
-    request.rival = std::make_shared<const Candidate>(a.choice.candidate);
-    request.tag = std::to_string(first);
-    search.commit(search.complete(std::move(request)), "comparison");
-  }
-  search.end("a comparison", std::nullopt);
-  const auto stored = [&](RowId variant, const app::KernelSubject& subject) {
-    return app::stored_kernel(database, variant, subject.choice.candidate, *subject.problem,
-                              search.device().name);
-  };
-  return {stored(first, a), stored(second, b)};
-}
-
-/// On one device where both were evaluated there: that of the first, else that of the second.
-std::pair<app::StoredKernel, app::StoredKernel> on_one_device(app::StoredKernel a, app::StoredKernel b,
-                                                              const std::filesystem::path& database) {
-  const auto on = [&](app::StoredKernel& kernel, const std::string& device) {
-    if (kernel.stored.device.name == device) return true;
-    auto found = db::find_evaluation(database, kernel.stored.variant, device);
-    if (!found) return false;
-    kernel.stored = *std::move(found);
-    return true;
-  };
-  if (!on(b, a.stored.device.name)) on(a, b.stored.device.name);
-  return {std::move(a), std::move(b)};
 }
 
 int run_compare(const app::Arguments& arguments) {
@@ -163,11 +110,7 @@ int run_compare(const app::Arguments& arguments) {
       .arch = arch,
       .command = fmt::format("alphakernel compare {}", fmt::join(arguments, " ")),
       .unaudited = unaudited};
-  const auto [a, b] =
-      device.empty()
-          ? on_one_device(app::evaluated_kernel(subjects[0], evaluation_options, config, db_file),
-                          app::evaluated_kernel(subjects[1], evaluation_options, config, db_file), db_file)
-          : measured_now(subjects[0], subjects[1], evaluation_options, config, db_file);
+  const auto [a, b] = app::compared_kernels(subjects[0], subjects[1], evaluation_options, config, db_file);
   const app::VariantComparison comparison = app::compare_variants(db_file, a, b);
   fmt::print("{}", kernels_text(form, comparison, a, b));
   return 0;

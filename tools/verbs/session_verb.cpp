@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "app/session/session_manifest.h"
 #include "app/session/session_process.h"
@@ -13,7 +11,6 @@
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
-#include "core/time_limit.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
 #include "tools/live_text.h"
@@ -48,6 +45,7 @@ struct Common {
   std::string database;
   std::optional<RowId> id;
   bool foreground = false;
+  bool json = false;  ///< say what was started as JSON
 
   [[nodiscard]] fs::path file() const {
     return fs::absolute(app::database_file(database, app::load_config()));
@@ -74,9 +72,13 @@ int run_here(const fs::path& database, RowId id) {
       {.show = print_search, .line = [](const std::string& line) { print_now(line + "\n"); }});
 }
 
-int launch(const fs::path& database, RowId id, bool foreground) {
-  if (foreground) return run_here(database, id);
+int launch(const fs::path& database, RowId id, const Common& common) {
+  if (common.foreground) return run_here(database, id);
   app::start_detached(database, id);
+  if (common.json) {
+    fmt::print("{}\n", Json{{"session", id}, {"log", app::session_log(database, id).string()}}.dump());
+    return 0;
+  }
   fmt::print(
       "session {} runs; its log: {}\n"
       "  alphakernel session status {} --watch\n"
@@ -105,6 +107,7 @@ std::optional<db::Session> queue_of_manifest(const app::Arguments& arguments, Co
   app.add_option("manifest", manifest, "a JSON file (docs/sessions.md)")->required();
   app.add_option("--output-folder,-o", outputs, "where kernels go (default: this folder)");
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
+  app.add_flag("--json", common.json, "print number and log of the session as JSON");
   add_database(app, common);
   if (!parse(app, arguments)) return std::nullopt;
   return app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal());
@@ -120,7 +123,7 @@ int start(const app::Arguments& arguments) {
   const fs::path database = common.file();
   db::SessionStore store(database);
   app::check_session(*session, database, generate_command);
-  return launch(database, store.create(*session), common.foreground);
+  return launch(database, store.create(*session), common);
 }
 
 /// `app` with the number and what `add` adds, parsed.
@@ -174,11 +177,7 @@ int stop(const app::Arguments& arguments) {
                app::session_state(store.read(*common.id), false));
     return 0;
   }
-  store.request_stop(*common.id);
-  const auto until = std::chrono::steady_clock::now() + time_limit(seconds);
-  while (lock.is_taken(*common.id) && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  if (lock.is_taken(*common.id))
+  if (!app::stop_session(database, *common.id, seconds))
     fail(ExitCode::environment, "session {} was asked to stop and has not ended after {} s", *common.id,
          seconds);
   fmt::print("{}", app::status_text(store.read(*common.id), false));
@@ -200,7 +199,7 @@ int resume(const app::Arguments& arguments) {
     return session.exit_code.value_or(0);
   }
   store.queue(*common.id);
-  return launch(database, *common.id, common.foreground);
+  return launch(database, *common.id, common);
 }
 
 int log(const app::Arguments& arguments) {

@@ -26,7 +26,7 @@ void show_problem(alphakernel::Library& library) {
   alphakernel::ShowProblemRequest request;
   request.problem = "vector_add";
   const alphakernel::ShowProblemAnswer problem = library.show_problem(request);
-  std::printf("%s: %s (%zu shapes)\n", problem.name.c_str(), problem.summary.c_str(), problem.shapes.size());
+  std::printf("%s: %s (%zu templates)\n", problem.name.c_str(), problem.summary.c_str(), problem.templates.size());
 }
 
 bool evaluate(alphakernel::Library& library) {

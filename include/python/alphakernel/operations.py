@@ -40,16 +40,16 @@ CheckRules = TypedDict("CheckRules", {
     "input_distributions": List[str],  # of the inputs
 })
 
+TemplateFile = TypedDict("TemplateFile", {
+    "path": str,  # of the file
+    "bytes": int,  # its length (bytes)
+})
+
 Shape = TypedDict("Shape", {
     "name": str,  # of the shape
     "axes": Dict[str, int],  # its sizes
     "timed": bool,  # kernels are timed on it
     "on_emulator": bool,  # it is small enough for the CPU device
-})
-
-TemplateFile = TypedDict("TemplateFile", {
-    "path": str,  # of the file
-    "bytes": int,  # its length (bytes)
 })
 
 ExampleKernel = TypedDict("ExampleKernel", {
@@ -148,6 +148,46 @@ Leader = TypedDict("Leader", {
     "tunables": Dict[str, int],  # its point
     "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
     "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
+})
+
+SessionSearch = TypedDict("SessionSearch", {
+    "name": str,  # of the search
+    "state": str,  # queued, running, finished, ...
+    "reason": str,  # what ended it; empty: nothing has
+    "search": NotRequired[int],  # number in the database
+    "evaluations": int,  # candidates tried
+    "verified": int,  # of these, those that passed all gates
+    "spent_s": float,  # so far (s)
+    "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
+    "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
+    "speedup": NotRequired[Union[float, str]],  # times as fast as the baseline
+    "baseline": NotRequired[str],  # its name
+    "left_s": NotRequired[Union[float, str]],  # at most (s)
+})
+
+MeasuredOptimisation = TypedDict("MeasuredOptimisation", {
+    "name": str,  # of the optimisation
+    "lines": List[int],  # where it stands
+    "evidence": List[str],  # what was measured
+})
+
+MeasuredTunable = TypedDict("MeasuredTunable", {
+    "name": str,  # of the tunable
+    "evidence": List[str],  # what was measured
+})
+
+ShapeLimit = TypedDict("ShapeLimit", {
+    "shape": str,  # name of the shape
+    "try": List[str],  # what may help
+    "time_us": NotRequired[Union[float, str]],  # of a call (us)
+    "emulated_cost_us": NotRequired[Union[float, str]],  # cost estimated on the CPU device (us)
+    "floor_us": NotRequired[Union[float, str]],  # minimum time that the device needs (us)
+    "floor": NotRequired[str],  # that limit in words
+    "basis": NotRequired[str],  # counters of a GPU, exact counts of the CPU device, or facts of the compiler
+    "bottleneck": NotRequired[str],  # absent: nothing was measured that would show it
+    "evidence": NotRequired[str],  # the figures behind it
+    "at_most_times_faster": NotRequired[Union[float, str]],  # without it
+    "next": NotRequired[str],  # what limits it then
 })
 
 Evaluation = TypedDict("Evaluation", {
@@ -286,18 +326,24 @@ ListProblemsAnswer = TypedDict("ListProblemsAnswer", {
 
 ShowProblemAnswer = TypedDict("ShowProblemAnswer", {
     "name": str,  # of the problem
+    "definition_name": str,  # of it under these params
     "summary": str,  # what it computes
     "folder": str,  # where it lies
-    "parameters": List[ProblemParameter],  # what `params` may choose
     "params": Dict[str, Scalar],  # their values here
-    "definition": Any,  # in the form of FlashInfer-Bench, with the reference in Python
+    "parameters": NotRequired[List[ProblemParameter]],  # what `params` may choose
+    "computes": NotRequired[str],  # the formula
+    "tensors": NotRequired[Dict[str, Scalar]],  # name: input or output, type and shape
+    "constraints": NotRequired[List[str]],  # that sizes satisfy
     "outputs_in_place_of": NotRequired[Dict[str, Scalar]],  # outputs that share memory with an input
-    "work_of_a_call": Work,  # formulas over the sizes
-    "checks": CheckRules,  # when a result is right
-    "shapes": List[Shape],  # the problem's shapes
-    "templates": List[TemplateFile],  # kernels to search
-    "example": ExampleKernel,  # a kernel that passes
-    "how_to_time": str,  # how a kernel for this is evaluated
+    "work_of_a_call": NotRequired[Work],  # formulas over the sizes
+    "checks": NotRequired[CheckRules],  # when a result is right
+    "timed_shapes": NotRequired[List[str]],  # the first of those that kernels are timed on
+    "templates": NotRequired[List[TemplateFile]],  # kernels to search
+    "how_to_time": NotRequired[str],  # how a kernel for this is evaluated
+    "sections": NotRequired[str],  # what else there is to show
+    "definition": NotRequired[Any],  # in the form of FlashInfer-Bench, with the reference in Python
+    "shapes": NotRequired[List[Shape]],  # the problem's shapes
+    "example": NotRequired[ExampleKernel],  # a kernel that passes
     "contract": NotRequired[str],  # how a kernel file is written
 })
 
@@ -352,6 +398,88 @@ SearchAnswer = TypedDict("SearchAnswer", {
     "held_out": NotRequired[str],  # whether the best kernel is right on shapes drawn at the end
     "best": NotRequired[BestKernel],  # the champion
     "leaders": List[Leader],  # the fastest points, best first
+})
+
+TuneAnswer = TypedDict("TuneAnswer", {
+    "problem": str,  # the definition that was searched
+    "target": Target,  # where it ran
+    "emulated": bool,  # it ran on the CPU device: costs are estimates, not GPU times
+    "executed": bool,  # false: kernels were built and ranked, not verified
+    "stop_reason": str,  # what ended it
+    "interrupted": bool,  # it was stopped
+    "search": int,  # number of the search in the database
+    "evaluated": int,  # candidates tried
+    "verified": int,  # of these, those that passed all gates
+    "failed": int,  # of these, those that did not
+    "pruned": int,  # points predicted to be too slow, and not tried
+    "duplicates": int,  # of those tried: the same program as another
+    "reused": int,  # points that earlier searches measured
+    "wall_s": float,  # how long it took (s)
+    "baseline": NotRequired[Baseline],  # the fastest one
+    "held_out": NotRequired[str],  # whether the best kernel is right on shapes drawn at the end
+    "best": NotRequired[BestKernel],  # the champion
+    "leaders": List[Leader],  # the fastest points, best first
+})
+
+StartSessionAnswer = TypedDict("StartSessionAnswer", {
+    "session": int,  # its number
+    "name": str,  # its name
+    "state": str,  # queued, running, stopped, finished, failed or killed
+    "reason": str,  # what ended it; empty: nothing has
+    "exit_code": NotRequired[int],  # docs/exit_codes.md
+    "spent_s": float,  # of all searches (s)
+    "tokens": int,  # that models used
+    "cost_usd": NotRequired[float],  # of these, where the prices are known (US dollars)
+    "searches": List[SessionSearch],  # in the order they run
+    "log": str,  # the file that it writes what it does to
+})
+
+SessionStatusAnswer = TypedDict("SessionStatusAnswer", {
+    "session": int,  # its number
+    "name": str,  # its name
+    "state": str,  # queued, running, stopped, finished, failed or killed
+    "reason": str,  # what ended it; empty: nothing has
+    "exit_code": NotRequired[int],  # docs/exit_codes.md
+    "spent_s": float,  # of all searches (s)
+    "tokens": int,  # that models used
+    "cost_usd": NotRequired[float],  # of these, where the prices are known (US dollars)
+    "searches": List[SessionSearch],  # in the order they run
+})
+
+StopSessionAnswer = TypedDict("StopSessionAnswer", {
+    "session": int,  # its number
+    "name": str,  # its name
+    "state": str,  # queued, running, stopped, finished, failed or killed
+    "reason": str,  # what ended it; empty: nothing has
+    "exit_code": NotRequired[int],  # docs/exit_codes.md
+    "spent_s": float,  # of all searches (s)
+    "tokens": int,  # that models used
+    "cost_usd": NotRequired[float],  # of these, where the prices are known (US dollars)
+    "searches": List[SessionSearch],  # in the order they run
+})
+
+ExplainAnswer = TypedDict("ExplainAnswer", {
+    "variant": int,  # number in the database
+    "problem": str,  # the definition
+    "device": str,  # that it was evaluated on
+    "arch": str,  # what it was compiled for
+    "status": str,  # how its evaluation ended
+    "approach": str,  # by what its source and launch plan name
+    "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
+    "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
+    "optimisations": List[MeasuredOptimisation],  # those of which something was measured
+    "tunables": List[MeasuredTunable],  # those of which something was measured
+    "limits": List[ShapeLimit],  # what limits it, by shape
+    "page": str,  # all of it as a page
+})
+
+CompareAnswer = TypedDict("CompareAnswer", {
+    "first": int,  # its variant
+    "second": int,  # its variant
+    "why": str,  # which is faster and why, as far as evidence goes
+    "basis": NotRequired[str],  # of the ratio: pairs, medians or estimated costs
+    "second_over_first": NotRequired[Union[float, str]],  # time of the second over that of the first
+    "page": str,  # everything that they differ in
 })
 
 ProfileAnswer = TypedDict("ProfileAnswer", {
@@ -415,6 +543,16 @@ SaveKernelAnswer = TypedDict("SaveKernelAnswer", {
     "note": str,  # how to use the file
 })
 
+ExportKernelAnswer = TypedDict("ExportKernelAnswer", {
+    "folder": str,  # that was written
+    "name": str,  # of functions and files
+    "problem": str,  # the definition
+    "arch": str,  # what it is built for
+    "variant": int,  # number in the database
+    "files": List[str],  # below the folder
+    "note": str,  # how they are used
+})
+
 
 class Operations:
     """Every operation as a method.
@@ -447,22 +585,22 @@ class Operations:
         problem: Optional[str] = None,
         params: Optional[Dict[str, Scalar]] = None,
         shape: Optional[Dict[str, Scalar]] = None,
-        contract: Optional[bool] = None,
+        section: Optional[str] = None,
     ) -> ShowProblemAnswer:
-        """What a kernel for this problem computes: tensors, reference, tolerance, shapes, parameters; how a kernel file is written (the candidate contract); and an example that works. Read it first.
+        """What a kernel for this problem computes: tensors, tolerance, timed shapes, parameters, templates. Read it first. Further sections on demand: the definition with its reference, all shapes, an example that passes, and the contract: how a kernel file is written.
 
         Touches nothing.
 
         problem: name as list_problems gives it, or the folder of a problem of your own
         params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
         shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
-        contract: with the text of the candidate contract, about 14 kB (default: true)
+        section: what to show; the contract has about 14 kB; one of overview, definition, shapes, example, contract, all (default: "overview")
         """
         return self._call("show_problem", {
             "problem": problem,
             "params": params,
             "shape": shape,
-            "contract": contract,
+            "section": section,
         })
 
     def show_devices(
@@ -582,6 +720,202 @@ class Operations:
             "deterministic": deterministic,
             "unaudited": unaudited,
         }, on_event)
+
+    def tune(
+        self,
+        *,
+        source: Optional[str] = None,
+        path: Optional[str] = None,
+        variant: Optional[int] = None,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+        shape: Optional[Dict[str, Scalar]] = None,
+        arch: Optional[str] = None,
+        device: Optional[str] = None,
+        strategy: Optional[str] = None,
+        seed: Optional[int] = None,
+        max_evaluations: Optional[int] = None,
+        max_compilations: Optional[int] = None,
+        max_minutes: Optional[float] = None,
+        patience: Optional[int] = None,
+        target_performance: Optional[str] = None,
+        transfer: Optional[bool] = None,
+        deterministic: Optional[bool] = None,
+        unaudited: Optional[bool] = None,
+        fresh: Optional[bool] = None,
+        on_event: Optional[OnEvent] = None,
+    ) -> TuneAnswer:
+        """Finds the fastest verified point of one kernel's tunables: those that its launch plan lists. Points that the database knows are not measured again. Give a budget; ended early, it answers with the best point so far.
+
+        Reads the database, writes the database, runs kernels, takes seconds or longer.
+
+        source: the kernel file's text; give this, path or variant
+        path: a kernel file ending in .cu
+        variant: number of a variant in the database
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+        arch: what to compile for, e.g. sm_90a or h200 (default: the device's own)
+        device: auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
+        strategy: how to choose the next point; one of random, exhaustive, local-search, multi-start, annealing, genetic, differential-evolution, particle-swarm, tabu, bayesian, forest, portfolio (default: "portfolio")
+        seed: of the search and the inputs (default: random); 0 to 9000000000000000
+        max_evaluations: stop after this many candidates; 1 to 1000000000
+        max_compilations: stop after this many builds that were not cached; 1 to 1000000000
+        max_minutes: stop after this much wall time; 0.001 to 1000000
+        patience: stop when none of so many evaluations in a row took the lead; 1 to 1000000000
+        target_performance: stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
+        transfer: begin with what the database knows of other shapes, params and devices (default: true)
+        deterministic: one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
+        unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        fresh: measure every point, also those that earlier searches measured (default: false)
+        """
+        return self._call("tune", {
+            "source": source,
+            "path": path,
+            "variant": variant,
+            "problem": problem,
+            "params": params,
+            "shape": shape,
+            "arch": arch,
+            "device": device,
+            "strategy": strategy,
+            "seed": seed,
+            "max_evaluations": max_evaluations,
+            "max_compilations": max_compilations,
+            "max_minutes": max_minutes,
+            "patience": patience,
+            "target_performance": target_performance,
+            "transfer": transfer,
+            "deterministic": deterministic,
+            "unaudited": unaudited,
+            "fresh": fresh,
+        }, on_event)
+
+    def start_session(
+        self,
+        *,
+        manifest: str,
+        output_folder: Optional[str] = None,
+    ) -> StartSessionAnswer:
+        """Starts a queue of searches that runs on by itself, for hours, with shared budgets and models: a manifest names them (docs/sessions.md). Everything is checked before anything runs. Kernels are written below the working directory.
+
+        Reads the database, writes the database, writes files, runs kernels, takes seconds or longer.
+
+        manifest: a JSON file: {"budgets": {"max_minutes": 60}, "runs": [{"algorithm": "softmax", "params": {"dtype": "bf16"}}]}
+        output_folder: where kernels go that the manifest gives no place (default: ".")
+        """
+        return self._call("start_session", {
+            "manifest": manifest,
+            "output_folder": output_folder,
+        })
+
+    def session_status(
+        self,
+        *,
+        session: Optional[int] = None,
+    ) -> SessionStatusAnswer:
+        """How a session stands: every search with what it has found, spent and has left.
+
+        Reads the database.
+
+        session: number of the session (default: the latest)
+        """
+        return self._call("session_status", {
+            "session": session,
+        })
+
+    def stop_session(
+        self,
+        *,
+        session: int,
+    ) -> StopSessionAnswer:
+        """Ends a session cleanly: the search at work ends with its best kernel written. `alphakernel session resume` continues it.
+
+        Reads the database, writes the database, takes seconds or longer.
+
+        session: number of the session
+        """
+        return self._call("stop_session", {
+            "session": session,
+        })
+
+    def explain(
+        self,
+        *,
+        source: Optional[str] = None,
+        path: Optional[str] = None,
+        variant: Optional[int] = None,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+        shape: Optional[Dict[str, Scalar]] = None,
+        device: Optional[str] = None,
+        arch: Optional[str] = None,
+        ablate: Optional[bool] = None,
+        unaudited: Optional[bool] = None,
+    ) -> ExplainAnswer:
+        """What a kernel does, which optimisations and tunables were measured and what each is worth, what limits it, what was checked, and how it was found. From the database; a kernel that was never evaluated is evaluated first.
+
+        Reads the database, writes the database, runs kernels, takes seconds or longer.
+
+        source: the kernel file's text; give this, path or variant
+        path: a kernel file ending in .cu
+        variant: number of a variant in the database
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+        device: evaluate it again on: auto, cuda, cuda:N, emulator
+        arch: what to compile for, where something is evaluated
+        ablate: evaluate it with one tunable at a time at its least value, and with switches of its text off: what each is worth (default: false)
+        unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        """
+        return self._call("explain", {
+            "source": source,
+            "path": path,
+            "variant": variant,
+            "problem": problem,
+            "params": params,
+            "shape": shape,
+            "device": device,
+            "arch": arch,
+            "ablate": ablate,
+            "unaudited": unaudited,
+        })
+
+    def compare(
+        self,
+        *,
+        first: str,
+        second: str,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+        shape: Optional[Dict[str, Scalar]] = None,
+        device: Optional[str] = None,
+        arch: Optional[str] = None,
+        unaudited: Optional[bool] = None,
+    ) -> CompareAnswer:
+        """What two kernels for one problem differ in - times, source, tunables, launches, resources, counters - and why one is faster, as far as evidence goes. From the database, or measured now where a device is named: on a GPU alternately.
+
+        Reads the database, writes the database, runs kernels, takes seconds or longer.
+
+        first: number of a variant, digits of its key, a .cu file or a k.result.json
+        second: the other one, named likewise
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+        device: evaluate both now on: auto, cuda, cuda:N, emulator
+        arch: what to compile for, where something is evaluated
+        unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        """
+        return self._call("compare", {
+            "first": first,
+            "second": second,
+            "problem": problem,
+            "params": params,
+            "shape": shape,
+            "device": device,
+            "arch": arch,
+            "unaudited": unaudited,
+        })
 
     def profile(
         self,
@@ -795,6 +1129,36 @@ class Operations:
             "variant": variant,
             "arch": arch,
             "overwrite": overwrite,
+            "problem": problem,
+            "params": params,
+        })
+
+    def export_kernel(
+        self,
+        *,
+        folder: str,
+        variant: Optional[int] = None,
+        device: Optional[str] = None,
+        arch: Optional[str] = None,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+    ) -> ExportKernelAnswer:
+        """Writes a kernel as a folder that is used without AlphaKernel: a launch function for C++, a CMake project with a benchmark that checks it, PyTorch operators, and a README with what was measured. A kernel that is known to be wrong is refused.
+
+        Reads the database, writes files.
+
+        folder: below the working directory; a free name, or an empty folder
+        variant: number of the variant; none: the fastest for problem and params
+        device: fastest on the device of this name, or part of it
+        arch: what it is built for (default: what it was evaluated for)
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        """
+        return self._call("export_kernel", {
+            "folder": folder,
+            "variant": variant,
+            "device": device,
+            "arch": arch,
             "problem": problem,
             "params": params,
         })

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace ak::operations {
+
+/// Where an operation may write `given`: its folder without symbolic links, and its name. Throws Error(usage) naming
+/// `what` where that is not below the working directory, or its folder does not exist.
+[[nodiscard]] std::filesystem::path below_working_directory(const std::string& given, std::string_view what);
+
+}  // namespace ak::operations
