@@ -56,6 +56,10 @@ Confirmation::Confirmation(const LoopOptions& options, Evaluator& evaluator, con
       commit_(std::move(commit)),
       examiners_(options.examiners.size()) {}
 
+void Confirmation::announce(std::string_view step) const {
+  if (options_.on_confirm) options_.on_confirm(step);
+}
+
 bool Confirmation::stopped() const {
   return options_.stop_requested != nullptr && options_.stop_requested->load();
 }
@@ -133,6 +137,7 @@ bool Confirmation::held_out(HeldOutReport& report) {
                                           : "the problem has no ranges of held-out shapes for this device";
     return true;
   }
+  announce("held-out shapes");
   for (const bool last : {false, true}) {
     const auto completed = evaluate(evaluator_, request);
     if (!completed) {
@@ -179,6 +184,7 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
     report.note = shapes_ && shapes_->around_shape() ? kNoOtherShape : "no shape is small enough";
     return true;
   }
+  announce("small shapes on " + options_.examiners[examiner].name);
   request.depth = Depth::check;
   request.seed = derive_seed(random_seed(), 0);
   const auto completed = evaluate(*evaluator, std::move(request));
@@ -199,6 +205,7 @@ bool Confirmation::measured(FinalMeasurement& report) {
     report.note = "no time was measured";
     return true;
   }
+  announce("its times in a fresh process");
   EvaluationRequest request = champion_.best()->request;
   request.fresh_process = request.energy = true;
   request.seed = derive_seed(random_seed(), 0);
@@ -231,6 +238,7 @@ bool Confirmation::compared(std::vector<Tie>& ties) {
     if (!result.score_ns || *result.score_ns > reach_ns || !predicted_alike(entry)) continue;
     if (close.size() < kMaxTies) close.push_back(entry);
   }
+  if (!close.empty()) announce("against those close to it");
   for (const Champion::Entry& entry : close) {
     bool champion_failed = false;
     const auto ratio = ratio_to_champion(entry, champion_failed);
@@ -285,6 +293,7 @@ void Confirmation::profile(ProfileReport& report) {
     report.note = "not asked for";
     return;
   }
+  announce("its profile");
   EvaluationRequest request = champion_.best()->request;
   request.profile = options_.profile;
   request.champion_score_ns.reset();

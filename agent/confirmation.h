@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "agent/champion.h"
 #include "agent/held_out_check.h"
@@ -44,6 +45,7 @@ class Confirmation {
                                                              bool& champion_failed);
   void profile(ProfileReport& report);
 
+  void announce(std::string_view step) const;
   [[nodiscard]] std::string unavailable_reason() const;
   [[nodiscard]] bool stopped() const;
   [[nodiscard]] std::optional<Completed> evaluate(Evaluator& evaluator, EvaluationRequest request);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/candidate_source.h"
@@ -100,6 +101,8 @@ struct LoopOptions {
   std::function<void(const Progress&)> on_wait;      ///< while a source's answer is awaited, often
   std::function<void(const Completed&)>
       on_new_best;  ///< a verified kernel took the lead: write it to disk now
+  /// The search has ended, and its leader is checked now: "held-out shapes", "its times in a fresh process", ...
+  std::function<void(std::string_view)> on_confirm = {};
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned
 };
 

@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
+#include "tools/choice_options.h"
+#include "tools/manual/help_text.h"
 
 namespace ak::tools {
 namespace {
@@ -23,9 +25,15 @@ std::vector<std::string> known_flags(const CLI::App& app) {
 [[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
   const std::string flag = extra.substr(0, extra.find('='));
   if (flag.rfind("-", 0) == 0) {
-    fail(ExitCode::usage, "unknown flag '{}'{} (--help lists the flags)", flag,
-         did_you_mean(flag, known_flags(app)));
+    const CLI::Option* algorithm = app.get_option_no_throw("--algorithm");
+    const bool of_problem = algorithm != nullptr && algorithm->count() == 0 && app.count("--problem") == 0;
+    fail(ExitCode::usage, "unknown flag '{}'{} ({}--help lists the flags)", flag,
+         did_you_mean(flag, known_flags(app)),
+         of_problem ? "parameters of a problem need --algorithm NAME or --problem DIR; " : "");
   }
+  std::vector<std::string> subcommands;
+  for (const CLI::App* sub : app.get_subcommands({})) subcommands.push_back(sub->get_name());
+  if (!subcommands.empty() && app.get_subcommands().empty()) refuse_word("subcommand", extra, subcommands);
   fail(ExitCode::usage, "unexpected argument '{}' (--help shows the usage)", extra);
 }
 
@@ -34,6 +42,24 @@ std::string version_line() { return "alphakernel " AK_VERSION; }
 void add_version_flag(CLI::App& app) {
   app.set_version_flag("--version", version_line(), "Print the version and exit");
   for (CLI::App* sub : app.get_subcommands({})) add_version_flag(*sub);
+}
+
+std::vector<std::string> shown_names(std::span<const Verb> subcommands) {
+  std::vector<std::string> names;
+  for (const Verb& one : subcommands)
+    if (!one.summary.empty()) names.emplace_back(one.name);
+  return names;
+}
+
+/// Of the subcommand that was named, else of the app itself.
+std::string help_of(const CLI::App& app) {
+  const CLI::App* named = &app;
+  std::string name = app.get_name();
+  while (!named->get_subcommands().empty()) {
+    named = named->get_subcommands().front();
+    name += " " + named->get_name();
+  }
+  return help_text(describe(*named, name), help_columns());
 }
 
 thread_local std::optional<CommandLineObserver> observer;
@@ -64,17 +90,7 @@ std::string peek(const app::Arguments& arguments, const std::string& name) {
   return value;
 }
 
-std::string kernel_argument(const app::Arguments& arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const bool output = i > 0 && (arguments[i - 1] == "--output" || arguments[i - 1] == "-o");
-    if (argument.size() > 3 && argument.ends_with(".cu") && argument[0] != '-' && !output) return argument;
-  }
-  return "";
-}
-
 void set_style(CLI::App& app, const std::string& examples) {
-  app.get_formatter()->column_width(34);
   app.footer(examples + "\nExit codes: docs/exit_codes.md");
   app.allow_extras();
 }
@@ -90,8 +106,8 @@ DescribeCommandLines::~DescribeCommandLines() { observer.reset(); }
 
 bool DescribeCommandLines::active() { return observer.has_value(); }
 
-std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,
-                                  const app::Arguments& arguments) {
+int run_subcommand(std::span<const Verb> subcommands, const std::string& help,
+                   const app::Arguments& arguments) {
   if (observer) {
     observer->group_help(help);
     for (const Verb& one : subcommands) {
@@ -109,8 +125,23 @@ std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::
     return 0;
   }
   const auto found = std::ranges::find(subcommands, word, &Verb::name);
-  if (found == subcommands.end()) return std::nullopt;
+  if (found == subcommands.end()) refuse_word("subcommand", word, shown_names(subcommands));
   return found->run({arguments.begin() + 1, arguments.end()});
+}
+
+void parse_known(CLI::App& app, const app::Arguments& arguments) {
+  try {
+    app::Arguments reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from the back
+    app.parse(reversed);
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::RequiredError& error) {
+    // What is written wrong is more likely the mistake than what is absent.
+    if (const auto extras = app.remaining(true); !extras.empty()) refuse_extra(app, extras.front());
+    fail(ExitCode::usage, "{} (--help shows the usage)", error.what());
+  } catch (const CLI::ParseError& error) {
+    fail(ExitCode::usage, "{} (--help shows the usage)", error.what());
+  }
 }
 
 bool parse(CLI::App& app, const app::Arguments& arguments) {
@@ -120,16 +151,13 @@ bool parse(CLI::App& app, const app::Arguments& arguments) {
     return false;
   }
   try {
-    app::Arguments reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from the back
-    app.parse(reversed);
+    parse_known(app, arguments);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", help_of(app));
     return false;
   } catch (const CLI::CallForVersion&) {
     print_version();
     return false;
-  } catch (const CLI::ParseError& error) {
-    fail(ExitCode::usage, "{} (--help shows the usage)", error.what());
   }
   if (const auto extras = app.remaining(true); !extras.empty()) refuse_extra(app, extras.front());
   return true;

@@ -19,11 +19,15 @@ namespace ak::tools {
 /// lines are only described. Throws Error(usage) for a bad flag, with the nearest known one.
 [[nodiscard]] bool parse(CLI::App& app, const app::Arguments& arguments);
 
-/// The subcommands of a verb, such as `alphakernel db merge`, where each is its own function: runs the one
+/// Reads the flags that `app` declares, and leaves others for later: the part of parse() that needs no problem. Throws
+/// Error(usage), and what CLI11 throws where help is asked for.
+void parse_known(CLI::App& app, const app::Arguments& arguments);
+
+/// The subcommands of a verb, such as `alphakernel model fit`, where each is its own function: runs the one
 /// that the first argument names, with the other arguments, and returns its exit code. Prints `help` for --help.
-/// Nothing where the first argument is none of them.
-[[nodiscard]] std::optional<int> run_subcommand(std::span<const Verb> subcommands, const std::string& help,
-                                                const app::Arguments& arguments);
+/// Throws Error(usage) with the nearest one where the first argument is none of them.
+[[nodiscard]] int run_subcommand(std::span<const Verb> subcommands, const std::string& help,
+                                 const app::Arguments& arguments);
 
 /// Prints what `--version` prints, for all programs.
 void print_version();
@@ -48,11 +52,7 @@ class DescribeCommandLines {
 /// Value of `--name VALUE` or `--name=VALUE` before the flags are declared; the last one wins. Empty without.
 [[nodiscard]] std::string peek(const app::Arguments& arguments, const std::string& name);
 
-/// The kernel file among the arguments: the first one ending in .cu that is not the value of --output; empty
-/// when there is none.
-[[nodiscard]] std::string kernel_argument(const app::Arguments& arguments);
-
-/// A CLI::App with the house style: help formatter, exit codes in the footer.
+/// A CLI::App with the house style: examples and exit codes in the footer.
 void set_style(CLI::App& app, const std::string& examples);
 
 /// Flags naming a problem and its params, shared by generate, evaluate and problem check. The problem has to

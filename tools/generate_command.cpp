@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include "app/evaluate/kernel_choice.h"
+#include "app/evaluate/live_view.h"
+#include "app/evaluate/run_files.h"
 #include "app/search/porting.h"
 #include "app/search/starting_points.h"
+#include "codegen/export/export.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "tools/search_flags.h"
 
 namespace ak::tools {
@@ -16,7 +20,7 @@ namespace {
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  generate_kernel --algorithm softmax --dtype bf16 --arch h200 --output softmax.cu\n"
+    "  generate_kernel --algorithm softmax --dtype bf16 --arch h200\n"
     "  generate_kernel --algorithm reduce_sum --shape N=1000000 --max-minutes 2 --output sum.cu\n"
     "  generate_kernel --start my_kernel.cu --problem my_problem/ --output fast.cu\n"
     "  generate_kernel --from 1234 --arch sm_120a --output ported.cu    # port a variant (docs/explain.md)\n"
@@ -37,7 +41,8 @@ std::vector<Candidate> port_first(app::PortOrigin origin, app::SearchSetup& setu
 
 }  // namespace
 
-std::optional<app::GenerateCommand> generate_command(const app::Arguments& arguments, std::string command) {
+std::optional<app::GenerateCommand> generate_command(const app::Arguments& arguments, std::string command,
+                                                     app::LiveView* view) {
   CLI::App app{
       "Find a fast, verified CUDA kernel: search a template's parameters, build, check and time every "
       "variant.",
@@ -47,27 +52,31 @@ std::optional<app::GenerateCommand> generate_command(const app::Arguments& argum
   app::SearchFlags& flags = generate.flags;
   std::string start, only, from;
   add_search_flags(app, flags);
-  app.add_option("--start", start, "your own kernel: seeds the search and is the baseline of the report");
+  app.add_option(
+      "--start", start,
+      "your own kernel, named as for `evaluate`: seeds the search and is the baseline of the report");
   app.add_option("--template", only, "search only this template, e.g. softmax_online.cu");
   app.add_option(
       "--from", from,
-      "port this kernel: a .cu file or a variant in the database. The problem and its parameters are its own "
+      "port this kernel, named as for `evaluate`. The problem and its parameters are its own "
       "unless flags say otherwise; the search begins with it, or with its best relative that can be built");
   const std::string origin_word = peek(arguments, "--from");
-  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), app::load_config());
+  const std::filesystem::path db_file = named_database(arguments);
   std::optional<app::KernelChoice> origin;
   if (!origin_word.empty()) origin = app::choose_kernel(origin_word, db_file);
   const ProblemFlags problem_flags(app, arguments, origin ? origin->problem : "");
   if (!parse(app, arguments)) return std::nullopt;
   if (origin && !start.empty())
     fail(ExitCode::usage, "give --from, a kernel to port, or --start, one to beat; not both");
-  if (flags.output.empty()) fail(ExitCode::usage, "say where to write the kernel: --output FILE.cu");
+  if (view != nullptr) view->open(flags.quiet || flags.json);
+  const auto problem = problem_flags.instance(origin ? origin->params : Params{});
+  choose_output(flags, app::free_output(codegen::export_name(problem->definition) + ".cu").string());
   app::check_search_flags(flags);
-  generate.setup = app::set_up_search(flags, problem_flags.instance(origin ? origin->params : Params{}),
-                                      std::move(command));
+  generate.setup = app::set_up_search(flags, problem, std::move(command));
+  generate.setup.run.view = view;
   app::SearchRun& run = generate.setup.run;
   std::vector<Candidate> own;
-  if (!start.empty()) own.push_back(app::kernel_of_file(start).candidate);
+  if (!start.empty()) own.push_back(app::choose_kernel(start, db_file).candidate);
   if (origin) own = port_first({.choice = *origin, .word = origin_word}, generate.setup);
   run.templates =
       app::starting_points(*run.problem, run.target.arch, own, only, app::fixed_tunables(flags.fixed));

@@ -5,9 +5,10 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/text/suggest.h"
+#include "tools/choice_options.h"
 #include "tools/command_line.h"
 #include "tools/guarded_main.h"
+#include "tools/manual/help_text.h"
 #include "tools/shown_stdout.h"
 #include "tools/verb.h"
 
@@ -15,17 +16,12 @@ namespace ak::tools {
 namespace {
 
 void print_help() {
-  fmt::print(
-      "AlphaKernel writes fast CUDA kernels: it proposes, builds, checks, times and remembers.\n\n"
-      "Usage: alphakernel SUBCOMMAND [OPTIONS]      alphakernel SUBCOMMAND --help\n\nSubcommands:\n");
-  for (const Verb* verb : verbs()) {
-    if (!verb->summary.empty()) fmt::print("  {:<12}{}\n", verb->name, verb->summary);
-  }
+  fmt::print("{}", program_help(help_columns()));
   fmt::print(
       "\nalphakernel --version prints the version, alphakernel completion bash a script for your shell.\n"
       "\nFirst steps:\n"
       "  alphakernel doctor\n"
-      "  generate_kernel --algorithm softmax --dtype bf16 --arch native --output softmax.cu\n"
+      "  generate_kernel --algorithm softmax --dtype bf16 --arch native\n"
       "  alphakernel query \"SELECT * FROM leaderboard\"\n\n"
       "Exit codes: docs/exit_codes.md\n");
 }
@@ -35,9 +31,9 @@ int run_verb(const std::string& name, const app::Arguments& arguments) {
   const auto found = std::ranges::find(known, name, &Verb::name);
   if (found == known.end()) {
     std::vector<std::string> names;
-    for (const Verb* verb : verbs()) names.emplace_back(verb->name);
-    fail(ExitCode::usage, "unknown subcommand '{}'{} (alphakernel --help lists them)", name,
-         did_you_mean(name, names));
+    for (const Verb* verb : verbs())
+      if (!verb->summary.empty()) names.emplace_back(verb->name);
+    refuse_word("verb", name, names);
   }
   if (name != "worker")
     show_stdout();  // a worker's standard output has kernels' prints, which its parent cleans

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "agent/search/strategy.h"
 #include "app/setup/option_ranges.h"
+#include "core/text/print_stderr.h"
+#include "tools/choice_options.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 
@@ -19,6 +23,12 @@ std::string strategy_help() {
   return help;
 }
 
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const agent::Strategy* strategy : agent::strategies()) names.emplace_back(strategy->name);
+  return names;
+}
+
 }  // namespace
 
 void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
@@ -28,16 +38,20 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
       "--device", flags.device,
       "where to run candidates: auto, cuda, cuda:N, emulator (on the CPU: checked, costs estimated), "
       "none (build and rank only)");
-  app.add_option("--output,-o", flags.output,
-                 "file to write the kernel to; explanation, test and result go next to it");
-  app.add_option("--set", flags.fixed,
-                 "search only points with this value of a tunable, e.g. BM=128 or BM=64,128")
-      ->allow_extra_args(false);
   app.add_option(
-      "--proposer", flags.proposer,
+      "--output,-o", flags.output,
+      "file to write the kernel to; explanation, test and result go next to it (default: a free name "
+      "made of the definition's, in this folder)");
+  app.add_option(
+         "--set", flags.fixed,
+         "search only points with this value of a tunable, e.g. BM=128 or BM=64,128; templates without it "
+         "are left out")
+      ->allow_extra_args(false);
+  add_choice(
+      app, "--proposer", flags.proposer, {"auto", "search", "llm", "hybrid"},
       "who proposes candidates: search, llm (a language model), hybrid (both), auto (default: hybrid where "
       "a model is named, else search)");
-  app.add_option("--strategy", flags.strategy, strategy_help());
+  add_choice(app, "--strategy", flags.strategy, strategy_names(), strategy_help());
   app.add_option(
          "--model", flags.models,
          "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE; may "
@@ -61,26 +75,29 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
                  "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
   add_integer(app, "--workers", app::kWorkers, into(flags.workers),
               "compile workers (default: one per core, at most 16)");
-  add_integer(app, "--max-evaluations", {}, into(flags.max_evaluations), "stop after this many candidates")
-      ->group("Budgets");
+  add_integer(app, "--max-evaluations", {}, into(flags.max_evaluations), "stop after this many candidates");
   add_integer(app, "--max-compilations", {}, into(flags.max_compilations),
-              "stop after this many builds that were not cached")
-      ->group("Budgets");
+              "stop after this many builds that were not cached");
   add_quantity(app, "--max-minutes", kMinutes, into(flags.max_minutes),
-               "stop after this much wall time: 90s, 2h, 1h30m; without a unit: minutes")
-      ->group("Budgets");
-  add_integer(app, "--max-tokens", app::kTokens, into(flags.max_tokens), "stop after this many model tokens")
-      ->group("Budgets");
-  add_quantity(app, "--max-cost-usd", kDollars, into(flags.max_cost_usd), "stop after this much money")
-      ->group("Budgets");
+               "stop after this much wall time: 90s, 2h, 1h30m; without a unit: minutes");
+  add_integer(app, "--max-tokens", app::kTokens, into(flags.max_tokens), "stop after this many model tokens");
+  add_quantity(app, "--max-cost-usd", kDollars, into(flags.max_cost_usd), "stop after this much money");
   add_integer(app, "--patience", {}, into(flags.patience),
-              "stop when none of so many evaluations in a row took the lead")
-      ->group("Budgets");
-  app.add_option("--target-performance", flags.target, "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol")
-      ->group("Budgets");
+              "stop when none of so many evaluations in a row took the lead");
+  app.add_option("--target-performance", flags.target,
+                 "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol");
   add_unaudited_flag(app, flags.unaudited);
   app.add_flag("--json", flags.json, "print the result as one JSON object on stdout");
   app.add_flag("--quiet,-q", flags.quiet, "no progress");
+}
+
+void choose_output(app::SearchFlags& flags, const std::string& by_default) {
+  const bool named = !flags.output.empty();
+  if (!named) flags.output = by_default;
+  if (std::filesystem::exists(flags.output))
+    print_stderr("note: {} is there and will be replaced by the first kernel that is found\n", flags.output);
+  else if (!named && !flags.quiet && !flags.json)
+    print_stderr("note: the kernel goes to {} (--output names another file)\n", by_default);
 }
 
 }  // namespace ak::tools

@@ -5,7 +5,9 @@
 
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
+#include "codegen/problem/problem_files.h"
 #include "core/error.h"
+#include "core/text/data_files.h"
 #include "core/text/file.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
@@ -39,24 +41,29 @@ std::shared_ptr<const ProblemInstance> as_shipped(const ProblemInstance& problem
 std::string audited_content(const fs::path& folder) {
   std::string parts = fmt::format("{}\n", kRules);
   for (const char* file : {"problem.json", "workloads.jsonl", "reference.cu"})
-    parts += sha256_hex(read_file(folder / file)) + "\n";
+    parts += sha256_hex(codegen::read_problem_file(folder, file)) + "\n";
   return sha256_hex(parts);
 }
 
 bool has_audit_record(const fs::path& folder) {
-  if (!fs::exists(folder / kRecord)) return false;
-  const Json record = try_parse_json(read_file(folder / kRecord));
+  if (!codegen::has_problem_file(folder, kRecord)) return false;
+  const Json record = try_parse_json(codegen::read_problem_file(folder, kRecord));
   return record.is_object() && record.value("passed", "") == audited_content(folder);
 }
 
 void write_audit_record(const fs::path& folder) {
+  if (is_compiled_in(folder))
+    fail(ExitCode::usage, "{} is compiled in: name a folder with its problem in ALPHAKERNEL_TEMPLATES",
+         folder.string());
   write_file_atomically(folder / kRecord, Json{{"passed", audited_content(folder)}}.dump() + "\n");
 }
 
 ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
                              const Config& config, const fs::path& database, const AuditOptions& options) {
+  runtime::EvaluatorOptions evaluator = evaluator_options(target, config);
+  evaluator.on_wait = options.on_wait;
   ProblemAudit audit = runtime::audit_problem(
-      evaluator_options(target, config), source_assembler(), target.device.value(),
+      evaluator, source_assembler(), target.device.value(),
       {.problem = problem, .workloads = workload_names(*problem, options), .seed = options.seed});
   db::open_audit_store(database)->commit_audit({.problem = problem.get(),
                                                 .content_hash = audited_content(problem->folder),
@@ -82,15 +89,15 @@ std::string audit_error(const ProblemAudit& audit) {
 }
 
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
-                   const fs::path& database) {
+                   const fs::path& database, const runtime::OnEvaluatorWait& on_wait) {
   if (unaudited) return false;
   if (has_audit_record(problem.folder)) return true;
   const std::string content = audited_content(problem.folder);
   if (db::open_audit_store(database)->audit_passed(content, problem)) return true;
   print_stderr("note: auditing {} on the CPU, once for each change of the problem\n",
                problem.definition.name);
-  const ProblemAudit audit =
-      audit_and_store(as_shipped(problem), choose_target("emulator", ""), config, database);
+  const ProblemAudit audit = audit_and_store(as_shipped(problem), choose_target("emulator", ""), config,
+                                             database, {.workloads = {}, .on_wait = on_wait});
   if (audit.passed()) return true;
   fail(ExitCode::audit,
        "{} failed its audit and cannot be used: {}. Correct {} (docs/checking.md, Audit), "

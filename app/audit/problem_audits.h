@@ -10,6 +10,7 @@
 #include "app/setup/target.h"
 #include "core/audit.h"
 #include "core/plan/problem.h"
+#include "runtime/evaluator/local_evaluator.h"
 
 namespace ak::app {
 
@@ -19,12 +20,13 @@ namespace ak::app {
 
 /// The folder's audit.json says that it passed as it is now, under all combinations of dtypes and booleans.
 [[nodiscard]] bool has_audit_record(const std::filesystem::path& folder);
-/// Writes audit.json. Throws Error(output).
+/// Writes audit.json. Throws Error(output), Error(usage) for a problem that is compiled in.
 void write_audit_record(const std::filesystem::path& folder);
 
 struct AuditOptions {
   std::vector<std::string> workloads;  ///< names; empty: those of tier emulator
   std::uint64_t seed = 1;
+  runtime::OnEvaluatorWait on_wait = {};  ///< of EvaluatorOptions
 };
 /// Audits on target's device and stores the result in `database`. Blocks. Throws Error
 /// as runtime::audit_problem does.
@@ -39,7 +41,8 @@ struct AuditOptions {
 /// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`
 /// says so, else after an audit on the CPU device, which a note on stderr announces; false, with nothing
 /// done, where the user said --unaudited. Throws Error(audit) naming the mutations when it fails.
+/// @param on_wait of EvaluatorOptions, while it is audited
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
-                   const std::filesystem::path& database);
+                   const std::filesystem::path& database, const runtime::OnEvaluatorWait& on_wait = {});
 
 }  // namespace ak::app

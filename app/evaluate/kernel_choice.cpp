@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "app/compare/compared_subject.h"
 #include "codegen/emit/emit.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
@@ -29,9 +30,24 @@ Params params_of(const Json& json) {
 
 constexpr std::size_t kMinPrefix = 4;  // digits of a key; fewer are typing errors
 constexpr std::string_view kResult = ".result.json";
+constexpr std::string_view kVariant = "variant:";
+
+/// The word without "variant:".
+std::string without_kind(const std::string& word) {
+  return word.starts_with(kVariant) ? word.substr(kVariant.size()) : word;
+}
 
 bool is_prefix(const std::string& word) {
   return word.size() >= kMinPrefix && word.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// What a search ended with.
+KernelChoice kernel_of_search(const std::filesystem::path& database, const std::string& word) {
+  const ComparedSubject subject = find_subject(database, word);
+  const auto stats = db::search_stats(database, std::stoll(subject.name)).value();
+  if (!stats.best_variant)
+    fail(ExitCode::no_kernel, "search {} ended without a verified kernel ({})", subject.name, stats.status);
+  return kernel_of_variant(database, std::to_string(*stats.best_variant));
 }
 
 KernelChoice kernel_of_prefix(const std::filesystem::path& database, const std::string& prefix) {
@@ -66,7 +82,7 @@ std::string text_of(const KernelChoice& found, const KernelChoice& file) {
   try {
     const codegen::Problem problem = codegen::load_problem(codegen::find_problem(file.problem));
     std::map<std::string, std::string> params;
-    for (const auto& [name, value] : file.params) params[name] = to_string(value);
+    for (const auto& [name, value] : file.params) params[name] = ak::to_string(value);
     return codegen::emit_kernel(*codegen::instantiate(problem, codegen::choose_params(problem, params)),
                                 found.candidate);
   } catch (const Error&) {
@@ -76,25 +92,26 @@ std::string text_of(const KernelChoice& found, const KernelChoice& file) {
 
 }  // namespace
 
-bool names_kernel(const std::string& word) {
-  return is_variant(word) || is_prefix(word) || word.ends_with(".cu") || word.ends_with(kResult);
+bool names_kernel(const std::string& given) {
+  const std::string word = without_kind(given);
+  return is_variant(word) || is_prefix(word) || word.ends_with(".cu") || word.ends_with(kResult) ||
+         subject_kind(word) == SubjectKind::search;
 }
 
-KernelChoice choose_kernel(const std::string& word, const std::filesystem::path& database) {
+KernelChoice choose_kernel(const std::string& given, const std::filesystem::path& database) {
+  const std::string word = without_kind(given);
   if (word.ends_with(".cu")) return kernel_of_file(word);
   if (word.ends_with(kResult)) {
     const auto variant = variant_of_result(word, database);
     if (!variant) fail(ExitCode::usage, "{} is not a variant of {}", word, database.string());
     return kernel_of_variant(database, std::to_string(*variant));
   }
+  if (subject_kind(word) == SubjectKind::search) return kernel_of_search(database, word);
   // Few keys begin with so many decimal digits, and no database has so many rows.
   constexpr std::size_t kMaxDigits = 9;
   if (is_variant(word) && word.size() <= kMaxDigits) return kernel_of_variant(database, word);
   if (is_prefix(word)) return kernel_of_prefix(database, word);
-  fail(ExitCode::usage,
-       "expected a kernel file ending in .cu, the number of a variant, four or more digits of its key, or a "
-       "k.result.json; got '{}'",
-       word);
+  fail(ExitCode::usage, "'{}' is no kernel; expected {}", given, kKernelForms);
 }
 
 std::optional<RowId> known_variant(const std::filesystem::path& database, const KernelChoice& choice,

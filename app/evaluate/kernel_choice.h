@@ -29,8 +29,14 @@ struct KernelChoice {
 [[nodiscard]] KernelChoice kernel_of_variant(const std::filesystem::path& database,
                                              const std::string& variant);
 
-/// A kernel as a command line names it: a .cu file, the row of a variant, the first digits of its key (four
-/// or more), or the k.result.json of a run. Throws Error(usage) where that is nothing, or several.
+/// Every way in which a command line names a kernel, for help and messages.
+inline constexpr const char* kKernelForms =
+    "a .cu file, a k.result.json, or of the database: a variant's number (12 or variant:12), four or more "
+    "digits of "
+    "its key, or search:NUMBER for what a search ended with";
+
+/// A kernel as a command line names it (kKernelForms). Throws Error(usage) where that is nothing, or
+/// several, Error(no_kernel) for a search that ended without one.
 [[nodiscard]] KernelChoice choose_kernel(const std::string& word, const std::filesystem::path& database);
 /// Whether a word can name a kernel so.
 [[nodiscard]] bool names_kernel(const std::string& word);

@@ -16,6 +16,7 @@
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 #include "core/text/written_json.h"
+#include "experiment_files.h"
 
 namespace ak::app {
 namespace {
@@ -129,7 +130,8 @@ Manifest read(const JsonReader& at, const fs::path& file) {
 }  // namespace
 
 Manifest read_manifest(const fs::path& file) {
-  const std::string text = read_file(file);
+  const EmbeddedFile* shipped = find_compiled_in(experiment_files(), file);
+  const std::string text = shipped == nullptr ? read_file(file) : std::string(shipped->text);
   try {
     const Json json = up_to_date(kManifestFormat, parse_written_json(text));
     Manifest manifest = read(JsonReader(json), file);
@@ -158,6 +160,10 @@ std::vector<fs::path> list_manifests() {
     for (const auto& entry : fs::directory_iterator(folder, missing)) {
       if (entry.path().extension() == ".json") found.emplace(entry.path().stem().string(), entry.path());
     }
+  }
+  for (const EmbeddedFile& file : experiment_files()) {
+    const fs::path path = compiled_in_folder(file.name);
+    found.emplace(path.stem().string(), path);
   }
   std::vector<fs::path> files;
   for (const auto& [name, file] : found) files.push_back(file);

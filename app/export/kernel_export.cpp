@@ -7,25 +7,15 @@
 #include <algorithm>
 #include <set>
 
-#include "app/compare/compared_subject.h"
 #include "codegen/emit/explanation_parts.h"
 #include "codegen/emit/markdown.h"
 #include "core/error.h"
 #include "db/database.h"
-#include "db/read/search_stats.h"
 
 namespace ak::app {
 namespace {
 
 constexpr std::chrono::milliseconds kQueryLimit{60'000};
-
-std::string variant_of_search(const std::filesystem::path& database, const std::string& word) {
-  const ComparedSubject subject = find_subject(database, word);
-  const auto stats = db::search_stats(database, std::stoll(subject.name)).value();
-  if (!stats.best_variant)
-    fail(ExitCode::no_kernel, "search {} ended without a verified kernel ({})", subject.name, stats.status);
-  return std::to_string(*stats.best_variant);
-}
 
 std::string time_cell(const Measurement& m) {
   if (m.method == kEmulatedMethod) return fmt::format("{:.2f} us (estimated cost)", m.median_ns / 1e3);
@@ -49,29 +39,47 @@ std::string times_table(const db::EvaluatedVariant& stored) {
     if (m.role == MeasurementRole::candidate && m.cold)
       rows += fmt::format("| {} | {} | {} |\n", codegen::markdown_cell(m.workload), time_cell(m),
                           codegen::markdown_cell(baseline_cell(stored.result, m)));
-  if (rows.empty()) return "It was checked and not timed.\n";
+  if (rows.empty()) return "It was not timed.\n";
   return "| shape | median with a cold L2, 95 % interval | faster than the fastest baseline by "
          "|\n|---|---|---|\n" +
          rows;
 }
 
-std::string checks_text(const db::EvaluatedVariant& stored) {
+/// What its own comparisons with the reference showed.
+std::string comparisons_text(const EvaluationResult& result) {
+  if (result.outcome.status == Status::duplicate)
+    return fmt::format("It was not compared with the reference itself: it is {}.\n",
+                       codegen::markdown_cell(result.outcome.message));
+  if (result.checks.empty()) return "No comparison with a reference is recorded.\n";
   std::set<std::string> shapes;
   double worst = 0, bound = 0;
-  for (const CheckRecord& check : stored.result.checks) {
+  for (const CheckRecord& check : result.checks) {
     shapes.insert(check.workload);
     if (check.tolerance > 0 && check.max_error / check.tolerance >= worst)
       worst = check.max_error / check.tolerance, bound = check.tolerance;
   }
-  std::string text = fmt::format(
-      "{} comparisons with an fp64 reference on {} shapes passed; the largest error was {:.0f} % of its "
-      "bound ({:.2e}).\n",
-      stored.result.checks.size(), shapes.size(), 100 * worst, bound);
+  const std::string largest =
+      bound > 0 ? fmt::format("the largest error was {:.0f} % of its bound ({:.2e})", 100 * worst, bound)
+                : std::string("results had to be equal");
+  return fmt::format("{} comparisons with an fp64 reference on {} shape{} passed; {}.\n",
+                     result.checks.size(), shapes.size(), shapes.size() == 1 ? "" : "s", largest);
+}
+
+/// "Later, on shapes drawn at random: ok.", or that nothing of the kind was done.
+std::string later_text(const db::EvaluatedVariant& stored) {
+  std::string text;
   for (const db::LaterCheck& later : stored.later)
-    text += fmt::format("Later, {}: {}{}{}.\n",
-                        later.arm == "held_out" ? "on shapes drawn at random" : "examined", later.status,
-                        later.message.empty() ? "" : ": ", codegen::markdown_cell(later.message));
+    text += fmt::format("Later, {} on {}: {}{}{}.\n",
+                        later.arm == "held_out" ? "checked on shapes drawn at random" : "examined",
+                        codegen::markdown_cell(later.device), later.status, later.message.empty() ? "" : ": ",
+                        codegen::markdown_cell(later.message));
+  if (std::ranges::none_of(stored.later, [](const db::LaterCheck& later) { return later.arm == "held_out"; }))
+    text += "It was not checked on shapes drawn at random.\n";
   return text;
+}
+
+std::string checks_text(const db::EvaluatedVariant& stored) {
+  return comparisons_text(stored.result) + later_text(stored);
 }
 
 std::string measured_text(const ExportChoice& choice) {
@@ -119,14 +127,7 @@ void require_right(const db::EvaluatedVariant& stored) {
 
 ExportChoice export_choice(const std::string& word, const std::string& device,
                            const std::filesystem::path& database) {
-  constexpr std::string_view kVariant = "variant:";
-  ExportChoice choice;
-  if (subject_kind(word) == SubjectKind::search)
-    choice.kernel = kernel_of_variant(database, variant_of_search(database, word));
-  else if (word.starts_with(kVariant))
-    choice.kernel = choose_kernel(word.substr(kVariant.size()), database);
-  else
-    choice.kernel = choose_kernel(word, database);
+  ExportChoice choice{.kernel = choose_kernel(word, database), .stored = {}};
   const auto variant = known_variant(database, choice.kernel, word, "");
   if (variant) choice.stored = db::find_evaluation(database, *variant, device);
   if (choice.stored) require_right(*choice.stored);

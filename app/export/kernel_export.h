@@ -17,7 +17,7 @@ struct ExportChoice {
   std::optional<db::EvaluatedVariant> stored;
 };
 
-/// Finds it by a word as choose_kernel() takes it, or search:NUMBER: what that search ended with.
+/// Finds it by a word as choose_kernel() takes it.
 /// @param device  product to describe; empty: any
 /// Throws Error(usage) where there is none, Error(no_kernel) where it is known to be wrong.
 [[nodiscard]] ExportChoice export_choice(const std::string& word, const std::string& device,

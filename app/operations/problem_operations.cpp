@@ -141,7 +141,7 @@ void add_contract(Json& json, const ProblemInstance&, const codegen::Problem&) {
   json["contract"] = candidate_contract().front().text;
 }
 
-/// What show_problem tells of a problem; only the first part is told without being asked for.
+/// What there is to show of a problem; without a section named, the first.
 struct Section {
   std::string_view name;
   void (*add)(Json& json, const ProblemInstance& problem, const codegen::Problem& family);

@@ -6,7 +6,7 @@
 
 namespace ak::operations {
 
-/// What show_problem may be asked for; the first is told without being asked.
+/// The sections of show_problem; the first is shown where none is named.
 [[nodiscard]] std::vector<std::string_view> problem_sections();
 
 }  // namespace ak::operations

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <utility>
+
 #include "agent/search/strategy.h"
 #include "app/audit/problem_audits.h"
+#include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
 #include "app/search/best_lookup.h"
 #include "app/setup/interrupt.h"
@@ -50,6 +53,15 @@ Json model_json(const SearchRun& search, const agent::LoopResult& loop) {
           {"cost_usd", progress.price_known ? Json(progress.cost_usd) : Json()},
           {"refused", progress.refused},
           {"end", loop.source_end}};
+}
+
+/// The audit's phase begins when it waits for the first time: most problems were audited before.
+runtime::OnEvaluatorWait audit_shown(LiveView* view) {
+  if (view == nullptr) return {};
+  return [view, entered = false](const runtime::EvaluatorActivity& activity) mutable {
+    if (!std::exchange(entered, true)) view->enter(SearchPhase::audit);
+    view->wait(activity);
+  };
 }
 
 int exit_code(const SearchRun& search, const agent::LoopResult& loop) {
@@ -160,7 +172,8 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
   SearchRun& search = setup.run;
   leave_out_unaskable_models(search);
   limit_tokens(search);
-  search.audited = require_audit(*search.problem, flags.unaudited, setup.config, setup.database);
+  search.audited =
+      require_audit(*search.problem, flags.unaudited, setup.config, setup.database, audit_shown(search.view));
   const auto store = db::open_store(setup.database);
   add_first_points(setup, flags);
   const InterruptGuard interrupt;

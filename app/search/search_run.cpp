@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "agent/search/strategy.h"
 #include "agent/seeds.h"
+#include "app/evaluate/live_view.h"
 #include "app/evaluate/profiling.h"
-#include "app/evaluate/progress_line.h"
 #include "app/llm/model_choice.h"
 #include "app/predict/target_prediction.h"
 #include "app/predict/time_prediction.h"
@@ -18,7 +20,9 @@
 #include "app/search/run_journal.h"
 #include "app/search/search_memory.h"
 #include "app/setup/assembler.h"
+#include "core/device/floor.h"
 #include "core/error.h"
+#include "core/learn/stats.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 
@@ -72,9 +76,35 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   return options;
 }
 
+runtime::OnEvaluatorWait waiting_shown(LiveView& view) {
+  return [&view](const runtime::EvaluatorActivity& activity) { view.wait(activity); };
+}
+
+/// The least time of the search's device for what its score measures; nothing where that is not known, or costs are
+/// estimated.
+std::optional<double> limit_of(const SearchRun& run) {
+  if (run.target.kind != DeviceKind::cuda || !run.target.device) return std::nullopt;
+  std::vector<double> floors, weights;
+  for (const Workload& workload : run.problem->workloads) {
+    if (!workload.has(WorkloadRole::time)) continue;
+    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time_ns);
+    weights.push_back(workload.weight);
+  }
+  if (floors.empty() || std::ranges::find(floors, 0.0) != floors.end()) return std::nullopt;
+  return weighted_geometric_mean(floors, weights);
+}
+
+SearchView described(const SearchRun& run) {
+  return {.budgets = run.budgets,
+          .ends_with_space = run.models.empty(),
+          .emulated = run.target.kind == DeviceKind::emulator,
+          .limit_ns = limit_of(run)};
+}
+
 /// With several CPU devices it is up to chance which result takes the times of the baselines along.
-std::unique_ptr<Evaluator> evaluator_of(const SearchRun& run, const Config& config) {
+std::unique_ptr<Evaluator> evaluator_of(const SearchRun& run, const Config& config, LiveView& view) {
   runtime::EvaluatorOptions options = evaluator_options(run.target, config);
+  options.on_wait = waiting_shown(view);
   if (run.one_by_one) options.max_emulators = 1;
   return runtime::make_local_evaluator(std::move(options), source_assembler());
 }
@@ -91,12 +121,13 @@ std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const 
 }
 
 /// What the loop is asked to do, except for what the parts of the run supply.
-agent::LoopOptions options_on(const SearchRun& run, const Config& config, const DeviceFacts& device) {
+agent::LoopOptions options_on(const SearchRun& run, const Config& config, const DeviceFacts& device,
+                              LiveView& view) {
   agent::LoopOptions options = loop_options(run);
   options.spent_before = run.spent_before;
   if (run.journal != nullptr) options.replaying = [&run] { return run.journal->replaying(); };
   if (run.target.kind != DeviceKind::cuda) return options;
-  options.examiners = examiners(run.target, config, device);
+  options.examiners = examiners(run.target, config, device, waiting_shown(view));
   options.profile = ProfileOptions{.metrics = {}, .sample_lines = true};
   for (const auto* metric : profiler::metrics_of(profiler::MetricSet::standard))
     options.profile->metrics.emplace_back(metric->cupti);
@@ -106,12 +137,16 @@ agent::LoopOptions options_on(const SearchRun& run, const Config& config, const 
 /// Shows the progress of a search, and keeps its summary and the best kernel's files up to date.
 class RunReporter {
  public:
-  RunReporter(const SearchRun& run, codegen::RunSummary& summary, const TargetPredictor* predictor)
-      : run_(run), summary_(summary), predictor_(predictor), line_(run.quiet, summary.emulated) {}
+  RunReporter(const SearchRun& run, codegen::RunSummary& summary, const TargetPredictor* predictor,
+              LiveView& view)
+      : run_(run), summary_(summary), predictor_(predictor), view_(view) {}
 
   void report_to(agent::LoopOptions& options) {
     options.on_progress = [this](const agent::Progress& progress) { show(progress); };
-    options.on_wait = [this](const agent::Progress& progress) { line_.show(progress); };
+    options.on_wait = [this](const agent::Progress& progress) { view_.update(progress); };
+    options.on_confirm = [this](std::string_view what) {
+      view_.enter(SearchPhase::confirm, std::string(what));
+    };
     options.on_new_best = [this](const Completed& best) { write(best); };
   }
   /// The files of what leads in the end; those of a kernel that was disqualified are removed.
@@ -123,7 +158,6 @@ class RunReporter {
     else if (written_)
       remove_kernel_files(run_.paths);
   }
-  void end_line() { line_.finish(); }
 
  private:
   [[nodiscard]] bool replaying() const { return run_.journal != nullptr && run_.journal->replaying(); }
@@ -132,7 +166,8 @@ class RunReporter {
     summary_.verified = progress.verified;
     summary_.wall_s = progress.elapsed_s;
     if (progress.last) note_baseline(summary_, *run_.problem, progress.last->result);
-    line_.show(progress);
+    view_.set_baseline(summary_.baseline_ns, summary_.baseline_label);
+    view_.update(progress);
     if (run_.on_progress && !replaying()) run_.on_progress(progress, summary_);
   }
   void note_prediction(const Completed& best) {
@@ -150,7 +185,7 @@ class RunReporter {
   const SearchRun& run_;
   codegen::RunSummary& summary_;
   const TargetPredictor* predictor_;  ///< null: nothing is predicted
-  ProgressLine line_;
+  LiveView& view_;
   bool written_ = false;
 };
 
@@ -182,13 +217,18 @@ void check_strategy(const std::string& name) {
 
 SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStore& store,
                          const std::atomic<bool>& stop) {
-  auto evaluator = evaluator_of(run, config);
+  LiveView own;
+  LiveView& view = run.view != nullptr ? *run.view : own;
+  if (run.view == nullptr) own.open(run.quiet);
+  view.describe(described(run));
+  view.enter(SearchPhase::start);
+  auto evaluator = evaluator_of(run, config, view);
   if (run.journal != nullptr) evaluator = run.journal->around(std::move(evaluator));
   if (!run.target.notice.empty()) print_stderr("note: {}\n", run.target.notice);
   SearchOutcome outcome{
       .loop = {}, .summary = summarise(run), .bottleneck = "", .profiles = {}, .loop_start = {}};
   const DeviceFacts device = evaluator->capabilities().device;
-  agent::LoopOptions options = options_on(run, config, device);
+  agent::LoopOptions options = options_on(run, config, device, view);
   options.stop_requested = &stop;
   const auto predictor = run.predict && run.target.kind == DeviceKind::cuda
                              ? make_predictor(run.target.arch, *run.target.device, config)
@@ -200,12 +240,12 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   const db::InsightScope scope = scope_of(run, device);
   const auto source = make_source(run, options, device, config, scope);
   options.source = source.get();
-  RunReporter reporter(run, outcome.summary, target.predictor.get());
+  RunReporter reporter(run, outcome.summary, target.predictor.get(), view);
   reporter.report_to(options);
   const SystemClock clock;
   outcome.loop_start = clock.now();
   outcome.loop = agent::run_loop(options, *evaluator, store, clock);
-  reporter.end_line();
+  view.close();
   report_leader(run, device, outcome);
   reporter.finish(outcome.loop.best);
   if (!run.database.empty() && outcome.summary.executed) learn_from(run, scope, outcome);

@@ -17,6 +17,7 @@
 
 namespace ak::app {
 
+class LiveView;
 class RunJournal;
 
 /// One search: what `generate` does once, and an experiment for each of its runs.
@@ -48,6 +49,7 @@ struct SearchRun {
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
   std::optional<RowId> session_search = {};   ///< SearchRecord::session_search
+  LiveView* view = nullptr;                   ///< open, shows how it goes; null: one of its own. Not owned
   RunJournal* journal = nullptr;              ///< of what is known already; null: none. Not owned
   std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
   /// After every evaluation that is not replayed, with what is known of the baseline.

@@ -5,10 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "agent/proposals.h"
+#include "core/device/device_facts.h"
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "core/text/suggest.h"
@@ -24,36 +23,6 @@ Candidate read_candidate(const std::string& name, const std::string& source) {
          input_error.line > 0 ? fmt::format(":{}", input_error.line) : "", input_error.message);
   }
   return std::move(candidate).value();
-}
-
-/// "BM == 64 or BM == 128", once the plan is known to have such a tunable and values.
-Expression restriction(const Candidate& candidate, const std::string& name,
-                       const std::vector<std::int64_t>& values) {
-  std::vector<std::string> names;
-  for (const Tunable& tunable : candidate.plan.tunables) names.push_back(tunable.name);
-  const auto tunable = std::ranges::find(candidate.plan.tunables, name, &Tunable::name);
-  if (tunable == candidate.plan.tunables.end()) {
-    fail(ExitCode::usage, "{} has no tunable '{}'{}; known: {}", candidate.name, name,
-         did_you_mean(name, names), fmt::join(names, ", "));
-  }
-  std::vector<std::string> cases;
-  for (const std::int64_t value : values) {
-    if (std::ranges::find(tunable->values, value) == tunable->values.end()) {
-      fail(ExitCode::usage, "{}: {} cannot be {}; expected {}", candidate.name, name, value,
-           fmt::join(tunable->values, ", "));
-    }
-    cases.push_back(fmt::format("{} == {}", name, value));
-  }
-  return Expression::parse(fmt::format("{}", fmt::join(cases, " or "))).value();
-}
-
-void fix(Candidate& candidate, const FixedTunables& fixed, Environment environment, const Arch& arch) {
-  for (const auto& [name, values] : fixed)
-    candidate.plan.constraints.push_back(restriction(candidate, name, values));
-  environment["ARCH"] = std::int64_t{arch.number()};
-  const auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
-  if (points.empty()) fail(ExitCode::usage, "{}: no valid point has the values given", candidate.name);
-  if (std::ranges::find(points, candidate.tunables) == points.end()) candidate.tunables = points.front();
 }
 
 /// A constraint with a name that nothing defines would rule out every point, but only when each is launched.
@@ -104,33 +73,16 @@ std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arc
          problem.folder.string());
   }
   if (fixed.empty()) return candidates;
-  for (Candidate& candidate : candidates) fix(candidate, fixed, problem.environment({}), arch);
+  keep_fixed(candidates, own.size(), fixed, problem.environment({}), arch);
   return candidates;
 }
 
 std::vector<Candidate> file_to_tune(Candidate candidate, const ProblemInstance& problem, const Arch& arch,
                                     const FixedTunables& fixed) {
   check_constraint_names(candidate, problem);
-  if (!fixed.empty()) fix(candidate, fixed, problem.environment({}), arch);
-  return {std::move(candidate)};
-}
-
-void parse_fixed(const std::string& text, FixedTunables& fixed) {
-  const std::size_t equals = text.find('=');
-  std::vector<std::int64_t> values;
-  const char* at = text.data() + (equals == std::string::npos ? text.size() : equals);
-  const char* end = text.data() + text.size();
-  while (at < end) {
-    const auto [rest, status] = std::from_chars(at + 1, end, values.emplace_back());
-    if (status != std::errc() || (rest < end && *rest != ',')) {
-      values.clear();
-      break;
-    }
-    at = rest;
-  }
-  if (values.empty())
-    fail(ExitCode::usage, "--set {}: expected NAME=INTEGER, e.g. BM=128 or BM=64,128", text);
-  fixed[text.substr(0, equals)] = std::move(values);
+  std::vector<Candidate> alone{std::move(candidate)};
+  if (!fixed.empty()) keep_fixed(alone, 0, fixed, problem.environment({}), arch);
+  return alone;
 }
 
 }  // namespace ak::app

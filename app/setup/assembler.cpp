@@ -46,8 +46,10 @@ std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& co
 }
 
 std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
-                                                    const DeviceFacts& device) {
-  const runtime::EvaluatorOptions options = evaluator_options(target, config);
+                                                    const DeviceFacts& device,
+                                                    const runtime::OnEvaluatorWait& on_wait) {
+  runtime::EvaluatorOptions options = evaluator_options(target, config);
+  options.on_wait = on_wait;
   std::vector<agent::LoopOptions::Examiner> found;
   found.push_back({.name = "CPU device", .make = [options] {
                      runtime::EvaluatorOptions own = options;

@@ -16,8 +16,9 @@ namespace ak::app {
 [[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
 [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
 /// What examines the leader of a search on `target`'s GPU: the CPU device, and compute-sanitizer where it is
-/// installed. @param device of the search
+/// installed. @param device of the search; @param on_wait of EvaluatorOptions
 [[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
-                                                                  const DeviceFacts& device);
+                                                                  const DeviceFacts& device,
+                                                                  const runtime::OnEvaluatorWait& on_wait);
 
 }  // namespace ak::app

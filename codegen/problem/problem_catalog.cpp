@@ -8,11 +8,10 @@
 #include <set>
 
 #include "codegen/problem/held_out.h"
+#include "codegen/problem/problem_files.h"
 #include "codegen/problem/problem_reader.h"
 #include "core/error.h"
 #include "core/text/data_files.h"
-#include "core/text/file.h"
-#include "core/text/file_checks.h"
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
 #include "core/text/written_json.h"
@@ -22,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kProblemFile = "problem.json";
 constexpr const char* kWorkloadsFile = "workloads.jsonl";
 constexpr const char* kReferenceFile = "reference.cu";
 // Each is checked under every distribution in every evaluation, and travels in every task of a device. The largest
@@ -82,6 +80,17 @@ std::string allowed_text(const ParamSpec& param) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// "; did you mean 'bf16'?": the choice of `param` nearest to `text`, also by a short name of a dtype.
+std::string meant_choice(const ParamSpec& param, const std::string& text) {
+  std::vector<std::string> names;
+  if (param.type == ParamType::boolean) names = {"true", "false"};
+  for (const Value& choice : param.choices) {
+    names.push_back(to_string(choice));
+    if (const auto dtype = parse_dtype(names.back())) names.emplace_back(info(*dtype).alias);
+  }
+  return did_you_mean(text, names);
+}
+
 /// The constraint that these params break, if any.
 const Expression* broken_constraint(const Problem& problem, const Params& params) {
   const Environment environment(params.begin(), params.end());
@@ -122,21 +131,19 @@ std::vector<Value> audited_values(const ParamSpec& param) {
 
 std::vector<CandidateFile> read_templates(const fs::path& folder) {
   std::vector<CandidateFile> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == ".cu" && name != kReferenceFile)
-      files.push_back({name, read_file(file_inside(folder, name))});
+  for (const std::string& name : problem_file_names(folder)) {
+    if (name.ends_with(".cu") && name != kReferenceFile)
+      files.push_back({name, read_problem_file(folder, name)});
   }
-  std::sort(files.begin(), files.end(),
-            [](const CandidateFile& a, const CandidateFile& b) { return a.name < b.name; });
   return files;
 }
 
 /// Workloads and held-out ranges.
-void read_shapes(const fs::path& file, ProblemInstance& instance) {
+void read_shapes(const fs::path& folder, ProblemInstance& instance) {
+  const fs::path file = folder / kWorkloadsFile;
   std::set<std::string> names;
   int line = 0;
-  for (const std::string& text : split(read_file(file), '\n')) {
+  for (const std::string& text : split(read_problem_file(folder, kWorkloadsFile), '\n')) {
     ++line;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string where = fmt::format("{}:{}", file.string(), line);
@@ -198,21 +205,19 @@ AxisValues parse_shape(std::string_view shape) {
 std::vector<fs::path> template_search_path() {
   std::vector<fs::path> path = data_search_path("ALPHAKERNEL_TEMPLATES", "templates", AK_SOURCE_TEMPLATES);
   if (const fs::path named = locations().templates; !named.empty()) path.insert(path.begin(), named);
+  path.push_back(compiled_in_folder("templates"));
   return path;
 }
 
 std::vector<CatalogEntry> list_problems() {
   std::map<std::string, CatalogEntry> found;
   for (const fs::path& root : template_search_path()) {
-    std::error_code missing;
-    for (const auto& entry : fs::directory_iterator(root, missing)) {
-      if (!fs::exists(entry.path() / kProblemFile)) continue;
-      const std::string name = entry.path().filename().string();
+    for (const std::string& name : problem_folder_names(root)) {
       if (found.contains(name)) continue;
       CatalogEntry& row =
-          found[name] = {.name = name, .folder = entry.path(), .summary = "", .input_error = ""};
+          found[name] = {.name = name, .folder = root / name, .summary = "", .input_error = ""};
       try {
-        row.summary = load_problem(entry.path()).summary;
+        row.summary = load_problem(row.folder).summary;
       } catch (const Error& error) {
         row.input_error = error.what();
       }
@@ -234,8 +239,8 @@ fs::path find_problem(std::string_view name) {
 }
 
 Problem load_problem(const fs::path& folder) {
-  const fs::path file = file_inside(folder, kProblemFile);
-  const Json json = parse_file(read_file(file), file.string());
+  const fs::path file = folder / kProblemFile;
+  const Json json = parse_file(read_problem_file(folder, kProblemFile), file.string());
   return reading(file.string(), [&] { return read_problem(json, folder); });
 }
 
@@ -244,15 +249,16 @@ Params choose_params(const Problem& problem, const std::map<std::string, std::st
   for (const ParamSpec& param : problem.params) names.push_back(param.name);
   for (const auto& [name, text] : given) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    fail(ExitCode::usage, "{} has no parameter '{}'{}", problem.name, name, did_you_mean(name, names));
+    fail(ExitCode::usage, "{} has no parameter '{}'{}; known: {}", problem.name, name,
+         did_you_mean(name, names), fmt::join(names, ", "));
   }
   Params params;
   for (const ParamSpec& param : problem.params) {
     const auto text = given.find(param.name);
     const Value value = text == given.end() ? param.default_value : parse_param(param, text->second);
     if (!is_allowed(param, value)) {
-      fail(ExitCode::usage, "{}: {} cannot be '{}'; expected {}", problem.name, param.name, text->second,
-           allowed_text(param));
+      fail(ExitCode::usage, "{}: {} cannot be '{}'{}; expected {}", problem.name, param.name,
+           sanitize(text->second, 60), meant_choice(param, text->second), allowed_text(param));
     }
     params[param.name] = value;
   }
@@ -281,9 +287,9 @@ std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const
   const std::string where = (problem.folder / kProblemFile).string();
   auto instance =
       std::make_shared<ProblemInstance>(reading(where, [&] { return read_instance(problem, params); }));
-  read_shapes(file_inside(problem.folder, kWorkloadsFile), *instance);
+  read_shapes(problem.folder, *instance);
   check_formulas(*instance, where);
-  instance->reference_cu = read_file(file_inside(problem.folder, kReferenceFile));
+  instance->reference_cu = read_problem_file(problem.folder, kReferenceFile);
   instance->templates = read_templates(problem.folder);
   return instance;
 }

@@ -21,8 +21,8 @@ struct Problem {
 };
 
 /// Where problem folders are looked for, first hit wins: locations().templates, $ALPHAKERNEL_TEMPLATES
-/// (colon-separated), then <program>/../share/alphakernel/templates (installed tree), then the source tree the build
-/// was configured from.
+/// (colon-separated), then <program>/../share/alphakernel/templates (installed tree), for a program in its build folder
+/// the source tree, and last the templates that are compiled in (codegen/problem/problem_files.h).
 [[nodiscard]] std::vector<std::filesystem::path> template_search_path();
 
 /// Every folder with a problem.json on the search path, sorted by name. A broken one does not hide the

@@ -8,12 +8,11 @@
 #include <set>
 
 #include "codegen/problem/held_out.h"
+#include "codegen/problem/problem_files.h"
 #include "codegen/problem/problem_values.h"
 #include "codegen/problem/tolerance_reader.h"
 #include "core/plan/input_mutation.h"
 #include "core/text/characters.h"
-#include "core/text/file.h"
-#include "core/text/file_checks.h"
 #include "core/text/format_version.h"
 #include "core/text/hash.h"
 
@@ -146,7 +145,7 @@ std::string read_reference(const JsonReader& at, const std::filesystem::path& fo
   const std::string text = at.text();
   if (text.ends_with(".py") && text.find('\n') == std::string::npos) {
     try {
-      return read_file(file_inside(folder, text));
+      return read_problem_file(folder, text);
     } catch (const Error& error) {
       at.reject(error.what());
     }

@@ -12,9 +12,6 @@ namespace ak {
 /// cut. Fails silently: a full disk behind a log must not end a run, and fmt::print would throw.
 void write_stderr(std::string_view text);
 
-/// Sequences of our own for the terminal behind standard error; nothing else may come in.
-void control_stderr(std::string_view sequence);
-
 /// Prints to standard error, for the person at the terminal.
 template <class... Args>
 void print_stderr(fmt::format_string<Args...> format, Args&&... args) {

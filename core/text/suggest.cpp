@@ -13,20 +13,60 @@
 namespace ak {
 namespace {
 
-// Levenshtein distance with one row of memory.
+/// Letters alike, whatever their case.
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+/// Edits from one to the other: a letter replaced, left out, one too many, or two neighbours that changed places
+/// (optimal string alignment), with three rows of memory.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before.swap(above);
+    above.swap(row);
     row[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
+      row[j + 1] = std::min({above[j] + (a[i] == b[j] ? 0 : 1), above[j + 1] + 1, row[j] + 1});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row[b.size()];
+}
+
+/// The nearest name by edits, at most a third of the letters of `given`; null where none is near.
+const std::string* nearest_by_edits(const std::string& given, std::span<const std::string> known) {
+  const std::string* nearest = nullptr;
+  // Of equally near names the first that is not shorter: a letter is sooner wrong or left out than
+  // one too many.
+  std::pair<std::size_t, bool> least{given.size() / 3 + 1, false};
+  for (const std::string& name : known) {
+    const std::pair<std::size_t, bool> distance{edit_distance(given, lowered(name)),
+                                                name.size() < given.size()};
+    if (distance < least) {
+      least = distance;
+      nearest = &name;
+    }
+  }
+  return nearest;
+}
+
+/// The shortest name that `given` is a part of, such as bayesian of bayes; null where none is, or too few letters
+/// would decide.
+const std::string* shortest_with(const std::string& given, std::span<const std::string> known) {
+  constexpr std::size_t kLeastLetters = 3;  // two are in many names by chance
+  if (given.size() < kLeastLetters) return nullptr;
+  const std::string* shortest = nullptr;
+  for (const std::string& name : known)
+    if (lowered(name).find(given) != std::string::npos &&
+        (shortest == nullptr || name.size() < shortest->size()))
+      shortest = &name;
+  return shortest;
 }
 
 /// Bytes of the printable character that `text` starts with; 0 when it starts with none.
@@ -38,18 +78,10 @@ std::size_t printable_length(std::string_view text) {
 }  // namespace
 
 std::string did_you_mean(std::string_view given, std::span<const std::string> known) {
-  const std::string* nearest = nullptr;
-  // Of equally near names the first that is not shorter: a letter is sooner wrong or left out than
-  // one too many.
-  std::pair<std::size_t, bool> least{given.size() / 3 + 1, false};
-  for (const std::string& name : known) {
-    const std::pair<std::size_t, bool> distance{edit_distance(given, name), name.size() < given.size()};
-    if (distance < least) {
-      least = distance;
-      nearest = &name;
-    }
-  }
-  return nearest == nullptr ? "" : fmt::format("; did you mean '{}'?", *nearest);
+  const std::string letters = lowered(given);
+  const std::string* meant = nearest_by_edits(letters, known);
+  if (meant == nullptr) meant = shortest_with(letters, known);
+  return meant == nullptr ? "" : fmt::format("; did you mean '{}'?", *meant);
 }
 
 std::string sanitize(std::string_view text, std::size_t limit) {

@@ -74,6 +74,7 @@ class LocalEvaluator final : public Evaluator {
   void on_device_finished(EvaluationJob& job, DeviceFinish finish);
   [[nodiscard]] bool end_without_run(EvaluationJob& job);
   void wait_for_event(TimePoint deadline) const;
+  [[nodiscard]] EvaluatorActivity activity() const;
 
   EvaluatorOptions options_;
   SourceAssembler assembler_;
@@ -312,9 +313,19 @@ void LocalEvaluator::wait_for_event(TimePoint deadline) const {
   static_cast<void>(::poll(descriptors.data(), descriptors.size(), timeout_ms));
 }
 
+EvaluatorActivity LocalEvaluator::activity() const {
+  EvaluatorActivity activity{.in_hand = static_cast<int>(jobs_.size())};
+  for (const auto& [ticket, job] : jobs_) {
+    activity.built += job->is_built();
+    if (job->problem != nullptr && !job->problem->ready()) activity.references_built = false;
+  }
+  return activity;
+}
+
 std::optional<Completed> LocalEvaluator::wait_any(TimePoint deadline) {
   for (;;) {
     pump();
+    if (options_.on_wait) options_.on_wait(activity());
     if (!finished_.empty()) {
       Completed completed = std::move(finished_.front());
       finished_.pop_front();

@@ -26,6 +26,15 @@ struct SourceAssembler {
 /// As many emulators as cores, but no more than there are compile workers at most: both want the same cores.
 inline constexpr int kMaxEmulators = 16;
 
+/// What an evaluator has in hand.
+struct EvaluatorActivity {
+  bool references_built = true;  ///< of every problem that an evaluation in hand runs
+  int in_hand = 0;               ///< evaluations that have not ended
+  int built = 0;                 ///< of these, those whose program is built
+};
+
+using OnEvaluatorWait = std::function<void(const EvaluatorActivity&)>;
+
 struct EvaluatorOptions {
   DeviceKind device = DeviceKind::cuda;  ///< emulator: several on the CPU, at most one a core
   int ordinal = 0;
@@ -40,6 +49,8 @@ struct EvaluatorOptions {
   std::chrono::milliseconds compile_deadline{30'000};
   /// Gives metrics of profiles, which have the hardware's names, those of the caller; none: they stay.
   std::function<Profile(Profile)> name_metrics = {};
+  /// While an evaluation is waited for, at every event and at least once a second; none: no one is told.
+  OnEvaluatorWait on_wait = {};
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 

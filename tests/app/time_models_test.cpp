@@ -36,7 +36,8 @@ std::vector<const MeasuredCall*> pointers(const std::vector<MeasuredCall>& calls
 TEST_CASE("every shipped model is what its measurements give today: else run scripts/fit_time_models.py") {
   constexpr std::size_t kEvery = 7;    // of the calls, so that every space and shape is met
   constexpr double kRounding = 0.002;  // another compiler may round so that a tree splits elsewhere
-  for (const auto& [name, source] : sources().items()) {
+  const Json all = sources();
+  for (const auto& [name, source] : all.items()) {
     CAPTURE(name);
     const std::vector<MeasuredCall> calls = calls_of(source);
     const NamedModels shipped = open_models(name);
@@ -54,7 +55,8 @@ TEST_CASE("every shipped model is what its measurements give today: else run scr
 
 TEST_CASE(
     "intervals of a shipped model that were made without an algorithm hold its times as often as is said") {
-  for (const auto& [name, source] : sources().items()) {
+  const Json all = sources();
+  for (const auto& [name, source] : all.items()) {
     CAPTURE(name);
     const std::vector<MeasuredCall> calls = calls_of(source);
     const auto times = profiler::leave_one_algorithm_out(calls, Knowledge::build);

@@ -357,8 +357,7 @@ TEST_CASE("the explanation of a measured kernel gives times, bandwidth, checks a
   CHECK(text.find("Nothing was executed") == std::string::npos);
 }
 
-TEST_CASE(
-    "times with a warm L2 are told apart, and have no floor; a kernel that lost to its baseline is slower") {
+TEST_CASE("times with a warm L2 are marked and have no floor; a kernel that lost to its baseline is slower") {
   const auto problem = problem_of("softmax", "bf16");
   EvaluationResult result = measured_result();
   Measurement warm = result.measurements.front();

@@ -13,6 +13,15 @@ TEST_CASE("a misspelt name is answered with the nearest known one") {
   CHECK(did_you_mean("vectoradd", known) == "; did you mean 'vector_add'?");
 }
 
+TEST_CASE("neighbours that changed places are one mistake, capitals none, and a part of a name is enough") {
+  const std::vector<std::string> known{"bf16", "fp16", "bayesian", "flash_attention", "random"};
+  CHECK(did_you_mean("bf61", known) == "; did you mean 'bf16'?");
+  CHECK(did_you_mean("FP16", known) == "; did you mean 'fp16'?");
+  CHECK(did_you_mean("bayes", known) == "; did you mean 'bayesian'?");
+  CHECK(did_you_mean("attention", known) == "; did you mean 'flash_attention'?");
+  CHECK(did_you_mean("an", known).empty());  // in several names by chance
+}
+
 TEST_CASE("nothing is suggested when every known name is far away") {
   const std::vector<std::string> known{"softmax", "gemm"};
   CHECK(did_you_mean("attention", known).empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/agents/ tells coding agents to call is there: tools, commands and their flags.
+// What the instructions in docs/agents/ call is there: tools, commands and their flags.
 #include <catch2/catch.hpp>
 #include <regex>
 #include <set>
@@ -56,7 +56,7 @@ void require_command(Sandbox& box, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("agents are told of no command that is not there") {
+TEST_CASE("the instructions for agents name no command that is not there") {
   Sandbox box;
   std::set<std::string> lines;
   for (const fs::path& file : instruction_files())
@@ -66,7 +66,7 @@ TEST_CASE("agents are told of no command that is not there") {
   for (const std::string& line : lines) require_command(box, line);
 }
 
-TEST_CASE("agents are told of every tool that they need, and of none that is not there") {
+TEST_CASE("the instructions for agents name every tool that they need, and none that is not there") {
   std::set<std::string> named;
   for (const fs::path& file : instruction_files()) {
     const auto code = code_of(read_file(file));

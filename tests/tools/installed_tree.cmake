@@ -17,6 +17,7 @@ foreach(file IN ITEMS bin/alphakernel bin/generate_kernel bin/alphakernel-dashbo
     share/alphakernel/templates/softmax/problem.json share/alphakernel/experiments/vector_add_bandwidth.json
     share/alphakernel/models/time/sm_90a_h200.json
     share/doc/alphakernel/LICENSE share/doc/alphakernel/CHANGELOG.md share/doc/alphakernel/docs/exit_codes.md
+    share/doc/alphakernel/docs/agents/codex/AGENTS.md share/doc/alphakernel/docs/agents/claude-code/alphakernel/SKILL.md
     share/doc/alphakernel/licenses/libsqlite3-dev.txt share/doc/alphakernel/licenses/libcmark-gfm-dev.txt
     share/man/man1/alphakernel.1 share/man/man1/generate_kernel.1 share/bash-completion/completions/alphakernel
     share/zsh/site-functions/_alphakernel share/fish/vendor_completions.d/alphakernel.fish)

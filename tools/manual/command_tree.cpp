@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tools/command_line.h"
+#include "tools/option_groups.h"
 
 namespace ak::tools {
 namespace {
@@ -23,8 +24,9 @@ std::vector<std::string> choices_of(const std::string& type) {
   return choices;
 }
 
-OptionText text_of(const CLI::Option& option) {
-  OptionText text{.help = option.get_description(), .required = option.get_required()};
+OptionText option_text_of(const CLI::Option& option) {
+  OptionText text{
+      .help = option.get_description(), .group = group_of(option), .required = option.get_required()};
   text.positional = option.get_positional();
   text.repeated = option.get_items_expected_max() > 1;
   if (text.positional) text.names.push_back(option.get_name(true));
@@ -39,24 +41,25 @@ OptionText text_of(const CLI::Option& option) {
   return text;
 }
 
-CommandText text_of(const CLI::App& app, const std::string& name) {
+/// What the program and every group of subcommands take.
+std::vector<OptionText> common_options() {
+  return {{.names = {"-h", "--help"}, .help = "Print this help message and exit", .group = "Advanced"},
+          {.names = {"--version"}, .help = "Print the version and exit", .group = "Advanced"}};
+}
+
+}  // namespace
+
+CommandText describe(const CLI::App& app, const std::string& name) {
   CommandText text{.name = name,
                    .brief = app.get_description(),
                    .summary = app.get_description(),
                    .examples = app.get_footer()};
-  for (const CLI::Option* option : app.get_options()) text.options.push_back(text_of(*option));
+  for (const CLI::Option* option : app.get_options())
+    if (!group_of(*option).empty()) text.options.push_back(option_text_of(*option));
   for (const CLI::App* sub : app.get_subcommands({}))
-    text.subcommands.push_back(text_of(*sub, name + " " + sub->get_name()));
+    text.subcommands.push_back(describe(*sub, name + " " + sub->get_name()));
   return text;
 }
-
-/// What the program and every group of subcommands take.
-std::vector<OptionText> common_options() {
-  return {{.names = {"-h", "--help"}, .help = "Print this help message and exit"},
-          {.names = {"--version"}, .help = "Print the version and exit"}};
-}
-
-}  // namespace
 
 CommandText describe(const Verb& verb) {
   const std::string name = fmt::format("alphakernel {}", verb.name);
@@ -65,7 +68,7 @@ CommandText describe(const Verb& verb) {
   const auto add = [&](const CLI::App& app) {
     const std::string& full = app.get_name();
     const bool whole = full == name || full == "generate_kernel";
-    CommandText text = text_of(app, whole ? name : full);
+    CommandText text = describe(app, whole ? name : full);
     if (!whole) {
       group.subcommands.push_back(std::move(text));
       return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct OptionText {
   std::string value = {};                 ///< kind of its value, "TEXT"; empty for a flag without one
   std::vector<std::string> choices = {};  ///< its only values, where they are known
   std::string help = {};
+  std::string group = {};  ///< of option_groups(), or of the verb
   bool positional = false, required = false, repeated = false;
 };
 
@@ -26,6 +28,9 @@ struct CommandText {
   std::vector<OptionText> options = {};
   std::vector<CommandText> subcommands = {};
 };
+
+/// The command line of an app whose flags are declared. @param name "alphakernel db merge"
+[[nodiscard]] CommandText describe(const CLI::App& app, const std::string& name);
 
 /// The command line of `verb`, which declares its flags and does nothing else.
 [[nodiscard]] CommandText describe(const Verb& verb);

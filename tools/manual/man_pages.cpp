@@ -41,7 +41,7 @@ std::string heading(const OptionText& option) {
 
 std::string option_text(const OptionText& option) {
   std::string help = option.help;
-  if (!option.choices.empty()) help += fmt::format(" [{}]", fmt::join(option.choices, "|"));
+  if (!option.choices.empty()) help += fmt::format(" [{}]", fmt::join(option.choices, ", "));
   if (option.required) help += " (required)";
   return fmt::format(".TP\n{}\n{}\n", heading(option), escaped(help));
 }

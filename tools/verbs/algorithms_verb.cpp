@@ -88,6 +88,6 @@ int run_algorithms(const app::Arguments& arguments) {
 }  // namespace
 
 const Verb kAlgorithmsVerb{"algorithms", "list the algorithms, or one's parameters and shapes",
-                           run_algorithms};
+                           run_algorithms, kProblemVerbs};
 
 }  // namespace ak::tools

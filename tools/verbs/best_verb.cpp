@@ -113,13 +113,11 @@ int look_up(const app::Arguments& arguments) {
 int run_best(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{Verb{"export", "write the best known points", export_best},
                                            Verb{"lookup", "find the best known point", look_up}};
-  if (const auto code = run_subcommand(kSubcommands, kBestHelp, arguments)) return *code;
-  fail(ExitCode::usage, "expected 'best export' or 'best lookup', got '{}'",
-       arguments.empty() ? "" : arguments.front());
+  return run_subcommand(kSubcommands, kBestHelp, arguments);
 }
 
 }  // namespace
 
-const Verb kBestVerb{"best", "write the best known points to a file, or look one up", run_best};
+const Verb kBestVerb{"best", "write the best known points to a file, or look one up", run_best, kRecordVerbs};
 
 }  // namespace ak::tools

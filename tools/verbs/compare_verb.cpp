@@ -6,7 +6,9 @@
 #include "app/explain/variant_comparison.h"
 #include "app/setup/config.h"
 #include "core/error.h"
+#include "tools/choice_options.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -16,6 +18,7 @@ constexpr const char* kCompareExamples =
     "Examples:\n"
     "  alphakernel compare 1234 1200                    # from the database\n"
     "  alphakernel compare old.cu new.cu --device cuda  # both evaluated now, and timed alternately\n"
+    "  alphakernel compare search:12 mine.cu            # what a search ended with, and a file\n"
     "  alphakernel compare a.result.json 3f9c2a --json\n"
     "  alphakernel compare search:12 search:15        # what two searches found, and how soon\n"
     "  alphakernel compare device:h200 device:a100      # the same kernels on the same shapes\n"
@@ -24,8 +27,11 @@ constexpr const char* kCompareExamples =
     "(llm_calls.prompt_version)\n";
 
 enum class Form : std::uint8_t { text, markdown, json };
-const std::map<std::string, Form> kForms{
-    {"text", Form::text}, {"markdown", Form::markdown}, {"json", Form::json}};
+
+Form form_of(const std::string& word) {
+  if (word == "json") return Form::json;
+  return word == "markdown" ? Form::markdown : Form::text;
+}
 
 /// Searches, devices, models or prompts: all from the database.
 int run_subjects(const std::string (&words)[2], Form form, const std::filesystem::path& database) {
@@ -41,10 +47,14 @@ int run_subjects(const std::string (&words)[2], Form form, const std::filesystem
   return 0;
 }
 
-/// "variant:12" is the kernel 12.
-std::string kernel_word(const std::string& word) {
-  constexpr std::string_view kPrefix = "variant:";
-  return word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word;
+/// Neither word is a kernel. search:12 is one beside a kernel: the one that this search ended with.
+bool are_subjects(const std::vector<std::string>& words) {
+  if (words.size() < 2) return false;
+  const auto is_only_subject = [](const std::string& word) {
+    return app::subject_kind(word) && !app::names_kernel(word);
+  };
+  const bool both = app::subject_kind(words[0]) && app::subject_kind(words[1]);
+  return both || is_only_subject(words[0]) || is_only_subject(words[1]);
 }
 
 std::string kernels_text(Form form, const app::VariantComparison& comparison, const app::StoredKernel& a,
@@ -63,15 +73,12 @@ int run_compare(const app::Arguments& arguments) {
       "them, and say whether the difference is more than chance.",
       "alphakernel compare"};
   set_style(app, kCompareExamples);
-  std::string words[2], arch, device, database;
+  std::string words[2], arch, device, database, format = "text";
   bool json = false, unaudited = false;
-  Form form = Form::text;
-  app.add_option(
-         "first", words[0],
-         "a .cu file, a k.result.json, or a variant in the database: its number (also variant:NUMBER), "
-         "or the first digits of its key; else search:NUMBER, device:NAME, model:NAME or "
-         "prompt:VERSION, where part of a name will do")
-      ->required();
+  add_kernel(app, "first", words[0])
+      ->description(fmt::format("{}; or, with another of its kind, search:NUMBER, device:NAME, model:NAME or "
+                                "prompt:VERSION, where part of a name will do",
+                                app::kKernelForms));
   app.add_option("second", words[1], "the other one")->required();
   app.add_option("--device", device, "evaluate both now on: auto, cuda, cuda:N, emulator");
   app.add_option("--arch,--target", arch,
@@ -79,22 +86,20 @@ int run_compare(const app::Arguments& arguments) {
   app.add_option("--db", database, "performance database");
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON; the same as --format json");
-  app.add_option("--format", form, "text, markdown or json")
-      ->transform(CLI::CheckedTransformer(kForms).description("{text,markdown,json}"));
+  add_choice(app, "--format", format, {"text", "markdown", "json"}, "of what is printed (default: text)");
 
   const app::Config config = app::load_config();
-  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), config);
+  const std::filesystem::path db_file = named_database(arguments);
+  const bool subjects_given = are_subjects(plain_words(app, arguments));
   std::optional<app::KernelChoice> first;
-  if (!arguments.empty() && !app::subject_kind(arguments[0]) && app::names_kernel(arguments[0]))
-    first = app::choose_kernel(arguments[0], db_file);
+  if (!subjects_given) first = named_kernel(app, arguments, db_file);
   const ProblemFlags problem_flags(app, arguments, first ? first->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (json) form = Form::json;
-  if (app::subject_kind(words[0]) || app::subject_kind(words[1])) {
+  const Form form = json ? Form::json : form_of(format);
+  if (subjects_given) {
     if (!device.empty()) fail(ExitCode::usage, "--device is for kernels: these come from the database");
     return run_subjects(words, form, db_file);
   }
-  for (std::string& word : words) word = kernel_word(word);
   if (!first) first = app::choose_kernel(words[0], db_file);
   const app::KernelChoice second = app::choose_kernel(words[1], db_file);
   if (!first->problem.empty() && !second.problem.empty() && first->problem != second.problem)
@@ -118,6 +123,7 @@ int run_compare(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kCompareVerb{"compare", "say what two kernels differ in and why one is faster", run_compare};
+const Verb kCompareVerb{"compare", "say what two kernels differ in and why one is faster", run_compare,
+                        kJudgeVerbs};
 
 }  // namespace ak::tools

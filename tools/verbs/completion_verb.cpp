@@ -30,6 +30,7 @@ int run_completion(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kCompletionVerb{"completion", "print a script that completes words in your shell", run_completion};
+const Verb kCompletionVerb{"completion", "print a script that completes words in your shell", run_completion,
+                           kProgramVerbs};
 
 }  // namespace ak::tools

@@ -29,6 +29,7 @@ int run_dashboard(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kDashboardVerb{"dashboard", "show the database in your browser, live", run_dashboard};
+const Verb kDashboardVerb{"dashboard", "show the database in your browser, live", run_dashboard,
+                          kRecordVerbs};
 
 }  // namespace ak::tools

@@ -100,6 +100,6 @@ int run_db(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kDbVerb{"db", "merge, export, verify and upgrade performance databases", run_db};
+const Verb kDbVerb{"db", "merge, export, verify and upgrade performance databases", run_db, kProgramVerbs};
 
 }  // namespace ak::tools

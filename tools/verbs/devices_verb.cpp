@@ -119,6 +119,7 @@ int run_devices(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kDevicesVerb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices};
+const Verb kDevicesVerb{"devices", "list the GPUs and the targets this NVRTC can build for", run_devices,
+                        kProgramVerbs};
 
 }  // namespace ak::tools

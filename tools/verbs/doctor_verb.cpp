@@ -11,6 +11,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/assemble.h"
 #include "core/error.h"
+#include "core/text/data_files.h"
 #include "runtime/build/compile_answers.h"
 #include "runtime/cuda/cuda_toolkit.h"
 #include "runtime/emulated/emulated_probe.h"
@@ -185,15 +186,28 @@ Finding look_at_disk(const std::string& what, const std::filesystem::path& path)
           .remedy = "free space, or name another place with --db, --cache or docs/config.md"};
 }
 
+/// "12 algorithms: 10 of /opt/share/alphakernel/templates, 2 compiled in".
+std::string templates_text(const std::map<std::filesystem::path, int>& algorithms) {
+  int all = 0;
+  std::vector<std::string> places;
+  for (const auto& [root, count] : algorithms) {
+    all += count;
+    places.push_back(is_compiled_in(root) ? fmt::format("{} compiled in", count)
+                                          : fmt::format("{} of {}", count, root.string()));
+  }
+  return fmt::format("{} algorithms: {}", all, fmt::join(places, ", "));
+}
+
 Finding look_for_templates() {
-  int whole = 0;
+  std::map<std::filesystem::path, int> whole;
   std::string broken;
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    entry.input_error.empty() ? static_cast<void>(++whole) : static_cast<void>(broken = entry.input_error);
+    entry.input_error.empty() ? static_cast<void>(++whole[entry.folder.parent_path()])
+                              : static_cast<void>(broken = entry.input_error);
   }
   return {.part = "templates",
-          .present = whole > 0 && broken.empty(),
-          .detail = broken.empty() ? fmt::format("{} algorithms", whole) : broken,
+          .present = !whole.empty() && broken.empty(),
+          .detail = broken.empty() ? templates_text(whole) : broken,
           .cost = "--algorithm cannot name them",
           .remedy = "fix the file named, or set ALPHAKERNEL_TEMPLATES"};
 }
@@ -301,6 +315,6 @@ int run_doctor(const app::Arguments& arguments) {
 }  // namespace
 
 const Verb kDoctorVerb{"doctor", "say what is present, what is missing, what that costs and how to get it",
-                       run_doctor};
+                       run_doctor, kProgramVerbs};
 
 }  // namespace ak::tools

@@ -95,6 +95,7 @@ int run_exchange(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kExchangeVerb{"exchange", "write and read data sets in FlashInfer-Bench's layout", run_exchange};
+const Verb kExchangeVerb{"exchange", "write and read data sets in FlashInfer-Bench's layout", run_exchange,
+                         kServeVerbs};
 
 }  // namespace ak::tools

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cctype>
 #include <ctime>
+#include <utility>
 
 #include "app/audit/problem_audits.h"
 #include "app/experiment/experiment_report.h"
 #include "app/experiment/experiment_runs.h"
+#include "app/experiment/listed_result.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -189,27 +191,27 @@ Json manifest_entry(const fs::path& file) {
   return entry;
 }
 
-/// A folder with a report, or with a manifest and no report: an experiment that runs, or died.
 Json result_entry(const fs::path& folder) {
-  const app::ResultFolder result(folder);
-  Json entry = {{"folder", folder.string()},
-                {"experiment", ""},
-                {"status", "unfinished"},
-                {"met", 0},
-                {"missed", 0},
-                {"skipped", 0}};
-  if (!fs::exists(result.report())) return entry;
-  const Json report = try_parse_json(read_file(result.report()));
-  if (report.is_discarded() || !report.contains("expectations")) {
-    entry["status"] = "unreadable";
-    return entry;
+  const app::ListedResult result = app::listed_result(app::ResultFolder(folder));
+  return {{"folder", folder.string()}, {"experiment", result.experiment},
+          {"status", result.status},   {"finished", result.finished()},
+          {"met", result.met},         {"missed", result.missed},
+          {"skipped", result.skipped}};
+}
+
+void print_results(const Json& results, bool finished) {
+  bool any = false;
+  for (const Json& r : results) {
+    if (r["finished"] != finished) continue;
+    if (!std::exchange(any, true))
+      fmt::print("\n{}\n",
+                 finished ? "Finished:" : "Unfinished, without a report (running, or ended before its end):");
+    fmt::print("  {}", r["folder"].get<std::string>());
+    if (finished)
+      fmt::print(": {}, {} met, {} missed, {} skipped", r["status"].get<std::string>(), r["met"].dump(),
+                 r["missed"].dump(), r["skipped"].dump());
+    fmt::print("\n");
   }
-  entry["experiment"] = report.value("experiment", "");
-  entry["status"] = report.value("status", "");
-  entry["met"] = app::count_expectations(report, "met");
-  entry["missed"] = app::count_expectations(report, "missed") + app::count_expectations(report, "no_value");
-  entry["skipped"] = app::count_expectations(report, "skipped");
-  return entry;
 }
 
 std::vector<fs::path> result_folders() {
@@ -245,24 +247,19 @@ int list_experiments(const app::Arguments& arguments) {
                input_error.empty() ? e["question"].get<std::string>() : "broken: " + input_error,
                e["needs_gpu"].get<bool>() ? " [some expectations need a GPU]" : "");
   }
-  fmt::print("\n");
-  for (const Json& r : list["results"]) {
-    fmt::print("{}: {}, {} met, {} missed, {} skipped\n", r["folder"].get<std::string>(),
-               r["status"].get<std::string>(), r["met"].dump(), r["missed"].dump(), r["skipped"].dump());
-  }
+  for (const bool finished : {true, false}) print_results(list["results"], finished);
   return 0;
 }
 
 int run_experiment(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{Verb{"run", "run one", run_manifest},
                                            Verb{"list", "list them", list_experiments}};
-  if (const auto code = run_subcommand(kSubcommands, kExperimentHelp, arguments)) return *code;
-  fail(ExitCode::usage, "expected 'experiment run' or 'experiment list', got '{}'",
-       arguments.empty() ? "" : arguments.front());
+  return run_subcommand(kSubcommands, kExperimentHelp, arguments);
 }
 
 }  // namespace
 
-const Verb kExperimentVerb{"experiment", "run an experiment from its manifest, or list them", run_experiment};
+const Verb kExperimentVerb{"experiment", "run an experiment from its manifest, or list them", run_experiment,
+                           kProblemVerbs};
 
 }  // namespace ak::tools

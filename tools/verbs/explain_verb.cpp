@@ -8,6 +8,7 @@
 #include "app/setup/config.h"
 #include "codegen/emit/markdown.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -31,10 +32,7 @@ int run_explain(const app::Arguments& arguments) {
   set_style(app, kExplainExamples);
   std::string kernel, arch, device, database;
   bool json = false, markdown = false, ablate = false, unaudited = false;
-  app.add_option("kernel", kernel,
-                 "a .cu file, a k.result.json, or a variant in the database: its number, or the first digits "
-                 "of its key")
-      ->required();
+  add_kernel(app, "kernel", kernel);
   app.add_flag(
       "--ablate", ablate,
       "evaluate it with one tunable at a time at its smallest value, and with switches of its text off");
@@ -47,10 +45,8 @@ int run_explain(const app::Arguments& arguments) {
   app.add_flag("--markdown", markdown, "print the page as k.explanation.md has it");
 
   const app::Config config = app::load_config();
-  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), config);
-  std::optional<app::KernelChoice> choice;
-  if (!arguments.empty() && app::names_kernel(arguments[0]))
-    choice = app::choose_kernel(arguments[0], db_file);
+  const std::filesystem::path db_file = named_database(arguments);
+  std::optional<app::KernelChoice> choice = named_kernel(app, arguments, db_file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
   if (!parse(app, arguments)) return 0;
   if (!choice) choice = app::choose_kernel(kernel, db_file);
@@ -80,7 +76,8 @@ int run_explain(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kExplainVerb{
-    "explain", "say what a kernel does, what each optimisation is worth, and what limits it", run_explain};
+const Verb kExplainVerb{"explain",
+                        "say what a kernel does, what each optimisation is worth, and what limits it",
+                        run_explain, kJudgeVerbs};
 
 }  // namespace ak::tools

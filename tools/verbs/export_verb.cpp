@@ -7,6 +7,7 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -42,11 +43,13 @@ void write_exported_files(const fs::path& folder, const std::vector<codegen::Exp
   }
 }
 
-/// The word that names the kernel: the first argument, or the best of a definition.
-std::string exported_kernel(const app::Arguments& arguments, const fs::path& database) {
+/// The word that names the kernel: the best of a definition, or the one among the arguments; empty for none.
+std::string exported_kernel(const CLI::App& app, const app::Arguments& arguments, const fs::path& database) {
+  const std::vector<std::string> words = plain_words(app, arguments);
   const std::string best = peek(arguments, "--best");
-  if (!best.empty()) return app::best_variant_of(best, peek(arguments, "--device"), database);
-  return arguments.empty() || arguments[0].starts_with("-") ? "" : arguments[0];
+  if (best.empty()) return words.empty() ? "" : words.front();
+  if (!words.empty()) fail(ExitCode::usage, "name a kernel or --best, not both");
+  return app::best_variant_of(best, peek(arguments, "--device"), database);
 }
 
 Arch target_of(const app::ExportChoice& choice, const std::string& flag) {
@@ -71,21 +74,19 @@ int run_export(const app::Arguments& arguments) {
   set_style(app, kExportExamples);
   std::string word, best, device, arch, output, database;
   bool json = false, force = false;
-  app.add_option(
-      "kernel", word,
-      "a variant's number or the first digits of its key, search:NUMBER, a .cu file or a k.result.json");
-  app.add_option("--best", best, "the fastest verified kernel of this definition");
+  add_kernel(app, "kernel", word)->required(false);
+  app.add_option("--best", best, "instead of a kernel: the fastest verified one of this definition")
+      ->group("Main");
   app.add_option("--device", device,
                  "the product whose measurements are shown (with --best: part of its name)");
   app.add_option("--arch,--target", arch, "what to compile for (default: what it was evaluated for)");
   app.add_option("-o,--output", output, "the folder; created if it does not exist")->required();
-  app.add_flag("--force", force, "write_exported_files into a folder that is not empty");
+  app.add_flag("--force", force, "write into a folder that is not empty");
   app.add_option("--db", database, "performance database");
   app.add_flag("--json", json, "print JSON");
 
-  const app::Config config = app::load_config();
-  const fs::path file = app::database_file(peek(arguments, "--db"), config);
-  const std::string wanted = exported_kernel(arguments, file);
+  const fs::path file = named_database(arguments);
+  const std::string wanted = asks_for_help(arguments) ? "" : exported_kernel(app, arguments, file);
   std::optional<app::ExportChoice> choice;
   if (!wanted.empty())
     choice = app::export_choice(wanted, peek(arguments, "--best").empty() ? peek(arguments, "--device") : "",
@@ -93,7 +94,6 @@ int run_export(const app::Arguments& arguments) {
   const ProblemFlags problem_flags(app, arguments, choice ? choice->kernel.problem : "");
   if (!parse(app, arguments)) return 0;
   if (!choice) fail(ExitCode::usage, "name a kernel first, or --best DEFINITION");
-  if (!best.empty() && !word.empty()) fail(ExitCode::usage, "name a kernel or --best, not both");
   require_room(output, force);
 
   const auto problem = problem_flags.instance(choice->kernel.params);
@@ -121,6 +121,7 @@ int run_export(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kExportVerb{"export", "write a kernel as a folder for C++, CMake and PyTorch", run_export};
+const Verb kExportVerb{"export", "write a kernel as a folder for C++, CMake and PyTorch", run_export,
+                       kJudgeVerbs};
 
 }  // namespace ak::tools

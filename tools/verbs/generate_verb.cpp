@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/evaluate/live_view.h"
 #include "tools/generate_command.h"
-#include "tools/search_report.h"
+#include "tools/next_steps.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -8,14 +9,15 @@ namespace {
 
 int run_generate(const app::Arguments& arguments) {
   const auto command_start = std::chrono::steady_clock::now();
-  auto generate = generate_command(arguments, app::generate_line(arguments));
+  app::LiveView view;
+  auto generate = generate_command(arguments, app::generate_line(arguments), &view);
   if (!generate) return 0;
-  return app::run_to_end(std::move(generate->setup), generate->flags, command_start, print_search);
+  return app::run_to_end(std::move(generate->setup), generate->flags, command_start, print_search_and_next);
 }
 
 }  // namespace
 
 const Verb kGenerateVerb{"generate", "find a fast, verified kernel for an algorithm (also: generate_kernel)",
-                         run_generate};
+                         run_generate, kFindVerbs};
 
 }  // namespace ak::tools

@@ -68,6 +68,7 @@ int run_knowledge(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kKnowledgeVerb{"knowledge", "what earlier searches learned, as a page or by words", run_knowledge};
+const Verb kKnowledgeVerb{"knowledge", "what earlier searches learned, as a page or by words", run_knowledge,
+                          kRecordVerbs};
 
 }  // namespace ak::tools

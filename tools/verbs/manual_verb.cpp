@@ -48,6 +48,6 @@ int run_manual(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kManualVerb{"manual", "", run_manual};
+const Verb kManualVerb{"manual", "", run_manual, kProgramVerbs};
 
 }  // namespace ak::tools

@@ -45,6 +45,6 @@ int run_mcp(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kMcpVerb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp};
+const Verb kMcpVerb{"mcp", "serve coding agents over the Model Context Protocol", run_mcp, kServeVerbs};
 
 }  // namespace ak::tools

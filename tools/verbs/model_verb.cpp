@@ -217,14 +217,12 @@ int run_model(const app::Arguments& arguments) {
       Verb{"fit", "fit it to measurements", fit_model},
       Verb{"evaluate", "say how good it is", evaluate_models},
       Verb{"count", "count on the CPU device what measured variants do", count_model}};
-  if (const auto code = run_subcommand(kSubcommands, kModelHelp, arguments)) return *code;
-  fail(ExitCode::usage, "expected 'model fit', 'model evaluate' or 'model count', got '{}'",
-       arguments.empty() ? "" : arguments.front());
+  return run_subcommand(kSubcommands, kModelHelp, arguments);
 }
 
 }  // namespace
 
 const Verb kModelVerb{"model", "fit the model that predicts times to measurements, or say how good it is",
-                      run_model};
+                      run_model, kModelVerbs};
 
 }  // namespace ak::tools

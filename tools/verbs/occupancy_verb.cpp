@@ -19,8 +19,12 @@ constexpr Quantity kBlockBytes{.kind = Quantity::Kind::size, .most = 1 << 20, .u
 
 std::string percent(double ratio) { return fmt::format("{:.4g} %", 100 * ratio); }
 
+/// "block size, blocks and registers".
 std::string limiters_text(const BlockOccupancy& occupancy) {
-  return fmt::format("{}", fmt::join(occupancy.limiters(), " and "));
+  std::vector<std::string_view> names = occupancy.limiters();
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{}{}{}", fmt::join(names, ", "), names.empty() ? "" : " and ", last);
 }
 
 std::string heading(const Arch& arch, const app::LaunchNeeds& launch) {
@@ -155,6 +159,6 @@ int run_occupancy(const app::Arguments& arguments) {
 }  // namespace
 
 const Verb kOccupancyVerb{"occupancy", "show how many blocks an SM holds, and what limits that",
-                          run_occupancy};
+                          run_occupancy, kJudgeVerbs};
 
 }  // namespace ak::tools

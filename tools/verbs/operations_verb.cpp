@@ -94,7 +94,8 @@ int run_operations(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kOperationsVerb{
-    "operations", "what other programs can ask for: list it, call one, or serve a program", run_operations};
+const Verb kOperationsVerb{"operations",
+                           "what other programs can ask for: list it, call one, or serve a program",
+                           run_operations, kServeVerbs};
 
 }  // namespace ak::tools

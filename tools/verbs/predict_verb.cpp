@@ -6,6 +6,7 @@
 #include "app/predict/kernel_prediction.h"
 #include "core/error.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -59,9 +60,9 @@ int run_predict(const app::Arguments& arguments) {
   set_style(app,
             "Examples:\n  alphakernel predict softmax.cu --arch h200\n"
             "  alphakernel predict mine.cu --algorithm softmax --dtype bf16 --shape M=4096,N=1000 --json\n");
-  std::string file, arch_name = "sm_90a", database, model;
+  std::string word, arch_name = "sm_90a", database, model;
   bool json = false, no_counts = false;
-  app.add_option("file", file, "the kernel, a .cu file with a launch plan (docs/candidate.md)")->required();
+  add_kernel(app, "kernel", word);
   app.add_option("--arch,--target", arch_name, "the GPU, e.g. h200 or sm_90a (default: sm_90a)");
   app.add_option("--db", database, "performance database to look up measured times in");
   app.add_option(
@@ -70,12 +71,11 @@ int run_predict(const app::Arguments& arguments) {
       "user's model of the target, else the shipped one)");
   app.add_flag("--no-counts", no_counts, "do not count on the CPU device: faster, less exact");
   app.add_flag("--json", json, "print JSON");
-  const std::string path = kernel_argument(arguments);
-  std::optional<app::KernelChoice> kernel;
-  if (!path.empty()) kernel = app::kernel_of_file(path);
+  const std::filesystem::path db_file = named_database(arguments);
+  std::optional<app::KernelChoice> kernel = named_kernel(app, arguments, db_file);
   const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
-  if (!kernel) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
+  if (!kernel) kernel = app::choose_kernel(word, db_file);
   const app::Config config = app::load_config();
   const Result<Arch> arch = parse_arch(arch_name);
   if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
@@ -85,14 +85,14 @@ int run_predict(const app::Arguments& arguments) {
                            .arch = *arch,
                            .model = model,
                            .count = !no_counts},
-                          config, app::database_file(database, config));
+                          config, db_file);
   if (json) {
-    Json all{{"kernel", file}, {"arch", arch->sm()}};
+    Json all{{"kernel", word}, {"arch", arch->sm()}};
     all.update(to_json(predicted));
     fmt::print("{}\n", all.dump());
     return 0;
   }
-  fmt::print("{} on {} ({}), predicted:\n", file, predicted.device.name, arch->sm());
+  fmt::print("{} on {} ({}), predicted:\n", word, predicted.device.name, arch->sm());
   for (const app::PredictedWorkload& line : predicted.workloads) fmt::print("{}", line_text(line));
   fmt::print("{}", basis_text(predicted, *arch));
   if (!predicted.note.empty()) fmt::print("{}\n", predicted.note);
@@ -101,6 +101,7 @@ int run_predict(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kPredictVerb{"predict", "predict how long a kernel takes on a GPU that is not here", run_predict};
+const Verb kPredictVerb{"predict", "predict how long a kernel takes on a GPU that is not here", run_predict,
+                        kJudgeVerbs};
 
 }  // namespace ak::tools

@@ -175,13 +175,12 @@ int run_problem(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{Verb{"new", "make a problem folder", make_problem},
                                            Verb{"check", "check one", check_problem},
                                            Verb{"dump", "write inputs and results", dump_problem}};
-  if (const auto code = run_subcommand(kSubcommands, kProblemHelp, arguments)) return *code;
-  fail(ExitCode::usage, "expected 'problem new', 'problem check' or 'problem dump', got '{}'",
-       arguments.empty() ? "" : arguments.front());
+  return run_subcommand(kSubcommands, kProblemHelp, arguments);
 }
 
 }  // namespace
 
-const Verb kProblemVerb{"problem", "make and check a problem folder for your own kernel", run_problem};
+const Verb kProblemVerb{"problem", "make and check a problem folder for your own kernel", run_problem,
+                        kProblemVerbs};
 
 }  // namespace ak::tools

@@ -10,6 +10,7 @@
 #include "db/database.h"
 #include "profiler/analysis/profile_page.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -54,9 +55,7 @@ int run_profile(const app::Arguments& arguments) {
       "  alphakernel profile mine.cu --algorithm softmax --metrics dram/bytes_read,l2/hit_rate --json\n");
   std::string kernel, other, arch, device, database, metrics = "standard", workload;
   bool json = false, unaudited = false, no_lines = false;
-  app.add_option("kernel", kernel,
-                 "a .cu file, or a variant in the database: its number, or the first digits of its key")
-      ->required();
+  add_kernel(app, "kernel", kernel);
   app.add_option("--compare", other, "a second kernel for the same problem: what changed from it");
   app.add_option("--workload", workload,
                  "which shape to profile (default: the timed one of the greatest weight)");
@@ -69,10 +68,8 @@ int run_profile(const app::Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
 
   const app::Config config = app::load_config();
-  const std::filesystem::path db_file = app::database_file(peek(arguments, "--db"), config);
-  const bool named = !arguments.empty() && app::names_kernel(arguments[0]);
-  std::optional<app::KernelChoice> choice;
-  if (named) choice = app::choose_kernel(arguments[0], db_file);
+  const std::filesystem::path db_file = named_database(arguments);
+  std::optional<app::KernelChoice> choice = named_kernel(app, arguments, db_file);
   const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
   if (!parse(app, arguments)) return 0;
   if (!choice) choice = app::choose_kernel(kernel, db_file);
@@ -115,6 +112,6 @@ int run_profile(const app::Arguments& arguments) {
 }  // namespace
 
 const Verb kProfileVerb{"profile", "say what limits a kernel, with hardware counters and hot lines",
-                        run_profile};
+                        run_profile, kJudgeVerbs};
 
 }  // namespace ak::tools

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 
 #include "app/setup/config.h"
 #include "core/error.h"
@@ -10,8 +10,10 @@
 #include "core/text/suggest.h"
 #include "core/time_limit.h"
 #include "db/database.h"
+#include "db/read/filter_hints.h"
 #include "db/read/named_queries.h"
 #include "db/read/query_process.h"
+#include "tools/choice_options.h"
 #include "tools/command_line.h"
 #include "tools/former_names.h"
 #include "tools/number_options.h"
@@ -20,23 +22,10 @@
 namespace ak::tools {
 namespace {
 
-struct FormatName {
-  std::string_view name;
-  db::TableFormat format;
-};
-constexpr std::array kQueryFormats{
-    FormatName{"table", db::TableFormat::table}, FormatName{"csv", db::TableFormat::csv},
-    FormatName{"json", db::TableFormat::json}, FormatName{"markdown", db::TableFormat::markdown}};
-
-db::TableFormat parse_format(const std::string& text) {
-  std::vector<std::string> names;
-  for (const FormatName& entry : kQueryFormats) {
-    if (text == entry.name) return entry.format;
-    names.emplace_back(entry.name);
-  }
-  fail(ExitCode::usage, "unknown format '{}'{}; expected {}", text, did_you_mean(text, names),
-       fmt::join(names, ", "));
-}
+const std::map<std::string, db::TableFormat> kQueryFormats{{"table", db::TableFormat::table},
+                                                           {"csv", db::TableFormat::csv},
+                                                           {"json", db::TableFormat::json},
+                                                           {"markdown", db::TableFormat::markdown}};
 
 std::string default_text(const db::QueryParameter& parameter) {
   if (parameter.required) return " (needed)";
@@ -109,7 +98,8 @@ int run_query(const app::Arguments& arguments) {
   app.add_flag("--sql", sql, "print the query's SQL instead of running it");
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_option("--format,-f", format, "table, csv, json or markdown");
+  add_choice(app, "--format,-f", format, {"table", "csv", "json", "markdown"},
+             "of what is printed (default: table)");
   app.add_flag("--json", json, "the same as --format json");
   add_integer(app, "--limit", {.least = 0}, into(limit),
               "show at most this many rows; 0 = all (default 1000)");
@@ -126,17 +116,20 @@ int run_query(const app::Arguments& arguments) {
     return 0;
   }
   const std::filesystem::path file = app::database_file(database, app::load_config());
-  const db::TableFormat chosen = json ? db::TableFormat::json : parse_format(format);
-  const db::Table table = db::query_apart(file, query.sql, {.rows = limit, .time = time_limit(seconds)},
-                                          db::query_values(query, with_present_names(query, given)));
+  const db::TableFormat chosen = json ? db::TableFormat::json : kQueryFormats.at(format);
+  const db::QueryValues values = db::query_values(query, with_present_names(query, given));
+  const db::Table table =
+      db::query_apart(file, query.sql, {.rows = limit, .time = time_limit(seconds)}, values);
   fmt::print("{}", db::render(table, chosen));
   point_to_searches(query, table);
+  if (table.rows.empty() && !query.title.empty())
+    for (const std::string& hint : db::filter_hints(file, query, values)) print_stderr("note: {}\n", hint);
   if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
   return 0;
 }
 
 }  // namespace
 
-const Verb kQueryVerb{"query", "run a SELECT on the performance database", run_query};
+const Verb kQueryVerb{"query", "run a SELECT on the performance database", run_query, kRecordVerbs};
 
 }  // namespace ak::tools

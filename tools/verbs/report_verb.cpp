@@ -124,6 +124,6 @@ int run_report(const app::Arguments& arguments) {
 }  // namespace
 
 const Verb kReportVerb{"report", "a report of a week or any period, as HTML, Markdown, JSON or CSV",
-                       run_report};
+                       run_report, kRecordVerbs};
 
 }  // namespace ak::tools

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text/json.h"
 #include "core/text/print_stderr.h"
+#include "core/text/stderr_block.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
@@ -124,7 +125,7 @@ Json report_json(const app::SelfcheckReport& report, const app::Target& target) 
 }
 
 void show_progress(std::size_t done, std::size_t all) {
-  if (::isatty(STDERR_FILENO) != 0) control_stderr(fmt::format("\r{} of {} ", done, all));
+  if (::isatty(STDERR_FILENO) != 0) set_stderr_block({fmt::format("{} of {}", done, all)});
 }
 
 std::optional<Gate> gate_named(const std::string& name) {
@@ -177,13 +178,14 @@ int run_selfcheck(const app::Arguments& arguments) {
     fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", device);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const app::SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
-  if (::isatty(STDERR_FILENO) != 0) control_stderr("\r");
+  if (::isatty(STDERR_FILENO) != 0) set_stderr_block({});
   json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
   return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);
 }
 
 }  // namespace
 
-const Verb kSelfcheckVerb{"selfcheck", "try known cheats and honest kernels on this machine", run_selfcheck};
+const Verb kSelfcheckVerb{"selfcheck", "try known cheats and honest kernels on this machine", run_selfcheck,
+                          kProblemVerbs};
 
 }  // namespace ak::tools

@@ -10,7 +10,6 @@
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
-#include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
 #include "tools/live_text.h"
@@ -66,9 +65,14 @@ RowId chosen(const Common& common, db::SessionStore& store) {
   return all.back();
 }
 
+/// Without a view: a session's log has one of each search.
+std::optional<app::GenerateCommand> read_search(const app::Arguments& arguments, std::string command) {
+  return generate_command(arguments, std::move(command));
+}
+
 int run_here(const fs::path& database, RowId id) {
   return app::run_searches(
-      database, id, generate_command,
+      database, id, read_search,
       {.show = print_search, .line = [](const std::string& line) { print_now(line + "\n"); }});
 }
 
@@ -122,7 +126,7 @@ int start(const app::Arguments& arguments) {
   session->folder = fs::current_path().string();
   const fs::path database = common.file();
   db::SessionStore store(database);
-  app::check_session(*session, database, generate_command);
+  app::check_session(*session, database, read_search);
   return launch(database, store.create(*session), common);
 }
 
@@ -228,19 +232,16 @@ int run_session(const app::Arguments& arguments) {
       Verb{"start", "begin one", start},       Verb{"status", "say how one stands", status},
       Verb{"stop", "end one cleanly", stop},   Verb{"resume", "continue one", resume},
       Verb{"log", "print what one said", log}, Verb{"work", "", work}};
-  if (const auto code = run_subcommand(kSubcommands, kHelp, arguments)) return *code;
-  if (arguments.empty()) {
+  if (arguments.empty() && !DescribeCommandLines::active()) {
     fmt::print("{}", kHelp);
     return static_cast<int>(ExitCode::usage);
   }
-  fail(ExitCode::usage, "unknown subcommand '{}'{}; expected start, status, stop, resume or log",
-       sanitize(arguments[0], 60),
-       did_you_mean(arguments[0], std::vector<std::string>{"start", "status", "stop", "resume", "log"}));
+  return run_subcommand(kSubcommands, kHelp, arguments);
 }
 
 }  // namespace
 
 const Verb kSessionVerb{"session", "run a queue of searches overnight: start, status, stop, resume, log",
-                        run_session};
+                        run_session, kFindVerbs};
 
 }  // namespace ak::tools

@@ -188,6 +188,7 @@ int run_simulate(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kSimulateVerb{"simulate", "compare search strategies over spaces measured before", run_simulate};
+const Verb kSimulateVerb{"simulate", "compare search strategies over spaces measured before", run_simulate,
+                         kModelVerbs};
 
 }  // namespace ak::tools

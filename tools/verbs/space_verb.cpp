@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
+#include "tools/choice_options.h"
 #include "tools/command_line.h"
 #include "tools/former_names.h"
 #include "tools/number_options.h"
@@ -36,9 +37,7 @@ void show_results(const MeasuredSpace& space) {
 }
 
 Json exported(const MeasuredSpace& space, const std::string& format) {
-  if (format == "t4") return to_t4(space);
-  if (format == "kernel-tuner") return to_kernel_tuner_cache(space);
-  fail(ExitCode::usage, "unknown format '{}'; expected t4 or kernel-tuner", format);
+  return format == "t4" ? to_t4(space) : to_kernel_tuner_cache(space);
 }
 
 int run_space(const app::Arguments& arguments) {
@@ -58,7 +57,7 @@ int run_space(const app::Arguments& arguments) {
   add_former_number(app, "--session", "--search", into(search));
   app.add_option("--definition", definition_file, "T1 file that the results must fit");
   app.add_option("--export", output, "write the results to this file");
-  app.add_option("--format", format, "of --export: t4 or kernel-tuner (default t4)");
+  add_choice(app, "--format", format, {"t4", "kernel-tuner"}, "of --export (default: t4)");
   if (!parse(app, arguments)) return 0;
   if (!std::filesystem::is_regular_file(file)) fail(ExitCode::bad_input, "there is no file {}", file);
   if (const auto definition = app::load_definition(file)) {
@@ -80,6 +79,6 @@ int run_space(const app::Arguments& arguments) {
 }  // namespace
 
 const Verb kSpaceVerb{"space", "show a space of tunables and what was measured in it, or export that",
-                      run_space};
+                      run_space, kRecordVerbs};
 
 }  // namespace ak::tools

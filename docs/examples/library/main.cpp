@@ -26,7 +26,8 @@ void show_problem(alphakernel::Library& library) {
   alphakernel::ShowProblemRequest request;
   request.problem = "vector_add";
   const alphakernel::ShowProblemAnswer problem = library.show_problem(request);
-  std::printf("%s: %s (%zu templates)\n", problem.name.c_str(), problem.summary.c_str(), problem.templates.size());
+  std::printf("%s: %s (%zu templates)\n", problem.name.c_str(), problem.summary.c_str(),
+              problem.templates.size());
 }
 
 bool evaluate(alphakernel::Library& library) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/experiment/listed_result.h"
+
+#include <regex>
+
+#include "app/experiment/experiment_report.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+
+namespace ak::app {
+namespace {
+
+void read_report_json(const std::string& text, ListedResult& result) {
+  const Json report = try_parse_json(text);
+  result.status = "unreadable";
+  if (!report.is_object() || !report.contains("expectations")) return;
+  result.status = report.value("status", "unreadable");
+  result.met = count_expectations(report, "met");
+  result.missed = count_expectations(report, "missed") + count_expectations(report, "no_value");
+  result.skipped = count_expectations(report, "skipped");
+}
+
+/// The line that report_text() writes: "Outcome: complete: 2 of 3 expectations met, 1 skipped because ...".
+void read_report_text(const std::string& text, ListedResult& result) {
+  static const std::regex outcome(
+      R"((?:^|\n)Outcome: (\w+)[^\n]*: (\d{1,6}) of (\d{1,6}) expectations met(?:, (\d{1,6}) skipped)?)");
+  std::smatch found;
+  result.status = "unreadable";
+  if (!std::regex_search(text, found, outcome)) return;
+  result.status = found[1];
+  result.met = std::stoi(found[2]);
+  result.skipped = found[4].matched ? std::stoi(found[4]) : 0;
+  result.missed = std::stoi(found[3]) - result.met - result.skipped;
+}
+
+}  // namespace
+
+ListedResult listed_result(const ResultFolder& folder) {
+  ListedResult result;
+  const Json manifest = try_parse_json(read_file(folder.path / "manifest.json"));
+  if (manifest.is_object()) result.experiment = manifest.value("name", "");
+  const std::filesystem::path text = folder.path / "report.md";
+  if (std::filesystem::exists(folder.report()))
+    read_report_json(read_file(folder.report()), result);
+  else if (std::filesystem::exists(text))
+    read_report_text(read_file(text), result);
+  return result;
+}
+
+}  // namespace ak::app
