@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/message/message_fields.h"
 #include "core/text/characters.h"
 #include "core/text/hash.h"
-#include "core/text/message_fields.h"
 
 namespace ak {
 namespace {

@@ -2,7 +2,7 @@
 #include "core/profile.h"
 
 #include "core/error.h"
-#include "core/text/message_fields.h"
+#include "core/message/message_fields.h"
 
 namespace ak {
 namespace {

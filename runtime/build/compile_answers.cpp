@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/message/message_fields.h"
 #include "core/text/characters.h"
-#include "core/text/message_fields.h"
 #include "runtime/build/build_key.h"
 
 namespace ak::runtime {

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/text/message_fields.h"
+#include "core/message/message_fields.h"
 
 namespace ak::runtime {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/probe_answers.h"
 
-#include "core/text/message_fields.h"
+#include "core/message/message_fields.h"
 
 namespace ak::runtime {
 namespace {

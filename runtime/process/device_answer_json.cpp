@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "core/text/message_fields.h"
+#include "core/message/message_fields.h"
 #include "runtime/process/device_messages.h"
 
 namespace ak::runtime {

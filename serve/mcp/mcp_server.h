@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text/message_reader.h"
+#include "core/message/message_reader.h"
 #include "serve/mcp/protocol.h"
 #include "serve/mcp/tool_jobs.h"
 

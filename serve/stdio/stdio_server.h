@@ -7,7 +7,7 @@
 #include <mutex>
 #include <optional>
 
-#include "core/text/message_reader.h"
+#include "core/message/message_reader.h"
 #include "serve/stdio/stdio_message.h"
 
 namespace ak::stdio {

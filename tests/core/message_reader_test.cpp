@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "core/message/message_reader.h"
 #include "core/text/json_line.h"
-#include "core/text/message_reader.h"
 
 using namespace ak;
 

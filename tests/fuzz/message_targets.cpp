@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
+#include "core/message/message_reader.h"
 #include "core/text/json_line.h"
-#include "core/text/message_reader.h"
 #include "runtime/process/device_messages.h"
 #include "runtime/process/worker_protocol.h"
 #include "serve/mcp/json_rpc.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/text/message_reader.h"
+#include "core/message/message_reader.h"
 
 #include <utility>
 
