@@ -28,8 +28,9 @@ std::string shell_word(const std::string& word) {
 
 /// " --db FILE" where the database is not the one that commands use by themselves.
 std::string database_flag(const app::SearchSetup& setup) {
-  return setup.database == app::database_file("", setup.config) ? ""
-                                                                : " --db " + shell_word(setup.database.string());
+  return setup.database == app::database_file("", setup.config)
+             ? ""
+             : " --db " + shell_word(setup.database.string());
 }
 
 std::vector<Step> steps_after(const app::SearchSetup& setup, const app::SearchOutcome& outcome) {
@@ -43,11 +44,12 @@ std::vector<Step> steps_after(const app::SearchSetup& setup, const app::SearchOu
     return {{fmt::format("alphakernel evaluate {}{}", kernel, db),
              "check and time it, on a machine that runs kernels"}};
   const std::string folder = codegen::export_name(run.problem->definition) + "/";
-  return {{fmt::format("alphakernel profile {}{}", kernel, db), "what limits it"},
-          {fmt::format("alphakernel export search:{}{} --output {}", outcome.loop.search, db, shell_word(folder)),
-           "a folder for C++, CMake and PyTorch"},
-          {fmt::format("alphakernel report --search {}{} --output report.html", outcome.loop.search, db),
-           "this search as a page"}};
+  return {
+      {fmt::format("alphakernel profile {}{}", kernel, db), "what limits it"},
+      {fmt::format("alphakernel export search:{}{} --output {}", outcome.loop.search, db, shell_word(folder)),
+       "a folder for C++, CMake and PyTorch"},
+      {fmt::format("alphakernel report --search {}{} --output report.html", outcome.loop.search, db),
+       "this search as a page"}};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "app/occupancy/kernel_occupancy.h"
 #include "core/error.h"
 #include "tools/command_line.h"
+#include "tools/kernel_arguments.h"
 #include "tools/number_options.h"
 #include "verb_table.h"
 
@@ -106,8 +107,7 @@ void print_launches(const Arch& arch, const std::vector<app::LaunchNeeds>& launc
 
 app::LaunchNeeds launch_of_numbers(std::optional<int> threads, std::optional<int> registers,
                                    int shared_bytes) {
-  if (!threads || !registers)
-    fail(ExitCode::usage, "expected a kernel file ending in .cu, or --threads and --registers");
+  if (!threads || !registers) fail(ExitCode::usage, "expected a kernel, or --threads and --registers");
   return {.block = {.threads = *threads, .registers = *registers, .shared_bytes = shared_bytes},
           .dynamic_shared_bytes = shared_bytes};
 }
@@ -115,34 +115,34 @@ app::LaunchNeeds launch_of_numbers(std::optional<int> threads, std::optional<int
 int run_occupancy(const app::Arguments& arguments) {
   CLI::App app{
       "Show how many blocks of a kernel an SM holds, what limits that, and what one more would need: for a "
-      "kernel file, or for numbers.",
+      "kernel, or for numbers.",
       "alphakernel occupancy"};
   set_style(app,
             "Examples:\n  alphakernel occupancy --threads 256 --registers 64 --shared 48KB --arch h200\n"
             "  alphakernel occupancy softmax.cu --arch sm_80\n"
             "  alphakernel occupancy mine.cu --algorithm softmax --dtype bf16 --json\n"
             "Rules and words: docs/occupancy.md\n");
-  std::string file, arch_name;
+  std::string word, arch_name, database;
   std::optional<int> threads, registers;
   double shared_bytes = 0;
   bool json = false;
-  app.add_option("file", file, "the kernel, a .cu file with a launch plan (docs/candidate.md)");
+  add_kernel(app, "kernel", word)->required(false);
   add_integer(app, "--threads", kBlockThreads, into(threads), "threads of a block");
   add_integer(app, "--registers", kThreadRegisters, into(registers), "registers of a thread");
   CLI::Option* shared =
       add_quantity(app, "--shared", kBlockBytes, into(shared_bytes),
                    "shared memory of a block, static and dynamic, e.g. 48KB (default: none)");
   app.add_option("--arch,--target", arch_name, "the architecture, e.g. h200 or sm_70 (default: native)");
+  app.add_option("--db", database, "performance database to look a kernel up in");
   app.add_flag("--json", json, "print JSON");
-  const std::string path = kernel_argument(arguments);
-  std::optional<app::KernelChoice> kernel;
-  if (!path.empty()) kernel = app::kernel_of_file(path);
+  const std::filesystem::path db_file = named_database(arguments);
+  std::optional<app::KernelChoice> kernel = named_kernel(app, arguments, db_file);
   const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
   if (!parse(app, arguments)) return 0;
   const bool numbers = threads || registers || shared->count() > 0;
-  if (!file.empty() && !kernel) fail(ExitCode::usage, "expected a kernel file ending in .cu, got '{}'", file);
+  if (!kernel && !word.empty()) kernel = app::choose_kernel(word, db_file);
   if (kernel && numbers)
-    fail(ExitCode::usage, "give a kernel file, or --threads, --registers and --shared, not both");
+    fail(ExitCode::usage, "give a kernel, or --threads, --registers and --shared, not both");
   const app::Config config = app::load_config();
   const Arch arch = app::occupancy_arch(arch_name, config);
   const std::vector<app::LaunchNeeds> launches =
