@@ -40,8 +40,8 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
       "none (build and rank only)");
   app.add_option(
       "--output,-o", flags.output,
-      "file to write the kernel to; explanation, test and result go next to it (default: a free name "
-      "made of the definition's, in this folder)");
+      "file to write the kernel to; explanation, test, result and launcher go next to it (default: a free "
+      "name made of the definition's, in this folder; of tune FILE.cu: FILE.tuned.cu)");
   app.add_option(
          "--set", flags.fixed,
          "search only points with this value of a tunable, e.g. BM=128 or BM=64,128; templates without it "

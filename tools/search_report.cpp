@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "app/evaluate/progress_line.h"
 #include "app/predict/target_prediction.h"
@@ -105,13 +106,14 @@ void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
   if (!run.parts.ported.empty()) fmt::print("  ported {}\n", run.parts.ported);
   for (const std::string& note : run.baseline_notes) fmt::print("  {}\n", note);
   if (run.emulated)
-    fmt::print("  checked on the CPU emulator; the costs are estimates to rank variants, not GPU times\n{}",
+    fmt::print("  checked on the CPU emulator; the costs are estimates, not GPU times\n{}",
                run.ranking.empty() ? "" : "  " + run.ranking + "\n");
   if (!run.executed)
     fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
-  fmt::print("wrote {}, {}, {}, {}\ndatabase: {}\n", paths.kernel.string(),
-             paths.explanation.filename().string(), paths.test.filename().string(),
-             paths.result.filename().string(), database.string());
+  std::string files = paths.kernel.string();
+  for (const auto* file : {&paths.explanation, &paths.test, &paths.launcher, &paths.result})
+    if (file != &paths.launcher || std::filesystem::exists(*file)) files += ", " + file->filename().string();
+  fmt::print("wrote {}\ndatabase: {}\n", files, database.string());
 }
 
 }  // namespace

@@ -282,9 +282,9 @@ Operation compare_row() {
               "where a device is named: on a GPU alternately.",
           .parameters =
               Parameters{{.name = "first",
-                          .help = "number of a variant, digits of its key, a .cu file or a k.result.json",
+                          .help = "number of a variant, digits of its key, search:NUMBER, a .cu file or a k.result.json",
                           .required = true},
-                         {.name = "second", .help = "the other one, named likewise", .required = true}} +
+                         {.name = "second", .help = "the other one, named in the same way", .required = true}} +
               problem_parameters() + Parameters{shape_parameter()} +
               Parameters{{.name = "device", .help = "evaluate both now on: auto, cuda, cuda:N, emulator"},
                          {.name = "arch", .help = "what to compile for, where something is evaluated"},

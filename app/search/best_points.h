@@ -17,7 +17,7 @@ namespace ak::app {
 struct BestPoint {
   std::string problem;     ///< family: "softmax"
   Json params;             ///< object: {"dtype": "bfloat16"}
-  std::string definition;  ///< name: "softmax_bfloat16"
+  std::string definition;  ///< name: "softmax_bf16"
   std::string source;      ///< SHA-256: a key of BestPoints::sources
   TunableValues tunables;
   std::string workload;  ///< name of the shape

@@ -27,7 +27,7 @@ struct Port {
   std::vector<Candidate> candidates;             ///< to be searched first: one, or none where nothing builds
   std::vector<agent::FirstPoint> first_points;   ///< other good points of the first of them
   std::map<std::size_t, agent::Origin> origins;  ///< of `candidates`, by index
-  std::string from;                ///< "from variant 12 (softmax_bfloat16 for sm_90a, 12.30 us on ...)"
+  std::string from;                ///< "from variant 12 (softmax_bf16 for sm_90a, 12.30 us on ...)"
   std::vector<std::string> notes;  ///< what could not be ported, and why; what was changed
   std::string device;              ///< where the origin was timed; empty: it was not
   std::optional<double> origin_ns;

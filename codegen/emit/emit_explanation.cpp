@@ -69,8 +69,7 @@ struct ExplanationWriter {
           "**Run on the CPU emulator, not on a GPU.** Results, memory accesses and races were checked there; "
           "what "
           "stands for time is an emulated cost, estimated from exact counts of instructions and memory "
-          "traffic to "
-          "rank variants. It is not a GPU time.\n\n";
+          "traffic. It is not a GPU time.\n\n";
     }
     if (run.executed && result.score_ns) {
       text += fmt::format("{}{} on {} (weighted geometric mean over the {} shapes)",

@@ -15,6 +15,9 @@ constexpr const char* kIntroduction =
     "Generated from the options that the program declares: `alphakernel manual --docs docs` writes it.\n\n"
     "Every command takes `--help` and `--version`.\n"
     "The program `generate_kernel` is `alphakernel generate`.\n"
+    "The parameters of a problem, such as `--dtype`, are options, too: `generate_kernel --help --algorithm "
+    "softmax` "
+    "lists them.\n"
     "[exit_codes.md](../exit_codes.md) says what a command's exit code means.\n\n"
     "| command | what it does |\n|---|---|\n";
 

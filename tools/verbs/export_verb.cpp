@@ -19,7 +19,7 @@ constexpr const char* kExportExamples =
     "Examples:\n"
     "  alphakernel export 1234 --output softmax/             # a variant of the database\n"
     "  alphakernel export search:12 --output softmax/       # what a search ended with\n"
-    "  alphakernel export --best softmax_bfloat16 --device h200 --output softmax/\n"
+    "  alphakernel export --best softmax_bf16 --device h200 --output softmax/\n"
     "  alphakernel export fast.cu --arch sm_90a --output softmax/\n"
     "\n"
     "Then: cmake -S softmax -B softmax/build && cmake --build softmax/build, or python3 "

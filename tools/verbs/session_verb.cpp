@@ -29,7 +29,7 @@ constexpr const char* kHelp =
     "       alphakernel session status [N] [--watch] [--json] [--all]\n"
     "       alphakernel session stop N                       # cleanly: the best kernels are written\n"
     "       alphakernel session resume N [--foreground]      # after stop, kill -9, a reboot or a lost GPU\n"
-    "       alphakernel session log N [--follow]\n\n"
+    "       alphakernel session log [N] [--follow]\n\n"
     "A manifest:\n"
     "  {\"budgets\": {\"max_minutes\": 480, \"max_cost_usd\": 20},\n"
     "   \"defaults\": {\"arch\": \"h200\", \"model\": \"anthropic:claude-sonnet-5-5\"},\n"
@@ -133,8 +133,8 @@ int start(const app::Arguments& arguments) {
 /// `app` with the number and what `add` adds, parsed.
 bool parse_numbered(CLI::App& app, const app::Arguments& arguments, Common& common, bool required) {
   set_style(app, "Sessions: docs/sessions.md\n");
-  auto* number =
-      add_integer(app, "number", kAnyNumber, into(common.id), "of the session (default: the latest)");
+  auto* number = add_integer(app, "number", kAnyNumber, into(common.id),
+                             required ? "of the session" : "of the session (default: the latest)");
   if (required) number->required();
   add_database(app, common);
   return parse(app, arguments);

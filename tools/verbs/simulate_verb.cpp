@@ -175,7 +175,7 @@ int run_simulate(const app::Arguments& arguments) {
   add_integer(app, "--compile-workers", {.least = 0, .most = 1000}, into(plan.compile_workers),
               "also replay by the clock, with so many builds at a time and one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
-  app.add_option("--csv", outputs.csv, "write_simulation the curves to this file");
+  app.add_option("--csv", outputs.csv, "write the curves to this file");
   app.add_option("--picture", outputs.plot, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
   plan.strategies = strategies_named(names);
