@@ -104,10 +104,12 @@ Answer explain(const Json& request, const Context& context, const Callbacks&) {
 
 Answer compare(const Json& request, const Context& context, const Callbacks&) {
   const app::KernelSubject first = subject_of(request["first"], request, context);
-  const app::KernelSubject second = subject_of(request["second"], request, context);
+  app::KernelSubject second = subject_of(request["second"], request, context);
   if (first.problem->problem != second.problem->problem)
     fail(ExitCode::usage, "the first computes {}, the second {}: there is nothing to compare",
          first.problem->problem, second.problem->problem);
+  // What is evaluated now is evaluated for one problem: that of the first.
+  if (request.contains("device")) second.problem = first.problem;
   const auto [a, b] = app::compared_kernels(first, second, options_of(request, context, "compare"),
                                             context.config, context.database);
   const app::VariantComparison comparison = app::compare_variants(context.database, a, b);

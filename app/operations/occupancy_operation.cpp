@@ -17,7 +17,7 @@ bool gives_any(const Json& request, const std::array<const char*, 3>& names) {
 app::LaunchNeeds needs_of_numbers(const Json& request) {
   if (!request.contains("threads") || !request.contains("registers"))
     fail(ExitCode::usage, "say which kernel, or give threads and registers");
-  const int shared_bytes = request.at("shared_bytes").get<int>();
+  const int shared_bytes = request.value("shared_bytes", 0);
   return {.block = {.threads = request.at("threads").get<int>(),
                     .registers = request.at("registers").get<int>(),
                     .shared_bytes = shared_bytes},
@@ -30,7 +30,7 @@ Answer occupancy(const Json& request, const Context& context, const Callbacks&) 
   const Arch arch = app::occupancy_arch(request.value("arch", ""), context.config);
   if (!gives_any(request, {"source", "path", "variant"}))
     return {.content = app::occupancy_json(arch, {needs_of_numbers(request)})};
-  if (request.contains("threads") || request.contains("registers"))
+  if (gives_any(request, {"threads", "registers", "shared_bytes"}))
     fail(ExitCode::usage, "give a kernel or its numbers, not both");
   const KernelTask task = kernel_task(request, context);
   return {.content = app::occupancy_json(

@@ -274,24 +274,26 @@ Operation explain_row() {
 }
 
 Operation compare_row() {
-  return {.name = "compare",
-          .title = "Compare two kernels",
-          .summary =
-              "What two kernels for one problem differ in - times, source, tunables, launches, resources, "
-              "counters - and why one is faster, as far as evidence goes. From the database, or measured now "
-              "where a device is named: on a GPU alternately.",
-          .parameters =
-              Parameters{{.name = "first",
-                          .help = "number of a variant, digits of its key, search:NUMBER, a .cu file or a k.result.json",
-                          .required = true},
-                         {.name = "second", .help = "the other one, named in the same way", .required = true}} +
-              problem_parameters() + Parameters{shape_parameter()} +
-              Parameters{{.name = "device", .help = "evaluate both now on: auto, cuda, cuda:N, emulator"},
-                         {.name = "arch", .help = "what to compile for, where something is evaluated"},
-                         unaudited_parameter()},
-          .answer = compare_fields(),
-          .effects = kRunsKernels,
-          .run = compare};
+  return {
+      .name = "compare",
+      .title = "Compare two kernels",
+      .summary =
+          "What two kernels for one problem differ in - times, source, tunables, launches, resources, "
+          "counters - and why one is faster, as far as evidence goes. From the database, or measured now "
+          "where a device is named: on a GPU alternately.",
+      .parameters =
+          Parameters{
+              {.name = "first",
+               .help = "number of a variant, digits of its key, search:NUMBER, a .cu file or a k.result.json",
+               .required = true},
+              {.name = "second", .help = "the other one, named in the same way", .required = true}} +
+          problem_parameters() + Parameters{shape_parameter()} +
+          Parameters{{.name = "device", .help = "evaluate both now on: auto, cuda, cuda:N, emulator"},
+                     {.name = "arch", .help = "what to compile for, where something is evaluated"},
+                     unaudited_parameter()},
+      .answer = compare_fields(),
+      .effects = kRunsKernels,
+      .run = compare};
 }
 
 Operation profile_row() {
@@ -334,8 +336,8 @@ Parameter number_of_block(std::string_view name, std::string_view help, double m
 }
 
 Operation occupancy_row() {
-  Parameter shared = number_of_block("shared_bytes", "shared memory of a block, with threads", 0, 1 << 20);
-  shared.fallback = "0";
+  const Parameter shared = number_of_block(
+      "shared_bytes", "shared memory of a block, with threads; 0 where not given", 0, 1 << 20);
   return {
       .name = "occupancy",
       .title = "Show the occupancy",

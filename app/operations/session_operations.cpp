@@ -5,6 +5,7 @@
 #include "app/operations/evaluation_brief.h"
 #include "app/operations/operation.h"
 #include "app/operations/written_path.h"
+#include "app/session/notification.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_process.h"
 #include "app/session/session_status.h"
@@ -26,6 +27,17 @@ void check_written_paths(const db::Session& session) {
       if (const std::string path = app::take_option(arguments, flag); !path.empty())
         static_cast<void>(below_working_directory(path, fmt::format("{}: {}", run.name, flag.substr(2))));
     }
+}
+
+/// Who calls from here neither runs commands nor chooses where facts are sent: the environment of this program says that.
+void check_notify(const db::Session& session, const fs::path& manifest) {
+  const auto notify = app::notify_of(session);
+  if (!notify || (notify->command.empty() && (notify->url.empty() || notify->url.starts_with('$')))) return;
+  fail(ExitCode::usage,
+       "{}: notify: expected a url that is the name of a variable, such as \"$HOOK\"; commands and addresses "
+       "are "
+       "for `alphakernel session start`",
+       manifest.string());
 }
 
 /// Of the members of a search what is known; times in us.
@@ -68,7 +80,9 @@ RowId wanted_session(const Json& request, db::SessionStore& store) {
 Answer start_session(const Json& request, const Context& context, const Callbacks&) {
   const fs::path manifest = request["manifest"].get<std::string>();
   const fs::path outputs = fs::absolute(request.at("output_folder").get<std::string>()).lexically_normal();
-  check_written_paths(app::read_session_manifest(manifest, outputs));
+  const db::Session read = app::read_session_manifest(manifest, outputs);
+  check_written_paths(read);
+  check_notify(read, manifest);
   const RowId session = app::start_session(manifest, outputs, context.database);
   db::SessionStore store(context.database);
   const db::SessionLock lock(context.database);

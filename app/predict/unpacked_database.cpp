@@ -20,10 +20,17 @@ UnpackedDatabase::UnpackedDatabase(const fs::path& file) : path_(file) {
   folder_ = fs::temp_directory_path() / fmt::format("alphakernel-{:016x}", random_seed());
   fs::create_directory(folder_);
   path_ = folder_ / file.stem();
-  write_file_atomically(path_, content);
+  try {
+    write_file_atomically(path_, content);
+  } catch (...) {
+    remove_folder();  // nothing destroys what was not constructed
+    throw;
+  }
 }
 
-UnpackedDatabase::~UnpackedDatabase() {
+UnpackedDatabase::~UnpackedDatabase() { remove_folder(); }
+
+void UnpackedDatabase::remove_folder() const {
   std::error_code ignored;  // a folder of temporary files that stays behind is no failure
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }

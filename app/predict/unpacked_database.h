@@ -17,6 +17,7 @@ class UnpackedDatabase {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  void remove_folder() const;
   std::filesystem::path path_, folder_;  ///< folder_ is empty where nothing was unpacked
 };
 

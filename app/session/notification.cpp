@@ -85,7 +85,11 @@ std::string run_command(const NotifySettings& settings, const std::string& text)
   LlmRequest request;
   request.system = text + "\n";
   const LlmReply reply = agent::CommandLlmClient(std::move(command)).ask(request, nullptr);
-  return reply.failure ? reply.failure->message : "";
+  // What fails may print the address that a variable gave it.
+  std::vector<std::string> secrets;
+  for (const std::string& name : settings.environment)
+    if (const char* value = std::getenv(name.c_str())) secrets.emplace_back(value);
+  return reply.failure ? agent::Redactor(std::move(secrets))(reply.failure->message) : "";
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ class StderrBlock {
   }
   void write_above(std::string_view bytes) {
     const std::scoped_lock lock(mutex_);
+    if (!lines_.empty() || open_line_) open_line_ = !bytes.ends_with('\n');
     if (lines_.empty()) return put(bytes);
-    open_line_ = !bytes.ends_with('\n');
     put(back() + std::string(bytes) + (open_line_ ? "" : text()));
     if (open_line_) lines_.clear();  // shown again by the next set()
   }

@@ -259,6 +259,14 @@ TEST_CASE("a session that its manifest lets write elsewhere, or that is wrong, i
                     Catch::Contains("outside of the working directory"));
   CHECK_THROWS_WITH(started(R"({"algorithm": "vector_ad", "device": "none"})"),
                     Catch::Contains("vector_add"));
+  for (const char* notify :
+       {R"({"command": ["sh", "-c", "date"]})", R"({"url": "http://127.0.0.1:9/hook"})"}) {
+    INFO(notify);
+    write_file_atomically("operations_test.session.json", std::string(R"({"notify": )") + notify +
+                                                              R"(, "runs": [{"algorithm": "vector_add"}]})");
+    CHECK_THROWS_WITH(bench.run("start_session", {{"manifest", "operations_test.session.json"}}),
+                      Catch::Contains("the name of a variable"));
+  }
   CHECK_THROWS_WITH(bench.run("session_status", Json::object()), Catch::Contains("there is no session"));
   CHECK_THROWS(bench.run("stop_session", {{"session", 7}}));
 }

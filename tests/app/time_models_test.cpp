@@ -63,7 +63,8 @@ TEST_CASE(
     const double share = profiler::interval_coverage(calls, times, profiler::algorithms_of(calls)).share;
     CHECK(share >= 0.85);
     CHECK(share <= 0.97);
-    const Json& recorded = open_models(name).models.accuracy.at(Knowledge::build);
+    const NamedModels shipped = open_models(name);
+    const Json& recorded = shipped.models.accuracy.at(Knowledge::build);
     CHECK(profiler::accuracy_of(calls, times).mean_error ==
           Approx(recorded.at("new_algorithm").at("mean_error").get<double>()).epsilon(1e-3));
     CHECK(recorded.at("known_space").at("mean_error") < 0.1);

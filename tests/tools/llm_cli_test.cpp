@@ -134,7 +134,7 @@ TEST_CASE("what is wrong with the choice of a model is said before anything runs
   };
   const std::vector<Row> rows{
       {{"--proposer", "llm"}, ExitCode::usage, "--model"},
-      {{"--proposer", "oracle"}, ExitCode::usage, "search, llm or hybrid"},
+      {{"--proposer", "oracle"}, ExitCode::usage, "search, llm, hybrid"},
       {{"--proposer", "search", "--model", "anthropic:x"}, ExitCode::usage, "does not ask a model"},
       {{"--model", "antropic:x"}, ExitCode::usage, "did you mean 'anthropic'"},
       {{"--model", "local:http://example.com/v1"}, ExitCode::usage, "this machine only"},

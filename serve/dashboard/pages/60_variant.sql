@@ -23,7 +23,7 @@ kernels AS MATERIALIZED (
   WHERE b.id = (SELECT max(id) FROM builds WHERE variant_id = :variant AND status = 'ok'))
 SELECT iif(kind = 'emulator', 'estimated cost', 'score') AS label, quantity(score_ns, 'ns') AS value,
        'search ' || search_id AS note, NULL AS tone,
-       (SELECT json_group_array(score_ns / 1000.0) FROM (SELECT score_ns FROM own WHERE score_ns IS NOT NULL ORDER BY id)) AS history
+       (SELECT json_group_array(score_ns / 1000.0) FROM (SELECT score_ns FROM own WHERE score_ns IS NOT NULL AND device_id = shown.device_id ORDER BY id)) AS history
 FROM shown WHERE score_ns IS NOT NULL
 UNION ALL
 SELECT 'time over the best', quantity(s.score_ns / b.score_ns, 'ratio'),
