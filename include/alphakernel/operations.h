@@ -1255,8 +1255,8 @@ struct ExplainAnswer {
 
 /// Compare two kernels
 struct CompareRequest {
-  std::string first;  ///< number of a variant, digits of its key, a .cu file or a k.result.json
-  std::string second;  ///< the other one, named likewise
+  std::string first;  ///< number of a variant, digits of its key, search:NUMBER, a .cu file or a k.result.json
+  std::string second;  ///< the other one, named in the same way
   std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
   std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
   std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
@@ -1403,7 +1403,7 @@ struct OccupancyRequest {
   std::optional<std::string> arch;  ///< e.g. h200 or sm_70 (default: the device's own)
   std::optional<std::int64_t> threads;  ///< of a block, instead of a kernel; 1 to 2048
   std::optional<std::int64_t> registers;  ///< of a thread, with threads; 1 to 255
-  std::optional<std::int64_t> shared_bytes;  ///< shared memory of a block, with threads; 0 to 1048576 (default: 0)
+  std::optional<std::int64_t> shared_bytes;  ///< shared memory of a block, with threads; 0 where not given; 0 to 1048576
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

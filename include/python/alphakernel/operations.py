@@ -897,8 +897,8 @@ class Operations:
 
         Reads the database, writes the database, runs kernels, takes seconds or longer.
 
-        first: number of a variant, digits of its key, a .cu file or a k.result.json
-        second: the other one, named likewise
+        first: number of a variant, digits of its key, search:NUMBER, a .cu file or a k.result.json
+        second: the other one, named in the same way
         problem: name as list_problems gives it, or the folder of a problem of your own
         params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
         shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
@@ -1025,7 +1025,7 @@ class Operations:
         arch: e.g. h200 or sm_70 (default: the device's own)
         threads: of a block, instead of a kernel; 1 to 2048
         registers: of a thread, with threads; 1 to 255
-        shared_bytes: shared memory of a block, with threads; 0 to 1048576 (default: 0)
+        shared_bytes: shared memory of a block, with threads; 0 where not given; 0 to 1048576
         """
         return self._call("occupancy", {
             "source": source,

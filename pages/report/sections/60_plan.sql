@@ -9,7 +9,7 @@ WITH latest AS (  -- what was spent on each definition, target and device kind, 
   FROM report_kernels k),
 search_again AS (
   SELECT *, iif(own_problem, NULL, nullif(search_command(problem, json_patch((SELECT params FROM definitions d WHERE d.id = definition_id),
-            json_object('arch', arch, 'max-evaluations', max(100, 2 * ifnull(searched, 50)), 'output', definition || '.cu'))), '')) AS command
+            json_object('arch', arch, 'max-evaluations', max(100, 2 * ifnull(searched, 50))))), '')) AS command
   FROM latest)
 SELECT step, expected_gain, command, why FROM (
   SELECT 1 AS rank, c.id AS place, 'go on with session ' || c.id || ', ' || c.name AS step,
@@ -33,7 +33,7 @@ SELECT step, expected_gain, command, why FROM (
   FROM search_again WHERE device_kind = 'cuda' AND limit_ns > 0 AND limit_ns < 0.9 * score_ns AND verdict IS NOT 'slower'
   UNION ALL
   SELECT 5, s.id, 'run search ' || s.id || ' again, ' || d.name, 'no result yet',
-         iif(s.command LIKE '%--problem%', NULL, nullif(search_command(d.problem, json_patch(d.params, json_object('arch', s.arch, 'output', d.name || '.cu'))), '')), 'it ' || iif(s.status = 'failed', 'failed', 'was ' || s.status) || iif(s.reason = '', '', ': ' || s.reason)
+         iif(s.command LIKE '%--problem%', NULL, nullif(search_command(d.problem, json_patch(d.params, json_object('arch', s.arch))), '')), 'it ' || iif(s.status = 'failed', 'failed', 'was ' || s.status) || iif(s.reason = '', '', ': ' || s.reason)
   FROM searches s JOIN definitions d ON d.id = s.definition_id
   WHERE s.status IN ('failed', 'interrupted', 'stopped') AND s.best_variant_id IS NULL AND s.proposer <> 'user' AND s.id IN (SELECT id FROM report_searches)
     AND NOT EXISTS (SELECT 1 FROM session_searches r WHERE r.search_id = s.id)
