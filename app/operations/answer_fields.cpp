@@ -215,7 +215,11 @@ Field launch_occupancy() {
 Fields leader_fields() {
   return Fields{integer("variant", "number in the database"), text("template", "name of its file"),
                 value(ValueKind::integers, "tunables", "its point")} +
-         score_fields();
+         score_fields() +
+         Fields{maybe(real("predicted_us", "predicted for the target, not measured; where it is, it ranks",
+                           "us")),
+                maybe(real("predicted_low_us", "begin of its 90 % interval", "us")),
+                maybe(real("predicted_high_us", "end of its 90 % interval", "us"))};
 }
 
 }  // namespace
@@ -293,6 +297,7 @@ std::vector<Field> search_fields() {
           number("wall_s", "how long it took", "s"),
           maybe(object("baseline", "Baseline", "the fastest one",
                        {text("name", "of the baseline"), real("time_us", "weighted geometric mean", "us")})),
+          maybe(text("ranking", "on the CPU device: what ranked the candidates, and why")),
           maybe(text("held_out", "whether the best kernel is right on shapes drawn at the end")),
           maybe(object("best", "BestKernel", "the champion",
                        leader_fields() + Fields{text("source", "the kernel file, its parameters frozen")})),

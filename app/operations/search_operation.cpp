@@ -49,12 +49,20 @@ void add_score(Json& json, const std::optional<double>& score_ns, bool emulated)
   if (score_ns) json[emulated ? "emulated_cost_us" : "score_us"] = rounded(*score_ns / 1e3);
 }
 
+void add_prediction(Json& json, const std::optional<PredictedScore>& predicted) {
+  if (!predicted) return;
+  json["predicted_us"] = rounded(predicted->score_ns / 1e3);
+  json["predicted_low_us"] = rounded(predicted->low_ns / 1e3);
+  json["predicted_high_us"] = rounded(predicted->high_ns / 1e3);
+}
+
 Json progress_json(const agent::Progress& progress, bool emulated) {
   Json json{{"evaluated", progress.evaluated}, {"verified", progress.verified},
             {"failed", progress.failed},       {"in_flight", progress.in_flight},
             {"pruned", progress.pruned},       {"space_points", progress.space_points},
             {"elapsed_s", progress.elapsed_s}};
   add_score(json, progress.best_ns, emulated);
+  if (progress.best_predicted_ns) json["predicted_us"] = rounded(*progress.best_predicted_ns / 1e3);
   return json;
 }
 
@@ -70,6 +78,7 @@ Json leader_json(const agent::Leader& leader, bool emulated) {
   Json json{{"variant", leader.variant}};
   add_point(json, leader.candidate);
   add_score(json, leader.score_ns, emulated);
+  add_prediction(json, leader.predicted);
   return json;
 }
 
@@ -103,10 +112,12 @@ Json search_json(const app::SearchRun& run, const app::SearchOutcome& outcome, b
   if (outcome.summary.baseline_ns)
     json["baseline"] = {{"name", outcome.summary.baseline_label},
                         {"time_us", rounded(*outcome.summary.baseline_ns / 1e3)}};
+  if (!outcome.summary.ranking.empty()) json["ranking"] = outcome.summary.ranking;
   if (outcome.summary.executed) json["held_out"] = outcome.summary.held_out;
   if (loop.best) {
     json["best"] = {{"variant", loop.best_variant.value_or(0)}};
     json["best"].update(new_best_json(*loop.best, *run.problem, emulated));
+    add_prediction(json["best"], loop.predicted);
   }
   json["leaders"] = Json::array();
   for (const agent::Leader& leader : loop.leaders) json["leaders"].push_back(leader_json(leader, emulated));

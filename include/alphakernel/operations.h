@@ -303,6 +303,9 @@ struct BestKernel {
   std::map<std::string, std::int64_t> tunables;  ///< its point
   std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
   std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
+  std::optional<double> predicted_us;  ///< predicted for the target, not measured; where it is, it ranks (us)
+  std::optional<double> predicted_low_us;  ///< begin of its 90 % interval (us)
+  std::optional<double> predicted_high_us;  ///< end of its 90 % interval (us)
   std::string source;  ///< the kernel file, its parameters frozen
 
   template <class Self, class Visitor>
@@ -312,6 +315,9 @@ struct BestKernel {
     visitor("tunables", self.tunables);
     visitor("score_us", self.score_us);
     visitor("emulated_cost_us", self.emulated_cost_us);
+    visitor("predicted_us", self.predicted_us);
+    visitor("predicted_low_us", self.predicted_low_us);
+    visitor("predicted_high_us", self.predicted_high_us);
     visitor("source", self.source);
   }
 };
@@ -323,6 +329,9 @@ struct Leader {
   std::map<std::string, std::int64_t> tunables;  ///< its point
   std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
   std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
+  std::optional<double> predicted_us;  ///< predicted for the target, not measured; where it is, it ranks (us)
+  std::optional<double> predicted_low_us;  ///< begin of its 90 % interval (us)
+  std::optional<double> predicted_high_us;  ///< end of its 90 % interval (us)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -331,6 +340,9 @@ struct Leader {
     visitor("tunables", self.tunables);
     visitor("score_us", self.score_us);
     visitor("emulated_cost_us", self.emulated_cost_us);
+    visitor("predicted_us", self.predicted_us);
+    visitor("predicted_low_us", self.predicted_low_us);
+    visitor("predicted_high_us", self.predicted_high_us);
   }
 };
 
@@ -959,6 +971,7 @@ struct SearchAnswer {
   std::int64_t reused = 0;  ///< points that earlier searches measured
   double wall_s = 0;  ///< how long it took (s)
   std::optional<Baseline> baseline;  ///< the fastest one
+  std::optional<std::string> ranking;  ///< on the CPU device: what ranked the candidates, and why
   std::optional<std::string> held_out;  ///< whether the best kernel is right on shapes drawn at the end
   std::optional<BestKernel> best;  ///< the champion
   std::vector<Leader> leaders;  ///< the fastest points, best first
@@ -980,6 +993,7 @@ struct SearchAnswer {
     visitor("reused", self.reused);
     visitor("wall_s", self.wall_s);
     visitor("baseline", self.baseline);
+    visitor("ranking", self.ranking);
     visitor("held_out", self.held_out);
     visitor("best", self.best);
     visitor("leaders", self.leaders);
@@ -1050,6 +1064,7 @@ struct TuneAnswer {
   std::int64_t reused = 0;  ///< points that earlier searches measured
   double wall_s = 0;  ///< how long it took (s)
   std::optional<Baseline> baseline;  ///< the fastest one
+  std::optional<std::string> ranking;  ///< on the CPU device: what ranked the candidates, and why
   std::optional<std::string> held_out;  ///< whether the best kernel is right on shapes drawn at the end
   std::optional<BestKernel> best;  ///< the champion
   std::vector<Leader> leaders;  ///< the fastest points, best first
@@ -1071,6 +1086,7 @@ struct TuneAnswer {
     visitor("reused", self.reused);
     visitor("wall_s", self.wall_s);
     visitor("baseline", self.baseline);
+    visitor("ranking", self.ranking);
     visitor("held_out", self.held_out);
     visitor("best", self.best);
     visitor("leaders", self.leaders);

@@ -271,6 +271,28 @@ TEST_CASE("a session that its manifest lets write elsewhere, or that is wrong, i
   CHECK_THROWS(bench.run("stop_session", {{"session", 7}}));
 }
 
+TEST_CASE("a search on the CPU device says which predicted times ranked its kernels") {
+  const Bench bench;
+  const Json found = bench
+                         .run("search", {{"problem", "vector_add"},
+                                         {"device", "emulator"},
+                                         {"arch", "sm_90a"},
+                                         {"deterministic", true},
+                                         {"seed", 1},
+                                         {"max_evaluations", 3}})
+                         .content;
+  CHECK(found["ranking"].get<std::string>().find("sm_90a_h200") != std::string::npos);
+  double last = 0;
+  for (const Json& leader : found["leaders"]) {
+    const double predicted = leader.at("predicted_us");
+    CHECK(predicted >= leader.at("predicted_low_us").get<double>());
+    CHECK(predicted <= leader.at("predicted_high_us").get<double>());
+    CHECK(predicted >= last);
+    last = leader.at("predicted_low_us");  // within it, costs decide
+  }
+  CHECK(found["best"]["predicted_us"] == found["leaders"][0]["predicted_us"]);
+}
+
 TEST_CASE("a search that is stopped answers with the best kernel so far") {
   const Bench bench;
   std::atomic<bool> stop{false};

@@ -139,6 +139,9 @@ BestKernel = TypedDict("BestKernel", {
     "tunables": Dict[str, int],  # its point
     "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
     "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
+    "predicted_us": NotRequired[Union[float, str]],  # predicted for the target, not measured; where it is, it ranks (us)
+    "predicted_low_us": NotRequired[Union[float, str]],  # begin of its 90 % interval (us)
+    "predicted_high_us": NotRequired[Union[float, str]],  # end of its 90 % interval (us)
     "source": str,  # the kernel file, its parameters frozen
 })
 
@@ -148,6 +151,9 @@ Leader = TypedDict("Leader", {
     "tunables": Dict[str, int],  # its point
     "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
     "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
+    "predicted_us": NotRequired[Union[float, str]],  # predicted for the target, not measured; where it is, it ranks (us)
+    "predicted_low_us": NotRequired[Union[float, str]],  # begin of its 90 % interval (us)
+    "predicted_high_us": NotRequired[Union[float, str]],  # end of its 90 % interval (us)
 })
 
 SessionSearch = TypedDict("SessionSearch", {
@@ -395,6 +401,7 @@ SearchAnswer = TypedDict("SearchAnswer", {
     "reused": int,  # points that earlier searches measured
     "wall_s": float,  # how long it took (s)
     "baseline": NotRequired[Baseline],  # the fastest one
+    "ranking": NotRequired[str],  # on the CPU device: what ranked the candidates, and why
     "held_out": NotRequired[str],  # whether the best kernel is right on shapes drawn at the end
     "best": NotRequired[BestKernel],  # the champion
     "leaders": List[Leader],  # the fastest points, best first
@@ -416,6 +423,7 @@ TuneAnswer = TypedDict("TuneAnswer", {
     "reused": int,  # points that earlier searches measured
     "wall_s": float,  # how long it took (s)
     "baseline": NotRequired[Baseline],  # the fastest one
+    "ranking": NotRequired[str],  # on the CPU device: what ranked the candidates, and why
     "held_out": NotRequired[str],  # whether the best kernel is right on shapes drawn at the end
     "best": NotRequired[BestKernel],  # the champion
     "leaders": List[Leader],  # the fastest points, best first

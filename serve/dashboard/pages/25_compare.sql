@@ -47,13 +47,15 @@ FROM variants a JOIN sources sa ON sa.id = a.source_id JOIN variants b ON b.id =
 WHERE a.id = :a AND a.source_id <> b.source_id;
 -- @counters Counters that both have, those that differ most first
 WITH own AS MATERIALIZED (
-  SELECT e.variant_id, w.name AS workload, m.name, m.unit, total(m.value) AS value
+  SELECT e.variant_id, e.device_id, w.name AS workload, m.name, m.unit, total(m.value) AS value
   FROM metrics m JOIN evaluations e ON e.id = m.evaluation_id LEFT JOIN workloads w ON w.id = m.workload_id
   WHERE m.evaluation_id IN (
-      (SELECT max(x.id) FROM evaluations x WHERE x.variant_id = :a AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = x.id)),
-      (SELECT max(x.id) FROM evaluations x WHERE x.variant_id = :b AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = x.id)))
-    AND m.name NOT LIKE 'line/%' GROUP BY e.variant_id, w.name, m.name)
-SELECT a.name AS counter, a.workload, a.value AS a, b.value AS b, b.value / nullif(a.value, 0) AS b_over_a_ratio, a.unit
-FROM own a JOIN own b ON b.variant_id = :b AND b.name = a.name AND b.workload IS a.workload
+      SELECT max(x.id) FROM evaluations x WHERE x.variant_id IN (:a, :b)
+      AND EXISTS (SELECT 1 FROM metrics k WHERE k.evaluation_id = x.id) GROUP BY x.variant_id, x.device_id)
+    AND m.name NOT LIKE 'line/%' GROUP BY e.variant_id, e.device_id, w.name, m.name)
+SELECT a.name AS counter, a.workload, a.value AS a, b.value AS b, b.value / nullif(a.value, 0) AS b_over_a_ratio, a.unit,
+       d.name AS device
+FROM own a JOIN own b ON b.variant_id = :b AND b.device_id = a.device_id AND b.name = a.name AND b.workload IS a.workload
+JOIN devices d ON d.id = a.device_id
 WHERE a.variant_id = :a AND a.value IS NOT b.value
 ORDER BY abs(ln(max(1e-9, abs(b.value)) / max(1e-9, abs(a.value)))) DESC, counter LIMIT 120;
