@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/predict/database_cells.h"
-#include "core/learn/stats.h"
+#include "app/predict/predicted_score.h"
 
 namespace ak::app {
 
@@ -16,26 +16,20 @@ std::optional<PredictedScore> stored_prediction(const std::filesystem::path& dat
       "JOIN workloads w ON w.id = p.workload_id WHERE p.evaluation_id = {} AND p.low_ns IS NOT NULL ORDER BY "
       "p.id",
       evaluation);
-  PredictedScore score{.model = "", .times = {}};
-  std::vector<double> weights, times, lows, highs;
+  std::string model;
+  std::vector<PredictedTime> times;
+  std::vector<double> weights;
   for (const auto& row : db::query(database, sql, 0, kQueryPatience).rows) {
     const auto real = [&row](std::size_t column) { return std::get<double>(row[column]); };
-    score.model = text(row[1]);
-    score.times.push_back({.workload = text(row[0]),
-                           .time_ns = real(4),
-                           .low_ns = real(5),
-                           .high_ns = real(6),
-                           .limiter = text(row[2])});
+    model = text(row[1]);
+    times.push_back({.workload = text(row[0]),
+                     .time_ns = real(4),
+                     .low_ns = real(5),
+                     .high_ns = real(6),
+                     .limiter = text(row[2])});
     weights.push_back(real(3));
-    times.push_back(real(4));
-    lows.push_back(real(5));
-    highs.push_back(real(6));
   }
-  if (times.empty()) return std::nullopt;
-  score.score_ns = weighted_geometric_mean(times, weights);
-  score.low_ns = weighted_geometric_mean(lows, weights);
-  score.high_ns = weighted_geometric_mean(highs, weights);
-  return score;
+  return predicted_score(std::move(model), std::move(times), weights);
 }
 
 }  // namespace ak::app

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/predict/predicted_shapes.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
 #include "runtime/build/candidate_plan.h"
@@ -31,11 +32,7 @@ BuildResult build_of(const std::shared_ptr<const ProblemInstance>& problem, cons
 }
 
 std::vector<const Workload*> launched_workloads(const ProblemInstance& problem) {
-  std::vector<const Workload*> timed;
-  for (const Workload& workload : problem.workloads) {
-    if (workload.has(WorkloadRole::time) && workload.tier != WorkloadTier::emulator)
-      timed.push_back(&workload);
-  }
+  std::vector<const Workload*> timed = predicted_shapes(problem);
   return timed.empty() ? runtime::select_workloads(problem, {}) : timed;
 }
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "app/evaluate/progress_line.h"
+#include "app/predict/predicted_score.h"
 #include "app/predict/predicted_shapes.h"
 #include "app/predict/time_models.h"
-#include "core/learn/stats.h"
 #include "profiler/prediction/count_extrapolation.h"
 
 namespace ak::app {
@@ -36,27 +36,21 @@ class CountedPredictor final : public TargetPredictor {
   explicit CountedPredictor(NamedModels named) : named_(std::move(named)) {}
 
   std::optional<PredictedScore> predict(const Completed& completed) const override {
-    PredictedScore score{.model = "", .times = {}};
-    std::vector<double> times, lows, highs, weights;
+    std::string model;
+    std::vector<PredictedTime> times;
+    std::vector<double> weights;
     for (const Workload* workload : predicted_shapes(*completed.request.problem)) {
       const auto time = predict(completed, *workload);
       if (!time) return std::nullopt;
-      score.model = fmt::format("{} {}", named_.name, to_string(time->knowledge));
-      score.times.push_back({.workload = workload->name,
-                             .time_ns = time->time_ns,
-                             .low_ns = time->low_ns,
-                             .high_ns = time->high_ns,
-                             .limiter = std::string(time->analytic.limiter())});
-      times.push_back(time->time_ns);
-      lows.push_back(time->low_ns);
-      highs.push_back(time->high_ns);
+      model = fmt::format("{} {}", named_.name, to_string(time->knowledge));
+      times.push_back({.workload = workload->name,
+                       .time_ns = time->time_ns,
+                       .low_ns = time->low_ns,
+                       .high_ns = time->high_ns,
+                       .limiter = std::string(time->analytic.limiter())});
       weights.push_back(workload->weight);
     }
-    if (times.empty()) return std::nullopt;
-    score.score_ns = weighted_geometric_mean(times, weights);
-    score.low_ns = weighted_geometric_mean(lows, weights);
-    score.high_ns = weighted_geometric_mean(highs, weights);
-    return score;
+    return predicted_score(std::move(model), std::move(times), weights);
   }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/predict/time_prediction.h"
 
+#include "app/predict/predicted_score.h"
 #include "app/predict/time_models.h"
-#include "core/learn/stats.h"
 
 namespace ak::app {
 namespace {
@@ -17,8 +17,8 @@ class PlanPredictor final : public Predictor {
 
   std::optional<PredictedScore> predict(const ProblemInstance& problem,
                                         const Candidate& candidate) const override {
-    PredictedScore score{.model = name_, .times = {}};
-    std::vector<double> times, lows, highs, weights;
+    std::vector<PredictedTime> times;
+    std::vector<double> weights;
     for (const Workload& workload : problem.workloads) {
       if (!workload.has(WorkloadRole::time)) continue;
       const auto facts = profiler::call_facts(problem, profiler::min_work(problem, workload), candidate,
@@ -27,21 +27,14 @@ class PlanPredictor final : public Predictor {
       const profiler::Prediction time = model_.predict(*facts, device_);
       // Of another file the model knows too little to order points (docs/prediction.md).
       if (!time.known_space) return std::nullopt;
-      times.push_back(time.time_ns);
-      lows.push_back(time.low_ns);
-      highs.push_back(time.high_ns);
       weights.push_back(workload.weight);
-      score.times.push_back({.workload = workload.name,
-                             .time_ns = time.time_ns,
-                             .low_ns = time.low_ns,
-                             .high_ns = time.high_ns,
-                             .limiter = std::string(time.analytic.limiter())});
+      times.push_back({.workload = workload.name,
+                       .time_ns = time.time_ns,
+                       .low_ns = time.low_ns,
+                       .high_ns = time.high_ns,
+                       .limiter = std::string(time.analytic.limiter())});
     }
-    if (times.empty()) return std::nullopt;
-    score.score_ns = weighted_geometric_mean(times, weights);
-    score.low_ns = weighted_geometric_mean(lows, weights);
-    score.high_ns = weighted_geometric_mean(highs, weights);
-    return score;
+    return predicted_score(name_, std::move(times), weights);
   }
 
  private:
