@@ -10,6 +10,7 @@ gains AS (
   WHERE e.search_id IN (SELECT search FROM latest) AND e.status = 'ok' AND p.llm_call_id IS NULL AND p.arm = 'start'
   GROUP BY e.search_id)
 SELECT s.search, s.model, s.calls, s.input_tokens, s.output_tokens, round(s.cost_usd, 4) AS cost_usd,
+       round(s.priced_usd, 4) AS priced_usd, s.unpriced_calls,
        round(100 * (g.start_ns / g.best_ns - 1), 1) AS percent_gained,
        round(s.cost_usd / nullif(100 * (g.start_ns / g.best_ns - 1), 0), 5) AS usd_per_percent
 FROM latest s LEFT JOIN gains g ON g.search = s.search

@@ -34,14 +34,14 @@ SELECT count(DISTINCT search_id) AS searches, count(*) AS calls, (SELECT count(*
        (SELECT coalesce(sum(passed), 0) FROM made_once) AS verified, count(reward) AS exchanges,
        coalesce(sum(reward >= 0.5), 0) AS took_the_lead, coalesce(sum(input_tokens), 0) AS input_tokens,
        coalesce(sum(output_tokens), 0) AS output_tokens,
-       iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd)) AS cost_usd
+       iif(max(cost_usd IS NULL AND coalesce(input_tokens, 0) + coalesce(output_tokens, 0) > 0), NULL, sum(cost_usd))
+         AS cost_usd
 FROM mine)sql";
 
 // As the query `spend` has it: from the start that the user gave, or the template's, to the best.
 constexpr const char* kGain = R"sql(
 SELECT min(e.score_ns) AS start_ns, (SELECT h.score_ns FROM champions h WHERE h.search = :search) AS best_ns,
-       (SELECT iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd))
-        FROM llm_calls c WHERE c.search_id = :search) AS cost_usd
+       (SELECT iif(sum(x.unpriced_calls) > 0, NULL, sum(x.cost_usd)) FROM spend x WHERE x.search = :search) AS cost_usd
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
 WHERE e.search_id = :search AND e.status = 'ok' AND p.llm_call_id IS NULL AND p.arm = 'start')sql";
 

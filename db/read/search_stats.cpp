@@ -18,8 +18,7 @@ SELECT d.name AS definition, coalesce(s.workloads_hash, '') AS workloads_hash, s
        (julianday(s.ended_at) - julianday(s.started_at)) * 86400 AS wall_s,
        (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) FROM llm_calls c
         WHERE c.search_id = s.id) AS tokens,
-       (SELECT iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd))
-        FROM llm_calls c WHERE c.search_id = s.id) AS model_usd
+       (SELECT iif(sum(x.unpriced_calls) > 0, NULL, sum(x.cost_usd)) FROM spend x WHERE x.search = s.id) AS model_usd
 FROM searches s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 WHERE s.id = :search)sql";
 

@@ -15,8 +15,7 @@ constexpr const char* kSession =
 constexpr const char* kRuns = R"sql(
 SELECT id, name, priority, share, arguments, first_points, budgets, search_id, state, reason, exit_code, evaluations,
        verified, in_flight, tokens, cost_usd, best_ns, baseline, baseline_ns, limit_ns, spent_ms, model,
-       NOT EXISTS (SELECT 1 FROM llm_calls c WHERE c.search_id = session_searches.search_id AND c.cost_usd IS NULL
-                   AND c.input_tokens + c.output_tokens > 0) AS price_known,
+       NOT EXISTS (SELECT 1 FROM spend x WHERE x.search = session_searches.search_id AND x.unpriced_calls > 0) AS price_known,
        (SELECT d.kind FROM searches s JOIN devices d ON d.id = s.device_id WHERE s.id = search_id) AS device_kind
 FROM session_searches WHERE session_id = :session ORDER BY position)sql";
 

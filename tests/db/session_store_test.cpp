@@ -119,11 +119,11 @@ TEST_CASE("a search of a session that asked a model without a price has costs th
     reply.cost_usd = cost_usd;
     searches->end_llm_call(call, reply, 1);
   };
-  const auto shown = [&](const char* name) {
+  const auto shown = [&](const char* name, const char* of = "cost_usd") {
     const auto queries = named_queries({});
     const NamedQuery& named = *std::ranges::find(queries, name, &NamedQuery::name);
     const Table table = query(folder.file(), named.sql, 0, testing::kPatience, query_values(named, {}));
-    const auto column = std::ranges::find(table.columns, "cost_usd") - table.columns.begin();
+    const auto column = std::ranges::find(table.columns, of) - table.columns.begin();
     REQUIRE(table.rows.size() == 1);
     return table.rows[0][static_cast<std::size_t>(column)];
   };
@@ -133,6 +133,14 @@ TEST_CASE("a search of a session that asked a model without a price has costs th
   ask(0.5);
   CHECK(store.read(id).runs[1].stats.price_known);
   for (const char* name : {"sessions", "spend", "arms"}) CHECK(shown(name) == Cell(0.5));
+  ask(std::nullopt);  // a part of the sums has no price
+  for (const char* name : {"sessions", "spend", "arms"})
+    CHECK(std::holds_alternative<std::monostate>(shown(name)));
+  for (const char* name : {"spend", "arms"}) {
+    CHECK(shown(name, "priced_usd") == Cell(0.5));
+    CHECK(shown(name, "unpriced_calls") == Cell(std::int64_t{1}));
+  }
+  CHECK_FALSE(store.read(id).runs[1].stats.price_known);
   Connection(folder.file(), OpenMode::create).execute("UPDATE llm_calls SET cost_usd = NULL");
   CHECK_FALSE(store.read(id).runs[1].stats.price_known);
   for (const char* name : {"sessions", "spend", "arms"})

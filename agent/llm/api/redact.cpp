@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/llm/api/secret_forms.h"
+#include "agent/llm/api/readings.h"
 #include "core/text/shown_text.h"
 
 namespace ak::agent {
@@ -65,84 +65,69 @@ std::size_t escape_length(std::string_view text) {
   return end == std::string_view::npos ? text.size() : end + 1;
 }
 
-void replace_all(std::string& text, const std::string& what) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + kMask.size()))
-    text.replace(at, what.size(), kMask);
+// What stands where a text was cut, by a server or here; a NUL: what is not encoded (readings.h).
+constexpr std::array<std::string_view, 9> kCuts{
+    kMask, "...", "\xe2\x80\xa6", "**", "\xe2\x80\xa2", "xxx", "XXX", "truncated", std::string_view("\0", 1)};
+// Of an escape within an escape that a cut has left in part, and of brackets around the mark.
+constexpr std::size_t kMostLeft = 10;
+
+/// A cut, or the end of the text, at most kMostLeft characters behind `at`.
+bool is_cut_behind(std::string_view text, std::size_t at) {
+  if (text.size() - at <= kMostLeft) return true;
+  for (std::size_t left = 0; left <= kMostLeft; ++left)
+    for (const std::string_view cut : kCuts)
+      if (text.substr(at + left).starts_with(cut)) return true;
+  return false;
 }
 
-struct Span {
-  std::size_t begin = 0, end = 0;
-  [[nodiscard]] std::size_t size() const { return end - begin; }
-};
+/// A cut, or the begin of the text, at most kMostLeft characters before `at`.
+bool is_cut_before(std::string_view text, std::size_t at) {
+  if (at <= kMostLeft) return true;
+  for (std::size_t left = 0; left <= kMostLeft; ++left)
+    for (const std::string_view cut : kCuts)
+      if (text.substr(0, at - left).ends_with(cut)) return true;
+  return false;
+}
 
-/// The longest part of `secret` around text[at, at + kMinEdge), which is in it.
-Span part_around(std::string_view text, std::size_t at, std::string_view secret) {
-  const std::string_view seed = text.substr(at, kMinEdge);
-  Span longest{at, at};
-  for (std::size_t in = secret.find(seed); in != std::string_view::npos; in = secret.find(seed, in + 1)) {
-    std::size_t before = 0, length = seed.size();
-    while (before < std::min(at, in) && text[at - before - 1] == secret[in - before - 1]) ++before;
-    while (at + length < text.size() && in + length < secret.size() &&
-           text[at + length] == secret[in + length])
-      ++length;
-    if (before + length > longest.size()) longest = {at - before, at + length};
+/// The end of the part of `secret` at text[at, ...) that has to go; `at` where none does. The part before `at` has
+/// been looked at, so that a part begins here.
+/// @param in where in the secret text[at, at + seed) is
+std::size_t end_of_part(std::string_view text, std::size_t at, std::string_view secret, std::size_t in) {
+  std::size_t length = 0;
+  while (at + length < text.size() && in + length < secret.size() && text[at + length] == secret[in + length])
+    ++length;
+  const bool whole = length == secret.size();
+  const bool is_beginning = in == 0 && is_cut_behind(text, at + length);
+  const bool is_end = in + length == secret.size() && is_cut_before(text, at);
+  return whole || length >= kMinPart || is_beginning || is_end ? at + length : at;
+}
+
+using Places = std::vector<Reading::Place>;
+
+/// Where in the source of `reading` the secret stands, whole, in parts, or cut.
+void find_parts(const Reading& reading, std::string_view secret, Places& places) {
+  const std::string_view text = reading.text;
+  const std::size_t seed = std::min(kMinEdge, secret.size());
+  for (std::size_t at = 0; at + seed <= text.size();) {
+    std::size_t end = at;
+    const std::string_view front = text.substr(at, seed);
+    for (std::size_t in = secret.find(front); in != std::string_view::npos; in = secret.find(front, in + 1))
+      end = std::max(end, end_of_part(text, at, secret, in));
+    if (end > at) places.push_back(reading.source(at, end));
+    at = std::max(end, at + 1);
   }
-  return longest;
 }
 
-/// Every part of kMinPart characters has a block of half as many that begins at a multiple of that.
-void replace_parts(std::string& text, std::string_view secret) {
-  static_assert(kMinPart >= 2 * kMinEdge);
-  if (secret.size() < kMinPart) return;
+/// `text` with the mask for all that `places` cover.
+std::string masked(std::string_view text, Places places) {
+  std::ranges::sort(places, {}, &Reading::Place::begin);
   std::string result;
   std::size_t kept = 0;
-  for (std::size_t at = 0; at + kMinEdge <= text.size();) {
-    const Span part = part_around(text, at, secret);
-    if (part.size() < kMinPart || part.begin < kept) {
-      at += kMinEdge;
-      continue;
-    }
-    result.append(text, kept, part.begin - kept).append(kMask);
-    kept = part.end;
-    at = part.end;
+  for (const Reading::Place& place : places) {
+    if (kept == 0 || place.begin > kept) result.append(text, kept, place.begin - kept).append(kMask);
+    kept = std::max<std::size_t>(kept, place.end);
   }
-  if (kept > 0) text = result.append(text, kept);
-}
-
-/// The beginning of the secret, of kMinEdge characters or more, that `text` ends with.
-std::size_t cut_beginning(std::string_view text, std::string_view secret) {
-  for (std::size_t length = std::min(text.size(), secret.size() - 1); length >= kMinEdge; --length)
-    if (text.ends_with(secret.substr(0, length))) return length;
-  return 0;
-}
-
-/// The end of the secret that `text` begins with.
-std::size_t cut_end(std::string_view text, std::string_view secret) {
-  for (std::size_t length = std::min(text.size(), secret.size() - 1); length >= kMinEdge; --length)
-    if (text.starts_with(secret.substr(secret.size() - length))) return length;
-  return 0;
-}
-
-/// What stands where a text was cut, by a server or here.
-constexpr std::array<std::string_view, 4> kCuts{kMask, "...", "\xe2\x80\xa6", "**"};
-
-void replace_edges(std::string& text, std::string_view secret) {
-  if (secret.size() <= kMinEdge) return;
-  if (const std::size_t length = cut_beginning(text, secret))
-    text.replace(text.size() - length, length, kMask);
-  if (const std::size_t length = cut_end(text, secret)) text.replace(0, length, kMask);
-  for (const std::string_view cut : kCuts) {
-    for (std::size_t at = text.find(cut); at != std::string::npos; at = text.find(cut, at + cut.size())) {
-      const std::string_view before = std::string_view(text).substr(0, at);
-      if (const std::size_t length = cut_beginning(before, secret)) {
-        text.replace(at - length, length, kMask);
-        at += kMask.size() - length;
-      }
-      const std::size_t after = at + cut.size();
-      if (const std::size_t length = cut_end(std::string_view(text).substr(after), secret))
-        text.replace(after, length, kMask);
-    }
-  }
+  return result.append(text, kept);
 }
 
 /// "https://user:password@host" without user and password.
@@ -167,18 +152,15 @@ std::string without_passwords(std::string_view text) {
 
 Redactor::Redactor(std::vector<std::string> secrets) : secrets_(std::move(secrets)) {
   std::erase_if(secrets_, [](const std::string& secret) { return secret.size() < kMinSecret; });
-  for (const std::string& secret : secrets_)
-    for (std::string& form : secret_forms(secret)) forms_.push_back(std::move(form));
 }
 
 std::string Redactor::without_secrets(std::string_view text) const {
-  std::string result(text);
-  for (const std::string& form : forms_) replace_all(result, form);
-  for (const std::string& secret : secrets_) {
-    replace_parts(result, secret);
-    replace_edges(result, secret);
-  }
-  return result;
+  if (secrets_.empty()) return std::string(text);
+  Places places;
+  for_each_reading(text, [&](const Reading& reading) {
+    for (const std::string& secret : secrets_) find_parts(reading, secret, places);
+  });
+  return masked(text, std::move(places));
 }
 
 std::string Redactor::operator()(std::string_view text) const {

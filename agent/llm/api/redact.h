@@ -11,9 +11,10 @@
 
 namespace ak::agent {
 
-/// Takes secrets out of text: in every form in which a server may repeat them (as they are, escaped for JSON or
-/// addresses, in base64 or hexadecimal), long parts of them, shorter parts where the text was cut, user and password
-/// in addresses, and what looks like any key (sk-..., AIza..., Bearer ...). Immutable: may be used by several threads.
+/// Takes secrets out of text: in every form in which a server may repeat them (as they are, with escapes, in base64 or
+/// hexadecimal: readings.h), whole, parts of 12 characters or more, and of 6 or more where the text was cut, however they
+/// are written; user and password in addresses; and what looks like any key (sk-..., AIza..., Bearer ...). Immutable: may
+/// be used by several threads.
 class Redactor {
  public:
   Redactor() = default;  ///< of no secret in particular
@@ -31,7 +32,7 @@ class Redactor {
  private:
   [[nodiscard]] std::string without_secrets(std::string_view text) const;
 
-  std::vector<std::string> secrets_, forms_;
+  std::vector<std::string> secrets_;
 };
 
 /// Stands for bytes that hold a key as taking it out of the bytes would not find it.

@@ -35,7 +35,7 @@ grouped AS (
   FROM listed GROUP BY 1, 2, 3, 4)
 SELECT l.search, l.definition, l.device, l.status, l.best_us, l.best_emulated_cost_us AS emulated_cost_us, l.evaluations, l.verified,
        l.proposer || ', ' || l.strategy AS method, round(l.days * 1440, 1) AS took_minutes,
-       (SELECT iif(max(cost_usd IS NULL AND input_tokens + output_tokens > 0), NULL, sum(cost_usd)) FROM llm_calls c WHERE c.search_id = l.search) AS cost_usd,
+       (SELECT iif(sum(x.unpriced_calls) > 0, NULL, sum(x.cost_usd)) FROM spend x WHERE x.search = l.search) AS cost_usd,
        l.started_at, l.reason,
        l.definition || ' on ' || l.device || ', ' || l.arch || ': ' || iif(g.own, 'checked by hand', printf('%d candidates', g.evaluations)) ||
          iif(g.best IS NULL, ', nothing verified', printf(', best %s%s', quantity(g.best, 'us'), iif(g.estimated, ' (estimated)', ''))) AS problem

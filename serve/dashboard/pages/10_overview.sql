@@ -7,7 +7,7 @@ judged AS MATERIALIZED (
   SELECT ntile(40) OVER (ORDER BY id) AS part, status IN ('ok', 'duplicate') AS passed FROM latest
   WHERE status NOT IN ('compiled_only', 'pruned', 'interrupted')),
 asked AS MATERIALIZED (
-  SELECT id, cost_usd, input_tokens + output_tokens AS tokens FROM llm_calls ORDER BY id DESC LIMIT 150),
+  SELECT id, cost_usd, coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens FROM llm_calls ORDER BY id DESC LIMIT 150),
 running AS MATERIALIZED (SELECT count(*) AS searches FROM searches WHERE status = 'running')
 SELECT 'searches running' AS label, searches AS value, (SELECT count(*) FROM searches) || ' searches in all' AS note,
        iif(searches > 0, 'info', NULL) AS tone, NULL AS history FROM running
@@ -25,7 +25,8 @@ UNION ALL
 SELECT 'best kernels', count(DISTINCT definition_id), 'definitions, on ' || count(DISTINCT device_id) || iif(count(DISTINCT device_id) = 1, ' device', ' devices'), NULL, NULL
 FROM (SELECT DISTINCT s.definition_id, s.device_id FROM searches s WHERE s.best_variant_id IS NOT NULL) HAVING count(*) > 0
 UNION ALL
-SELECT 'calls of models', count(*), iif(count(cost_usd) > 0, printf('US$ %.2f, ', total(cost_usd)), '')
+SELECT 'calls of models', count(*), iif(count(cost_usd) > 0, printf('US$ %.2f', total(cost_usd))
+           || iif(max(cost_usd IS NULL AND tokens > 0), ' and some of unknown price, ', ', '), '')
        || printf('%.0f thousand tokens', total(tokens) / 1000), NULL,
        (SELECT json_group_array(tokens) FROM (SELECT tokens FROM asked ORDER BY id))
 FROM asked HAVING count(*) > 0;

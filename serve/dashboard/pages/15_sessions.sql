@@ -17,8 +17,11 @@ SELECT 'searches done', sum(state IN ('finished', 'stopped', 'failed', 'skipped'
        sum(state = 'failed') || ' failed', iif(sum(state = 'failed') > 0, 'bad', NULL) FROM runs HAVING count(*) > 0
 UNION ALL SELECT 'evaluations', sum(evaluations), sum(verified) || ' verified', NULL FROM runs HAVING count(*) > 0
 UNION ALL SELECT 'searching', quantity(total(spent_ms), 'ms'), 'of all its processes', NULL FROM runs HAVING total(spent_ms) > 0
-UNION ALL SELECT 'models', quantity(total(cost_usd), 'usd'), printf('%.0f thousand tokens', total(tokens) / 1000), NULL
-FROM runs HAVING total(tokens) > 0;
+UNION ALL SELECT 'models', iif(unpriced AND usd = 0, 'price unknown', quantity(usd, 'usd')),
+                 printf('%.0f thousand tokens', tokens / 1000) || iif(unpriced AND usd > 0, ', some of unknown price', ''), NULL
+FROM (SELECT total(cost_usd) AS usd, total(tokens) AS tokens,
+             EXISTS (SELECT 1 FROM spend x WHERE x.search IN (SELECT search_id FROM runs) AND x.unpriced_calls > 0) AS unpriced
+      FROM runs) WHERE tokens > 0;
 -- @runs Its searches
 SELECT r.search_id AS search, r.name, r.state, r.best_ns / 1000.0 AS best_us, r.baseline, r.baseline_ns / 1000.0 AS baseline_us,
        round(r.baseline_ns / r.best_ns, 2) AS speedup, 100.0 * r.limit_ns / r.best_ns AS of_limit_pct, r.evaluations, r.verified,

@@ -30,8 +30,9 @@ baseline AS MATERIALIZED (
     JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
     WHERE e.search_id = :search GROUP BY e.id, m.label)),
 asked AS MATERIALIZED (
-  SELECT count(*) AS calls, sum(cost_usd) AS cost_usd, total(input_tokens) + total(output_tokens) AS tokens
-  FROM llm_calls WHERE search_id = :search),
+  SELECT sum(calls) AS calls, sum(priced_usd) AS priced_usd, sum(unpriced_calls) AS unpriced_calls,
+         total(input_tokens) + total(output_tokens) AS tokens
+  FROM spend WHERE search = :search),
 best AS MATERIALIZED (
   SELECT json_group_array(best) AS history FROM (SELECT min(best) AS best FROM (
     SELECT best, ntile(100) OVER () AS part FROM (
@@ -53,8 +54,9 @@ SELECT 'searched for', quantity((julianday(coalesce(ended_at, (SELECT max(ended_
                                  - julianday(started_at)) * 1440, 'minutes'),
        'since ' || replace(substr(started_at, 1, 16), 'T', ' ') || ' UTC', NULL, NULL FROM this
 UNION ALL
-SELECT iif(cost_usd IS NULL, 'tokens of models', 'cost of models'),
-       iif(cost_usd IS NULL, quantity(tokens, 'count'), quantity(cost_usd, 'usd')), calls || ' calls', NULL, NULL
+SELECT iif(priced_usd IS NULL, 'tokens of models', 'cost of models'),
+       iif(priced_usd IS NULL, quantity(tokens, 'count'), quantity(priced_usd, 'usd')),
+       calls || ' calls' || iif(unpriced_calls > 0, ', ' || unpriced_calls || ' of unknown price', ''), NULL, NULL
 FROM asked WHERE calls > 0;
 -- @commands What to type in a terminal
 WITH chosen AS MATERIALIZED (
@@ -174,7 +176,8 @@ SELECT p.proposer, p.arm, count(*) AS evaluations, sum(e.status = 'ok') AS verif
 FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN devices dev ON dev.id = e.device_id
 WHERE e.search_id = :search GROUP BY p.proposer, p.arm ORDER BY evaluations DESC LIMIT 30;
 -- @model_arms What each model and prompt was worth
-SELECT model, arm, exchanges, calls, mean_reward, took_the_lead, input_tokens, output_tokens, cost_usd
+SELECT model, arm, exchanges, calls, mean_reward, took_the_lead, input_tokens, output_tokens, cost_usd,
+       nullif(unpriced_calls, 0) AS unpriced_calls
 FROM llm_arms WHERE search = :search ORDER BY mean_reward DESC LIMIT 30;
 -- @latest_answers The latest answers of models
 SELECT c.arm || ': ' || c.model AS title, iif(c.status = 'ok', 'ok', iif(c.status = 'sent', 'running', 'failed')) AS status, nullif(nullif(c.status, 'ok'), 'sent') AS fault,

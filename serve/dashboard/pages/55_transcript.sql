@@ -17,7 +17,8 @@ SELECT 'tokens', quantity(total(input_tokens) + total(output_tokens), 'count'),
        (SELECT json_group_array(n) FROM (SELECT input_tokens + output_tokens AS n FROM asked ORDER BY id))
 FROM asked HAVING count(*) > 0
 UNION ALL
-SELECT 'cost', quantity(sum(cost_usd), 'usd'), iif(count(cost_usd) < count(*), 'as far as prices are known', 'by the listed prices'), NULL,
+SELECT 'cost', quantity(sum(cost_usd), 'usd'), iif(max(cost_usd IS NULL AND coalesce(input_tokens, 0) + coalesce(output_tokens, 0) > 0),
+                                          'as far as prices are known', 'by the listed prices'), NULL,
        (SELECT json_group_array(n) FROM (SELECT total(cost_usd) OVER (ORDER BY id) AS n FROM asked ORDER BY id))
 FROM asked HAVING count(cost_usd) > 0
 UNION ALL
@@ -32,7 +33,8 @@ FROM asked HAVING count(latency_ms) > 0;
 SELECT c.arm || ': ' || c.model AS title, iif(c.status = 'ok', 'ok', iif(c.status = 'sent', 'running', 'failed')) AS status, nullif(nullif(c.status, 'ok'), 'sent') AS fault,
        c.id AS call, c.started_at, c.latency_ms / 1000.0 AS took_seconds,
        nullif(c.input_tokens, 0) AS input_tokens, nullif(c.output_tokens, 0) AS output_tokens, c.cost_usd,
-       (SELECT sum(d.cost_usd) FROM llm_calls d WHERE d.search_id = c.search_id AND d.id <= c.id) AS cost_so_far_usd,
+       (SELECT iif(max(d.cost_usd IS NULL AND coalesce(d.input_tokens, 0) + coalesce(d.output_tokens, 0) > 0), NULL, sum(d.cost_usd))
+        FROM llm_calls d WHERE d.search_id = c.search_id AND d.id <= c.id) AS cost_so_far_usd,
        nullif((SELECT count(DISTINCT p.variant_id) FROM proposals p WHERE p.llm_call_id = c.id), 0) AS candidates,
        (SELECT e.variant_id FROM proposals p JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
         WHERE p.llm_call_id = c.id ORDER BY e.score_ns IS NULL, e.score_ns, e.id LIMIT 1) AS variant,

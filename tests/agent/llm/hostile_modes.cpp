@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "agent/llm/api/secret_forms.h"
 #include "core/text/json.h"
+#include "tests/agent/llm/secret_forms.h"
 
 namespace ak::agent::test {
 namespace {

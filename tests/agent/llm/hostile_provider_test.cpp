@@ -7,9 +7,9 @@
 
 #include "agent/llm/api/http_client.h"
 #include "agent/llm/api/recording.h"
-#include "agent/llm/api/secret_forms.h"
 #include "core/text/shown_text.h"
 #include "hostile_modes.h"
+#include "tests/agent/llm/secret_forms.h"
 #include "tests/support/patience.h"
 #include "tests/support/run_program.h"
 

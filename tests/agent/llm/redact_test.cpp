@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "agent/llm/api/dialect.h"
-#include "agent/llm/api/secret_forms.h"
+#include "tests/agent/llm/secret_forms.h"
 
 namespace ak::agent {
 namespace {

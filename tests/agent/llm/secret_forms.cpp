@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/llm/api/secret_forms.h"
+#include "tests/agent/llm/secret_forms.h"
 
 #include <fmt/format.h>
 
