@@ -85,8 +85,10 @@ constexpr std::array kNamedEscapes{
     NamedEscape{"&ast;", '*'},    NamedEscape{"&bsol;", '\\'},  NamedEscape{"&excl;", '!'},
     NamedEscape{"&tilde;", '~'}};
 
-bool is_letter_or_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+/// Of ASCII: a character of several bytes is no escape, but may be the mark of a cut.
+bool is_punctuation(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return c > ' ' && c < 0x7f && !letter && (c < '0' || c > '9');
 }
 
 /// The escape at the front of `text`.
@@ -99,7 +101,7 @@ Escaped escape_at(string_view text) {
   }
   for (const NamedEscape& named : kNamedEscapes)
     if (text.starts_with(named.name)) return {named.name.size(), static_cast<unsigned char>(named.character)};
-  if (text.front() == '\\' && text.size() > 1 && !is_letter_or_digit(text[1]))
+  if (text.front() == '\\' && text.size() > 1 && is_punctuation(text[1]))
     return {2, static_cast<unsigned char>(text[1])};
   return {};
 }
