@@ -69,7 +69,7 @@ std::size_t escape_length(std::string_view text) {
 constexpr std::array<std::string_view, 9> kCuts{
     kMask, "...", "\xe2\x80\xa6", "**", "\xe2\x80\xa2", "xxx", "XXX", "truncated", std::string_view("\0", 1)};
 // Of an escape within an escape that a cut has left in part, and of brackets around the mark.
-constexpr std::size_t kMostLeft = 10;
+constexpr std::size_t kMostLeft = 16;
 
 /// A cut, or the end of the text, at most kMostLeft characters behind `at`.
 bool is_cut_behind(std::string_view text, std::size_t at) {
