@@ -1,5 +1,5 @@
 # What is installed, and where (docs/install.md). Two components:
-#   programs  the programs, their data, documents, man pages and shell completion
+#   programs  the programs, their data, documents, man pages, shell completion and Python package
 #   library   headers, the archive and the CMake files of find_package(alphakernel)
 # The tree is relocatable: programs find everything relative to themselves.
 
@@ -51,3 +51,11 @@ function(ak_install_licences)
   endforeach()
 endfunction()
 ak_install_licences(${AK_REDISTRIBUTED_PACKAGES})
+
+# The Python package, where Debian's Python looks below /usr (docs/python.md).
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/python/build_wheel.py --installed
+    \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/python3/dist-packages OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT programs)
+endif()

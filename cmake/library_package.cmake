@@ -76,8 +76,7 @@ function(ak_package_library target)
     COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/package/alphakernel-config.cmake
     ${PROJECT_BINARY_DIR}/package/alphakernel-config-version.cmake DESTINATION ${AK_CONFIG_FOLDER} COMPONENT library)
-  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library FILES_MATCHING PATTERN "*.h"
-          PATTERN python EXCLUDE)
+  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library FILES_MATCHING PATTERN "*.h")
 endfunction()
 
 foreach(library IN LISTS AK_PUBLIC_LIBRARIES)

@@ -264,6 +264,25 @@ std::vector<Field> show_problem_fields() {
          });
 }
 
+std::vector<Field> new_problem_fields() {
+  return {text("folder", "that was made"), list_of(text("files", "in the folder")),
+          list_of(text("to_fill_in", "what the signature does not say, and where it belongs"))};
+}
+
+std::vector<Field> run_reference_fields() {
+  const auto file = [](std::string_view name, std::string_view help) {
+    return list_of(
+        object(name, "TensorFile", help,
+               {text("name", "of the tensor"), text("dtype", "of the elements in the file"),
+                list_of(integer("shape", "sizes of its axes")), text("file", "its name, in the folder"),
+                maybe(text("declared_dtype", "of the tensor, where the file is more precise")),
+                maybe(real("rms", "root mean square of the result")),
+                maybe(real("tolerance", "largest error of an element that is allowed"))}));
+  };
+  return {text("workload", "name of the shape"), file("inputs", "raw, little-endian, row-major"),
+          file("outputs", "raw, little-endian, row-major")};
+}
+
 std::vector<Field> show_devices_fields() {
   return all_maybe({list_of(device_facts()), text("no_gpu_because", "why there is no GPU"),
                     text("emulator", "what the CPU device is"),
@@ -428,6 +447,17 @@ std::vector<Field> explain_failure_fields() {
                                     nullable(number("expected", "its right value")),
                                     nullable(number("got", "its value"))}))}) +
          Fields{list_of(text("try", "what may help"))};
+}
+
+std::vector<Field> show_kernel_fields() {
+  return Fields{integer("variant", "number in the database"),
+                text("problem", "the definition"),
+                text("template", "name of its file"),
+                value(ValueKind::integers, "tunables", "its point"),
+                flag("verified", "it passed all gates"),
+                maybe(text("device", "that its best time is of")),
+                maybe(text("arch", "what it was compiled for there"))} +
+         score_fields() + Fields{text("source", "the kernel file, its parameters frozen")};
 }
 
 std::vector<Field> save_kernel_fields() {

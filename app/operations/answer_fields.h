@@ -10,6 +10,8 @@ namespace ak::operations {
 // What the operations answer, one function for each form.
 [[nodiscard]] std::vector<Field> list_problems_fields();
 [[nodiscard]] std::vector<Field> show_problem_fields();
+[[nodiscard]] std::vector<Field> new_problem_fields();
+[[nodiscard]] std::vector<Field> run_reference_fields();
 [[nodiscard]] std::vector<Field> show_devices_fields();
 [[nodiscard]] std::vector<Field> evaluate_fields();
 [[nodiscard]] std::vector<Field> search_fields();
@@ -23,6 +25,7 @@ namespace ak::operations {
 [[nodiscard]] std::vector<Field> compare_fields();
 [[nodiscard]] std::vector<Field> export_kernel_fields();
 [[nodiscard]] std::vector<Field> explain_failure_fields();
+[[nodiscard]] std::vector<Field> show_kernel_fields();
 [[nodiscard]] std::vector<Field> save_kernel_fields();
 
 }  // namespace ak::operations

@@ -12,40 +12,43 @@
 namespace ak::operations {
 namespace {
 
-// Some 8,000 tokens: what a model reads with profit. A cell may be a whole kernel or a compiler's log.
-constexpr std::size_t kMaxTableBytes = 30'000, kMaxCellBytes = 8'000;
+/// How much of a table is answered. A cell may be a whole kernel or a compiler's log.
+struct TableLimits {
+  std::size_t bytes = 30'000, cell_bytes = 8'000;  // some 8,000 tokens: what a model reads with profit
+};
 // Of the table that this is cut from: twice the longest value that a query may read.
 constexpr std::size_t kMaxAnswerMemory = std::size_t{64} << 20;
 
-std::string shortened(const std::string& text) {
-  if (text.size() <= kMaxCellBytes) return sanitize(text);
-  return fmt::format("{} [{} bytes more; substr() shows a part]", sanitize(text, kMaxCellBytes),
-                     text.size() - kMaxCellBytes);
+std::string shortened(const std::string& text, std::size_t limit) {
+  if (text.size() <= limit) return sanitize(text, limit);
+  return fmt::format("{} [{} bytes more; substr() shows a part]", sanitize(text, limit), text.size() - limit);
 }
 
-Json cell_json(const db::Cell& cell) {
+Json cell_json(const db::Cell& cell, const TableLimits& limits) {
   if (const auto* integer = std::get_if<std::int64_t>(&cell)) return *integer;
   if (const auto* real = std::get_if<double>(&cell)) return *real;
-  if (const auto* text = std::get_if<std::string>(&cell)) return shortened(*text);
+  if (const auto* text = std::get_if<std::string>(&cell)) return shortened(*text, limits.cell_bytes);
   if (const auto* blob = std::get_if<std::vector<unsigned char>>(&cell))
     return fmt::format("[{} bytes]", blob->size());
   return nullptr;
 }
 
 /// As many rows as fit.
-Json table_json(const db::Table& table) {
+Json table_json(const db::Table& table, const TableLimits& limits = {}) {
   Json rows = Json::array();
   std::size_t bytes = 0;
   for (const auto& cells : table.rows) {
     Json row = Json::array();
-    for (const db::Cell& cell : cells) row.push_back(cell_json(cell));
+    for (const db::Cell& cell : cells) row.push_back(cell_json(cell, limits));
     bytes += one_line(row).size();
-    if (bytes > kMaxTableBytes && !rows.empty()) break;
+    if (bytes > limits.bytes && !rows.empty()) break;
     rows.push_back(std::move(row));
   }
   const bool cut = rows.size() < table.rows.size();
   Json json{{"columns", table.columns}, {"rows", std::move(rows)}, {"complete", !cut && !table.truncated}};
-  if (cut) json["note"] = "cut at 30,000 bytes: select fewer columns, or page with LIMIT and OFFSET";
+  if (cut)
+    json["note"] =
+        fmt::format("cut at {} bytes: select fewer columns, or page with LIMIT and OFFSET", limits.bytes);
   if (!cut && table.truncated)
     json["note"] = "there are more rows: raise limit, or page with LIMIT and OFFSET";
   return json;
@@ -57,7 +60,9 @@ Answer query_database(const Json& request, const Context& context, const Callbac
   return {.content = table_json(db::query_apart(context.database, request.at("sql").get<std::string>(),
                                                 {.rows = request.at("limit").get<std::size_t>(),
                                                  .time = kQueryTimeLimit,
-                                                 .answer_bytes = kMaxAnswerMemory}))};
+                                                 .answer_bytes = kMaxAnswerMemory}),
+                                {.bytes = request.at("max_bytes").get<std::size_t>(),
+                                 .cell_bytes = request.at("cell_bytes").get<std::size_t>()})};
 }
 
 Answer best_variants(const Json& request, const Context& context, const Callbacks&) {

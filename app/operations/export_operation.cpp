@@ -13,15 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new folder, or an empty one: nothing in it is replaced, and no link in it leads elsewhere.
-fs::path new_folder(const std::string& given) {
-  const fs::path folder = below_working_directory(given, "folder");
-  const fs::file_status there = fs::symlink_status(folder);
-  const bool usable = !fs::exists(there) || (fs::is_directory(there) && fs::is_empty(folder));
-  if (!usable) fail(ExitCode::usage, "folder '{}': expected a name that is free, or an empty folder", given);
-  return folder;
-}
-
 app::ExportChoice chosen_export(const Json& request, const Context& context) {
   if (request.contains("variant"))
     return app::export_choice(fmt::format("{}", request["variant"].get<std::int64_t>()), "",

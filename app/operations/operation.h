@@ -129,6 +129,8 @@ struct Event {
 // One function for each row; the files are named after what they are about.
 [[nodiscard]] Answer list_problems(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer show_problem(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer new_problem(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer run_reference(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer show_devices(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer evaluate(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer search(const Json& request, const Context& context, const Callbacks& callbacks);
@@ -144,6 +146,7 @@ struct Event {
 [[nodiscard]] Answer explain_failure(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer query_database(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer best_variants(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer show_kernel(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer save_kernel(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer export_kernel(const Json& request, const Context& context, const Callbacks& callbacks);
 

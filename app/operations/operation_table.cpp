@@ -137,6 +137,44 @@ Operation show_problem_row() {
       .run = show_problem};
 }
 
+Operation new_problem_row() {
+  return {
+      .name = "new_problem",
+      .title = "Make a problem",
+      .summary =
+          "Makes a problem folder from the signature of your kernel: problem.json, shapes, a reference to "
+          "fill in, and the kernel with a launch plan (docs/problem.md).",
+      .parameters = {{.name = "folder",
+                      .help = "below the working directory; a free name, or an empty folder",
+                      .required = true},
+                     {.name = "path", .help = "file with your __global__ function", .required = true}},
+      .answer = new_problem_fields(),
+      .effects = {.writes_files = true},
+      .run = new_problem};
+}
+
+Operation run_reference_row() {
+  return {
+      .name = "run_reference",
+      .title = "Run the reference",
+      .summary =
+          "Runs a problem's exact reference on inputs of yours, so that its results can be compared with "
+          "known "
+          "ones. The folder has a file WORKLOAD.given.INPUT.bin for each input (raw, little-endian, "
+          "row-major); "
+          "results are written there.",
+      .parameters =
+          problem_parameters() +
+          Parameters{
+              {.name = "workload",
+               .help = "name of the shape; may be left out where the problem has one only"},
+              {.name = "folder", .help = "with the inputs, below the working directory", .required = true}} +
+          device_parameters(),
+      .answer = run_reference_fields(),
+      .effects = {.writes_files = true, .uses_device = true, .takes_long = true},
+      .run = run_reference};
+}
+
 Operation show_devices_row() {
   return {.name = "show_devices",
           .title = "Show devices",
@@ -366,8 +404,20 @@ Operation query_row() {
                           .kind = ValueKind::integer,
                           .help = "rows at most",
                           .minimum = 1,
-                          .maximum = 1000,
-                          .fallback = "50"}},
+                          .maximum = 1'000'000,
+                          .fallback = "50"},
+                         {.name = "max_bytes",
+                          .kind = ValueKind::integer,
+                          .help = "of all rows at most; what follows is left out",
+                          .minimum = 1000,
+                          .maximum = 32e6,
+                          .fallback = "30000"},
+                         {.name = "cell_bytes",
+                          .kind = ValueKind::integer,
+                          .help = "of a text at most; the rest is cut off",
+                          .minimum = 100,
+                          .maximum = 4e6,
+                          .fallback = "8000"}},
           .answer = rows_fields(),
           .effects = {.reads_database = true},
           .run = query_database};
@@ -410,6 +460,23 @@ Operation explain_failure_row() {
       .answer = explain_failure_fields(),
       .effects = {.reads_database = true},
       .run = explain_failure};
+}
+
+Operation show_kernel_row() {
+  return {
+      .name = "show_kernel",
+      .title = "Show a kernel",
+      .summary =
+          "A kernel of the database with its source, parameters frozen. A variant, or the fastest verified "
+          "one for a problem.",
+      .parameters = Parameters{{.name = "variant",
+                                .kind = ValueKind::integer,
+                                .help = "number of the variant; none: the fastest for problem and params"},
+                               {.name = "arch", .help = "fastest on this architecture, e.g. sm_90a"}} +
+                    problem_parameters(),
+      .answer = show_kernel_fields(),
+      .effects = {.reads_database = true},
+      .run = show_kernel};
 }
 
 Operation save_kernel_row() {
@@ -464,10 +531,12 @@ Operation export_kernel_row() {
 
 std::span<const Operation> all_operations() {
   static const std::vector<Operation> table{
-      list_problems_row(), show_problem_row(),    show_devices_row(),   evaluate_row(),     search_row(),
-      tune_row(),          start_session_row(),   session_status_row(), stop_session_row(), explain_row(),
-      compare_row(),       profile_row(),         predict_row(),        occupancy_row(),    query_row(),
-      best_variants_row(), explain_failure_row(), save_kernel_row(),    export_kernel_row()};
+      list_problems_row(), show_problem_row(),   new_problem_row(),     run_reference_row(),
+      show_devices_row(),  evaluate_row(),       search_row(),          tune_row(),
+      start_session_row(), session_status_row(), stop_session_row(),    explain_row(),
+      compare_row(),       profile_row(),        predict_row(),         occupancy_row(),
+      query_row(),         best_variants_row(),  explain_failure_row(), show_kernel_row(),
+      save_kernel_row(),   export_kernel_row()};
   return table;
 }
 

@@ -22,4 +22,12 @@ fs::path below_working_directory(const std::string& given, std::string_view what
   return folder / named.filename();
 }
 
+fs::path new_folder(const std::string& given) {
+  const fs::path folder = below_working_directory(given, "folder");
+  const fs::file_status there = fs::symlink_status(folder);
+  const bool usable = !fs::exists(there) || (fs::is_directory(there) && fs::is_empty(folder));
+  if (!usable) fail(ExitCode::usage, "folder '{}': expected a name that is free, or an empty folder", given);
+  return folder;
+}
+
 }  // namespace ak::operations

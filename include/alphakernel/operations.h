@@ -128,6 +128,28 @@ struct ExampleKernel {
   }
 };
 
+/// raw, little-endian, row-major
+struct TensorFile {
+  std::string name;  ///< of the tensor
+  std::string dtype;  ///< of the elements in the file
+  std::vector<std::int64_t> shape;  ///< sizes of its axes
+  std::string file;  ///< its name, in the folder
+  std::optional<std::string> declared_dtype;  ///< of the tensor, where the file is more precise
+  std::optional<double> rms;  ///< root mean square of the result
+  std::optional<double> tolerance;  ///< largest error of an element that is allowed
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("name", self.name);
+    visitor("dtype", self.dtype);
+    visitor("shape", self.shape);
+    visitor("file", self.file);
+    visitor("declared_dtype", self.declared_dtype);
+    visitor("rms", self.rms);
+    visitor("tolerance", self.tolerance);
+  }
+};
+
 /// the GPUs of this machine
 struct Gpu {
   std::string kind;  ///< cuda
@@ -805,6 +827,68 @@ struct ShowProblemAnswer {
   }
 };
 
+/// Make a problem
+struct NewProblemRequest {
+  std::string folder;  ///< below the working directory; a free name, or an empty folder
+  std::string path;  ///< file with your __global__ function
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("folder", self.folder);
+    visitor("path", self.path);
+  }
+};
+
+/// Make a problem
+struct NewProblemAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string folder;  ///< that was made
+  std::vector<std::string> files;  ///< in the folder
+  std::vector<std::string> to_fill_in;  ///< what the signature does not say, and where it belongs
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("folder", self.folder);
+    visitor("files", self.files);
+    visitor("to_fill_in", self.to_fill_in);
+  }
+};
+
+/// Run the reference
+struct RunReferenceRequest {
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::optional<std::string> workload;  ///< name of the shape; may be left out where the problem has one only
+  std::string folder;  ///< with the inputs, below the working directory
+  std::optional<std::string> arch;  ///< what to compile for, e.g. sm_90a or h200 (default: the device's own)
+  std::optional<std::string> device;  ///< auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("workload", self.workload);
+    visitor("folder", self.folder);
+    visitor("arch", self.arch);
+    visitor("device", self.device);
+  }
+};
+
+/// Run the reference
+struct RunReferenceAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string workload;  ///< name of the shape
+  std::vector<TensorFile> inputs;  ///< raw, little-endian, row-major
+  std::vector<TensorFile> outputs;  ///< raw, little-endian, row-major
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("workload", self.workload);
+    visitor("inputs", self.inputs);
+    visitor("outputs", self.outputs);
+  }
+};
+
 /// Show devices
 struct ShowDevicesRequest {
   std::optional<std::string> name;  ///< e.g. h200, rtx4090, sm_120a; empty: the GPUs here, and known names
@@ -1454,12 +1538,16 @@ struct OccupancyAnswer {
 /// Query the database
 struct QueryRequest {
   std::string sql;  ///< the SELECT
-  std::optional<std::int64_t> limit;  ///< rows at most; 1 to 1000 (default: 50)
+  std::optional<std::int64_t> limit;  ///< rows at most; 1 to 1000000 (default: 50)
+  std::optional<std::int64_t> max_bytes;  ///< of all rows at most; what follows is left out; 1000 to 32000000 (default: 30000)
+  std::optional<std::int64_t> cell_bytes;  ///< of a text at most; the rest is cut off; 100 to 4000000 (default: 8000)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     visitor("sql", self.sql);
     visitor("limit", self.limit);
+    visitor("max_bytes", self.max_bytes);
+    visitor("cell_bytes", self.cell_bytes);
   }
 };
 
@@ -1557,6 +1645,51 @@ struct ExplainFailureAnswer {
     visitor("findings", self.findings);
     visitor("failed_checks", self.failed_checks);
     visitor("try", self.try_);
+  }
+};
+
+/// Show a kernel
+struct ShowKernelRequest {
+  std::optional<std::int64_t> variant;  ///< number of the variant; none: the fastest for problem and params
+  std::optional<std::string> arch;  ///< fastest on this architecture, e.g. sm_90a
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("variant", self.variant);
+    visitor("arch", self.arch);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+  }
+};
+
+/// Show a kernel
+struct ShowKernelAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::int64_t variant = 0;  ///< number in the database
+  std::string problem;  ///< the definition
+  std::string template_;  ///< name of its file
+  std::map<std::string, std::int64_t> tunables;  ///< its point
+  bool verified = false;  ///< it passed all gates
+  std::optional<std::string> device;  ///< that its best time is of
+  std::optional<std::string> arch;  ///< what it was compiled for there
+  std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
+  std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
+  std::string source;  ///< the kernel file, its parameters frozen
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("variant", self.variant);
+    visitor("problem", self.problem);
+    visitor("template", self.template_);
+    visitor("tunables", self.tunables);
+    visitor("verified", self.verified);
+    visitor("device", self.device);
+    visitor("arch", self.arch);
+    visitor("score_us", self.score_us);
+    visitor("emulated_cost_us", self.emulated_cost_us);
+    visitor("source", self.source);
   }
 };
 
@@ -1686,6 +1819,14 @@ class Operations {
   /// Touches nothing.
   ShowProblemAnswer show_problem(const ShowProblemRequest& request = {}, const Callbacks& callbacks = {});
 
+  /// Makes a problem folder from the signature of your kernel: problem.json, shapes, a reference to fill in, and the kernel with a launch plan (docs/problem.md).
+  /// Writes files.
+  NewProblemAnswer new_problem(const NewProblemRequest& request, const Callbacks& callbacks = {});
+
+  /// Runs a problem's exact reference on inputs of yours, so that its results can be compared with known ones. The folder has a file WORKLOAD.given.INPUT.bin for each input (raw, little-endian, row-major); results are written there.
+  /// Writes files, runs kernels, takes seconds or longer.
+  RunReferenceAnswer run_reference(const RunReferenceRequest& request, const Callbacks& callbacks = {});
+
   /// The GPUs of this machine, or all that is known of one device or architecture, with sources.
   /// Touches nothing.
   ShowDevicesAnswer show_devices(const ShowDevicesRequest& request = {}, const Callbacks& callbacks = {});
@@ -1746,6 +1887,10 @@ class Operations {
   /// Reads the database.
   ExplainFailureAnswer explain_failure(const ExplainFailureRequest& request = {}, const Callbacks& callbacks = {});
 
+  /// A kernel of the database with its source, parameters frozen. A variant, or the fastest verified one for a problem.
+  /// Reads the database.
+  ShowKernelAnswer show_kernel(const ShowKernelRequest& request = {}, const Callbacks& callbacks = {});
+
   /// Writes a kernel of the database to a file below the working directory, with its parameters frozen: it compiles with plain nvcc, too. A variant, or the fastest verified one for a problem.
   /// Reads the database, writes files.
   SaveKernelAnswer save_kernel(const SaveKernelRequest& request, const Callbacks& callbacks = {});
@@ -1761,6 +1906,8 @@ class Operations {
 #define ALPHAKERNEL_OPERATIONS(X) \
   X(list_problems, ListProblems) \
   X(show_problem, ShowProblem) \
+  X(new_problem, NewProblem) \
+  X(run_reference, RunReference) \
   X(show_devices, ShowDevices) \
   X(evaluate, Evaluate) \
   X(search, Search) \
@@ -1776,5 +1923,6 @@ class Operations {
   X(query, Query) \
   X(best_variants, BestVariants) \
   X(explain_failure, ExplainFailure) \
+  X(show_kernel, ShowKernel) \
   X(save_kernel, SaveKernel) \
   X(export_kernel, ExportKernel)

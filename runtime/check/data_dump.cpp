@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/data_dump.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/text/file.h"
+#include "runtime/check/data_set_builder.h"
+#include "runtime/check/dump_files.h"
 
 namespace ak::runtime {
 namespace {
 
 class Dump {
  public:
-  Dump(const RunContext& run_context, const DataSet& data, std::filesystem::path folder)
-      : run_context_(run_context), data_(data), folder_(std::move(folder)) {}
+  Dump(const RunContext& run_context, const DataSet& data, std::string_view distribution,
+       std::filesystem::path folder)
+      : run_context_(run_context), data_(data), distribution_(distribution), folder_(std::move(folder)) {}
 
   [[nodiscard]] Json write() const {
     Json json{{"workload", data_.workload->name},
-              {"distribution", data_.distribution},
+              {"distribution", distribution_},
               {"inputs", Json::array()},
               {"outputs", Json::array()}};
     for (const InputData& input : data_.inputs) {
@@ -40,7 +44,7 @@ class Dump {
  private:
   [[nodiscard]] Json write_tensor(std::size_t tensor, BufferView memory, DType dtype) const {
     const std::string& name = run_context_.problem.tensors[tensor].name;
-    const std::string file = fmt::format("{}.{}.{}.bin", data_.workload->name, data_.distribution, name);
+    const std::string file = dump_file(data_.workload->name, distribution_, name);
     std::string bytes(memory.bytes, '\0');
     check(driver().cuMemcpyDtoH(bytes.data(), memory.address, memory.bytes), "reading '{}'", name);
     write_file_atomically(folder_ / file, bytes);
@@ -52,8 +56,35 @@ class Dump {
 
   const RunContext& run_context_;
   const DataSet& data_;
+  std::string distribution_;
   std::filesystem::path folder_;
 };
+
+/// Inputs of the caller's with what the references make of them, where the folder has a file for each.
+Result<std::unique_ptr<DataSetBuilder>, Outcome> given_data_set(RunContext& run_context, DataStore& store,
+                                                                const WorkloadLayout& workload,
+                                                                const std::filesystem::path& folder,
+                                                                std::uint64_t seed) {
+  const std::string& drawn_as = workload.distributions.at(0).name;  // the first contents, replaced below
+  auto builder = store.make_changing(workload, drawn_as);
+  if (!builder) return builder.error();
+  (*builder)->fill(seed);
+  const auto data = (*builder)->data();
+  for (std::size_t i = 0; i < data->inputs.size(); ++i) {
+    const BufferView memory = data->inputs[i].buffer.data();
+    const std::string& name = run_context.problem.tensors[data->inputs[i].tensor].name;
+    (*builder)->put(i, read_file(folder / given_input_file(workload.name, name), memory.bytes));
+  }
+  if (auto failed = store.make_references(**builder)) return *failed;
+  return builder;
+}
+
+bool has_given_inputs(const OpenProblem& problem, const WorkloadLayout& workload,
+                      const std::filesystem::path& folder) {
+  return std::ranges::all_of(problem.tensors, [&](const TensorLayout& tensor) {
+    return tensor.output || std::filesystem::exists(folder / given_input_file(workload.name, tensor.name));
+  });
+}
 
 }  // namespace
 
@@ -68,8 +99,13 @@ std::optional<Outcome> dump_data_sets(RunContext& run_context, DataStore& store,
       const auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
       if (!data) return data.error();
       run_context.synchronize("the making of inputs");
-      index["data_sets"].push_back(Dump(run_context, **data, folder).write());
+      index["data_sets"].push_back(Dump(run_context, **data, (*data)->distribution, folder).write());
     }
+    const WorkloadLayout& workload = run_context.problem.workload(one.workload);
+    if (!has_given_inputs(run_context.problem, workload, folder)) continue;
+    const auto given = given_data_set(run_context, store, workload, folder, task.seed);
+    if (!given) return given.error();
+    index["data_sets"].push_back(Dump(run_context, *(*given)->data(), kGivenInputs, folder).write());
   }
   write_file_atomically(folder / "index.json", index.dump(1) + "\n");
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/error.h"
 #include "core/plan/random_input.h"
 #include "runtime/check/output_comparison.h"
 
@@ -87,6 +88,22 @@ void DataSetBuilder::fill(std::uint64_t seed) {
     check(driver().cuMemcpyDtoDAsync(input.pristine.address(), data.address, data.bytes, run_context_.stream),
           "copying an input");
   }
+}
+
+void DataSetBuilder::put(std::size_t input, std::string_view bytes) {
+  const InputData& taken = set_->inputs.at(input);
+  const BufferView data = taken.buffer.data();
+  if (bytes.size() != data.bytes)
+    fail(ExitCode::bad_input, "input '{}' of workload {}: expected {} bytes, got {}", name_of(taken.tensor),
+         set_->workload->name, data.bytes, bytes.size());
+  const auto write = [&](CUdeviceptr to) {
+    check(driver().cuMemcpyHtoDAsync(to, bytes.data(), bytes.size(), run_context_.stream),
+          "writing an input");
+  };
+  write(data.address);
+  if (taken.aliased) write(taken.pristine.address());
+  if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(data, true);
+  run_context_.synchronize("the writing of an input");  // `bytes` are the caller's
 }
 
 void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {

@@ -25,6 +25,9 @@ class DataSetBuilder {
   /// Draws a piece of every input. One whose elements depend on each other or on their places (a permutation, offsets)
   /// is all of piece 0. Those of aliased inputs have no copy to be restored from. Asynchronous.
   void fill_piece(std::size_t piece, std::uint64_t seed);
+  /// Replaces what fill() drew for input `input` (a place in data()->inputs) by contents of the caller's. Throws
+  /// Error(bad_input) where `bytes` is not as long as the input.
+  void put(std::size_t input, std::string_view bytes);
   /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold
   /// what fill() left. Errors: invalid_reference, unsupported.
   [[nodiscard]] std::optional<Outcome> make_references(const LoadedImage& exact, const LoadedImage& twin);

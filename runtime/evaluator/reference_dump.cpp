@@ -43,6 +43,7 @@ Outcome dump_references(const EvaluatorOptions& options, const SourceAssembler& 
   for (const std::string& name : request.workloads) {
     WorkloadTask& one = task.workloads.emplace_back();
     one.workload = name;
+    if (request.given_only) continue;
     for (const DrawnInputs& inputs : open->workload(name).distributions)
       one.distributions.push_back(inputs.name);
   }

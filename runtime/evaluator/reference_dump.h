@@ -16,6 +16,7 @@ struct DumpRequest {
   std::vector<std::string> workloads;  ///< names
   std::uint64_t seed = 0;
   std::filesystem::path folder;  ///< existing, absolute
+  bool given_only = false;  ///< only inputs that the folder has already (dump_files.h), none that are drawn
 };
 
 /// Builds a problem's references, runs them on a device and has the worker write inputs and results

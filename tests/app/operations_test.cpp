@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of operations: every row has its texts, its stubs and answers that fit their schemas.
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <random>
 
 #include "app/operations/clients/client_texts.h"
@@ -85,6 +87,13 @@ std::vector<Example> examples() {
   return {{"list_problems", Json::object()},
           {"show_problem", {{"problem", "softmax"}}},
           {"show_problem", {{"problem", "vector_add"}, {"section", "all"}}},
+          {"new_problem", {{"folder", "operations_test.problem"}, {"path", "operations_test.kernel.cu"}}},
+          {"run_reference",
+           {{"problem", "vector_add"},
+            {"workload", "n2"},
+            {"folder", "operations_test.inputs"},
+            {"device", "emulator"},
+            {"arch", "sm_80"}}},
           {"show_devices", Json::object()},
           {"show_devices", {{"name", "h200"}}},
           {"show_devices", {{"name", "sm_90"}}},
@@ -112,6 +121,8 @@ std::vector<Example> examples() {
           {"occupancy", {{"threads", 256}, {"registers", 64}, {"shared_bytes", 49152}, {"arch", "sm_70"}}},
           {"query", {{"sql", "SELECT id, status, NULL AS empty, 0.5 AS half FROM evaluations"}}},
           {"best_variants", {{"problem", "vector_add"}}},
+          {"show_kernel", {{"variant", 1}}},
+          {"show_kernel", {{"variant", 3}}},
           {"save_kernel", {{"variant", 1}, {"path", "operations_test.cu"}, {"overwrite", true}}},
           {"export_kernel", {{"variant", 1}, {"folder", "operations_test.export"}}},
           {"start_session",
@@ -127,10 +138,23 @@ struct Files {
     write_file_atomically("operations_test.session.json",
                           R"({"defaults": {"device": "none", "arch": "sm_90a"},
         "runs": [{"algorithm": "vector_add", "max_evaluations": 2, "seed": 1}]})");
+    write_file_atomically("operations_test.kernel.cu",
+                          "__global__ void twice(const float* x, float* y, int n) {\n"
+                          "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                          "  if (i < n) y[i] = 2 * x[i];\n}\n");
+    std::filesystem::create_directory("operations_test.inputs");
+    put_input("a", {1, 2});
+    put_input("b", {10, 0.5});
+  }
+  static void put_input(const std::string& name, std::array<float, 2> values) {
+    write_file_atomically("operations_test.inputs/n2.given." + name + ".bin",
+                          {reinterpret_cast<const char*>(values.data()), sizeof values});
   }
   ~Files() { clear(); }
   static void clear() {
-    for (const char* name : {"operations_test.cu", "operations_test.export", "operations_test.session.json"})
+    for (const char* name :
+         {"operations_test.cu", "operations_test.export", "operations_test.session.json",
+          "operations_test.kernel.cu", "operations_test.problem", "operations_test.inputs"})
       std::filesystem::remove_all(name);
   }
 };
@@ -246,6 +270,77 @@ TEST_CASE("a kernel is explained by what was measured, compared, and exported in
     CHECK_THROWS(bench.run("export_kernel", {{"variant", right["variant"]}, {"folder", folder}}));
 }
 
+TEST_CASE("the exact reference runs on inputs of the caller's, and says which file it lacks") {
+  const Bench bench;
+  const Files files;
+  const Json request{{"problem", "vector_add"},
+                     {"workload", "n2"},
+                     {"folder", "operations_test.inputs"},
+                     {"device", "emulator"},
+                     {"arch", "sm_80"}};
+  const Json answer = bench.run("run_reference", request).content;
+  REQUIRE(answer["outputs"].size() == 1);
+  CHECK(answer["outputs"][0]["dtype"] == "float64");
+  const std::string bytes =
+      read_file("operations_test.inputs/" + answer["outputs"][0]["file"].get<std::string>());
+  std::array<double, 2> sums{};
+  REQUIRE(bytes.size() == sizeof sums);
+  std::memcpy(sums.data(), bytes.data(), sizeof sums);
+  CHECK(sums == std::array<double, 2>{11, 2.5});
+
+  write_file_atomically("operations_test.inputs/n2.given.b.bin", "four");
+  CHECK_THROWS_WITH(bench.run("run_reference", request), Catch::Contains("expected 8 bytes, got 4"));
+  std::filesystem::remove("operations_test.inputs/n2.given.b.bin");
+  CHECK_THROWS_WITH(bench.run("run_reference", request), Catch::Contains("expected the file n2.given.b.bin"));
+  Json wrong = request;
+  wrong["workload"] = "n3";
+  CHECK_THROWS_WITH(bench.run("run_reference", wrong), Catch::Contains("expected one of n1, n2"));
+}
+
+TEST_CASE(
+    "a stored kernel is shown as it is saved, and a folder is made from a kernel in an empty place only") {
+  const Bench bench;
+  const Files files;
+  const Json variant = bench.run("evaluate", vector_add(kRightBody, kOnCpu)).content["variant"];
+  const Json shown = bench.run("show_kernel", {{"problem", "vector_add"}}).content;
+  CHECK(shown["variant"] == variant);
+  CHECK(shown["verified"] == true);
+  CHECK(shown["emulated_cost_us"].get<double>() > 0);
+  CHECK_FALSE(shown.contains("score_us"));
+  static_cast<void>(bench.run("save_kernel", {{"variant", variant}, {"path", "operations_test.cu"}}));
+  CHECK(read_file("operations_test.cu") == shown["source"].get<std::string>());
+
+  const Json request{{"folder", "operations_test.problem"}, {"path", "operations_test.kernel.cu"}};
+  const Json made = bench.run("new_problem", request).content;
+  CHECK(made["files"].size() == 4);
+  CHECK_FALSE(made["to_fill_in"].empty());
+  CHECK_THROWS_WITH(bench.run("new_problem", request), Catch::Contains("expected a name that is free"));
+  CHECK_THROWS_WITH(
+      bench.run("new_problem", {{"folder", "/tmp/operations_test"}, {"path", "operations_test.kernel.cu"}}),
+      Catch::Contains("outside of the working directory"));
+}
+
+TEST_CASE("a table is as long as its reader asks for") {
+  const Bench bench;
+  static_cast<void>(bench.run("evaluate", vector_add(kRightBody, kOnCpu)));
+  const std::string sql =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+      "SELECT i, hex(zeroblob(5000)) AS text FROM n";
+  const auto table = [&](const Json& more) {
+    Json request{{"sql", sql}};
+    request.update(more);
+    return bench.run("query", request).content;
+  };
+  const Json brief = table({{"limit", 3000}});
+  CHECK(brief["complete"] == false);
+  CHECK(brief["rows"].size() < 5);
+  CHECK(brief["note"].get<std::string>().find("cut at 30000 bytes") != std::string::npos);
+  const Json whole = table({{"limit", 3000}, {"max_bytes", 32'000'000}, {"cell_bytes", 100'000}});
+  CHECK(whole["complete"] == true);
+  CHECK(whole["rows"].size() == 3000);
+  CHECK(whole["rows"][2999][1].get<std::string>().size() == 10'000);
+}
+
 TEST_CASE("a session that its manifest lets write elsewhere, or that is wrong, is not started") {
   const Bench bench;
   const Files files;
@@ -312,7 +407,7 @@ TEST_CASE("a search that is stopped answers with the best kernel so far") {
 TEST_CASE("the files for other languages and the page are what the table says") {
   // alphakernel operations --cpp, --python and --markdown print them.
   CHECK(in_tree("include/alphakernel/operations.h") == cpp_header());
-  CHECK(in_tree("include/python/alphakernel/operations.py") == python_module());
+  CHECK(in_tree("python/alphakernel/operations.py") == python_module());
   CHECK(in_tree("docs/operations.md") == operations_page());
 }
 

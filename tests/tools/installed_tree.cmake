@@ -20,7 +20,8 @@ foreach(file IN ITEMS bin/alphakernel bin/generate_kernel bin/alphakernel-dashbo
     share/doc/alphakernel/docs/agents/codex/AGENTS.md share/doc/alphakernel/docs/agents/claude-code/alphakernel/SKILL.md
     share/doc/alphakernel/licenses/libsqlite3-dev.txt share/doc/alphakernel/licenses/libcmark-gfm-dev.txt
     share/man/man1/alphakernel.1 share/man/man1/generate_kernel.1 share/bash-completion/completions/alphakernel
-    share/zsh/site-functions/_alphakernel share/fish/vendor_completions.d/alphakernel.fish)
+    share/zsh/site-functions/_alphakernel share/fish/vendor_completions.d/alphakernel.fish
+    lib/python3/dist-packages/alphakernel/py.typed)
   if(NOT EXISTS ${tree}/${file})
     message(FATAL_ERROR "${file} is not installed")
   endif()

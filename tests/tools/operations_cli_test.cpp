@@ -16,8 +16,7 @@ TEST_CASE("operations are listed for people, with schemas for programs, and as t
   CHECK(table["operations"].size() > 10);
   CHECK(table["operations"][0]["answer"]["type"] == "object");
   CHECK(box.run({"operations", "--cpp"}).out == read_file(root + "include/alphakernel/operations.h"));
-  CHECK(box.run({"operations", "--python"}).out ==
-        read_file(root + "include/python/alphakernel/operations.py"));
+  CHECK(box.run({"operations", "--python"}).out == read_file(root + "python/alphakernel/operations.py"));
   CHECK(box.run({"operations", "--markdown"}).out == read_file(root + "docs/operations.md"));
 }
 

@@ -78,7 +78,7 @@ foreach(file IN ITEMS "/usr/bin/generate_kernel -> alphakernel" "/usr/share/doc/
     message(FATAL_ERROR "the package lacks ${file}")
   endif()
 endforeach()
-if(contents MATCHES "[.]so[.\n]|/usr/lib")
+if(contents MATCHES "[.]so[.\n]|/usr/lib/[^p\n]")
   message(FATAL_ERROR "the Debian package has libraries that Debian has packages for:\n${contents}")
 endif()
 file(REMOVE_RECURSE ${WORK})

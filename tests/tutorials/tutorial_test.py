@@ -91,6 +91,8 @@ def run_page(page, programs, cache):
         work.mkdir()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("ALPHAKERNEL_", "XDG_"))}
         environment |= {"HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}"}
+        environment["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parents[2] / "python")
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment["ALPHAKERNEL_CACHE"] = str(cache or home / "cache")
         shell = subprocess.Popen(["bash", "-c", script_of(blocks)], cwd=work, env=environment, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, text=True, errors="replace", start_new_session=True)

@@ -72,7 +72,7 @@ int run_operations(const app::Arguments& arguments) {
   bool json = false, cpp = false, python = false, markdown = false;
   app.add_flag("--json", json, "print the table with a JSON Schema of every request and answer");
   app.add_flag("--cpp", cpp, "print include/alphakernel/operations.h");
-  app.add_flag("--python", python, "print include/python/alphakernel/operations.py");
+  app.add_flag("--python", python, "print python/alphakernel/operations.py");
   app.add_flag("--markdown", markdown, "print docs/operations.md");
   CLI::App* called = app.add_subcommand("call", "run one operation and print its answer as JSON");
   called->add_option("name", name, "the operation")->required();

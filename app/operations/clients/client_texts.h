@@ -11,7 +11,7 @@ namespace ak::operations {
 // What other languages know of the table of operations. These files are in the tree, and a test fails when
 // they are not what these functions return.
 [[nodiscard]] std::string cpp_header();       ///< include/alphakernel/operations.h
-[[nodiscard]] std::string python_module();    ///< include/python/alphakernel/operations.py
+[[nodiscard]] std::string python_module();    ///< python/alphakernel/operations.py
 [[nodiscard]] std::string operations_page();  ///< docs/operations.md
 
 /// Fields under one name: of an object, of an event, or of what an operation answers.

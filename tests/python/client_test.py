@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client with the real program: python_client_test.py PROGRAM SOURCE_FOLDER."""
+"""The Python client with the real program: client_test.py PROGRAM SOURCE_FOLDER."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import threading
 import unittest
 
 PROGRAM, SOURCE = sys.argv[1:3]
-sys.path.insert(0, os.path.join(SOURCE, "include", "python"))
+sys.path.insert(0, os.path.join(SOURCE, "python"))
 sys.dont_write_bytecode = True
 
 import alphakernel  # noqa: E402

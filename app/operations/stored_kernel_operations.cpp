@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of the database as a file.
+// A kernel of the database: its text, and as a file.
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cerrno>
 
+#include "app/operations/evaluation_brief.h"
 #include "app/operations/kernel_request.h"
 #include "app/operations/written_path.h"
 #include "codegen/emit/emit.h"
@@ -62,21 +63,62 @@ std::int64_t chosen_variant(const Json& request, const Context& context) {
   return champion(instance->definition.name, request, context);
 }
 
+/// A kernel of the database with its parameters frozen, as files have it.
+struct StoredKernel {
+  std::int64_t variant;
+  KernelTask task;
+  std::string text;
+};
+
+StoredKernel stored_kernel(const Json& request, const Context& context) {
+  const std::int64_t variant = chosen_variant(request, context);
+  KernelTask task = kernel_task({{"variant", variant}, {"problem", request.value("problem", "")}}, context);
+  std::string text = codegen::emit_kernel(*task.problem, task.kernel.candidate);
+  return {.variant = variant, .task = std::move(task), .text = std::move(text)};
+}
+
+/// Adds where the kernel's best time was taken; nothing where it was never verified.
+void add_best_time(Json& json, std::int64_t variant, const Context& context) {
+  const db::Table table = db::query(
+      context.database,
+      fmt::format("SELECT device, arch, score_us, emulated_cost_us FROM leaderboard WHERE variant = {} "
+                  "ORDER BY score_us IS NULL, score_us, emulated_cost_us",
+                  variant),
+      1, kQueryTimeLimit);
+  json["verified"] = !table.rows.empty();
+  if (table.rows.empty()) return;
+  const auto& row = table.rows.front();
+  json["device"] = std::get<std::string>(row[0]);
+  json["arch"] = std::get<std::string>(row[1]);
+  if (const auto* time = std::get_if<double>(&row[2])) json["score_us"] = rounded(*time);
+  if (const auto* cost = std::get_if<double>(&row[3])) json["emulated_cost_us"] = rounded(*cost);
+}
+
 }  // namespace
+
+Answer show_kernel(const Json& request, const Context& context, const Callbacks&) {
+  const StoredKernel kernel = stored_kernel(request, context);
+  const Candidate& candidate = kernel.task.kernel.candidate;
+  Json json{{"variant", kernel.variant},
+            {"problem", kernel.task.problem->definition.name},
+            {"template", fs::path(candidate.name).filename().string()},
+            {"tunables", Json::object()},
+            {"source", kernel.text}};
+  for (const auto& [name, value] : candidate.tunables) json["tunables"][name] = value;
+  add_best_time(json, kernel.variant, context);
+  return {.content = std::move(json)};
+}
 
 Answer save_kernel(const Json& request, const Context& context, const Callbacks&) {
   const fs::path file = kernel_path(request["path"]);
-  const std::int64_t variant = chosen_variant(request, context);
-  const KernelTask task =
-      kernel_task({{"variant", variant}, {"problem", request.value("problem", "")}}, context);
-  const std::string text = codegen::emit_kernel(*task.problem, task.kernel.candidate);
+  const StoredKernel kernel = stored_kernel(request, context);
   claim(file, request.at("overwrite").get<bool>());
-  write_file_atomically(file, text);
+  write_file_atomically(file, kernel.text);
   Json json{{"path", file.string()},
-            {"bytes", text.size()},
-            {"variant", variant},
-            {"problem", task.problem->definition.name},
-            {"verified", verified(variant, context)}};
+            {"bytes", kernel.text.size()},
+            {"variant", kernel.variant},
+            {"problem", kernel.task.problem->definition.name},
+            {"verified", verified(kernel.variant, context)}};
   json["note"] = "it says what it was made for: evaluate takes its path without problem and params";
   return {.content = std::move(json)};
 }
