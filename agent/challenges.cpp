@@ -40,7 +40,7 @@ bool Challenges::take(Completed& completed) {
   if (!inconclusive(result)) record_.commit(completed, {.arm = "comparison"});
   if (settle(result, verdict) && champion_.best()) {
     progress_.count_gain(true);
-    if (context_.options.on_new_best) context_.options.on_new_best(*champion_.best());
+    if (context_.options.on_new_best) context_.options.on_new_best(*champion_.best(), champion_.predicted());
   }
   return true;
 }

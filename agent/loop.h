@@ -99,8 +99,8 @@ struct LoopOptions {
   std::function<bool()> replaying = {};
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
   std::function<void(const Progress&)> on_wait;      ///< while a source's answer is awaited, often
-  std::function<void(const Completed&)>
-      on_new_best;  ///< a verified kernel took the lead: write it to disk now
+  /// A verified kernel took the lead: write it to disk now. @param predicted as LoopResult::predicted; may be null
+  std::function<void(const Completed&, const PredictedScore* predicted)> on_new_best;
   /// The search has ended, and its leader is checked now: "held-out shapes", "its times in a fresh process", ...
   std::function<void(std::string_view)> on_confirm = {};
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by Ctrl-C; not owned

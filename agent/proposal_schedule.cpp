@@ -91,7 +91,10 @@ void ProposalSchedule::learn(const Completed& completed, const Flight& flight, R
     return;
   }
   const bool useful = passed(completed.result, context_.depth);
-  tell(flight.item.proposal, useful ? rank_ns : std::nullopt, evaluation);
+  if (useful && !rank_ns)
+    proposals_.give_up(flight.item.proposal);  // it is right, so it has not failed
+  else
+    tell(flight.item.proposal, useful ? rank_ns : std::nullopt, evaluation);
   if (useful && flight.item.predicted && completed.result.score_ns)
     pruning_.learn(*flight.item.predicted, *completed.result.score_ns);
 }

@@ -33,7 +33,8 @@ class ProposalSchedule {
   /// The proposal whose evaluation has ended; nothing for another ticket.
   [[nodiscard]] std::optional<Flight> take(Ticket ticket);
   /// Tells the strategy what came of it; a proposal without a verdict is tried once more.
-  /// @param rank_ns what the strategy is to make small; nothing: there is none of this candidate
+  /// @param rank_ns what the strategy is to make small; nothing: there is none of this candidate, and of one that
+  /// passed the strategy learns nothing
   void learn(const Completed& completed, const Flight& flight, RowId evaluation,
              std::optional<double> rank_ns);
 

@@ -31,7 +31,7 @@ std::vector<std::string> contradiction(LaunchPlan plan, const Environment& envir
 
 Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
     : clock_(clock),
-      by_prediction_(options.target_predictor != nullptr),
+      predictor_(options.target_predictor),
       strategy_(find_strategy(options.strategy)),
       seed_(options.seed),
       environment_(options.problem->environment({})) {
@@ -69,6 +69,12 @@ void Proposals::add_first_point(const FirstPoint& first) {
   first_points_.push_back({.template_index = index, .point = first.point, .origin = first.arm});
 }
 
+/// What ranks in this search; nothing: it failed, or this search's model predicted nothing of it.
+std::optional<double> Proposals::ranked_by(const KnownPoint& known) const {
+  if (predictor_ == nullptr) return known.score_ns;
+  return predictor_->ranks_with(known.predicted_by) ? known.predicted_ns : std::nullopt;
+}
+
 int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates) {
   std::vector<std::pair<double, Proposal>> fastest;
   int told = 0;
@@ -90,7 +96,7 @@ int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates)
     if (searches_[i].strategy == nullptr) continue;
     for (const KnownPoint& known : known_of_templates[i]) {
       const auto rank_ns = ranked_by(known);
-      if (known.score_ns && !rank_ns) continue;  // it passed, but nothing was predicted of it
+      if (known.score_ns && !rank_ns) continue;  // it passed, but has no rank here: nothing to learn
       if (!has_point(i, known.tunables) || !searches_[i].given.insert(known.tunables).second) continue;
       searches_[i].strategy->tell(known.tunables, rank_ns);
       ++told;
@@ -199,6 +205,10 @@ std::optional<TunableValues> Proposals::ask(TemplateSearch& search) {
 void Proposals::retry(Proposal proposal) {
   proposal.is_retry = true;
   retries_.push_back(std::move(proposal));
+}
+
+void Proposals::give_up(const Proposal& proposal) {
+  if (const auto& strategy = searches_[proposal.template_index].strategy) strategy->give_up(proposal.point);
 }
 
 void Proposals::tell(const Proposal& proposal, std::optional<double> time_ns) {

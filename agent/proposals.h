@@ -57,6 +57,8 @@ class Proposals {
   /// Whether strategies are asked; starts and retries are given in any case.
   void allow_search(bool allowed) { search_allowed_ = allowed; }
   void retry(Proposal proposal);
+  /// The strategy will not learn what the point is worth: it passed, but has no rank.
+  void give_up(const Proposal& proposal);
   /// Passes the answer on to the template's strategy.
   void tell(const Proposal& proposal, std::optional<double> time_ns);
   /// Points of all templates together.
@@ -78,13 +80,10 @@ class Proposals {
   [[nodiscard]] TemplateSearch* search_of_same(const Candidate& candidate);
   void open(std::size_t index);
 
-  /// What ranks in this search; nothing: it failed, or nothing was predicted of it.
-  [[nodiscard]] std::optional<double> ranked_by(const KnownPoint& known) const {
-    return by_prediction_ ? known.predicted_ns : known.score_ns;
-  }
+  [[nodiscard]] std::optional<double> ranked_by(const KnownPoint& known) const;
 
   const Clock& clock_;
-  const bool by_prediction_;  ///< predicted times rank, not costs
+  const TargetPredictor* predictor_;  ///< its times rank; null: costs and measured times do
   const Strategy* strategy_;
   std::uint64_t seed_;
   Environment environment_;

@@ -71,7 +71,8 @@ void SearchProgress::report(const Completed& completed, bool new_best, int in_fl
   progress.last = &completed;
   if (context_.options.on_progress) context_.options.on_progress(progress);
   progress.last = nullptr;
-  if (new_best && context_.options.on_new_best) context_.options.on_new_best(*champion.best());
+  if (new_best && context_.options.on_new_best)
+    context_.options.on_new_best(*champion.best(), champion.predicted());
 }
 
 void SearchProgress::take_best(const Champion& champion) {

@@ -16,7 +16,7 @@ struct PredictedTime {
 
 /// The score predicted for a candidate: weighted geometric mean over the timed workloads.
 struct PredictedScore {
-  std::string model;  ///< what predicted it, e.g. "sm_90a plan"
+  std::string model;  ///< what predicted it, e.g. "sm_90a_h200@1f0c2d3e plan"
   double score_ns = 0, low_ns = 0, high_ns = 0;
   std::vector<PredictedTime> times;
 };

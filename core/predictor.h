@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "core/evaluation.h"
 #include "core/plan/candidate.h"
@@ -27,6 +28,8 @@ class TargetPredictor {
   /// The score over the shapes that a GPU would time; nothing where the candidate did not pass, or its plan has
   /// no value for one of them.
   [[nodiscard]] virtual std::optional<PredictedScore> predict(const Completed& completed) const = 0;
+  /// Whether scores that name this model (PredictedScore::model) may be ranked with those of this one.
+  [[nodiscard]] virtual bool ranks_with(std::string_view model) const = 0;
 };
 
 }  // namespace ak

@@ -47,6 +47,7 @@ struct KnownPoint {
   TunableValues tunables;
   std::optional<double> score_ns;           ///< absent: it failed
   std::optional<double> predicted_ns = {};  ///< the score that was predicted of it; absent: none was
+  std::string predicted_by = {};            ///< PredictedScore::model of that prediction
 };
 
 /// What a search that may continue in another process keeps of an evaluation.

@@ -34,8 +34,8 @@ const std::array<ChartKind, 8>& kinds() {
 constexpr std::array kColumnKeys =
     std::to_array<std::string_view>({"x", "y", "series", "facet", "color", "label", "low", "high", "limit",
                                      "tone", "id", "parent", "detail", "front"});
-constexpr std::array<std::string_view, 8> kOtherKeys{"kind",    "title",   "data",    "roofs",
-                                                     "x_label", "y_label", "x_scale", "y_scale"};
+constexpr std::array<std::string_view, 10> kOtherKeys{"kind",    "title",   "data",    "roofs",  "x_label",
+                                                      "y_label", "x_scale", "y_scale", "x_name", "y_name"};
 
 bool known_key(std::string_view key) {
   return std::ranges::find(kColumnKeys, key) != kColumnKeys.end() ||
@@ -108,13 +108,22 @@ Json parse_specification(std::string_view text) {
   return chart;
 }
 
+/// What the data themselves call an axis: the first value of the column that "x_name" or "y_name" names; else empty.
+std::string name_in_data(const Json& chart, std::string_view key, const db::Table& table) {
+  const auto column = chart.find(fmt::format("{}_name", key));
+  if (column == chart.end()) return "";
+  const std::size_t index = column_of(table, *column, key);
+  const auto* text = table.rows.empty() ? nullptr : std::get_if<std::string>(&table.rows.front()[index]);
+  return text == nullptr ? "" : harmless(*text, kMaxLabelBytes);
+}
+
 /// Every axis says what it shows, and quantities say their unit.
-Json headings_of(const Json& chart, const ChartKind& kind) {
+Json headings_of(const Json& chart, const ChartKind& kind, const db::Table& table) {
   Json headings = Json::object();
   for (const std::string_view key : kColumnKeys) {
     if (!chart.contains(key)) continue;
-    const std::string column = chart.at(std::string(key)),
-                      label = chart.value(fmt::format("{}_label", key), "");
+    const std::string column = chart.at(std::string(key)), named = name_in_data(chart, key, table),
+                      label = named.empty() ? chart.value(fmt::format("{}_label", key), "") : named;
     headings[std::string(key)] = label.empty() ? column_heading(column) : label;
     const bool measured = std::ranges::find(kind.measured, key) != kind.measured.end();
     if (measured && label.empty() && column_unit(column).empty())
@@ -149,7 +158,7 @@ Json chart_of(std::string_view specification, const Page& page, const PageData& 
       static_cast<void>(column_of(table, column, key));
       if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
     }
-  chart["headings"] = headings_of(chart, kind);
+  chart["headings"] = headings_of(chart, kind, table);
   if (table.rows.empty()) return nullptr;
   chart["caption"] = std::ranges::find(page.datasets, name, &Dataset::name)->caption;
   chart["truncated"] = table.truncated;

@@ -15,6 +15,7 @@ namespace ak::pages {
 ///            detail, front names a column of it
 ///   roofs    roofline: a dataset with the columns facet, label, peak_tflops, peak_gbps
 ///   x_label, y_label, color_label   where the column's name has no unit;
+///   x_name, y_name                  columns whose first value names the axis, where only the data know
 ///   x_scale, y_scale                "linear" or "log"
 /// Added are `columns` and `rows` of the dataset (only those named), and `headings` with units. JSON null
 /// where the dataset is empty. Throws Error(bad_input) for an unknown kind, dataset or column, and for an

@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "page_assets.h"
-#include "pages/page_html.h"
 
 namespace ak::pages {
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/generate_command.h"
 
-#include <fmt/format.h>
-
 #include "app/evaluate/kernel_choice.h"
 #include "app/evaluate/live_view.h"
-#include "app/evaluate/run_files.h"
 #include "app/search/porting.h"
 #include "app/search/starting_points.h"
 #include "codegen/export/export.h"
@@ -70,7 +67,7 @@ std::optional<app::GenerateCommand> generate_command(const app::Arguments& argum
     fail(ExitCode::usage, "give --from, a kernel to port, or --start, one to beat; not both");
   if (view != nullptr) view->open(flags.quiet || flags.json);
   const auto problem = problem_flags.instance(origin ? origin->params : Params{});
-  choose_output(flags, app::free_output(codegen::export_name(problem->definition) + ".cu").string());
+  choose_output(flags, app::free_output(codegen::export_name(problem->definition) + ".cu"));
   app::check_search_flags(flags);
   generate.setup = app::set_up_search(flags, problem, std::move(command));
   generate.setup.run.view = view;

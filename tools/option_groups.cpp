@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/option_groups.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "agent/search/strategy.h"
 #include "app/setup/option_ranges.h"
@@ -21,12 +22,6 @@ std::string strategy_help() {
     help += fmt::format(" {} ({});", strategy->name, strategy->summary);
   help.pop_back();
   return help;
-}
-
-std::vector<std::string> strategy_names() {
-  std::vector<std::string> names;
-  for (const agent::Strategy* strategy : agent::strategies()) names.emplace_back(strategy->name);
-  return names;
 }
 
 }  // namespace
@@ -51,7 +46,8 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
       app, "--proposer", flags.proposer, {"auto", "search", "llm", "hybrid"},
       "who proposes candidates: search, llm (a language model), hybrid (both), auto (default: hybrid where "
       "a model is named, else search)");
-  add_choice(app, "--strategy", flags.strategy, strategy_names(), strategy_help());
+  const auto strategies = agent::strategy_names();
+  add_choice(app, "--strategy", flags.strategy, {strategies.begin(), strategies.end()}, strategy_help());
   app.add_option(
          "--model", flags.models,
          "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE; may "
@@ -91,13 +87,16 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_flag("--quiet,-q", flags.quiet, "no progress");
 }
 
-void choose_output(app::SearchFlags& flags, const std::string& by_default) {
+void choose_output(app::SearchFlags& flags, app::ClaimedOutput by_default) {
   const bool named = !flags.output.empty();
-  if (!named) flags.output = by_default;
+  if (!named) {
+    flags.output = by_default.path.string();
+    flags.output_claim = std::move(by_default.claim);
+  }
   if (std::filesystem::exists(flags.output))
     print_stderr("note: {} is there and will be replaced by the first kernel that is found\n", flags.output);
   else if (!named && !flags.quiet && !flags.json)
-    print_stderr("note: the kernel goes to {} (--output names another file)\n", by_default);
+    print_stderr("note: the kernel goes to {} (--output names another file)\n", flags.output);
 }
 
 }  // namespace ak::tools

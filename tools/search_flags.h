@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "app/evaluate/claimed_output.h"
 #include "app/search/search_command.h"
 
 namespace ak::tools {
@@ -13,6 +14,6 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags);
 
 /// Call after parsing. Where no output is named it is `by_default`; a note on stderr says so, or that a file that is there
 /// will be replaced.
-void choose_output(app::SearchFlags& flags, const std::string& by_default);
+void choose_output(app::SearchFlags& flags, app::ClaimedOutput by_default);
 
 }  // namespace ak::tools

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/predict/target_prediction.h"
 #include "core/text/suggest.h"
 #include "db/database.h"

@@ -73,6 +73,11 @@ void History::propose(std::size_t point) {
   pending_.push_back(point);
 }
 
+void History::give_up(std::size_t point) {
+  remove_unseen(point);
+  std::erase(pending_, point);
+}
+
 bool History::tell(std::size_t point, std::optional<double> time_ns) {
   if (answer_[point] != kSeen) return false;
   remove_unseen(point);

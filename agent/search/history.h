@@ -46,6 +46,8 @@ class History {
   [[nodiscard]] std::size_t snap(Engine& engine, Ordinals ordinals) const;
 
   void propose(std::size_t point);
+  /// Its answer will not come; it is not proposed again.
+  void give_up(std::size_t point);
   /// False when it was known before: the first answer counts.
   bool tell(std::size_t point, std::optional<double> time_ns);
 

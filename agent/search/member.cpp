@@ -23,6 +23,10 @@ class StandAlone final : public SearchStrategy {
     if (point && history_.tell(*point, time_ns)) member_->learn(history_, history_.told().back(), engine_);
   }
 
+  void give_up(const TunableValues& values) override {
+    if (const auto point = history_.points().find(values)) history_.give_up(*point);
+  }
+
   [[nodiscard]] std::string_view member_name() const override { return member_->member_name(); }
 
  private:

@@ -17,9 +17,15 @@ const Strategy* find_strategy(std::string_view name) {
   return found == kStrategyTable.end() ? nullptr : *found;
 }
 
+std::vector<std::string_view> strategy_names() {
+  std::vector<std::string_view> names;
+  for (const Strategy* strategy : kStrategyTable) names.push_back(strategy->name);
+  return names;
+}
+
 std::string unknown_strategy(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Strategy* strategy : kStrategyTable) names.emplace_back(strategy->name);
+  const auto known = strategy_names();
+  const std::vector<std::string> names(known.begin(), known.end());
   return fmt::format("unknown strategy '{}'{}; known: {}", sanitize(name), did_you_mean(name, names),
                      fmt::join(names, ", "));
 }

@@ -28,6 +28,8 @@ class SearchStrategy {
   virtual std::optional<TunableValues> ask() = 0;
   /// `time_ns` absent: the point failed.
   virtual void tell(const TunableValues& point, std::optional<double> time_ns) = 0;
+  /// No answer will come for a point that was asked for.
+  virtual void give_up(const TunableValues&) {}
   /// Of a strategy of several members, the name of the one that chose the last point; else empty.
   [[nodiscard]] virtual std::string_view member_name() const { return {}; }
 };
@@ -41,6 +43,8 @@ struct Strategy {
 };
 /// All of them, in the order of the table.
 [[nodiscard]] std::span<const Strategy* const> strategies();
+/// Their names, in that order.
+[[nodiscard]] std::vector<std::string_view> strategy_names();
 /// nullptr: there is none of this name.
 [[nodiscard]] const Strategy* find_strategy(std::string_view name);
 /// What to say of a name that is none: the nearest, and all there are.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "app/compare/subject_comparison.h"
 #include "codegen/emit/markdown.h"
 

@@ -9,7 +9,9 @@
 #include "app/compare/compared_subject.h"
 #include "codegen/emit/emit.h"
 #include "codegen/problem/problem_catalog.h"
+#include "codegen/problem/problem_files.h"
 #include "core/error.h"
+#include "core/text/data_files.h"
 #include "core/text/file.h"
 #include "db/read/lineage.h"
 #include "db/store/stored_candidate.h"
@@ -133,7 +135,13 @@ KernelChoice kernel_of_source(const std::string& name, const std::string& source
   return {.candidate = *parsed, .problem = plan.problem, .params = params_of(plan.params), .variant = {}};
 }
 
-KernelChoice kernel_of_file(const std::string& path) { return kernel_of_source(path, read_file(path)); }
+KernelChoice kernel_of_file(const std::string& path) {
+  const std::filesystem::path file(path);
+  const bool shipped = is_compiled_in(file);
+  return kernel_of_source(path, shipped
+                                    ? codegen::read_problem_file(file.parent_path(), file.filename().string())
+                                    : read_file(file));
+}
 
 KernelChoice kernel_of_variant(const std::filesystem::path& database, const std::string& variant) {
   const auto stored = db::find_candidate(database, std::stoll(variant));

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/predict/target_prediction.h"
 #include "codegen/export/export.h"
 #include "core/device/energy_metrics.h"
@@ -119,30 +119,14 @@ bool write_launcher(const OutputPaths& paths, const ProblemInstance& problem, co
   return text.ok();
 }
 
-OutputPaths paths_of(const std::filesystem::path& output) {
-  const auto beside = [&](const char* suffix) {
-    return output.parent_path() / (output.stem().string() + suffix);
-  };
-  return {output, beside(".explanation.md"), beside(".test.cu"), beside(".result.json"),
-          beside(".launch.cuh")};
-}
-
 }  // namespace
 
-std::filesystem::path free_output(const std::filesystem::path& wanted) {
-  const auto taken = [](const std::filesystem::path& output) {
-    const OutputPaths paths = paths_of(output);
-    std::error_code unreadable;
-    return std::filesystem::exists(paths.kernel, unreadable) ||
-           std::filesystem::exists(paths.explanation, unreadable) ||
-           std::filesystem::exists(paths.test, unreadable) ||
-           std::filesystem::exists(paths.result, unreadable) ||
-           std::filesystem::exists(paths.launcher, unreadable);
+OutputPaths run_paths(const std::filesystem::path& output) {
+  const auto sibling = [&](const char* suffix) {
+    return output.parent_path() / (output.stem().string() + suffix);
   };
-  std::filesystem::path output = wanted;
-  for (int number = 2; taken(output); ++number)
-    output.replace_filename(fmt::format("{}_{}.cu", wanted.stem().string(), number));
-  return output;
+  return {output, sibling(".explanation.md"), sibling(".test.cu"), sibling(".result.json"),
+          sibling(".launch.cuh")};
 }
 
 OutputPaths output_paths(const std::filesystem::path& output) {
@@ -155,7 +139,7 @@ OutputPaths output_paths(const std::filesystem::path& output) {
     fail(ExitCode::output, "--output {}: the folder {} is not writable", output.string(), folder.string());
   if (std::filesystem::is_directory(output))
     fail(ExitCode::output, "--output {}: it is a folder", output.string());
-  const OutputPaths paths = paths_of(output);
+  const OutputPaths paths = run_paths(output);
   for (const auto* file : {&paths.kernel, &paths.explanation, &paths.test, &paths.result, &paths.launcher})
     require_writable(*file);
   return paths;

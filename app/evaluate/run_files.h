@@ -15,13 +15,11 @@ namespace ak::app {
 struct OutputPaths {
   std::filesystem::path kernel, explanation, test, result, launcher;
 };
-/// Paths for `output` ("k.cu"). Throws Error(usage) when it does not end in .cu, Error(output) when the
-/// folder is missing or not writable: told before the run, not after it.
+/// Paths for `output` ("k.cu"), whether they are there or not.
+[[nodiscard]] OutputPaths run_paths(const std::filesystem::path& output);
+/// The same, before a run that will write them. Throws Error(usage) when it does not end in .cu, Error(output) when the
+/// folder is missing or not writable.
 [[nodiscard]] OutputPaths output_paths(const std::filesystem::path& output);
-
-/// The path that nobody named: `wanted` ("softmax_bf16.cu") where none of the files of a run is there, else the first of
-/// "softmax_bf16_2.cu", "softmax_bf16_3.cu", ... of which that is so. Kernels are overwritten only where a user names them.
-[[nodiscard]] std::filesystem::path free_output(const std::filesystem::path& wanted);
 
 /// Writes kernel, explanation, test and launcher for a verified (or, with nothing executed, the best ranked) candidate.
 void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem, const Completed& best,

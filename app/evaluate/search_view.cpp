@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "core/text/suggest.h"
 
 namespace ak::app {
@@ -85,9 +85,11 @@ Pieces phase_pieces(const SearchView& view, std::size_t width) {
 
 Pieces count_pieces(const SearchView& view) {
   const agent::Progress& p = view.progress;
-  Pieces pieces{{p.space_points > 0 ? fmt::format("{} of {} tried", p.evaluated, p.space_points)
-                                    : fmt::format("{} tried", p.evaluated)},
-                {fmt::format(", {} passed", p.verified)}};
+  // Models write points that no space has.
+  Pieces pieces{
+      {view.ends_with_space && p.space_points > 0 ? fmt::format("{} of {} tried", p.evaluated, p.space_points)
+                                                  : fmt::format("{} tried", p.evaluated)},
+      {fmt::format(", {} passed", p.verified)}};
   if (p.failed > 0) pieces.push_back({fmt::format(", {} failed", p.failed)});
   if (p.pruned > 0) pieces.push_back({fmt::format(", {} predicted too slow", p.pruned)});
   return pieces;
@@ -194,13 +196,6 @@ std::string view_line(const SearchView& view) {
   line += facts + ", " + duration_text(view.elapsed_s);
   if (const std::string left = left_text(view); !left.empty()) line += ", " + left;
   return line;
-}
-
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
 }  // namespace ak::app

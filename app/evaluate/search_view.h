@@ -50,7 +50,4 @@ struct SearchView {
 /// For a log: one line.
 [[nodiscard]] std::string view_line(const SearchView& view);
 
-/// "45 s", "2m03s", "1h05m".
-[[nodiscard]] std::string duration_text(double seconds);
-
 }  // namespace ak::app

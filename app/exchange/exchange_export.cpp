@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "app/exchange/exchange.h"
-#include "codegen/emit/emit.h"
 #include "codegen/export/export.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"

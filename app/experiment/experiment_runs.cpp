@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/search/starting_points.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
-#include "agent/search/strategy.h"
 #include "app/search/manifest_fields.h"
 #include "core/error.h"
 #include "core/text/data_files.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/emit/explanation_parts.h"
 #include "codegen/emit/markdown.h"
 #include "core/error.h"
 #include "db/database.h"

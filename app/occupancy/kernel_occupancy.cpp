@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/occupancy/kernel_occupancy.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "app/predict/predicted_shapes.h"

@@ -2,7 +2,6 @@
 // What a kernel is like, and what two differ in.
 #include <fmt/format.h>
 
-#include "app/audit/problem_audits.h"
 #include "app/explain/ablation.h"
 #include "app/explain/compared_kernels.h"
 #include "app/explain/variant_comparison.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "agent/search/strategy.h"
 #include "app/operations/answer_fields.h"
@@ -64,17 +63,11 @@ Parameter count_parameter(std::string_view name, std::string_view help) {
   return {.name = name, .kind = ValueKind::integer, .help = help, .minimum = 1, .maximum = 1e9};
 }
 
-std::vector<std::string_view> strategy_names() {
-  std::vector<std::string_view> names;
-  for (const agent::Strategy* strategy : agent::strategies()) names.push_back(strategy->name);
-  return names;
-}
-
 /// How a search goes on and when it ends.
 Parameters search_course_parameters() {
   return {{.name = "strategy",
            .help = "how to choose the next point",
-           .choices = strategy_names(),
+           .choices = agent::strategy_names(),
            .fallback = "\"portfolio\""},
           {.name = "seed",
            .kind = ValueKind::integer,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/predict/count_variants.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <set>
 

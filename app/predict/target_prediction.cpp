@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/predict/predicted_score.h"
 #include "app/predict/predicted_shapes.h"
 #include "app/predict/time_models.h"
@@ -42,7 +42,7 @@ class CountedPredictor final : public TargetPredictor {
     for (const Workload* workload : predicted_shapes(*completed.request.problem)) {
       const auto time = predict(completed, *workload);
       if (!time) return std::nullopt;
-      model = fmt::format("{} {}", named_.name, to_string(time->knowledge));
+      model = fmt::format("{} {}", named_.identity(), to_string(time->knowledge));
       times.push_back({.workload = workload->name,
                        .time_ns = time->time_ns,
                        .low_ns = time->low_ns,
@@ -51,6 +51,10 @@ class CountedPredictor final : public TargetPredictor {
       weights.push_back(workload->weight);
     }
     return predicted_score(std::move(model), std::move(times), weights);
+  }
+
+  bool ranks_with(std::string_view model) const override {
+    return model.starts_with(named_.identity() + " ");  // whatever it knew of the call
   }
 
  private:

@@ -11,6 +11,8 @@
 #include "core/device/device_catalog.h"
 #include "core/error.h"
 #include "core/text/data_files.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
 
 namespace ak::app {
 namespace {
@@ -30,7 +32,10 @@ std::map<std::string, fs::path> shipped_models() {
 }
 
 NamedModels read_named(const fs::path& file) {
-  return {.name = file.stem().string(), .models = profiler::read_models(file)};
+  constexpr std::size_t kVersionDigits = 8;  // enough to tell a user's few models apart
+  return {.name = file.stem().string(),
+          .version = sha256_hex(read_file(file)).substr(0, kVersionDigits),
+          .models = profiler::read_models(file)};
 }
 
 /// "h200" of "NVIDIA H200".
@@ -82,16 +87,18 @@ std::optional<NamedModels> user_models(const std::string& arch, const Config& co
   return read_named(file);
 }
 
-std::optional<NamedModels> models_of_target(const std::string& arch, const Config& config) {
+std::optional<NamedModels> chosen_models(const std::string& arch, const Config& config) {
   if (config.time_model == kNoModel) return std::nullopt;
-  if (!config.time_model.empty()) {
-    NamedModels named = open_models(config.time_model);
-    if (named.models.arch != arch)
-      fail(ExitCode::usage, "time model {}: fitted for {}, not for {}", config.time_model, named.models.arch,
-           arch);
-    return named;
-  }
-  if (auto own = user_models(arch, config)) return own;
+  if (config.time_model.empty()) return user_models(arch, config);
+  NamedModels named = open_models(config.time_model);
+  if (named.models.arch != arch)
+    fail(ExitCode::usage, "time model {}: fitted for {}, not for {}", config.time_model, named.models.arch,
+         arch);
+  return named;
+}
+
+std::optional<NamedModels> models_of_target(const std::string& arch, const Config& config) {
+  if (auto chosen = chosen_models(arch, config); chosen || config.time_model == kNoModel) return chosen;
   const auto shipped = shipped_model_of(arch);
   return shipped ? std::optional(read_named(*shipped)) : std::nullopt;
 }

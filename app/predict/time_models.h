@@ -22,7 +22,12 @@ inline constexpr std::string_view kNoModel = "none";
 /// user's own.
 struct NamedModels {
   std::string name;
-  profiler::FittedModels models;
+  std::string version =
+      {};  ///< first digits of the file's SHA-256: a model that is fitted again keeps its name
+  profiler::FittedModels models = {};
+
+  /// "sm_90a_h200@1f0c2d3e": what stored predictions call it, before what it knew.
+  [[nodiscard]] std::string identity() const { return name + "@" + version; }
 };
 
 /// The model of that name or file: a file that exists, else NAME.json among the shipped ones. Throws Error(usage)
@@ -32,10 +37,14 @@ struct NamedModels {
 /// The user's own model of `arch`; nothing when none was fitted. Throws Error(bad_input) when it is broken.
 [[nodiscard]] std::optional<NamedModels> user_models(const std::string& arch, const Config& config);
 
-/// What the times of `arch` are predicted with where no GPU is here: the one that the configuration names
-/// (`time_model`), else the user's own, else the shipped one of the product that stands for the target
-/// (`<arch>_<product>`), else the first shipped one of the target. Nothing when there is none, or `time_model` is "none". Throws as
-/// open_models() does, and Error(usage) when the one that was named is of another target.
+/// What the user chose to predict times of `arch` with: the model that the configuration names (`time_model`), else the
+/// user's own; nothing when there is none, or `time_model` is "none". Throws as open_models() does, and Error(usage)
+/// when the one that was named is of another target.
+[[nodiscard]] std::optional<NamedModels> chosen_models(const std::string& arch, const Config& config);
+
+/// What the times of `arch` are predicted with where no GPU is here: what the user chose, else the
+/// shipped one of the product that stands for the target (`<arch>_<product>`), else the first shipped one of the target.
+/// Nothing when there is none, or `time_model` is "none". Throws as chosen_models() does.
 [[nodiscard]] std::optional<NamedModels> models_of_target(const std::string& arch, const Config& config);
 
 }  // namespace ak::app

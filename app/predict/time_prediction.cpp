@@ -9,9 +9,9 @@ namespace {
 
 class PlanPredictor final : public Predictor {
  public:
-  PlanPredictor(const profiler::FittedModels& models, const Arch& arch, const DeviceFacts& device)
-      : model_(models.models.at(profiler::Knowledge::plan)),
-        name_(models.arch + " plan"),
+  PlanPredictor(const NamedModels& named, const Arch& arch, const DeviceFacts& device)
+      : model_(named.models.models.at(profiler::Knowledge::plan)),
+        name_(named.identity() + " plan"),
         arch_(arch),
         device_(device) {}
 
@@ -47,9 +47,9 @@ class PlanPredictor final : public Predictor {
 }  // namespace
 
 std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& device, const Config& config) {
-  const auto own = user_models(arch.sm(), config);
-  if (!own) return nullptr;
-  return std::make_unique<PlanPredictor>(own->models, arch, device);
+  const auto chosen = chosen_models(arch.sm(), config);
+  if (!chosen) return nullptr;
+  return std::make_unique<PlanPredictor>(*chosen, arch, device);
 }
 
 }  // namespace ak::app

@@ -8,8 +8,8 @@
 
 namespace ak::app {
 
-/// Predicts times from launch plans alone, for points of files that were measured; null when the user has no
-/// model of `arch` (shipped ones prune nothing). Throws as user_models() does.
+/// Predicts times from launch plans alone, for points of files that were measured; null when the user has
+/// chosen none for `arch` (shipped ones prune only where the configuration names them). Throws as chosen_models() does.
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(const Arch& arch, const DeviceFacts& device,
                                                         const Config& config);
 

@@ -7,13 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "app/evaluate/figure_texts.h"
 #include "app/evaluate/profiling.h"
-#include "app/evaluate/progress_line.h"
 #include "app/explain/explanation.h"
 #include "core/device/energy_metrics.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
-#include "db/read/evaluated_variant.h"
 #include "profiler/analysis/duration_check.h"
 
 namespace ak::app {

@@ -7,7 +7,6 @@
 
 #include "agent/search/strategy.h"
 #include "core/text/json_quantity.h"
-#include "core/text/suggest.h"
 #include "core/time_limit.h"
 
 namespace ak::app {

@@ -10,7 +10,7 @@
 
 #include "agent/llm/prompt_parts.h"
 #include "agent/proposals.h"
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/search/best_points.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"

@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "agent/search/strategy.h"
 #include "app/audit/problem_audits.h"
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"

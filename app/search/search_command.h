@@ -13,6 +13,7 @@
 #include "app/search/search_run.h"
 #include "app/search/starting_points.h"
 #include "app/setup/arguments.h"
+#include "core/text/file.h"
 
 namespace ak::app {
 
@@ -25,6 +26,7 @@ struct SearchFlags {
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0;
+  FileDescriptor output_claim = {};  ///< ClaimedOutput::claim, where nobody named the output
   bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false,
        deterministic = false;
 };

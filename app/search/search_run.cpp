@@ -2,7 +2,6 @@
 #include "app/search/search_run.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +11,6 @@
 #include "agent/search/strategy.h"
 #include "agent/seeds.h"
 #include "app/evaluate/live_view.h"
-#include "app/evaluate/profiling.h"
 #include "app/llm/model_choice.h"
 #include "app/predict/target_prediction.h"
 #include "app/predict/time_prediction.h"
@@ -24,7 +22,6 @@
 #include "core/error.h"
 #include "core/learn/stats.h"
 #include "core/text/print_stderr.h"
-#include "core/text/suggest.h"
 
 namespace ak::app {
 namespace {
@@ -137,9 +134,8 @@ agent::LoopOptions options_on(const SearchRun& run, const Config& config, const 
 /// Shows the progress of a search, and keeps its summary and the best kernel's files up to date.
 class RunReporter {
  public:
-  RunReporter(const SearchRun& run, codegen::RunSummary& summary, const TargetPredictor* predictor,
-              LiveView& view)
-      : run_(run), summary_(summary), predictor_(predictor), view_(view) {}
+  RunReporter(const SearchRun& run, codegen::RunSummary& summary, LiveView& view)
+      : run_(run), summary_(summary), view_(view) {}
 
   void report_to(agent::LoopOptions& options) {
     options.on_progress = [this](const agent::Progress& progress) { show(progress); };
@@ -147,14 +143,16 @@ class RunReporter {
     options.on_confirm = [this](std::string_view what) {
       view_.enter(SearchPhase::confirm, std::string(what));
     };
-    options.on_new_best = [this](const Completed& best) { write(best); };
+    options.on_new_best = [this](const Completed& best, const PredictedScore* predicted) {
+      write(best, predicted);
+    };
   }
   /// The files of what leads in the end; those of a kernel that was disqualified are removed.
-  void finish(const std::optional<Completed>& best) {
-    if (best) note_prediction(*best);
+  void finish(const agent::LoopResult& loop) {
+    summary_.predicted = loop.predicted;
     if (!writes_files()) return;
-    if (best)
-      write_kernel_files(run_.paths, *run_.problem, *best, summary_);
+    if (loop.best)
+      write_kernel_files(run_.paths, *run_.problem, *loop.best, summary_);
     else if (written_)
       remove_kernel_files(run_.paths);
   }
@@ -170,13 +168,10 @@ class RunReporter {
     view_.update(progress);
     if (run_.on_progress && !replaying()) run_.on_progress(progress, summary_);
   }
-  void note_prediction(const Completed& best) {
-    summary_.predicted = predictor_ ? predictor_->predict(best) : std::nullopt;
-  }
-  void write(const Completed& best) {
+  void write(const Completed& best, const PredictedScore* predicted) {
     written_ = true;
     if (replaying()) return;  // was written then
-    note_prediction(best);
+    summary_.predicted = predicted ? std::optional(*predicted) : std::nullopt;
     if (writes_files()) write_kernel_files(run_.paths, *run_.problem, best, summary_);
     if (run_.on_new_best) run_.on_new_best(best);
   }
@@ -184,7 +179,6 @@ class RunReporter {
 
   const SearchRun& run_;
   codegen::RunSummary& summary_;
-  const TargetPredictor* predictor_;  ///< null: nothing is predicted
   LiveView& view_;
   bool written_ = false;
 };
@@ -240,14 +234,14 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   const db::InsightScope scope = scope_of(run, device);
   const auto source = make_source(run, options, device, config, scope);
   options.source = source.get();
-  RunReporter reporter(run, outcome.summary, target.predictor.get(), view);
+  RunReporter reporter(run, outcome.summary, view);
   reporter.report_to(options);
   const SystemClock clock;
   outcome.loop_start = clock.now();
   outcome.loop = agent::run_loop(options, *evaluator, store, clock);
   view.close();
   report_leader(run, device, outcome);
-  reporter.finish(outcome.loop.best);
+  reporter.finish(outcome.loop);
   if (!run.database.empty() && outcome.summary.executed) learn_from(run, scope, outcome);
   return outcome;
 }

@@ -41,11 +41,11 @@ FileDescriptor open_log(const fs::path& file) {
 }
 
 /// In its own process; only calls that are safe after a fork.
-[[noreturn]] void become(char* const* argv, int log) {
+[[noreturn]] void become(char* const* argv, int out, int err) {
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
   ::close_range(3, ~0U, 0);
   ::execv(argv[0], argv);
   ::_exit(127);
@@ -66,7 +66,7 @@ void spawn(std::vector<std::string> words, int log) {
   if (child == 0) {
     ::setsid();
     const pid_t grandchild = ::fork();
-    if (grandchild == 0) become(argv.data(), log);
+    if (grandchild == 0) become(argv.data(), log, log);
     ::_exit(grandchild < 0 ? 1 : 0);
   }
   int status = 0;
@@ -76,29 +76,39 @@ void spawn(std::vector<std::string> words, int log) {
 
 struct EndedProgram {
   int exit_code = 0;
-  std::string text;  ///< what it wrote to either stream
+  std::string out, err;
 };
+
+FileDescriptor memory_file() {
+  FileDescriptor file(::memfd_create("output", MFD_CLOEXEC));
+  if (!file) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
+  return file;
+}
+
+std::string text_of(const FileDescriptor& file) {
+  std::string text;
+  char chunk[4096];
+  for (ssize_t count = 0;
+       (count = ::pread(file.get(), chunk, sizeof chunk, static_cast<off_t>(text.size()))) > 0;)
+    text.append(chunk, static_cast<std::size_t>(count));
+  return text;
+}
 
 /// Runs this program and waits for its end.
 EndedProgram run_program(std::vector<std::string> words) {
-  const FileDescriptor written(::memfd_create("output", MFD_CLOEXEC));
-  if (!written) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
+  const FileDescriptor out = memory_file(), err = memory_file();
   const std::vector<char*> argv = argv_of(words);
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) fail(ExitCode::environment, "cannot start a process: {}", std::strerror(errno));
-  if (child == 0) become(argv.data(), written.get());
+  if (child == 0) become(argv.data(), out.get(), err.get());
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  EndedProgram ended{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .text = ""};
-  char chunk[4096];
-  for (ssize_t count = 0;
-       (count = ::pread(written.get(), chunk, sizeof chunk, static_cast<off_t>(ended.text.size()))) > 0;)
-    ended.text.append(chunk, static_cast<std::size_t>(count));
-  return ended;
+  return {
+      .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .out = text_of(out), .err = text_of(err)};
 }
 
-/// The last line that is not empty: what a verb's --json prints, or its error message.
+/// The last line that is not empty: of an error, its message.
 std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.substr(text.rfind('\n') + 1);
@@ -136,10 +146,10 @@ RowId start_session(const fs::path& manifest, const fs::path& outputs, const fs:
   const EndedProgram ended = run_program({worker_command().front(), "session", "start", manifest.string(),
                                           "--output-folder=" + outputs.string(),
                                           "--db=" + fs::absolute(database).string(), "--json"});
-  const Json answer = try_parse_json(last_line(ended.text));
+  const Json answer = try_parse_json(ended.out);
   if (ended.exit_code == 0 && answer.is_object() && answer.contains("session")) return answer["session"];
   constexpr std::string_view kError = "error: ";
-  std::string message = last_line(ended.text);
+  std::string message = last_line(ended.err);
   if (message.starts_with(kError)) message.erase(0, kError.size());
   fail(ended.exit_code > 0 ? static_cast<ExitCode>(ended.exit_code) : ExitCode::environment,
        "the session was not started: {}", sanitize(message));

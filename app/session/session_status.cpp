@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/session/notification.h"
 #include "core/text/suggest.h"
 #include "core/token_counts.h"
@@ -17,13 +17,6 @@ namespace ak::app {
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(100);
-
-/// "1 h 12 min", "3 min", "40 s".
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds);
-  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
-  return whole >= 60 ? fmt::format("{} min", whole / 60) : fmt::format("{} s", whole);
-}
 
 double spent_s(const db::SessionSearch& run) { return static_cast<double>(run.stats.spent_ms) / 1000; }
 

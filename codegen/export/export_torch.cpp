@@ -307,10 +307,9 @@ std::string check_file(const ExportSubject& subject) {
   for (const ExportedTensor& tensor : subject.tensors) {
     std::vector<std::string> shape;
     for (const std::string& axis : *tensor.spec->shape) shape.push_back(python_text(axis));
-    (tensor.input ? inputs : outputs) += fmt::format(
-        "    ({}, [{}], \"{}\"),\n", python_text(tensor.spec->name), fmt::join(shape, ", "),
-        info(tensor.spec->dtype).name == std::string_view("boolean") ? "bool"
-                                                                     : info(tensor.spec->dtype).name);
+    (tensor.input ? inputs : outputs) +=
+        fmt::format("    ({}, [{}], \"{}\"),\n", python_text(tensor.spec->name), fmt::join(shape, ", "),
+                    info(tensor.spec->dtype).name);
   }
   for (const Axis& axis : subject.problem.definition.axes)
     if (axis.value)

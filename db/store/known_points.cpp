@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kKnownPoints = R"sql(
 SELECT v.tunables AS tunables, e.status AS status, e.score_ns AS score_ns, e.depth AS depth,
   (SELECT exp(sum(w.weight * ln(x.predicted_ns)) / sum(w.weight))
-   FROM predictions x JOIN workloads w ON w.id = x.workload_id WHERE x.evaluation_id = e.id) AS predicted_ns
+   FROM predictions x JOIN workloads w ON w.id = x.workload_id WHERE x.evaluation_id = e.id) AS predicted_ns,
+  (SELECT x.model FROM predictions x WHERE x.evaluation_id = e.id ORDER BY x.id LIMIT 1) AS predicted_by
 FROM searches me JOIN devices d ON d.id = me.device_id JOIN environments n ON n.id = me.environment_id
 JOIN searches s ON s.definition_id = me.definition_id AND s.arch = me.arch AND s.workloads_hash = me.workloads_hash
   AND s.id <> me.id
@@ -43,7 +44,8 @@ std::vector<KnownPoint> select_known_points(Connection& connection, RowId search
     if (!timed && !wrong.contains(tunables)) continue;
     points[tunables] = {.tunables = parse_json(tunables).get<TunableValues>(),
                         .score_ns = score_ns,
-                        .predicted_ns = rows.real("predicted_ns")};
+                        .predicted_ns = rows.real("predicted_ns"),
+                        .predicted_by = rows.text("predicted_by")};
     if (wrong.contains(tunables)) points[tunables].score_ns.reset();
   }
   std::vector<KnownPoint> known;

@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
 #include "emulator/parse/type.h"
 
 namespace ak::emulator {
-
-// Combinations of integers: std::plus and its like take the rest.
-struct Least {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Greatest {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
 
 /// What an asynchronous reduction does with one element in memory: `to = to OP from`, elements not aligned.
 using ElementUpdate = void (*)(std::byte* to, const std::byte* from);

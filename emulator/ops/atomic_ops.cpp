@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_access.h"
-#include "emulator/numbers/rounding.h"
+#include "emulator/numbers/element_operations.h"
 
 namespace ak::emulator {
 namespace {
@@ -17,50 +17,12 @@ struct Bits128 {
 
 // What an operation makes of the value in memory: f(old, b, c, whether the memory is shared).
 
-struct Add {
+/// An operation of the value in memory and one operand alone.
+template <class F>
+struct Of {
   template <class T>
   T operator()(T old, T b, T, bool) const {
-    return static_cast<T>(old + b);  // T is unsigned
-  }
-};
-struct Minimum {
-  template <class T>
-  T operator()(T old, T b, T, bool) const {
-    return std::min(old, b);
-  }
-};
-struct Maximum {
-  template <class T>
-  T operator()(T old, T b, T, bool) const {
-    return std::max(old, b);
-  }
-};
-struct Increment {
-  std::uint32_t operator()(std::uint32_t old, std::uint32_t b, std::uint32_t, bool) const {
-    return old >= b ? 0 : old + 1;
-  }
-};
-struct Decrement {
-  std::uint32_t operator()(std::uint32_t old, std::uint32_t b, std::uint32_t, bool) const {
-    return old == 0 || old > b ? b : old - 1;
-  }
-};
-struct And {
-  template <class T>
-  T operator()(T old, T b, T, bool) const {
-    return old & b;
-  }
-};
-struct Or {
-  template <class T>
-  T operator()(T old, T b, T, bool) const {
-    return old | b;
-  }
-};
-struct Xor {
-  template <class T>
-  T operator()(T old, T b, T, bool) const {
-    return old ^ b;
+    return F{}(old, b);
   }
 };
 struct Exchange {
@@ -80,40 +42,7 @@ struct CompareAndSwap {
 /// they do not (PTX ISA 9.0, description of atom).
 struct AddFloat {
   float operator()(float old, float b, float, bool shared) const {
-    return canonical(shared ? old + b : flush(flush(old) + flush(b)));
-  }
-};
-struct AddDouble {
-  double operator()(double old, double b, double, bool) const { return old + b; }
-};
-
-// Half types keep subnormals (.noftz). A sum of two is exact enough in a float that rounding it again rounds
-// once: 24 bits are more than twice 11 and two.
-template <bool kBfloat>
-float widen(std::uint32_t half) {
-  return kBfloat ? bf16_to_float(half) : f16_to_float(half);
-}
-template <bool kBfloat>
-std::uint16_t narrow(float value) {
-  return static_cast<std::uint16_t>(kBfloat ? float_to_bf16(value) : float_to_f16(value));
-}
-
-template <bool kBfloat>
-struct AddHalf {
-  std::uint16_t operator()(std::uint16_t old, std::uint16_t b, std::uint16_t, bool) const {
-    return narrow<kBfloat>(widen<kBfloat>(old) + widen<kBfloat>(b));
-  }
-};
-
-// As min and max of the half types: a number wins against a NaN, -0 is less than +0.
-template <bool kBfloat, bool kMaximum>
-struct ChooseHalf {
-  std::uint16_t operator()(std::uint16_t old, std::uint16_t b, std::uint16_t, bool) const {
-    const float x = widen<kBfloat>(old), y = widen<kBfloat>(b);
-    if (x != x) return y != y ? static_cast<std::uint16_t>(kCanonicalHalfNan) : b;
-    if (y != y) return old;
-    const bool old_is_less = x != y ? x < y : (old & 0x8000u) != 0;
-    return old_is_less != kMaximum ? old : b;
+    return shared ? canonical(old + b) : FlushedSum{}(old, b);
   }
 };
 
@@ -186,27 +115,27 @@ using Pair = std::uint32_t;
 
 // PTX ISA 9.0, descriptions of atom and red.
 constexpr Entry kEntries[] = {
-    scalar<std::uint32_t, Add>("add", Type::u32),
-    scalar<std::uint32_t, Add>("add", Type::s32),
-    scalar<std::uint64_t, Add>("add", Type::u64),
-    scalar<std::uint64_t, Add>("add", Type::s64),
-    scalar<double, AddDouble>("add", Type::f64),
-    scalar<std::uint32_t, Minimum>("min", Type::u32),
-    scalar<std::int32_t, Minimum>("min", Type::s32),
-    scalar<std::uint64_t, Minimum>("min", Type::u64),
-    scalar<std::int64_t, Minimum>("min", Type::s64),
-    scalar<std::uint32_t, Maximum>("max", Type::u32),
-    scalar<std::int32_t, Maximum>("max", Type::s32),
-    scalar<std::uint64_t, Maximum>("max", Type::u64),
-    scalar<std::int64_t, Maximum>("max", Type::s64),
-    scalar<std::uint32_t, Increment>("inc", Type::u32),
-    scalar<std::uint32_t, Decrement>("dec", Type::u32),
-    scalar<std::uint32_t, And>("and", Type::b32),
-    scalar<std::uint64_t, And>("and", Type::b64),
-    scalar<std::uint32_t, Or>("or", Type::b32),
-    scalar<std::uint64_t, Or>("or", Type::b64),
-    scalar<std::uint32_t, Xor>("xor", Type::b32),
-    scalar<std::uint64_t, Xor>("xor", Type::b64),
+    scalar<std::uint32_t, Of<std::plus<>>>("add", Type::u32),
+    scalar<std::uint32_t, Of<std::plus<>>>("add", Type::s32),
+    scalar<std::uint64_t, Of<std::plus<>>>("add", Type::u64),
+    scalar<std::uint64_t, Of<std::plus<>>>("add", Type::s64),
+    scalar<double, Of<std::plus<>>>("add", Type::f64),
+    scalar<std::uint32_t, Of<Least>>("min", Type::u32),
+    scalar<std::int32_t, Of<Least>>("min", Type::s32),
+    scalar<std::uint64_t, Of<Least>>("min", Type::u64),
+    scalar<std::int64_t, Of<Least>>("min", Type::s64),
+    scalar<std::uint32_t, Of<Greatest>>("max", Type::u32),
+    scalar<std::int32_t, Of<Greatest>>("max", Type::s32),
+    scalar<std::uint64_t, Of<Greatest>>("max", Type::u64),
+    scalar<std::int64_t, Of<Greatest>>("max", Type::s64),
+    scalar<std::uint32_t, Of<CountUp>>("inc", Type::u32),
+    scalar<std::uint32_t, Of<CountDown>>("dec", Type::u32),
+    scalar<std::uint32_t, Of<std::bit_and<>>>("and", Type::b32),
+    scalar<std::uint64_t, Of<std::bit_and<>>>("and", Type::b64),
+    scalar<std::uint32_t, Of<std::bit_or<>>>("or", Type::b32),
+    scalar<std::uint64_t, Of<std::bit_or<>>>("or", Type::b64),
+    scalar<std::uint32_t, Of<std::bit_xor<>>>("xor", Type::b32),
+    scalar<std::uint64_t, Of<std::bit_xor<>>>("xor", Type::b64),
     scalar<std::uint32_t, Exchange>("exch", Type::b32),
     scalar<std::uint64_t, Exchange>("exch", Type::b64),
     scalar<Bits128, Exchange>("exch", Type::b128),
@@ -215,18 +144,18 @@ constexpr Entry kEntries[] = {
     scalar<std::uint64_t, CompareAndSwap>("cas", Type::b64),
     scalar<Bits128, CompareAndSwap>("cas", Type::b128),
     vectors<float, AddFloat>("add", Type::f32, true),
-    vectors<Half, AddHalf<false>>("add", Type::f16, true),
-    vectors<Half, AddHalf<true>>("add", Type::bf16, true),
-    vectors<Pair, Packed<AddHalf<false>>>("add", Type::f16x2, true),
-    vectors<Pair, Packed<AddHalf<true>>>("add", Type::bf16x2, true),
-    vectors<Half, ChooseHalf<false, false>>("min", Type::f16, false),
-    vectors<Half, ChooseHalf<true, false>>("min", Type::bf16, false),
-    vectors<Pair, Packed<ChooseHalf<false, false>>>("min", Type::f16x2, false),
-    vectors<Pair, Packed<ChooseHalf<true, false>>>("min", Type::bf16x2, false),
-    vectors<Half, ChooseHalf<false, true>>("max", Type::f16, false),
-    vectors<Half, ChooseHalf<true, true>>("max", Type::bf16, false),
-    vectors<Pair, Packed<ChooseHalf<false, true>>>("max", Type::f16x2, false),
-    vectors<Pair, Packed<ChooseHalf<true, true>>>("max", Type::bf16x2, false),
+    vectors<Half, Of<HalfSum>>("add", Type::f16, true),
+    vectors<Half, Of<BfloatSum>>("add", Type::bf16, true),
+    vectors<Pair, Packed<Of<HalfSum>>>("add", Type::f16x2, true),
+    vectors<Pair, Packed<Of<BfloatSum>>>("add", Type::bf16x2, true),
+    vectors<Half, Of<LeastHalf>>("min", Type::f16, false),
+    vectors<Half, Of<LeastBfloat>>("min", Type::bf16, false),
+    vectors<Pair, Packed<Of<LeastHalf>>>("min", Type::f16x2, false),
+    vectors<Pair, Packed<Of<LeastBfloat>>>("min", Type::bf16x2, false),
+    vectors<Half, Of<GreatestHalf>>("max", Type::f16, false),
+    vectors<Half, Of<GreatestBfloat>>("max", Type::bf16, false),
+    vectors<Pair, Packed<Of<GreatestHalf>>>("max", Type::f16x2, false),
+    vectors<Pair, Packed<Of<GreatestBfloat>>>("max", Type::bf16x2, false),
 };
 
 Handler find_handler(const Lowering& lowering, Type type, int length) {

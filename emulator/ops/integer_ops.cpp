@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "emulator/numbers/element_operations.h"
 #include "emulator/ops/integer_types.h"
 
 namespace ak::emulator {
@@ -113,28 +114,16 @@ struct Negate {
     return Subtract{}(T{0}, a);
   }
 };
-struct Minimum {
+struct LeastRelu {
   template <class T>
   T operator()(T a, T b) const {
-    return a < b ? a : b;
+    return std::max(T{0}, Least{}(a, b));
   }
 };
-struct Maximum {
+struct GreatestRelu {
   template <class T>
   T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
-struct MinimumRelu {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(T{0}, std::min(a, b));
-  }
-};
-struct MaximumRelu {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(T{0}, std::max(a, b));
+    return std::max(T{0}, Greatest{}(a, b));
   }
 };
 /// |a - b| + c
@@ -526,8 +515,8 @@ std::span<const Mnemonic> integer_mnemonics() {
       {"rem", lower_binary<Remainder>},
       {"abs", lower_unary<Absolute>},
       {"neg", lower_unary<Negate>},
-      {"min", lower_extreme<Minimum, MinimumRelu>},
-      {"max", lower_extreme<Maximum, MaximumRelu>},
+      {"min", lower_extreme<Least, LeastRelu>},
+      {"max", lower_extreme<Greatest, GreatestRelu>},
       {"sad", lower_sad},
       {"dp4a", lower_dot<true>},
       {"dp2a", lower_dot<false>},

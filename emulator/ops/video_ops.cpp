@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 
+#include "emulator/numbers/element_operations.h"
 #include "emulator/ops/integer_types.h"
 
 namespace ak::emulator {
@@ -102,12 +103,6 @@ struct Minus {
 };
 struct Distance {
   std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a < b ? b - a : a - b; }
-};
-struct Least {
-  std::int64_t operator()(std::int64_t a, std::int64_t b) const { return std::min(a, b); }
-};
-struct Greatest {
-  std::int64_t operator()(std::int64_t a, std::int64_t b) const { return std::max(a, b); }
 };
 /// Halves round away from zero.
 struct Average {

@@ -9,7 +9,7 @@
 #include "emulator/lower/lowering.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/warp_sync.h"
-#include "emulator/numbers/element_update.h"
+#include "emulator/numbers/element_operations.h"
 
 namespace ak::emulator {
 namespace {

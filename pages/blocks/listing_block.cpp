@@ -100,7 +100,9 @@ class AssemblyWriter {
 
   /// Files are numbered, and the candidate's own is the first that instructions come from.
   void locate(std::string_view location) {
-    const std::size_t inlined = location.find("inlined_at");
+    constexpr std::string_view kInlined = "inlined_at";
+    const std::string_view whole = location;
+    const std::size_t inlined = whole.find(kInlined);
     int file = take_number(location);
     line_ = take_number(location);
     if (file_ == 0) file_ = file;
@@ -108,7 +110,7 @@ class AssemblyWriter {
       if (file != file_) line_ = 0;
       return;
     }
-    std::string_view outer = location.substr(std::min(location.find("inlined_at") + 10, location.size()));
+    std::string_view outer = whole.substr(inlined + kInlined.size());
     file = take_number(outer);
     line_ = file == file_ ? take_number(outer) : 0;
   }

@@ -29,7 +29,8 @@ constexpr std::size_t kMaxDiffLines = 2'000;
 constexpr std::size_t kMaxTitleBytes = 120, kMaxSentenceBytes = 2'000;
 
 /// What the dashboard adds to the scripts of every page, in the order in which it is loaded.
-constexpr std::array<std::string_view, 4> kScripts{"tables.js", "panes.js", "outline.js", "dashboard.js"};
+constexpr std::array<std::string_view, 5> kScripts{"address.js", "tables.js", "panes.js", "outline.js",
+                                                   "dashboard.js"};
 
 bool has_required(const pages::Page& page) {
   return std::ranges::any_of(page.parameters, &db::QueryParameter::required);

@@ -21,7 +21,9 @@ struct Duel {
       : world([comparison](const EvaluationRequest&) { return comparison; }) {
     world.device.capabilities_.device.kind = DeviceKind::cuda;
     world.options.stop_requested = &stop;
-    world.options.on_new_best = [this](const Completed& best) { announced.push_back(best); };
+    world.options.on_new_best = [this](const Completed& best, const PredictedScore*) {
+      announced.push_back(best);
+    };
     parts.emplace(world);
     challenges.emplace(parts->context, parts->record, parts->progress, parts->champion);
     CHECK(parts->offer(test::completed_at(parts->context, 1, timed(1'000)), 0) == OfferResult::leads);

@@ -402,7 +402,7 @@ TEST_CASE("an evaluation is committed before anyone learns of it") {
     CHECK(world.store.rows.back().point == progress.last->request.candidate.tunables);
   };
   int leads = 0;
-  world.options.on_new_best = [&](const Completed& best) {
+  world.options.on_new_best = [&](const Completed& best, const PredictedScore*) {
     ++leads;
     CHECK(world.store.rows.back().point == best.request.candidate.tunables);
   };
@@ -475,7 +475,9 @@ TEST_CASE("an exception, wherever it comes from, ends the search as failed and r
   SECTION("the evaluator") { world.device.throws_at = 12, expected = "the device fell off the bus"; }
   SECTION("the store") { world.store.throws_at_row = 12, expected = "disk full"; }
   SECTION("the caller's own function") {
-    world.options.on_new_best = [](const Completed&) { fail(ExitCode::output, "cannot write k.cu"); };
+    world.options.on_new_best = [](const Completed&, const PredictedScore*) {
+      fail(ExitCode::output, "cannot write k.cu");
+    };
     expected = "cannot write k.cu";
   }
   CHECK_THROWS_WITH(world.run(), expected);
@@ -496,8 +498,9 @@ struct ReversedPredictor final : TargetPredictor {
   std::optional<PredictedScore> predict(const Completed& completed) const override {
     const double time_ns = 1e9 / surface_ns(completed.request.candidate.tunables);
     return PredictedScore{
-        .model = "reversed", .score_ns = time_ns, .low_ns = time_ns, .high_ns = time_ns, .times = {}};
+        .model = "reversed@1 plan", .score_ns = time_ns, .low_ns = time_ns, .high_ns = time_ns, .times = {}};
   }
+  bool ranks_with(std::string_view model) const override { return model.starts_with("reversed@1 "); }
 };
 
 TEST_CASE(
@@ -533,10 +536,23 @@ TEST_CASE("a resumed search that ranks by predicted times learns from those alon
   World world(on_surface);
   world.options.target_predictor = &predictor;
   world.options.search.resumed = true;
-  world.store.known = {{{{"X", 1}, {"Y", 1}}, 5.0, 900.0}, {{{"X", 2}, {"Y", 2}}, 5.0}};
+  world.store.known = {{{{"X", 1}, {"Y", 1}}, 5.0, 900.0, "reversed@1 build"}, {{{"X", 2}, {"Y", 2}}, 5.0}};
   const LoopResult result = world.run();
   CHECK(result.progress.reused == 0);  // the one that is known is measured again
   CHECK(world.store.rows[1].arm == "known");
+  CHECK(world.store.rows[1].point == TunableValues{{"X", 1}, {"Y", 1}});
+  CHECK(result.progress.evaluated == 100);
+}
+
+TEST_CASE("after the model was fitted again, times that the old one predicted rank nothing") {
+  const ReversedPredictor predictor;
+  World world(on_surface);
+  world.options.target_predictor = &predictor;
+  world.options.search.resumed = true;
+  world.store.known = {{{{"X", 1}, {"Y", 1}}, 5.0, 900.0, "reversed@1 build"},
+                       {{{"X", 2}, {"Y", 2}}, 5.0, 1.0, "reversed@0 build"}};
+  const LoopResult result = world.run();
+  CHECK(std::ranges::count(world.store.rows, "known", &test::VectorStore::Row::arm) == 1);
   CHECK(world.store.rows[1].point == TunableValues{{"X", 1}, {"Y", 1}});
   CHECK(result.progress.evaluated == 100);
 }
@@ -626,7 +642,7 @@ struct GpuWorld : World {
 TEST_CASE("on a GPU a lucky time wins nothing: challengers are timed in pairs with the champion") {
   GpuWorld world(on_noisy_surface);
   int announced = 0;
-  world.options.on_new_best = [&](const Completed&) { ++announced; };
+  world.options.on_new_best = [&](const Completed&, const PredictedScore*) { ++announced; };
   const LoopResult result = world.run();
   REQUIRE(result.best);
   CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "agent/search/history.h"
 #include "tests/agent/search_parts.h"
 
 namespace ak::agent {
@@ -56,6 +57,30 @@ TEST_CASE("a proposal without a verdict is tried once more") {
   parts.schedule.fill({});
   CHECK(parts.schedule.in_flight() == 0);
   CHECK(world.device.submitted == 2);
+}
+
+TEST_CASE("of what passed but has no rank the strategy learns nothing, not that it failed") {
+  World world(on_surface);
+  SearchParts parts(world);
+  parts.schedule.fill({});
+  for (const bool ranked : {false, true}) {
+    const auto completed = world.device.wait_any(test::TimePoint::max());
+    REQUIRE(completed);
+    const auto flight = parts.schedule.take(completed->ticket);
+    const auto stored = parts.record.commit(*completed, {.arm = "a", .iteration = flight->iteration});
+    parts.schedule.learn(*completed, *flight, stored.evaluation, ranked ? std::optional(1.0) : std::nullopt);
+    CHECK(world.store.told.size() == (ranked ? 1 : 0));
+  }
+}
+
+TEST_CASE("a point that is given up is neither pending nor proposed again") {
+  const Tunable x{.name = "X", .values = {0, 1, 2}};
+  History history({.tunables = {x}, .points = {{{"X", 0}}, {{"X", 1}}, {{"X", 2}}}});
+  history.propose(1);
+  history.give_up(1);
+  CHECK(history.pending().empty());
+  CHECK_FALSE(history.unseen(1));
+  CHECK_FALSE(history.answered(1));
 }
 
 TEST_CASE("a source that writes leaves the strategies half of the evaluations, and all while it rests") {

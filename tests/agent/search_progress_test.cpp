@@ -86,7 +86,7 @@ TEST_CASE("a report counts what passed and failed, and says when the first did")
   std::vector<Progress> reports;
   int best = 0;
   world.options.on_progress = [&](const Progress& progress) { reports.push_back(progress); };
-  world.options.on_new_best = [&](const Completed&) { ++best; };
+  world.options.on_new_best = [&](const Completed&, const PredictedScore*) { ++best; };
   SearchParts parts(world);
   const auto end = [&](const EvaluationResult& result, bool new_best) {
     world.clock.advance_to(world.clock.now() + 2s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/evaluate/search_view.h"
+#include "app/evaluate/figure_texts.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -33,7 +34,9 @@ std::string all_lines(const std::vector<std::string>& lines) {
 }  // namespace
 
 TEST_CASE("the view says the phase, how far it is, the best against baseline and limit, and what is left") {
-  const std::string text = all_lines(view_lines(halfway(), 100, false));
+  SearchView view = halfway();
+  view.ends_with_space = true;
+  const std::string text = all_lines(view_lines(view, 100, false));
   INFO(text);
   for (const char* words :
        {"search", "50 %", "[###", "59 s", "about 50 s left", "50 of 112 tried, 45 passed, 5 failed",
@@ -68,6 +71,12 @@ TEST_CASE("before the first kernel ran only the phase is shown") {
   CHECK(view_lines(view, 80, false) ==
         std::vector<std::string>{"compiling headers, references and the first kernels  3 s"});
   CHECK(view_line(view) == "compiling headers, references and the first kernels, 3 s");
+}
+
+TEST_CASE("of a search whose models write points nobody says how many there are") {
+  SearchView view = halfway();
+  view.progress.space_points = view.progress.evaluated = view.progress.verified = 1;
+  CHECK(all_lines(view_lines(view, 100, false)).find("  1 tried, 1 passed") != std::string::npos);
 }
 
 TEST_CASE("models' calls and money are shown, and a price that is not known is no price") {

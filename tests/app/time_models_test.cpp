@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ak::app {
 namespace {
@@ -72,22 +73,36 @@ TEST_CASE(
 }
 
 TEST_CASE("the user's own model goes before the shipped one, and a named one before both") {
-  const auto folder = std::filesystem::temp_directory_path() / "alphakernel_time_models_test";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const testing::TemporaryFolder folder;
   Config config;
   config.database = (folder / "ak.db").string();
   CHECK(models_of_target("sm_90a", config)->name == "sm_90a_h200");
   CHECK_FALSE(models_of_target("sm_120", config));
   CHECK_FALSE(user_models("sm_90a", config));
+  CHECK_FALSE(chosen_models("sm_90a", config));
   std::filesystem::copy(kRoot / "models" / "time" / "sm_90a_h200.json", user_model_file("sm_90a", config));
   CHECK(models_of_target("sm_90a", config)->name == "prediction_sm_90a");
+  CHECK(chosen_models("sm_90a", config)->name == "prediction_sm_90a");
   config.time_model = "sm_90a_h200";
   CHECK(models_of_target("sm_90a", config)->name == "sm_90a_h200");
+  CHECK(chosen_models("sm_90a", config)->name == "sm_90a_h200");
   CHECK_THROWS_AS(models_of_target("sm_120", config), Error);
   config.time_model = "none";
   CHECK_FALSE(models_of_target("sm_90a", config));
-  std::filesystem::remove_all(folder);
+  CHECK_FALSE(chosen_models("sm_90a", config));
+}
+
+TEST_CASE("a model that is fitted again keeps its name and not its identity") {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "mine.json";
+  std::string text = read_file(kRoot / "models" / "time" / "sm_90a_h200.json");
+  write_file_atomically(file, text);
+  const NamedModels before = open_models(file.string());
+  write_file_atomically(file, text + "\n");
+  const NamedModels after = open_models(file.string());
+  CHECK(before.name == after.name);
+  CHECK(before.identity() != after.identity());
+  CHECK(before.identity().starts_with("mine@"));
 }
 
 }  // namespace

@@ -11,8 +11,10 @@
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/frozen_constants.h"
 #include "core/text/file.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using ak::testing::TemporaryFolder;
 
 namespace {
 
@@ -35,22 +37,6 @@ Candidate tuned(const ProblemInstance& problem, const std::string& file_name, co
   for (const auto& [name, value] : values) candidate.tunables.at(name) = value;
   return candidate;
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ak_emit_XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Ended {
   int exit_code;

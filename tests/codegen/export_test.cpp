@@ -12,8 +12,10 @@
 #include "codegen/export/cpp_expression.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/text/file.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using ak::testing::TemporaryFolder;
 
 namespace {
 
@@ -33,25 +35,10 @@ Candidate template_of(const ProblemInstance& problem, const std::string& file_na
   return {};
 }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ak_export_XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  void write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    write_file_atomically(path_ / name, text);
-  }
-
- private:
-  std::filesystem::path path_;
-};
+void write_in(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
+  std::filesystem::create_directories((folder / name).parent_path());
+  write_file_atomically(folder / name, text);
+}
 
 struct Ended {
   int exit_code;
@@ -91,7 +78,7 @@ void require_nvcc_accepts(const Exported& what) {
   REQUIRE(files.ok());
   if (nvcc_is_missing()) return;
   const TemporaryFolder folder;
-  for (const codegen::ExportedFile& file : *files) folder.write(file.path, file.text);
+  for (const codegen::ExportedFile& file : *files) write_in(folder, file.path, file.text);
   const std::string name = codegen::export_name(problem->definition);
   const std::string target = fmt::format(
       "-std=c++20 -gencode arch=compute_{0},code=sm_{0} -Werror all-warnings", what.arch.sm().substr(3));
@@ -129,12 +116,13 @@ TEST_CASE("a finished kernel is called from C++ through one header, which also c
     CHECK(header->find("#include \"k.cu\"") != std::string::npos);
     if (nvcc_is_missing()) continue;
     const TemporaryFolder folder;
-    folder.write("k.cu", codegen::emit_kernel(*problem, candidate));
-    folder.write("k.launch.cuh", *header);
+    write_in(folder, "k.cu", codegen::emit_kernel(*problem, candidate));
+    write_in(folder, "k.launch.cuh", *header);
     const std::string name = codegen::export_name(problem->definition);
-    folder.write("use.cu", fmt::format("#include \"k.launch.cuh\"\nint main() {{\n  {0}_shape shape;\n"
-                                       "  return {0}_refusal(shape) == nullptr;\n}}\n",
-                                       name));
+    write_in(folder, "use.cu",
+             fmt::format("#include \"k.launch.cuh\"\nint main() {{\n  {0}_shape shape;\n"
+                         "  return {0}_refusal(shape) == nullptr;\n}}\n",
+                         name));
     const std::string target = fmt::format(
         "-std=c++17 -gencode arch=compute_{0},code=sm_{0} -Werror all-warnings", what.arch.sm().substr(3));
     const Ended alone = shell(folder.path(), fmt::format("nvcc {} -O1 -x cu -c k.launch.cuh -o k.o", target));
@@ -255,7 +243,7 @@ TEST_CASE("C++ of an expression gives the value that the expression has, or refu
     }
   }
   const TemporaryFolder folder;
-  folder.write("p.cpp", program + "}\n");
+  write_in(folder, "p.cpp", program + "}\n");
   const Ended ended = shell(folder.path(), "c++ -std=c++17 -Wall -Wextra -Werror p.cpp -o p && ./p");
   CHECK(ended.output == expected);
 }

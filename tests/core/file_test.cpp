@@ -9,32 +9,13 @@
 #include "core/error.h"
 #include "core/text/file_checks.h"
 #include "core/text/hash.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using ak::testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A separate folder, removed at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / ("ak_file_test_" + std::to_string(random_seed()))) {
-    fs::create_directory(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] fs::path operator/(const char* name) const { return path_ / name; }
-  [[nodiscard]] auto file_count() const {
-    return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
-  }
-
- private:
-  fs::path path_;
-};
 
 template <class Call>
 ExitCode exit_code_of(Call call) {

@@ -85,16 +85,6 @@ bool executed(Status status) { return status == Status::ok || status == Status::
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "ak_db_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
-  path_ = name;
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 PreparedFile::PreparedFile() : connection(folder.file(), OpenMode::create) {
   prepare_database(connection, folder.file());
 }

@@ -7,22 +7,11 @@
 #include "core/store.h"
 #include "db/database.h"
 #include "db/sqlite.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ak::db::test {
 
-/// A separate folder, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::filesystem::path file() const { return path_ / "test.db"; }
-
- private:
-  std::filesystem::path path_;
-};
+using ak::testing::TemporaryFolder;
 
 /// A new database of this program, open.
 struct PreparedFile {

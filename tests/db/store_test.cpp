@@ -162,6 +162,29 @@ TEST_CASE(
   CHECK(store->known_points(search, source).empty());
 }
 
+TEST_CASE("a point is known with the score that was predicted of it, and by which model") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run first(*store);
+  const EvaluationRequest request = first.request(128);
+  const EvaluationResult result = Run::result(Status::ok, 200);
+  const PredictedScore predicted{
+      .model = "m@1 build",
+      .times = {{.workload = "large", .time_ns = 900, .low_ns = 800, .high_ns = 1000, .limiter = "dram"}}};
+  EvaluationRecord record;
+  record.search = first.search;
+  record.proposer = "search";
+  record.arm = "random";
+  record.request = &request;
+  record.result = &result;
+  record.predicted = &predicted;
+  static_cast<void>(store->commit(record));
+  const auto known = store->known_points(Run(*store).search, request.candidate.source_hash());
+  REQUIRE(known.size() == 1);
+  CHECK(known[0].predicted_ns.value() == Approx(900));
+  CHECK(known[0].predicted_by == "m@1 build");
+}
+
 TEST_CASE("the front holds what is best in time, error or shared memory, and nothing that another beats") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

@@ -135,6 +135,17 @@ TEST_CASE("a chart says its units or is refused") {
                     "\"variant\", \"x\": \"variant\", \"x_label\": \"number\"}\n```\n") == "");
 }
 
+TEST_CASE("an axis has the name that the data give it") {
+  const std::string chart =
+      "```chart\n{\"kind\": \"bars\", \"title\": \"T\", \"data\": \"kernels\", \"y\": \"variant\", "
+      "\"y_name\": "
+      "\"name\", \"x\": \"best_us\"}\n```\n";
+  CHECK(has(html_of(chart), "\"y\":\"softmax\""));
+  CHECK(has(html_of(chart, "<script>"), "\"y\":\"\\u003cscript"));
+  CHECK(has(input_error(std::string(chart).replace(chart.find("\"name\""), 6, "\"wrong\"")),
+            "expected one of"));
+}
+
 TEST_CASE("tables show units in their heads, leave empty columns out and link rows") {
   const std::string html = html_of("{{table kernels}}", "a name", {.linked = {"variant", "name"}});
   CHECK(has(html, "<caption>The kernels</caption>"));

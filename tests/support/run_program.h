@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace ak::testing {
 
 struct ProgramResult {
@@ -35,19 +37,5 @@ pid_t start_program(const std::vector<std::string>& argv,
 
 /// A child of this process has ended and waits to be reaped.
 [[nodiscard]] bool has_ended(pid_t child);
-
-/// A fresh folder, removed with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace ak::testing

@@ -238,6 +238,13 @@ TEST_CASE(
   INFO(built.out << built.err);
   CHECK(built.exit_code == 0);
   CHECK(box.exists("k.cu"));
+  const ProgramResult shipped =
+      run({"evaluate", "compiled-in:templates/vector_add/vector_add.cu", "--algorithm", "vector_add",
+           "--device", "none", "--arch", "sm_90a", "--unaudited"});
+  INFO(shipped.out << shipped.err);
+  CHECK(shipped.exit_code == 0);
+  CHECK(has(run({"evaluate", "compiled-in:templates/vector_add/none.cu", "--algorithm", "vector_add"}).err,
+            "compiled-in:templates/vector_add/none.cu: there is no such file"));
   fs::create_directories(box.folder / "own/vector_add");
   std::ofstream(box.folder / "own/vector_add/problem.json") << "{";
   box.environment["ALPHAKERNEL_TEMPLATES"] = (box.folder / "own").string();

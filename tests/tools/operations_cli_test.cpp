@@ -42,6 +42,12 @@ extern "C" __global__ void k(const float* a, const float* b, float* c) { error; 
   CHECK(call("show_devices", R"({"nme": "h200"})").exit_code == code(ExitCode::usage));
   CHECK(call("no_operation", "{}").exit_code == code(ExitCode::usage));
   CHECK(call("show_devices", "{").exit_code == code(ExitCode::bad_input));
+  const auto directly = [&](const std::string& request) {
+    return box.run({"operations", "call", "show_devices", request});
+  };
+  CHECK(parse_json(directly(R"({"name": "h200"})").out)["name"] == "NVIDIA H200");
+  CHECK(directly("{").exit_code == code(ExitCode::bad_input));
+  CHECK(directly("{").err.find("error: the request: ") != std::string::npos);
   CHECK(box.run({"operations", "call", "show_devices", "/no/such/file"}).exit_code ==
         code(ExitCode::bad_input));
 }

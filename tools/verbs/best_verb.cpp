@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 #include "app/search/best_lookup.h"
 #include "app/setup/config.h"
 #include "core/error.h"

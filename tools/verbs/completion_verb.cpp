@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "tools/command_line.h"
 #include "tools/manual/completion.h"
 #include "verb_table.h"

@@ -9,7 +9,6 @@
 #include "app/setup/program_paths.h"
 #include "app/setup/target.h"
 #include "codegen/problem/problem_catalog.h"
-#include "codegen/source/assemble.h"
 #include "core/error.h"
 #include "core/text/data_files.h"
 #include "runtime/build/compile_answers.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "app/audit/problem_audits.h"
 #include "app/evaluate/kernel_choice.h"
 #include "app/explain/ablation.h"
 #include "app/explain/explanation.h"

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "app/export/kernel_export.h"
-#include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/json.h"

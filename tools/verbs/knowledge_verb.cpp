@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
-#include "db/database.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 #include "verb_table.h"

@@ -23,7 +23,8 @@ constexpr const char* kOperationsExamples =
     "Examples:\n"
     "  alphakernel operations\n"
     "  alphakernel operations call show_devices\n"
-    "  echo '{\"sql\": \"SELECT * FROM leaderboard\"}' | alphakernel operations call query -\n"
+    "  alphakernel operations call query '{\"sql\": \"SELECT * FROM leaderboard\"}'\n"
+    "  alphakernel operations call evaluate_kernel request.json      # - reads standard input\n"
     "  alphakernel operations serve       # requests and answers, a JSON object a line: docs/library.md\n"
     "Every operation: docs/operations.md\n";
 
@@ -39,16 +40,25 @@ void list_operations() {
                operation.summary);
 }
 
-Json request_of(const std::string& file) {
-  if (file.empty()) return Json::object();
-  const Result<Json> json = parse_json_line(file == "-" ? read_standard_input() : read_file(file));
-  if (!json) fail(ExitCode::bad_input, "{}: {}", file, json.error().message);
+/// @param given the request itself, which begins with a brace as no name of a file does; a file; "-"
+Json request_of(const std::string& given) {
+  if (given.empty()) return Json::object();
+  const bool itself = given.starts_with('{');
+  const Result<Json> json = parse_json_line(itself         ? given
+                                            : given == "-" ? read_standard_input()
+                                                           : read_file(given));
+  if (!json)
+    fail(ExitCode::bad_input, "{}: {}",
+         itself         ? "the request"
+         : given == "-" ? "standard input"
+                        : given,
+         json.error().message);
   return *json;
 }
 
-int call_operation(const std::string& name, const std::string& file, const std::string& database) {
+int call_operation(const std::string& name, const std::string& request_text, const std::string& database) {
   const operations::Operation& operation = operations::operation_named(name);
-  const Json request = request_of(file);
+  const Json request = request_of(request_text);
   const app::InterruptGuard interrupt;
   const operations::Answer answer =
       operations::call(operation, request, operation_context(database), {.stop = &interrupt.requested()});
@@ -76,7 +86,8 @@ int run_operations(const app::Arguments& arguments) {
   app.add_flag("--markdown", markdown, "print docs/operations.md");
   CLI::App* called = app.add_subcommand("call", "run one operation and print its answer as JSON");
   called->add_option("name", name, "the operation")->required();
-  called->add_option("request", file, "a file with the request, a JSON object; -: standard input; none: {}");
+  called->add_option("request", file,
+                     "the request, a JSON object, or a file with it; -: standard input; none: {}");
   called->add_option("--db", database, "performance database");
   CLI::App* served =
       app.add_subcommand("serve", "answer requests from standard input on standard output until it ends");

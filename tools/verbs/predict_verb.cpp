@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "app/evaluate/figure_texts.h"
 #include "app/evaluate/kernel_choice.h"
-#include "app/evaluate/progress_line.h"
 #include "app/predict/kernel_prediction.h"
 #include "core/error.h"
 #include "tools/command_line.h"

@@ -9,7 +9,6 @@
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "core/time_limit.h"
-#include "db/read/reader.h"
 #include "pages/report/report.h"
 #include "tools/command_line.h"
 #include "tools/former_names.h"

@@ -11,7 +11,6 @@
 #include "core/text/file.h"
 #include "core/text/file_checks.h"
 #include "core/text/print_stderr.h"
-#include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 #include "verb_table.h"

@@ -3,11 +3,11 @@
 
 #include "app/evaluate/kernel_choice.h"
 #include "app/evaluate/live_view.h"
-#include "app/evaluate/run_files.h"
 #include "app/search/search_command.h"
 #include "app/search/starting_points.h"
 #include "codegen/export/export.h"
 #include "core/error.h"
+#include "core/text/data_files.h"
 #include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
 #include "tools/next_steps.h"
@@ -24,11 +24,12 @@ constexpr const char* kTuneExamples =
     "  alphakernel tune mine.cu --algorithm gemm --dtype bf16 --shape M=4096,N=4096,K=4096 --max-minutes 10\n"
     "Points that the database knows are not measured again (docs/tuning.md).\n";
 
-/// "softmax.tuned.cu" alongside "softmax.cu", which a run that continues replaces; of a kernel of the database a free
-/// name in the current folder.
-std::string tuned_output(const std::string& word, const ProblemInstance& problem) {
-  if (word.ends_with(".cu")) return std::filesystem::path(word).replace_extension(".tuned.cu").string();
-  return app::free_output(codegen::export_name(problem.definition) + ".tuned.cu").string();
+/// "softmax.tuned.cu" alongside "softmax.cu", which a run that continues replaces; of a kernel of the database, or of one
+/// that is compiled in, a free name in the current folder.
+app::ClaimedOutput tuned_output(const std::string& word, const ProblemInstance& problem) {
+  if (word.ends_with(".cu") && !is_compiled_in(word))
+    return {.path = std::filesystem::path(word).replace_extension(".tuned.cu")};
+  return app::free_output(codegen::export_name(problem.definition) + ".tuned.cu");
 }
 
 int run_tune(const app::Arguments& arguments) {

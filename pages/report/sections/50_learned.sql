@@ -31,10 +31,10 @@ effect AS (
   FROM (SELECT t.key, t.value, min(c.score_ns) AS best FROM chosen c, json_each(c.tunables) t GROUP BY 1, 2)
   GROUP BY key HAVING count(*) BETWEEN 2 AND 24 ORDER BY spread DESC, many DESC LIMIT 2),
 axes AS (SELECT (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1) AS across, (SELECT key FROM effect ORDER BY many DESC, key LIMIT 1 OFFSET 1) AS down)
-SELECT max(c.name) || ': ' || a.across || ' across, ' || a.down || ' down' AS space, CAST(c.tunables ->> a.across AS TEXT) AS across, CAST(c.tunables ->> a.down AS TEXT) AS down,
+SELECT max(c.name) AS space, a.across AS across_tunable, a.down AS down_tunable, CAST(c.tunables ->> a.across AS TEXT) AS across, CAST(c.tunables ->> a.down AS TEXT) AS down,
        min(c.score_ns) / 1000 AS best_us, count(*) AS points
 FROM chosen c, axes a WHERE a.down IS NOT NULL
-GROUP BY a.across, a.down, 2, 3;
+GROUP BY a.across, a.down, 4, 5;
 
 -- @ancestors The line of a champion: what it was made from, step by step
 WITH RECURSIVE champions AS (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a page: every heading has an address of its own, and a list of them stands beside a long page.
+// The parts of a page: every heading has an address of its own, and a long page has a list of them at its side.
 "use strict";
 
 const outline = (() => {
@@ -40,7 +40,7 @@ const outline = (() => {
 
   /** A page that is opened at a part scrolls to it, though the part got its name only now. */
   function scroll() {
-    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    document.getElementById(address.part())?.scrollIntoView();
   }
 
   return { build, scroll };

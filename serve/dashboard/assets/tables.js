@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables that can be sorted by a press on a column's head and narrowed by words. What the reader chose is kept through
-// updates of the page and stands in the address behind "#", so that a link shows the same.
+// updates of the page and is part of the address, so that a link shows the same.
 "use strict";
 
 const tables = (() => {
@@ -15,7 +15,7 @@ const tables = (() => {
   const state = new Map();
 
   function readAddress() {
-    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+    for (const [key, value] of address.choices()) {
       if (!key.startsWith(kMark)) continue;
       const [sort = "", down = "", words = ""] = value.split("|");
       state.set(key.slice(kMark.length), { sort, down: down === "down", words });
@@ -23,13 +23,23 @@ const tables = (() => {
   }
 
   function writeAddress() {
-    const kept = new URLSearchParams(location.hash.slice(1));
-    const others = [...kept].filter(([key, value]) => !key.startsWith(kMark) && value !== "");
-    const address = new URLSearchParams(others);
+    const all = new URLSearchParams([...address.choices()].filter(([key]) => !key.startsWith(kMark)));
     for (const [name, chosen] of state) {
-      if (chosen.sort || chosen.words) address.set(kMark + name, [chosen.sort, chosen.down ? "down" : "up", chosen.words].join("|"));
+      if (chosen.sort || chosen.words) all.set(kMark + name, [chosen.sort, chosen.down ? "down" : "up", chosen.words].join("|"));
     }
-    history.replaceState(history.state, "", `${location.pathname}${location.search}${address.size ? `#${address}` : ""}`);
+    address.write(all);
+  }
+
+  /** A link to a part of this page has no choices, and keeps those that are in force; one that has some brings them. */
+  function follow() {
+    if (![...address.choices().keys()].some((key) => key.startsWith(kMark))) return writeAddress();
+    state.clear();
+    readAddress();
+    for (const box of document.querySelectorAll(".table[data-sortable]")) {
+      const field = box.querySelector(".filter input");
+      if (field) field.value = state.get(caption(box))?.words ?? "";
+      apply(box);
+    }
   }
 
   /** Numbers as numbers, behind them texts, behind them what is not known. */
@@ -141,5 +151,6 @@ const tables = (() => {
   }
 
   readAddress();
+  addEventListener("hashchange", follow);
   return { enhance };
 })();

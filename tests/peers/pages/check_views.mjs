@@ -76,6 +76,27 @@ async function checkTable(context, server) {
   await tab.close();
 }
 
+/** A permanent link has a part of the page and what was chosen in a table: neither drops the other. */
+async function checkLinks(context, server) {
+  const { tab, faults } = await openTab(context, localOnly(server.port));
+  const choices = () => new URL(tab.url()).hash.includes("table.");
+  await tab.goto(`http://127.0.0.1:${server.port}/search?search=${search}#failures`);
+  const sort = tab.locator(".table button.sort").first();
+  await sort.focus();
+  await tab.keyboard.press("Enter");
+  check(tab.url().includes("#failures&table."), `sorting lost the part: ${tab.url()}`);
+  await tab.locator("nav.outline a").first().focus();
+  await tab.keyboard.press("Enter");
+  await until("the part's link keeps the choice", () => choices() && !tab.url().includes("#failures"));
+  const link = tab.url().replace(/#[^&]*/, "#failures");
+  await tab.goto("about:blank");
+  await tab.goto(link);
+  await until("the page scrolls to its part", () => tab.evaluate(() => Math.abs(document.getElementById("failures").getBoundingClientRect().top) < innerHeight));
+  check((await tab.locator(".table th[aria-sort]").count()) === 1, "the link does not sort");
+  for (const fault of faults) check(false, fault);
+  await tab.close();
+}
+
 /** A step of the lineage is opened, a line of a source followed and a command copied, with the keyboard. */
 async function checkPanes(context, server) {
   const { tab, faults } = await openTab(context, localOnly(server.port));
@@ -109,6 +130,7 @@ try {
   await (await context.newPage()).goto(server.url);
   await checkTable(context, server);
   await checkPanes(context, server);
+  await checkLinks(context, server);
   await context.close();
   server.child.kill("SIGTERM");
   check((await server.ended) === 0, "the dashboard does not end with 0");

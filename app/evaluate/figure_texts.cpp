@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/evaluate/progress_line.h"
+#include "app/evaluate/figure_texts.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
 namespace ak::app {
+
 std::string format_ns(double time_ns) {
   if (time_ns < 1e3) return fmt::format("{:.3g} ns", time_ns);
   if (time_ns < 1e6) return fmt::format("{:.4g} us", time_ns / 1e3);
   if (time_ns < 1e9) return fmt::format("{:.4g} ms", time_ns / 1e6);
   return fmt::format("{:.4g} s", time_ns / 1e9);
+}
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
 std::string cost_text(double cost_usd, bool price_known) {

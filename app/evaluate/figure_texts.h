@@ -10,6 +10,9 @@ namespace ak::app {
 /// "42.3 us", "1.25 ms": three significant digits in the unit a person would choose.
 [[nodiscard]] std::string format_ns(double time_ns);
 
+/// "45 s", "2m03s", "1h05m".
+[[nodiscard]] std::string duration_text(double seconds);
+
 /// "0.1234 US dollars", with "and tokens of unknown price", or "price unknown": never 0 for what is not known.
 [[nodiscard]] std::string cost_text(double cost_usd, bool price_known);
 
