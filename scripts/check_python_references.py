@@ -60,14 +60,23 @@ def dump(options, folder, params, output):
     return json.loads((output / "index.json").read_text())
 
 
+PACKED = ("int4x2", "uint4x2")  # bytes in PyTorch
+
+
 def read(torch, folder, entry, device):
+    if entry["shape"] is None:  # a scalar by value
+        return bool(entry["value"]) if entry["dtype"] == "bool" else entry["value"]
     data = bytearray((folder / entry["file"]).read_bytes())
-    return torch.frombuffer(data, dtype=getattr(torch, entry["dtype"])).reshape(entry["shape"]).to(device)
+    return torch.frombuffer(data, dtype=torch_type(torch, entry["dtype"])).reshape(entry["shape"]).to(device)
+
+
+def torch_type(torch, dtype):
+    return torch.uint8 if dtype in PACKED else getattr(torch, dtype)
 
 
 def worst_error(torch, got, expected, entry):
     """Largest difference as a share of what is allowed; infinity where NaN or infinities differ."""
-    declared = getattr(torch, entry["declared_dtype"])
+    declared = torch_type(torch, entry["declared_dtype"])
     if not declared.is_floating_point:
         return 0.0 if torch.equal(got.long(), expected.long()) else float("inf")
     roundoff = ROUNDOFF[entry["declared_dtype"]]

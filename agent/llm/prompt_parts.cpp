@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "agent/llm/quoting.h"
+#include "codegen/problem/tensor_text.h"
 #include "core/device/floor.h"
 
 namespace ak::agent {
@@ -32,8 +33,7 @@ std::string axes_text(const AxisValues& axes) {
 }
 
 std::string tensor_text(const TensorSpec& tensor, std::string_view role) {
-  return fmt::format("- {} `{}`: {} [{}]{}{}\n", role, tensor.name, info(tensor.dtype).name,
-                     fmt::join(tensor.shape.value_or(std::vector<std::string>{}), ", "),
+  return fmt::format("- {} `{}`: {}{}{}\n", role, tensor.name, codegen::tensor_text(tensor),
                      tensor.description.empty() ? "" : ", ", tensor.description);
 }
 
@@ -42,7 +42,7 @@ std::string tensors_text(const ProblemInstance& problem) {
   for (const TensorSpec& tensor : problem.definition.inputs) text += tensor_text(tensor, "input");
   for (const TensorSpec& tensor : problem.definition.outputs) text += tensor_text(tensor, "output");
   for (const Axis& axis : problem.definition.axes) {
-    text += fmt::format("- axis `{}`{}{}{}\n", axis.name, axis.value ? fmt::format(" = {}", *axis.value) : "",
+    text += fmt::format("- axis `{}`{}{}{}\n", axis.name, codegen::axis_text(axis),
                         axis.description.empty() ? "" : ": ", axis.description);
   }
   for (const auto& [name, value] : problem.params)

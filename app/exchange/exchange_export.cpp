@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/exchange/exchange.h"
+#include "app/exchange/flashinfer_form.h"
 #include "codegen/export/export.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
@@ -82,14 +83,15 @@ class Exporter {
   }
 
   void add_definition(const db::ExchangedDefinition& row) {
-    if (!fits("definition " + row.name, check_definition(row.definition))) return;
+    const Json plain = flashinfer_definition(row.definition);
+    if (!fits("definition " + row.name, check_definition(plain))) return;
     if (!is_file_name(row.name) || !is_file_name(row.definition["op_type"].get<std::string>())) {
       report_.notes.push_back(
           fmt::format("definition {} is left out: its name cannot be a file's", row.name));
       return;
     }
     ExchangeSet added;
-    added.definitions[definition_path(row.definition)] = row.definition;
+    added.definitions[definition_path(row.definition)] = plain;
     added.notes["definitions"][row.name] = {{"problem", row.problem}, {"params", row.params}};
     std::map<std::string, Json> shapes;
     for (const db::WorkloadRow& workload : db::exchanged_workloads(database_, row.id)) {
@@ -107,8 +109,10 @@ class Exporter {
 
   [[nodiscard]] static Json workload_json(const Json& definition, const db::WorkloadRow& workload) {
     Json inputs = Json::object();
-    for (const auto& [name, tensor] : definition["inputs"].items()) inputs[name] = {{"type", "random"}};
-    return {{"axes", Json(workload.axes)}, {"inputs", inputs}, {"uuid", workload.uid}};
+    for (const auto& [name, tensor] : definition["inputs"].items()) inputs[name] = flashinfer_input(tensor);
+    return {{"axes", Json(flashinfer_axes(definition, workload.axes))},
+            {"inputs", inputs},
+            {"uuid", workload.uid}};
   }
 
   [[nodiscard]] static Json workload_notes(const db::WorkloadRow& workload) {

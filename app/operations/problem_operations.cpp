@@ -10,6 +10,7 @@
 #include "app/operations/problem_sections.h"
 #include "candidate_contract.h"
 #include "codegen/problem/problem_catalog.h"
+#include "codegen/problem/tensor_text.h"
 #include "core/error.h"
 
 namespace ak::operations {
@@ -79,9 +80,8 @@ Json tensors_of(const Definition& definition) {
   Json tensors = Json::object();
   for (const auto* list : {&definition.inputs, &definition.outputs})
     for (const TensorSpec& tensor : *list)
-      tensors[tensor.name] = fmt::format(
-          "{} {}{}", list == &definition.inputs ? "input" : "output", info(tensor.dtype).name,
-          tensor.shape ? fmt::format(" [{}]", fmt::join(*tensor.shape, ", ")) : std::string(", a scalar"));
+      tensors[tensor.name] =
+          fmt::format("{} {}", list == &definition.inputs ? "input" : "output", codegen::tensor_text(tensor));
   return tensors;
 }
 

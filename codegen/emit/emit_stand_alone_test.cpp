@@ -16,6 +16,7 @@
 #include "codegen/emit/stand_alone_launches.h"
 #include "codegen/source/frozen_constants.h"
 #include "codegen/source/include_scan.h"
+#include "codegen/source/reference_types.h"
 #include "core/device/device_catalog.h"
 #include "core/error.h"
 #include "core/plan/work.h"
@@ -223,25 +224,20 @@ class TestWriter {
 
   /// The reference twice: exact, and as the honest version in the kernel's own precision.
   [[nodiscard]] std::string references() const {
-    const DTypeInfo& out = info(problem_.definition.outputs.front().dtype);
     FrozenConstants constants = frozen_constants(problem_, reference_.tunables);
     const std::string code = blank_comments_and_strings(reference_text_);
     std::string text = fmt::format("\n// ---- the reference {}\n#define ALPHAKERNEL 1\n{}",
                                    std::string(97, '-'), macro_lines(constants, code));
-    const auto copy = [&](std::string_view name, std::string_view macro, std::string_view accum,
-                          std::string_view result) {
+    const auto copy = [&](std::string_view name, std::string_view macro, bool exact) {
       std::string functions;
       for (std::size_t i = 0; i < tested_.size(); ++i)
         functions += launch_function(fmt::format("launch_{}", i), tested_[i].reference, tensors_);
-      text += fmt::format(
-          "#define {0} 1\nnamespace {1} {{\n{2}using accum_t = {3};\nusing out_t = {4};\n{5}\n{6}}}  // "
-          "namespace "
-          "{1}\n#undef {0}\n",
-          macro, name, declaration_lines(constants, code), accum, result, reference_text_, functions);
+      text += fmt::format("#define {0} 1\nnamespace {1} {{\n{2}{3}{4}\n{5}}}  // namespace {1}\n#undef {0}\n",
+                          macro, name, declaration_lines(constants, code), reference_types(problem_, exact),
+                          reference_text_, functions);
     };
-    copy("ak_exact", "AK_EXACT", out.floating ? "double" : "long long",
-         out.floating ? "double" : "long long");
-    copy("ak_twin", "AK_TWIN", out.floating ? "float" : "long long", out.cuda_type);
+    copy("ak_exact", "AK_EXACT", true);
+    copy("ak_twin", "AK_TWIN", false);
     return text + "#undef ALPHAKERNEL\n";
   }
 
@@ -257,15 +253,23 @@ class TestWriter {
   [[nodiscard]] std::string exported_shape(std::size_t index) const {
     std::vector<std::string> sizes;
     for (const Axis& axis : problem_.definition.axes)
-      if (!axis.value) sizes.push_back(fmt::format("{}LL", tested_[index].workload->axes.at(axis.name)));
+      if (axis.varies()) sizes.push_back(fmt::format("{}LL", tested_[index].workload->axes.at(axis.name)));
     return fmt::format("{}_shape{{{}}}", exported_, fmt::join(sizes, ", "));
+  }
+
+  [[nodiscard]] std::string exported_argument(std::size_t index) const {
+    const TensorSpec& tensor = *problem_.definition.find_tensor(tensors_[index]);
+    if (!tensor.is_scalar()) return fmt::format("tensor[{}].address", index);
+    const ScalarType type = scalar_type(tensor.dtype).value();
+    return fmt::format("static_cast<{}>(tensor[{}].{})", cpp_type(type), index,
+                       is_floating(type) ? "real" : "whole");
   }
 
   /// The same by the exported function. Outputs that share an input's memory are not parameters of it.
   [[nodiscard]] std::string exported_call(std::size_t index) const {
     std::string arguments;
     for (std::size_t i = 0; i < tensors_.size(); ++i)
-      if (!problem_.aliases.contains(tensors_[i])) arguments += fmt::format("tensor[{}].address, ", i);
+      if (!problem_.aliases.contains(tensors_[i])) arguments += exported_argument(i) + ", ";
     return fmt::format(
         "void launch_{0}(const std::vector<ak_test::Pointer>& tensor,\n"
         "    const std::vector<ak_test::Pointer>& workspace) {{\n"
@@ -287,14 +291,18 @@ class TestWriter {
   [[nodiscard]] std::string tensor_row(const TensorSpec& tensor, bool input) const {
     const DTypeInfo& type = info(tensor.dtype);
     const std::string_view exact = type.floating ? "double" : "long long";
-    const std::string fill =
-        fmt::format("ak_test::fill_{}_with<{}>", type.floating ? "floating" : "integer", type.cuda_type);
+    const std::string fill = tensor.is_scalar() ? "nullptr"
+                                                : fmt::format("ak_test::fill_{}_with<{}>",
+                                                              type.floating     ? "floating"
+                                                              : type.values > 1 ? "packed"
+                                                                                : "integer",
+                                                              type.cuda_type);
     const auto alias = problem_.aliases.find(tensor.name);
     const auto target =
         alias == problem_.aliases.end() ? tensors_.end() : std::ranges::find(tensors_, alias->second);
     const std::string row =
-        fmt::format("    {{{}, {}, 8, {}, {}, ", c_string(tensor.name), type.bytes, type.floating,
-                    target == tensors_.end() ? -1 : target - tensors_.begin());
+        fmt::format("    {{{}, {}, 8, {}, {}, {}, ", c_string(tensor.name), type.bytes, type.floating,
+                    tensor.zeroed, target == tensors_.end() ? -1 : target - tensors_.begin());
     if (input)
       return row + fmt::format("{}, ak_test::gather_with<{}>, nullptr, nullptr, nullptr, nullptr, {{}}}},\n",
                                fill, type.cuda_type);

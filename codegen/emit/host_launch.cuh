@@ -1,6 +1,8 @@
-// A device pointer that becomes whatever pointer type a kernel's parameter has.
+// A device pointer that becomes whatever pointer type a kernel's parameter has, or the value of a scalar.
 struct Pointer {
-  void* address;
+  void* address = nullptr;
+  double real = 0;      // of a scalar
+  long long whole = 0;  // the same, of an integer
   template <class T> operator T*() const { return static_cast<T*>(address); }
 };
 

@@ -63,6 +63,8 @@ std::string_view tensor_map_type(DType dtype) {
     case DType::int8:
     case DType::uint8:
     case DType::boolean:
+    case DType::int4x2:
+    case DType::uint4x2:
       return "CU_TENSOR_MAP_DATA_TYPE_UINT8";
   }
   AK_ASSERT(false, "every DType has a tensor map type");
@@ -119,6 +121,23 @@ std::string tensor_map_text(const TensorMapText& map, const LaunchStyle& style) 
                      fmt::join(map.element_strides, ", "), cuda_name(kInterleaves, map.interleave),
                      cuda_name(kSwizzles, map.swizzle), cuda_name(kPromotions, map.l2_promotion),
                      cuda_name(kFills, map.oob_fill));
+}
+
+std::string_view cpp_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::i32:
+      return "int";
+    case ScalarType::i64:
+      return "long long";
+    case ScalarType::f32:
+      return "float";
+    case ScalarType::f64:
+      return "double";
+    case ScalarType::boolean:
+      return "bool";
+  }
+  AK_ASSERT(false, "every ScalarType has a C++ type");
+  return "";
 }
 
 std::string_view host_source(std::string_view name) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan/dtype.h"
+#include "core/plan/launch_plan.h"
 
 namespace ak::codegen {
 
@@ -45,6 +45,9 @@ struct TensorMapText {
 
 /// An expression that makes it.
 [[nodiscard]] std::string tensor_map_text(const TensorMapText& map, const LaunchStyle& style);
+
+/// "float": the C++ type of a scalar argument.
+[[nodiscard]] std::string_view cpp_type(ScalarType type);
 
 /// codegen/`name`.
 [[nodiscard]] std::string_view host_source(std::string_view name);

@@ -25,6 +25,12 @@ __global__ void fill_integer(T* data, Key key, Draw draw) {
   }
 }
 
+__global__ void fill_packed(unsigned char* data, Key key, Draw draw) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < draw.count; i += gridDim.x * 256LL) {
+    data[i] = ak_random::packed_element(key, static_cast<unsigned long long>(i), draw);
+  }
+}
+
 struct Comparison {
   double error_square, step_square;         // sums of squares of errors, and of the largest errors of one rounding
   unsigned long long worst_bits, step_bits;  // the largest of both, as the bits of a double that is not negative
@@ -187,6 +193,10 @@ template <class T>
 void fill_integer_with(void* data, Key key, const Draw& draw) {
   fill_integer<<<kGrid, 256>>>(static_cast<T*>(data), key, draw);
 }
+template <class T>
+void fill_packed_with(void* data, Key key, const Draw& draw) {
+  fill_packed<<<kGrid, 256>>>(static_cast<T*>(data), key, draw);
+}
 template <class R>
 void scale_with(const void* expected, long long rows, long long row, double* scales) {
   row_scales<<<static_cast<unsigned int>(rows), 256>>>(static_cast<const R*>(expected), row, scales);
@@ -212,8 +222,9 @@ struct Tensor {
   long long element_bytes;
   long long exact_bytes;   // of one element as the exact reference writes it; outputs only
   bool floating;
+  bool zeroed;             // holds zeros before a call; outputs only
   int alias;               // index of the input whose memory this output shares; -1 for none
-  Fill fill;               // inputs only
+  Fill fill;               // inputs only; null for a scalar by value
   Gather gather;           // inputs only: by indices into it
   Scale scale;             // outputs only, as what follows; of the exact result
   Compare compare;
@@ -277,11 +288,13 @@ class Run {
       const std::vector<Memory>& input_memory, Role role)
       : sequence_(sequence) {
     for (size_t i = 0; i < tensors.size(); ++i) {
+      if (i >= inputs) zeroed_.push_back(tensors[i].zeroed);
       if (i < inputs) {
         pointers_.push_back({input_memory[i].get()});
       } else if (tensors[i].alias >= 0 && role == Role::candidate) {
         pointers_.push_back({input_memory[static_cast<size_t>(tensors[i].alias)].get()});
       } else {
+        own_.push_back(i - inputs);
         outputs_.emplace_back(counts[i] * (role == Role::exact ? tensors[i].exact_bytes : tensors[i].element_bytes));
         pointers_.push_back({outputs_.back().get()});
       }
@@ -292,9 +305,10 @@ class Run {
     }
   }
 
-  // NaN patterns (all bits set) in everything that the kernels must write before they read.
+  // NaN patterns (all bits set) in everything that the kernels must write before they read; zeros where they may rely on
+  // them.
   void poison() const {
-    for (const Memory& output : outputs_) output.set_bytes(0xff);
+    for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].set_bytes(zeroed_[own_[i]] ? 0 : 0xff);
     for (const Memory& space : workspace_) space.set_bytes(0xff);
   }
 
@@ -308,10 +322,16 @@ class Run {
   }
 
   void* tensor(size_t index) const { return pointers_[index].address; }
+  void set_scalar(size_t index, double value) {
+    pointers_[index].real = value;
+    pointers_[index].whole = static_cast<long long>(value);
+  }
 
  private:
   const Sequence& sequence_;
   std::vector<Memory> outputs_, workspace_;
+  std::vector<bool> zeroed_;  // of every output
+  std::vector<size_t> own_;   // which output each of outputs_ is
   std::vector<Pointer> pointers_, workspace_pointers_;
 };
 
@@ -346,13 +366,13 @@ class Tester {
   bool run_with_memory(const Workload& workload) {
     std::vector<Memory> inputs;
     for (size_t i = 0; i < inputs_; ++i) inputs.emplace_back(workload.counts[i] * tensors_[i].element_bytes);
-    const Run candidate(workload.candidate, tensors_, inputs_, workload.counts, inputs, Role::candidate);
+    Run candidate(workload.candidate, tensors_, inputs_, workload.counts, inputs, Role::candidate);
     double worst_error = 0, its_tolerance = 0, worst_ratio = -1;
     unsigned long long mismatches = 0;
     bool passed = true;
     {
-      const Run exact(workload.exact, tensors_, inputs_, workload.counts, inputs, Role::exact);
-      const Run twin(workload.twin, tensors_, inputs_, workload.counts, inputs, Role::twin);
+      Run exact(workload.exact, tensors_, inputs_, workload.counts, inputs, Role::exact);
+      Run twin(workload.twin, tensors_, inputs_, workload.counts, inputs, Role::twin);
       // Shapes of more than 256 MB take one distribution: the others would add minutes, not knowledge.
       const size_t sets = workload.bytes > 256e6 ? 1 : workload.draws.size();
       for (size_t set = 0; set < sets; ++set) {
@@ -383,13 +403,17 @@ class Tester {
   }
 
   // Draws the inputs again, as an in-place kernel has overwritten them.
-  void draw_and_run(const Workload& workload, const std::vector<Memory>& inputs, const Run& run, size_t set) const {
+  void draw_and_run(const Workload& workload, const std::vector<Memory>& inputs, Run& run, size_t set) const {
     run.poison();
     for (size_t i = 0; i < inputs_; ++i) {
       Draw draw = draws_[static_cast<size_t>(workload.draws[set][i])];
       draw.count = workload.counts[i];
       const char* name = tensors_[i].name;
-      tensors_[i].fill(inputs[i].get(), ak_random::tensor_key(options_.seed, name, std::strlen(name)), draw);
+      const Key key = ak_random::tensor_key(options_.seed, name, std::strlen(name));
+      if (tensors_[i].fill == nullptr)
+        run.set_scalar(i, ak_random::chosen(key, 0, draw));
+      else
+        tensors_[i].fill(inputs[i].get(), key, draw);
     }
     AK_CHECK(cudaGetLastError());
     run.launch();

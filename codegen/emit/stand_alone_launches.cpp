@@ -54,6 +54,14 @@ struct Writer {
     return result;
   }
 
+  /// Its value comes with each distribution.
+  [[nodiscard]] std::string scalar_input(const ResolvedScalarInput& input) const {
+    const auto tensor = std::ranges::find(tensors, input.name);
+    AK_ASSERT(tensor != tensors.end(), "a scalar input is among the tensors of its problem");
+    return fmt::format("static_cast<{}>(tensor[{}].{} /* {} */)", cpp_type(input.type),
+                       tensor - tensors.begin(), is_floating(input.type) ? "real" : "whole", input.name);
+  }
+
   [[nodiscard]] static std::string scalar(const ResolvedScalar& value) {
     switch (value.type) {
       case ScalarType::i32:
@@ -64,6 +72,8 @@ struct Writer {
         return fmt::format("static_cast<float>({:.17g})", value.real);
       case ScalarType::f64:
         return fmt::format("static_cast<double>({:.17g})", value.real);
+      case ScalarType::boolean:
+        return value.integer != 0 ? "true" : "false";
     }
     AK_ASSERT(false, "every ScalarType is written");
     return "";
@@ -72,6 +82,7 @@ struct Writer {
   [[nodiscard]] std::string argument(const ResolvedArgument& argument) const {
     if (const auto* value = std::get_if<ResolvedScalar>(&argument)) return scalar(*value);
     if (const auto* name = std::get_if<ResolvedPointer>(&argument)) return pointer(name->name);
+    if (const auto* input = std::get_if<ResolvedScalarInput>(&argument)) return scalar_input(*input);
     return tensor_map(std::get<ResolvedTensorMapReference>(argument).name);
   }
 

@@ -8,6 +8,7 @@
 
 #include "codegen/emit/emit.h"
 #include "codegen/emit/finished_plan.h"
+#include "codegen/emit/markdown.h"
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
@@ -30,9 +31,12 @@ ExportSubject subject_of(const ProblemInstance& problem, const Candidate& candid
                         .name = export_name(problem.definition),
                         .kernel_file = export_name(problem.definition) + ".cu",
                         .axes = {},
+                        .derived = {},
                         .tensors = {}};
-  for (const Axis& axis : problem.definition.axes)
-    if (!axis.value) subject.axes.push_back(&axis);
+  for (const Axis& axis : problem.definition.axes) {
+    if (axis.varies()) subject.axes.push_back(&axis);
+    if (axis.derived) subject.derived.push_back(&axis);
+  }
   for (const auto* list : {&problem.definition.inputs, &problem.definition.outputs}) {
     for (const TensorSpec& tensor : *list) {
       const auto alias = problem.aliases.find(tensor.name);
@@ -48,10 +52,9 @@ ExportSubject subject_of(const ProblemInstance& problem, const Candidate& candid
 
 /// Empty where the definition can be exported.
 std::string refusal_reason(const ExportSubject& subject) {
-  for (const ExportedTensor& tensor : subject.tensors)
-    if (!tensor.spec->shape) return fmt::format("{} is a scalar and no tensor", tensor.spec->name);
-  if (subject.parameters().empty() || !subject.tensors.front().input) return "it has no inputs";
-  return "";
+  const bool any = std::ranges::any_of(
+      subject.tensors, [](const ExportedTensor& tensor) { return tensor.input && !tensor.scalar(); });
+  return any ? "" : "it has no input tensors";
 }
 
 std::string cmake_file(const ExportSubject& subject) {
@@ -71,16 +74,21 @@ std::string tensor_rows(const ExportSubject& subject) {
   for (const ExportedTensor& tensor : subject.tensors)
     text += fmt::format("| `{}` | {} | {} | {} |\n", tensor.spec->name, tensor.input ? "input" : "output",
                         shape_text(*tensor.spec),
-                        tensor.alias.empty() ? tensor.spec->description
-                                             : fmt::format("takes the place of `{}`", tensor.alias));
+                        !tensor.alias.empty() ? fmt::format("takes the place of `{}`", tensor.alias)
+                        : tensor.spec->zeroed ? "has to hold zeros; " + tensor.spec->description
+                                              : tensor.spec->description);
   return text;
+}
+
+std::string axis_value(const Axis& axis) {
+  if (axis.derived) return markdown_code(axis.derived->text());
+  return axis.value ? std::to_string(*axis.value) : "any";
 }
 
 std::string axis_rows(const ExportSubject& subject) {
   std::string text = "| axis | value | |\n|---|---|---|\n";
   for (const Axis& axis : subject.problem.definition.axes)
-    text += fmt::format("| `{}` | {} | {} |\n", axis.name, axis.value ? std::to_string(*axis.value) : "any",
-                        axis.description);
+    text += fmt::format("| `{}` | {} | {} |\n", axis.name, axis_value(axis), axis.description);
   return text;
 }
 

@@ -50,7 +50,8 @@ class LauncherWriter {
   explicit LauncherWriter(const ExportSubject& subject)
       : subject_(subject), plan_(subject.candidate.plan), constants_(subject.problem.environment({})) {
     for (const auto& [name, value] : subject.candidate.tunables) constants_[name] = value;
-    for (const Axis* axis : subject.axes) variables_[axis->name] = "ak_" + axis->name;
+    for (const auto* axes : {&subject.axes, &subject.derived})
+      for (const Axis* axis : *axes) variables_[axis->name] = "ak_" + axis->name;
     for (const DeviceFact& fact : kDeviceFacts)
       variables_[std::string(fact.name)] = fmt::format("ak_{}", fact.name);
   }
@@ -77,7 +78,8 @@ class LauncherWriter {
     return fmt::format("namespace {}_kernel {{\n\n", name()) + std::string(host_source("host_numbers.cuh")) +
            "\n" + export_text("cuda_checks.cuh", {}) + host_text("host_launch.cuh", kStyle.space) +
            (plan_.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kStyle.space)) + "\n" +
-           kernel() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) + interface_functions();
+           kernel() + derived_functions() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) +
+           interface_functions();
   }
 
   [[nodiscard]] const std::string& name() const { return subject_.name; }
@@ -117,13 +119,35 @@ class LauncherWriter {
     return fmt::format("#include \"{}\"\n\nusing ak_plan::Whole;\n\n", subject_.kernel_file);
   }
 
-  /// Constants stay literals; what depends on sizes becomes a variable.
-  [[nodiscard]] std::string definitions() {
+  [[nodiscard]] std::string axes() const {
     std::string text;
     for (const Axis* axis : subject_.axes)
       text += fmt::format("  [[maybe_unused]] const Whole ak_{0}(shape.{0});\n", axis->name);
+    for (const Axis* axis : subject_.derived)
+      text += fmt::format("  [[maybe_unused]] const Whole ak_{} = {};\n", axis->name,
+                          number(*axis->derived, "a derived axis"));
+    return text;
+  }
+
+  /// The sizes of derived axes, by which callers know how large tensors are.
+  [[nodiscard]] std::string derived_functions() const {
+    std::string text;
+    for (const Axis* axis : subject_.derived)
+      text += fmt::format(
+          "std::int64_t axis_{0}([[maybe_unused]] const {1}_shape& shape) {{\n{2}  return "
+          "ak_{0}.value;\n}}\n\n",
+          axis->name, name(), axes());
+    return text;
+  }
+
+  /// Constants stay literals; what depends on sizes becomes a variable.
+  [[nodiscard]] std::string definitions() {
+    std::string text = axes();
     for (const Axis* axis : subject_.axes)
       text += fmt::format("  ak_plan::require(shape.{0} >= 1, \"{0} has to be at least 1\");\n", axis->name);
+    for (const Axis* axis : subject_.derived)
+      text +=
+          fmt::format("  ak_plan::require(ak_{0}.value >= 1, \"{0} has to be at least 1\");\n", axis->name);
     for (const DeviceFact& fact : kDeviceFacts)
       if (uses(fact.name))
         text += fmt::format("  [[maybe_unused]] const Whole ak_{} = {};\n", fact.name, fact.code);
@@ -275,13 +299,37 @@ class LauncherWriter {
         return fmt::format("static_cast<float>({}.value)", value);
       case ScalarType::f64:
         return fmt::format("static_cast<double>({}.value)", value);
+      case ScalarType::boolean:
+        return fmt::format("truth({})", value);
     }
     return "";
   }
 
+  [[nodiscard]] const TensorSpec* scalar_input(const std::string& wanted) const {
+    const TensorSpec* found = subject_.problem.definition.find_tensor(wanted);
+    return found != nullptr && found->is_scalar() ? found : nullptr;
+  }
+
+  [[nodiscard]] std::string scalar_value(const TensorSpec& input, ScalarType type) const {
+    const auto parameters = subject_.parameters();
+    const auto at =
+        std::ranges::find(parameters, &input, [](const ExportedTensor* one) { return one->spec; });
+    return fmt::format("static_cast<{}>(call->tensors[{}].{} /* {} */)", cpp_type(type),
+                       at - parameters.begin(), is_floating(type) ? "real" : "whole", input.name);
+  }
+
   [[nodiscard]] std::string argument(const ArgumentPlan& argument) const {
-    if (const auto* value = std::get_if<ScalarArgument>(&argument)) return scalar(*value);
-    if (const auto* value = std::get_if<NamedArgument>(&argument)) return named(value->name);
+    if (const auto* value = std::get_if<ScalarArgument>(&argument)) {
+      const auto* source = std::get_if<Expression>(&value->value);
+      const TensorSpec* input = source != nullptr ? scalar_input(source->text()) : nullptr;
+      return input != nullptr ? scalar_value(*input, value->type) : scalar(*value);
+    }
+    const auto* by_name = std::get_if<NamedArgument>(&argument);
+    const std::string& wanted =
+        by_name != nullptr ? by_name->name : std::get<OptionalArgument>(argument).name;
+    if (const TensorSpec* input = scalar_input(wanted))
+      return scalar_value(*input, scalar_type(input->dtype).value());
+    if (by_name != nullptr) return named(wanted);
     const auto& optional = std::get<OptionalArgument>(argument);
     const bool there = subject_.problem.definition.find_tensor(optional.name) != nullptr;
     return there ? pointer(optional.name) : "ak_launch::Pointer{nullptr}";
@@ -389,6 +437,11 @@ class LauncherWriter {
   [[nodiscard]] std::string signature() const {
     std::vector<std::string> parameters;
     for (const ExportedTensor* tensor : subject_.parameters()) {
+      if (tensor->scalar()) {
+        parameters.push_back(
+            fmt::format("{} {}", cpp_type(scalar_type(tensor->spec->dtype).value()), tensor->name));
+        continue;
+      }
       const bool written =
           !tensor->input || std::ranges::any_of(subject_.tensors, [&](const ExportedTensor& other) {
             return other.alias == tensor->name;
@@ -405,6 +458,12 @@ class LauncherWriter {
     std::string pointers, checks;
     const int alignment = alignment_bytes(subject_.arch);
     for (const ExportedTensor* tensor : subject_.parameters()) {
+      if (tensor->scalar()) {
+        const bool real = info(tensor->spec->dtype).floating;
+        pointers += fmt::format("{0}{{nullptr, static_cast<double>({1}), {2}}}", pointers.empty() ? "" : ", ",
+                                tensor->name, real ? "0" : tensor->name);
+        continue;
+      }
       pointers += fmt::format("{}{{const_cast<void*>(static_cast<const void*>({}))}}",
                               pointers.empty() ? "" : ", ", tensor->name);
       checks += fmt::format(
@@ -412,7 +471,14 @@ class LauncherWriter {
           "    if (reinterpret_cast<std::uintptr_t>({0}) % {1} != 0) return cudaErrorMisalignedAddress;\n",
           tensor->name, alignment);
     }
-    return "\n" +
+    std::string derived;
+    for (const Axis* axis : subject_.derived)
+      derived += fmt::format(
+          "\nstd::int64_t {0}_axis_{1}(const {0}_shape& shape) {{\n  try {{\n"
+          "    return {0}_kernel::axis_{1}(shape);\n"
+          "  }} catch (const {0}_kernel::ak_plan::Refusal&) {{\n    return 0;\n  }}\n}}\n",
+          name(), axis->name);
+    return derived + "\n" +
            export_text(
                "launch_functions.cu",
                {{"name", name()}, {"signature", signature()}, {"checks", checks}, {"tensors", pointers}});
@@ -424,12 +490,21 @@ class LauncherWriter {
   std::map<std::string, std::string> variables_;
 
  public:
-  [[nodiscard]] std::string declaration() const { return signature() + ";\n"; }
+  [[nodiscard]] std::string declaration() const {
+    std::string text = signature() + ";\n";
+    for (const Axis* axis : subject_.derived)
+      text += fmt::format(
+          "\n/// {1} = {2}; 0 where that has no value.\n"
+          "std::int64_t {0}_axis_{1}(const {0}_shape& shape);\n",
+          name(), axis->name, axis->derived->text());
+    return text;
+  }
 };
 
 }  // namespace
 
 std::string shape_text(const TensorSpec& tensor) {
+  if (tensor.is_scalar()) return fmt::format("{}, a scalar", info(tensor.dtype).name);
   return fmt::format("{} [{}]", info(tensor.dtype).name, fmt::join(*tensor.shape, ", "));
 }
 
@@ -451,8 +526,9 @@ std::string export_header(const ExportSubject& subject) {
     if (!tensor.alias.empty())
       tensors += fmt::format("/// Output {}, {}, takes the place of {}.\n", tensor.name, words, tensor.alias);
     else
-      tensors += fmt::format("/// @param {}  {}, {}{}{}\n", tensor.name, tensor.input ? "input" : "output",
-                             words, tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
+      tensors += fmt::format("/// @param {}  {}, {}{}{}{}\n", tensor.name, tensor.input ? "input" : "output",
+                             words, tensor.spec->zeroed ? "; it has to hold zeros" : "",
+                             tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
   }
   const std::string computes = "Computes " + definition.name + ".";
   return export_text("launch.h",

@@ -15,6 +15,8 @@ struct ExportedTensor {
   std::string name;  ///< of the parameter
   bool input = false;
   std::string alias;  ///< of an output: parameter of the input whose memory it shares; else empty
+
+  [[nodiscard]] bool scalar() const { return spec->is_scalar(); }
 };
 
 /// What every exported file mentions.
@@ -25,13 +27,14 @@ struct ExportSubject {
   std::string name;                     ///< export_name()
   std::string kernel_file;              ///< that the launcher includes
   std::vector<const Axis*> axes;        ///< those that vary
+  std::vector<const Axis*> derived;     ///< those that follow from others
   std::vector<ExportedTensor> tensors;  ///< inputs first
 
   /// Those that are parameters: all except outputs that share an input's memory.
   [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;
 };
 
-/// "float32 [M, N]".
+/// "float32 [M, N]"; "float32, a scalar".
 [[nodiscard]] std::string shape_text(const TensorSpec& tensor);
 
 /// NAME.h.

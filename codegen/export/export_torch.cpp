@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/emit/launch_text.h"
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
@@ -20,7 +21,7 @@ struct AxisSource {
   std::size_t dimension = 0;
 };
 
-std::string_view scalar_type(DType dtype) {
+std::string_view torch_type(DType dtype) {
   switch (dtype) {
     case DType::float64:
       return "at::kDouble";
@@ -45,11 +46,21 @@ std::string_view scalar_type(DType dtype) {
     case DType::uint32:
       return "at::kUInt32";
     case DType::uint8:
+    case DType::int4x2:
+    case DType::uint4x2:
       return "at::kByte";
     case DType::boolean:
       return "at::kBool";
   }
   return "";
+}
+
+/// Of a scalar by value, in an operator's schema and in C++.
+std::string schema_type(DType dtype) {
+  return dtype == DType::boolean ? "bool " : info(dtype).floating ? "float " : "int ";
+}
+std::string cpp_parameter(DType dtype) {
+  return dtype == DType::boolean ? "bool " : info(dtype).floating ? "double " : "int64_t ";
 }
 
 class TorchWriter {
@@ -58,6 +69,8 @@ class TorchWriter {
     for (const Axis* axis : subject.axes) sources_[axis->name] = source_of(axis->name);
     for (const ExportedTensor& tensor : subject.tensors)
       (tensor.input ? inputs_ : outputs_).push_back(&tensor);
+    std::ranges::copy_if(inputs_, std::back_inserter(tensors_),
+                         [](const ExportedTensor* input) { return !input->scalar(); });
   }
 
   [[nodiscard]] std::string source() const {
@@ -75,7 +88,7 @@ class TorchWriter {
  private:
   [[nodiscard]] AxisSource source_of(const std::string& axis) const {
     for (const ExportedTensor& tensor : subject_.tensors) {
-      if (!tensor.input) continue;
+      if (!tensor.input || tensor.scalar()) continue;
       const auto& shape = *tensor.spec->shape;
       const auto found = std::ranges::find(shape, axis);
       if (found != shape.end()) return {tensor.name, static_cast<std::size_t>(found - shape.begin())};
@@ -98,8 +111,9 @@ class TorchWriter {
     std::vector<std::string> list;
     char mark = 'a';
     for (const ExportedTensor* tensor : inputs_)
-      list.push_back(out && written(*tensor) ? fmt::format("Tensor({}!) {}", mark++, tensor->name)
-                                             : fmt::format("Tensor {}", tensor->name));
+      list.push_back(tensor->scalar()          ? schema_type(tensor->spec->dtype) + tensor->name
+                     : out && written(*tensor) ? fmt::format("Tensor({}!) {}", mark++, tensor->name)
+                                               : fmt::format("Tensor {}", tensor->name));
     for (const ExportedTensor* tensor : outputs_)
       if (out && tensor->alias.empty()) list.push_back(fmt::format("Tensor({}!) {}", mark++, tensor->name));
     for (const std::string& axis : given_axes()) list.push_back("int " + axis);
@@ -121,7 +135,10 @@ class TorchWriter {
   [[nodiscard]] std::string parameters(bool with_outputs, bool types) const {
     std::vector<std::string> list;
     for (const ExportedTensor* tensor : inputs_)
-      list.push_back((types ? "const at::Tensor& " : "") + tensor->name);
+      list.push_back((!types             ? ""
+                      : tensor->scalar() ? cpp_parameter(tensor->spec->dtype)
+                                         : "const at::Tensor& ") +
+                     tensor->name);
     for (const ExportedTensor* tensor : outputs_)
       if (with_outputs && tensor->alias.empty())
         list.push_back((types ? "const at::Tensor& " : "") + tensor->name);
@@ -135,7 +152,9 @@ class TorchWriter {
     for (const std::string& axis : *tensor.shape) {
       const auto& axes = subject_.problem.definition.axes;
       const auto found = std::ranges::find(axes, axis, &Axis::name);
-      list.push_back(found->value ? fmt::format("int64_t{{{}}}", *found->value) : "shape." + axis);
+      list.push_back(found->value     ? fmt::format("int64_t{{{}}}", *found->value)
+                     : found->derived ? fmt::format("{}_axis_{}(shape)", subject_.name, axis)
+                                      : "shape." + axis);
     }
     return fmt::format("{{{}}}", fmt::join(list, ", "));
   }
@@ -144,7 +163,7 @@ class TorchWriter {
     return fmt::format(
         "  TORCH_CHECK({0}.scalar_type() == {1}, \"{0} has to be of type {2}, is \", {0}.scalar_type());\n"
         "  TORCH_CHECK({0}.sizes() == at::IntArrayRef({3}), \"{0} has to be [{4}], is \", {0}.sizes());\n",
-        tensor.name, scalar_type(tensor.spec->dtype), info(tensor.spec->dtype).name,
+        tensor.name, torch_type(tensor.spec->dtype), info(tensor.spec->dtype).name,
         fmt::format("std::vector<int64_t>{}", sizes(*tensor.spec)), fmt::join(*tensor.spec->shape, ", "));
   }
 
@@ -152,7 +171,7 @@ class TorchWriter {
   [[nodiscard]] std::string shape_function() const {
     std::string text = fmt::format("{0}_shape shape_of({1}) {{\n  {0}_shape shape;\n", subject_.name,
                                    parameters(false, true));
-    for (const ExportedTensor* tensor : inputs_)
+    for (const ExportedTensor* tensor : tensors_)
       text += fmt::format(
           "  TORCH_CHECK({0}.dim() == {1}, \"{0} has to have {1} dimensions, has \", {0}.dim());\n",
           tensor->name, tensor->spec->shape->size());
@@ -162,7 +181,7 @@ class TorchWriter {
                   ? fmt::format("  shape.{0} = {0};\n", axis->name)
                   : fmt::format("  shape.{} = {}.size({});\n", axis->name, source.tensor, source.dimension);
     }
-    for (const ExportedTensor* tensor : inputs_) text += tensor_check(*tensor);
+    for (const ExportedTensor* tensor : tensors_) text += tensor_check(*tensor);
     return text + "  return shape;\n}\n";
   }
 
@@ -172,8 +191,9 @@ class TorchWriter {
     for (const ExportedTensor* tensor : outputs_)
       text += fmt::format(
           "at::Tensor new_{0}([[maybe_unused]] const {1}_shape& shape, const at::Tensor& like) {{\n"
-          "  return at::empty(std::vector<int64_t>{2}, like.options().dtype({3}));\n}}\n",
-          tensor->name, subject_.name, sizes(*tensor->spec), scalar_type(tensor->spec->dtype));
+          "  return at::{4}(std::vector<int64_t>{2}, like.options().dtype({3}));\n}}\n",
+          tensor->name, subject_.name, sizes(*tensor->spec), torch_type(tensor->spec->dtype),
+          tensor->spec->zeroed ? "zeros" : "empty");
     return text;
   }
 
@@ -181,12 +201,17 @@ class TorchWriter {
     std::vector<std::string> pointers;
     std::string checks, outputs;
     for (const ExportedTensor* tensor : subject_.parameters()) {
+      if (tensor->scalar()) {
+        pointers.push_back(fmt::format("static_cast<{}>({})",
+                                       cpp_type(scalar_type(tensor->spec->dtype).value()), tensor->name));
+        continue;
+      }
       pointers.push_back(tensor->name + ".data_ptr()");
       checks += fmt::format(
           "  TORCH_CHECK({0}.is_cuda() && {0}.device() == {1}.device(), \"{0} has to be on the device of "
           "{1}\");\n"
           "  TORCH_CHECK({0}.is_contiguous(), \"{0} has to be contiguous\");\n",
-          tensor->name, inputs_.front()->name);
+          tensor->name, tensors_.front()->name);
       if (!tensor->input) outputs += tensor_check(*tensor);
     }
     return export_text("operator_launch.cpp", {{"parameters", parameters(true, true)},
@@ -194,7 +219,7 @@ class TorchWriter {
                                                {"arguments", parameters(false, false)},
                                                {"checks", checks},
                                                {"output_checks", outputs},
-                                               {"first_input", inputs_.front()->name},
+                                               {"first_input", tensors_.front()->name},
                                                {"pointers", fmt::format("{}", fmt::join(pointers, ", "))}});
   }
 
@@ -203,9 +228,13 @@ class TorchWriter {
     std::string text =
         fmt::format("{} compute({}) {{\n  const {}_shape shape = shape_of({});\n", result_type(),
                     parameters(false, true), subject_.name, parameters(false, false));
-    text += fmt::format("  const c10::cuda::CUDAGuard guard({}.device());\n", inputs_.front()->name);
+    text += fmt::format("  const c10::cuda::CUDAGuard guard({}.device());\n", tensors_.front()->name);
     std::vector<std::string> arguments, results;
     for (const ExportedTensor* tensor : inputs_) {
+      if (tensor->scalar()) {
+        arguments.push_back(tensor->name);
+        continue;
+      }
       text += fmt::format("  const at::Tensor own_{0} = {1}({0});\n", tensor->name,
                           written(*tensor) ? "copied" : "readable");
       arguments.push_back("own_" + tensor->name);
@@ -216,7 +245,7 @@ class TorchWriter {
         continue;
       }
       text +=
-          fmt::format("  at::Tensor out_{0} = new_{0}(shape, {1});\n", tensor->name, inputs_.front()->name);
+          fmt::format("  at::Tensor out_{0} = new_{0}(shape, {1});\n", tensor->name, tensors_.front()->name);
       arguments.push_back("out_" + tensor->name);
       results.push_back("out_" + tensor->name);
     }
@@ -235,7 +264,7 @@ class TorchWriter {
   [[nodiscard]] std::string meta_function() const {
     std::vector<std::string> results;
     for (const ExportedTensor* tensor : outputs_)
-      results.push_back(fmt::format("new_{}(shape, {})", tensor->name, inputs_.front()->name));
+      results.push_back(fmt::format("new_{}(shape, {})", tensor->name, tensors_.front()->name));
     return fmt::format(
         "// For torch.compile and export: shapes and types alone.\n"
         "{} compute_shapes({}) {{\n  const {}_shape shape = shape_of({});\n  return {};\n}}\n",
@@ -246,6 +275,7 @@ class TorchWriter {
   const ExportSubject& subject_;
   std::map<std::string, AxisSource> sources_;
   std::vector<const ExportedTensor*> inputs_, outputs_;
+  std::vector<const ExportedTensor*> tensors_;  ///< inputs that are no scalars
 };
 
 std::string target_flags(const ExportSubject& subject) {
@@ -295,16 +325,36 @@ std::string given_axes_list(const ExportSubject& subject) {
   std::vector<std::string> given;
   for (const Axis* axis : subject.axes) {
     const bool found = std::ranges::any_of(subject.tensors, [&](const ExportedTensor& tensor) {
-      return tensor.input && std::ranges::find(*tensor.spec->shape, axis->name) != tensor.spec->shape->end();
+      return tensor.input && !tensor.scalar() &&
+             std::ranges::find(*tensor.spec->shape, axis->name) != tensor.spec->shape->end();
     });
     if (!found) given.push_back(python_text(axis->name));
   }
   return fmt::format("[{}]", fmt::join(given, ", "));
 }
 
+std::string python_scalar(const TensorSpec& scalar) {
+  if (scalar.dtype == DType::boolean) return scalar.values.front() != 0 ? "True" : "False";
+  return info(scalar.dtype).floating ? fmt::format("{:.17g}", scalar.values.front())
+                                     : fmt::format("{:.0f}", scalar.values.front());
+}
+
+/// With derived axes.
+AxisValues all_sizes(const ExportSubject& subject, const Workload& workload) {
+  AxisValues sizes = workload.axes;
+  const Environment known = subject.problem.environment(workload.axes);
+  for (const Axis* axis : subject.derived) sizes[axis->name] = std::get<std::int64_t>(known.at(axis->name));
+  return sizes;
+}
+
 std::string check_file(const ExportSubject& subject) {
   std::string inputs, outputs, workloads, axes;
   for (const ExportedTensor& tensor : subject.tensors) {
+    if (tensor.scalar()) {
+      inputs +=
+          fmt::format("    ({}, None, {}),\n", python_text(tensor.spec->name), python_scalar(*tensor.spec));
+      continue;
+    }
     std::vector<std::string> shape;
     for (const std::string& axis : *tensor.spec->shape) shape.push_back(python_text(axis));
     (tensor.input ? inputs : outputs) +=
@@ -316,7 +366,8 @@ std::string check_file(const ExportSubject& subject) {
       axes += fmt::format("{}{}: {}", axes.empty() ? "" : ", ", python_text(axis.name), *axis.value);
   for (const Workload& workload : subject.problem.workloads)
     if (workload.tier != WorkloadTier::deep)
-      workloads += fmt::format("    ({}, {}),\n", python_text(workload.name), Json(workload.axes).dump());
+      workloads += fmt::format("    ({}, {}),\n", python_text(workload.name),
+                               Json(all_sizes(subject, workload)).dump());
   // Twice the harness's bound: PyTorch's reference may sum in the element type itself.
   const double bound =
       2 * subject.problem.tolerance.factor * std::max(subject.problem.tolerance.floor_ulps, 2.0);

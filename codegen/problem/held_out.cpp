@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -74,9 +75,19 @@ struct Rule {
   std::size_t ready = 0;  ///< index of that axis among the range's
 };
 
-Rule rule_of(const Expression& expression, const HeldOutRange& range) {
+/// The names of an expression, and those that its derived axes follow from.
+std::set<std::string> all_names(const Expression& expression, const Definition& definition) {
+  std::set<std::string> names = expression.names();
+  for (auto axis = definition.axes.rbegin(); axis != definition.axes.rend(); ++axis) {
+    if (axis->derived && names.contains(axis->name))
+      names.insert(axis->derived->names().begin(), axis->derived->names().end());
+  }
+  return names;
+}
+
+Rule rule_of(const Expression& expression, const HeldOutRange& range, const Definition& definition) {
   Rule rule{expression};
-  const auto names = rule.expression.names();
+  const auto names = all_names(expression, definition);
   std::size_t index = 0;
   for (const auto& [axis, bounds] : range.axes) {
     if (std::ranges::find(names, axis) != names.end()) rule.ready = index;
@@ -92,13 +103,23 @@ std::vector<Rule> rules_of(const ProblemInstance& problem, const HeldOutRange& r
   for (const std::string& text : problem.definition.constraints) {
     const Result<Expression> parsed = Expression::parse(text);
     AK_ASSERT(parsed.ok(), "constraints were parsed when the definition was read");
-    rules.push_back(rule_of(*parsed, range));
+    rules.push_back(rule_of(*parsed, range, problem.definition));
+  }
+  for (const Axis& axis : problem.definition.axes) {
+    if (!axis.derived) continue;
+    const Result<Expression> positive = Expression::parse(axis.name + " >= 1");
+    AK_ASSERT(positive.ok(), "an axis's name is an expression");
+    rules.push_back(rule_of(*positive, range, problem.definition));
   }
   for (const Expression& constraint : wishes.constraints) {
+    const auto is_derived = [&](const std::string& name) {
+      const auto axis = std::ranges::find(problem.definition.axes, name, &Axis::name);
+      return axis != problem.definition.axes.end() && axis->derived.has_value();
+    };
     const bool decidable = std::ranges::all_of(constraint.names(), [&](const std::string& name) {
-      return known.contains(name) || range.axes.contains(name);
+      return known.contains(name) || range.axes.contains(name) || is_derived(name);
     });
-    if (decidable) rules.push_back(rule_of(constraint, range));
+    if (decidable) rules.push_back(rule_of(constraint, range, problem.definition));
   }
   return rules;
 }
@@ -112,8 +133,9 @@ Environment known_to(const ProblemInstance& problem, const ShapeWishes& wishes) 
 /// Draws one shape, axis by axis.
 class ShapeDraw {
  public:
-  ShapeDraw(const HeldOutRange& range, std::span<const Rule> rules, const Environment& known)
-      : range_(range), rules_(rules), environment_(known) {}
+  ShapeDraw(const Definition& definition, const HeldOutRange& range, std::span<const Rule> rules,
+            const Environment& known)
+      : definition_(definition), range_(range), rules_(rules), environment_(known) {}
 
   /// False where an axis has no allowed size near the one drawn. @param random of an axis's index
   template <class Random>
@@ -133,6 +155,7 @@ class ShapeDraw {
  private:
   bool allows(const std::string& axis, std::int64_t size, std::size_t index) {
     environment_[axis] = size;
+    add_axes(definition_, environment_);
     for (const Rule& rule : rules_) {
       if (rule.ready != index) continue;
       const Result<bool> holds = rule.expression.evaluate_bool(environment_);
@@ -156,6 +179,7 @@ class ShapeDraw {
     return false;
   }
 
+  const Definition& definition_;
   const HeldOutRange& range_;
   std::span<const Rule> rules_;
   Environment environment_;
@@ -177,7 +201,7 @@ Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange
   const std::vector<Rule> rules = rules_of(problem, range, wishes, known);
   std::string input_error;
   for (std::uint32_t attempt = 0; attempt < kMaxDraws; ++attempt) {
-    ShapeDraw shape(range, rules, known);
+    ShapeDraw shape(problem.definition, range, rules, known);
     const bool drawn = shape.draw_all([&](std::uint32_t axis) {
       const auto words = philox4x32({index, attempt, axis, 0}, key);
       return std::uint64_t{words[0]} << 32 | words[1];

@@ -11,6 +11,7 @@
 #include "codegen/problem/problem_files.h"
 #include "codegen/problem/problem_reader.h"
 #include "core/error.h"
+#include "core/plan/work.h"
 #include "core/text/data_files.h"
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
@@ -170,12 +171,10 @@ void read_shapes(const fs::path& folder, ProblemInstance& instance) {
 
 void check_formulas(const ProblemInstance& instance, const std::string& where) {
   for (const Workload& workload : instance.workloads) {
-    const Environment environment = instance.environment(workload.axes);
     for (const Expression* formula : {&instance.flops, &instance.bytes_read, &instance.bytes_written}) {
-      const Result<std::int64_t> value = formula->evaluate_integer(environment);
+      const Result<double> value = amount_of(*formula, instance, workload);
       if (!value)
-        fail(ExitCode::bad_input, "{}: formula '{}' on workload {}: {}", where, formula->text(),
-             workload.name, value.error().message);
+        fail(ExitCode::bad_input, "{}: on workload {}: {}", where, workload.name, value.error().message);
       if (*value < 0)
         fail(ExitCode::bad_input, "{}: formula '{}' on workload {} is {}, expected at least 0", where,
              formula->text(), workload.name, *value);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "codegen/problem/held_out.h"
@@ -12,6 +14,7 @@
 #include "codegen/problem/problem_values.h"
 #include "codegen/problem/tolerance_reader.h"
 #include "core/plan/input_mutation.h"
+#include "core/plan/launch_plan.h"
 #include "core/text/characters.h"
 #include "core/text/format_version.h"
 #include "core/text/hash.h"
@@ -104,23 +107,72 @@ std::string fill_name(const JsonReader& at, const Problem& problem, const Params
   return name;
 }
 
-Axis read_axis(const std::string& name, const JsonReader& at, const Params& params) {
+/// A derived axis over constants alone is a constant.
+Axis derived_axis(Axis axis, Expression value, const std::vector<Axis>& earlier) {
+  Environment constants;
+  for (const Axis& one : earlier) {
+    if (one.value) constants[one.name] = *one.value;
+  }
+  const Result<std::int64_t> known = value.evaluate_integer(constants);
+  if (known)
+    axis.value = *known;
+  else
+    axis.derived = std::move(value);
+  return axis;
+}
+
+Axis read_axis(const std::string& name, const JsonReader& at, const Params& params,
+               const std::vector<Axis>& earlier) {
   at.only({"type", "value", "description"});
   Axis axis{.name = name, .value = std::nullopt, .description = ""};
   if (const auto given = at.find("description")) axis.description = given->text();
   const std::string type = at.member("type").text();
   if (type == "var") return axis;
-  if (type != "const") at.member("type").fail("\"var\" or \"const\"");
-  const JsonReader value = at.member("value");
+  const JsonReader value = type == "const" || type == "derived" ? at.member("value") : at.member("type");
+  if (type == "derived")
+    return derived_axis(std::move(axis), read_axis_formula(value, params, earlier), earlier);
+  if (type != "const") value.fail("\"var\", \"const\" or \"derived\"");
   const Result<std::int64_t> number = read_formula(value).evaluate_integer(environment_of(params));
   if (!number) value.reject(number.error().message);
   axis.value = *number;
   return axis;
 }
 
+/// A number that a scalar of `dtype` can be.
+double read_scalar_value(const JsonReader& at, DType dtype) {
+  constexpr double kExactIntegers = 1LL << 53;  // what JSON's numbers and a double agree on
+  const double value = at.json().is_boolean() ? (at.boolean() ? 1.0 : 0.0) : at.number();
+  const bool whole = value == std::floor(value) && std::abs(value) <= kExactIntegers;
+  const bool held = [&] {
+    if (dtype == DType::float64) return true;
+    if (dtype == DType::float32) return std::abs(value) <= std::numeric_limits<float>::max();
+    if (dtype == DType::boolean) return value == 0 || value == 1;
+    return whole && (dtype == DType::int64 || (value >= std::numeric_limits<std::int32_t>::min() &&
+                                               value <= std::numeric_limits<std::int32_t>::max()));
+  }();
+  if (!held) at.fail(fmt::format("a number that {} holds", info(dtype).name));
+  return value;
+}
+
+/// What a scalar by value may be.
+void read_scalar(const JsonReader& at, TensorSpec& scalar) {
+  if (!scalar_type(scalar.dtype))
+    at.member("dtype").fail("float32, float64, int32, int64 or bool for a scalar (\"shape\": null)");
+  const auto one = at.find("value"), several = at.find("values");
+  if (one.has_value() == several.has_value())
+    at.reject(
+        "a scalar (\"shape\": null) has either \"value\", a constant, or \"values\", of which it is one");
+  if (one) scalar.values = {read_scalar_value(*one, scalar.dtype)};
+  if (!several) return;
+  for (const JsonReader& item : several->items())
+    scalar.values.push_back(read_scalar_value(item, scalar.dtype));
+  if (scalar.values.empty() || scalar.values.size() > ak_random::kMaxChoices)
+    several->fail(fmt::format("1 to {} numbers", ak_random::kMaxChoices));
+}
+
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
                        const Params& params) {
-  at.only({"shape", "dtype", "description", "when", "transposed", "draw"});
+  at.only({"shape", "dtype", "description", "when", "transposed", "draw", "value", "values", "initial"});
   if (name.empty() || !std::ranges::all_of(name, is_word))
     at.reject("expected a tensor name of letters, digits and '_'");
   TensorSpec tensor;
@@ -128,7 +180,14 @@ TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std:
   tensor.dtype = read_dtype(at.member("dtype"), params);
   if (const auto given = at.find("description")) tensor.description = given->text();
   const JsonReader shape = at.member("shape");
-  if (shape.json().is_null()) return tensor;
+  if (shape.json().is_null()) {
+    read_scalar(at, tensor);
+    return tensor;
+  }
+  for (const char* key : {"value", "values"}) {
+    if (const auto given = at.find(key))
+      given->reject(fmt::format("{} is a tensor; a scalar by value has \"shape\": null", name));
+  }
   tensor.shape.emplace();
   for (const JsonReader& item : shape.items()) {
     const std::string axis_name = item.text();
@@ -155,22 +214,60 @@ std::string read_reference(const JsonReader& at, const std::filesystem::path& fo
   return text;
 }
 
+bool exists(const JsonReader& tensor, const Params& params) {
+  const auto given = tensor.find("when");
+  return !given || holds(*given, params);
+}
+
+TensorSpec read_input(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
+                      const Params& params) {
+  if (const auto given = at.find("initial")) given->reject("only outputs have one");
+  TensorSpec input = read_tensor(name, at, axes, params);
+  const bool taken = std::ranges::find(axes, name, &Axis::name) != axes.end() || params.contains(name);
+  if (input.is_scalar() && taken) at.reject("a scalar needs a name that no axis and no param has");
+  if (const auto given = at.find("draw"); given && input.is_scalar())
+    given->reject("a scalar takes one of its \"values\"");
+  return input;
+}
+
+TensorSpec read_output(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
+                       const Params& params) {
+  if (at.member("shape").json().is_null())
+    at.member("shape").fail("a list of axes: an output has memory, [] for a single number");
+  if (const auto given = at.find("draw")) given->reject("only inputs are drawn");
+  TensorSpec output = read_tensor(name, at, axes, params);
+  const auto initial = at.find("initial");
+  if (initial && initial->text() != "zero") initial->fail("\"zero\"");
+  output.zeroed = initial.has_value();
+  return output;
+}
+
+/// Outputs that the problem has under other params: reference.cu may name their types.
+std::vector<TensorSpec> read_absent_outputs(const JsonReader& at, const std::vector<Axis>& axes,
+                                            const Params& params) {
+  std::vector<TensorSpec> absent;
+  for (const auto& [name, t] : at.member("outputs").members()) {
+    if (!exists(t, params)) absent.push_back(read_output(name, t, axes, params));
+  }
+  return absent;
+}
+
 Definition read_definition(const JsonReader& at, const Problem& problem, const Params& params) {
   at.only({"name", "axes", "inputs", "outputs", "constraints", "description", "tags"});
   Definition definition;
   definition.name = fill_name(at.member("name"), problem, params);
   definition.op_type = read_name(JsonReader(problem.json).member("op_type"));
   for (const auto& [name, axis] : at.member("axes").members())
-    definition.axes.push_back(read_axis(name, axis, params));
+    definition.axes.push_back(read_axis(name, axis, params, definition.axes));
   for (const auto& [name, t] : at.member("inputs").members()) {
     if (const auto given = t.find("when"); given && !holds(*given, params)) continue;
-    definition.inputs.push_back(read_tensor(name, t, definition.axes, params));
+    definition.inputs.push_back(read_input(name, t, definition.axes, params));
   }
   for (const auto& [name, t] : at.member("outputs").members()) {
     if (definition.find_tensor(name)) t.fail("a name that no input has");
-    definition.outputs.push_back(read_tensor(name, t, definition.axes, params));
+    if (exists(t, params)) definition.outputs.push_back(read_output(name, t, definition.axes, params));
   }
-  if (definition.outputs.empty()) at.member("outputs").fail("at least one output");
+  if (definition.outputs.empty()) at.member("outputs").fail("at least one output under these params");
   definition.reference = read_reference(JsonReader(problem.json).member("reference"), problem.folder);
   if (const auto given = at.find("description")) definition.description = given->text();
   if (const auto given = at.find("constraints")) {
@@ -203,9 +300,13 @@ InputDraw read_draw(const JsonReader& at, const Names& names) {
   return std::move(draw).value();
 }
 
-/// Inputs that say themselves how they are drawn, such as indices.
-std::map<std::string, InputDraw, std::less<>> read_own_draws(const JsonReader& inputs, const Names& names) {
+/// Inputs that say themselves how they are drawn, such as indices and scalars.
+std::map<std::string, InputDraw, std::less<>> read_own_draws(const JsonReader& inputs, const Names& names,
+                                                             const Definition& definition) {
   std::map<std::string, InputDraw, std::less<>> draws;
+  for (const TensorSpec& input : definition.inputs) {
+    if (input.is_scalar()) draws[input.name] = {.kind = InputKind::choices, .choices = input.values};
+  }
   for (const auto& [name, tensor] : inputs.members()) {
     if (const auto given = tensor.find("draw")) draws[name] = read_draw(*given, names);
   }
@@ -222,22 +323,31 @@ InputDistribution read_distribution(const JsonReader& at, const JsonReader& inpu
   if (const auto given = at.find("shift")) distribution.draw.shift = static_cast<float>(given->number());
   if (const auto given = at.find("tensors")) {
     for (const auto& [name, draw] : given->members()) {
-      if (!inputs.find(name)) draw.reject(fmt::format("'{}' is not an input", name));
+      const auto input = inputs.find(name);
+      if (!input) draw.reject(fmt::format("'{}' is not an input", name));
       distribution.tensors[name] = read_draw(draw, names);
+      if (input->member("shape").json().is_null() && distribution.tensors[name].choices.empty())
+        draw.fail("\"constant(X)\" or \"choices(X, Y, ...)\" for a scalar");
     }
   }
   return distribution;
 }
 
-/// Distributions that a mutation must fail under, or that a workload is checked with.
+/// Distributions that a mutation must fail under, or that a workload is checked with: those that exist under these
+/// params.
 std::vector<std::string> read_distribution_names(const JsonReader& at, const ProblemInstance& instance) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, known;
+  for (const InputDistribution& each : instance.distributions) known.push_back(each.name);
+  const auto& absent = instance.absent_distributions;
   for (const JsonReader& item : at.items()) {
-    names.push_back(item.text());
-    if (std::ranges::find(instance.distributions, names.back(), &InputDistribution::name) ==
-        instance.distributions.end())
-      item.fail("the name of a distribution");
+    const std::string name = item.text();
+    if (std::ranges::find(absent, name) != absent.end()) continue;
+    if (std::ranges::find(known, name) == known.end())
+      item.fail(fmt::format("the name of a distribution: {}", fmt::join(known, ", ")));
+    names.push_back(name);
   }
+  if (names.empty() && !at.items().empty())
+    at.reject("none of these distributions exists under these params; say so with \"when\"");
   if (names.empty()) at.fail("at least one distribution");
   return names;
 }
@@ -269,14 +379,32 @@ std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
   return exemptions;
 }
 
-std::map<std::string, std::string> read_aliases(const JsonReader& at, const Definition& definition) {
+std::map<std::string, std::string> read_aliases(const JsonReader& at, const ProblemInstance& instance) {
+  const Definition& definition = instance.definition;
   std::map<std::string, std::string> aliases;
   for (const auto& [output, input] : at.members()) {
-    if (!definition.find_tensor(output)) input.reject(fmt::format("'{}' is not an output", output));
-    if (!definition.find_tensor(input.text())) input.fail("the name of an input");
+    if (std::ranges::find(instance.absent_outputs, output, &TensorSpec::name) !=
+        instance.absent_outputs.end())
+      continue;
+    const auto written = std::ranges::find(definition.outputs, output, &TensorSpec::name);
+    if (written == definition.outputs.end()) input.reject(fmt::format("'{}' is not an output", output));
+    if (written->zeroed)
+      input.reject(
+          fmt::format("{} holds zeros before a call, so it cannot share the memory of an input", output));
+    const auto shared = std::ranges::find(definition.inputs, input.text(), &TensorSpec::name);
+    if (shared == definition.inputs.end() || shared->is_scalar()) input.fail("the name of an input tensor");
     aliases[output] = input.text();
   }
   return aliases;
+}
+
+/// Why a workload may not give `name` a size.
+std::string not_varying(const Definition& definition, const std::string& name,
+                        const std::set<std::string>& varying) {
+  const auto axis = std::ranges::find(definition.axes, name, &Axis::name);
+  if (axis != definition.axes.end() && axis->derived)
+    return fmt::format("'{}' follows from other axes ({}) and is given no size", name, axis->derived->text());
+  return fmt::format("'{}' is not a varying axis; those are {}", name, fmt::join(varying, ", "));
 }
 
 }  // namespace
@@ -327,14 +455,17 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
                            .reference_cu = "",
                            .templates = {},
                            .sources_cited = {}};
-  if (const auto given = at.find("aliases")) instance.aliases = read_aliases(*given, instance.definition);
   const JsonReader inputs = at.member("definition").member("inputs");
   const Names names = names_of(instance.definition, params);
-  const auto own_draws = read_own_draws(inputs, names);
+  const auto own_draws = read_own_draws(inputs, names, instance.definition);
+  instance.absent_outputs = read_absent_outputs(at.member("definition"), instance.definition.axes, params);
+  if (const auto given = at.find("aliases")) instance.aliases = read_aliases(*given, instance);
   for (const JsonReader& item : at.member("distributions").items()) {
     InputDistribution distribution = read_distribution(item, inputs, names, own_draws);
-    if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
-    instance.distributions.push_back(std::move(distribution));
+    if (const auto when = item.find("when"); when && !holds(*when, params))
+      instance.absent_distributions.push_back(std::move(distribution.name));
+    else
+      instance.distributions.push_back(std::move(distribution));
   }
   if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
   instance.tolerance = read_tolerance(at.member("tolerance"), instance);
@@ -416,17 +547,25 @@ std::string workload_uid(const ProblemInstance& instance, const AxisValues& size
 std::string size_error(const ProblemInstance& instance, const AxisValues& sizes) {
   std::set<std::string> varying;
   for (const Axis& axis : instance.definition.axes) {
-    if (!axis.value) varying.insert(axis.name);
+    if (axis.varies()) varying.insert(axis.name);
   }
   for (const std::string& name : varying) {
     if (!sizes.contains(name)) return fmt::format("the axis {} has no value", name);
   }
   for (const auto& [name, value] : sizes) {
-    if (!varying.contains(name))
-      return fmt::format("'{}' is not a varying axis; those are {}", name, fmt::join(varying, ", "));
+    if (!varying.contains(name)) return not_varying(instance.definition, name, varying);
     if (value < 1) return fmt::format("{} is {}, expected at least 1", name, value);
   }
   const Environment environment = instance.environment(sizes);
+  for (const Axis& axis : instance.definition.axes) {
+    if (!axis.derived) continue;
+    const Result<std::int64_t> value = axis.derived->evaluate_integer(environment);
+    if (!value)
+      return fmt::format("the axis {} = {}: {}", axis.name, axis.derived->text(), value.error().message);
+    if (*value < 1)
+      return fmt::format("the axis {} = {} is {}, expected at least 1", axis.name, axis.derived->text(),
+                         *value);
+  }
   for (const std::string& text : instance.definition.constraints) {
     const Result<Expression> constraint = Expression::parse(text);
     AK_ASSERT(constraint.ok(), "constraints were parsed when the definition was read");

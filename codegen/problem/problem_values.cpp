@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/plan/expression_lexer.h"
+
 namespace ak::codegen {
 namespace {
 
@@ -19,6 +21,28 @@ std::vector<std::int64_t> read_sizes(const JsonReader& at) {
   const auto repeated = std::adjacent_find(sizes.begin(), sizes.end());
   if (repeated != sizes.end()) at.reject(fmt::format("{} is listed twice", *repeated));
   return sizes;
+}
+
+std::string literal_text(const Value& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  if (number == nullptr) return fmt::format("'{}'", std::get<std::string>(value));
+  return *number < 0 ? fmt::format("({})", *number) : std::to_string(*number);
+}
+
+/// An expression's text with values instead of the names of params.
+std::string with_values(std::string_view text, const Params& params) {
+  std::string replaced;
+  std::size_t copied = 0;
+  ExpressionLexer lexer(text);
+  for (Token token = lexer.next(); token.kind != TokenKind::end; token = lexer.next()) {
+    const auto param = token.kind == TokenKind::name ? params.find(token.text) : params.end();
+    if (param == params.end()) continue;
+    const auto at = static_cast<std::size_t>(token.column) - 1;
+    replaced += text.substr(copied, at - copied);
+    replaced += literal_text(param->second);
+    copied = at + token.text.size();
+  }
+  return replaced + std::string(text.substr(copied));
 }
 
 AxisRange read_bounds(const JsonReader& at) {
@@ -50,6 +74,17 @@ DType read_dtype(const JsonReader& at, const Params& params) {
   const auto dtype = parse_dtype(text);
   if (!dtype) at.fail("a dtype, the name of a param that holds one, or an expression over params");
   return *dtype;
+}
+
+Expression read_axis_formula(const JsonReader& at, const Params& params, const std::vector<Axis>& axes) {
+  std::string text = with_values(read_formula(at).text(), params);
+  Result<Expression> parsed = Expression::parse(text);
+  if (!parsed) at.reject(fmt::format("'{}': {}", text, parsed.error().message));
+  for (const std::string& name : parsed->names()) {
+    if (std::ranges::find(axes, name, &Axis::name) == axes.end())
+      at.reject(fmt::format("'{}' is neither a param nor an axis before this one", name));
+  }
+  return std::move(parsed).value();
 }
 
 bool holds(const JsonReader& at, const Params& params) {

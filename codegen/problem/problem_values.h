@@ -11,6 +11,10 @@ namespace ak::codegen {
 [[nodiscard]] Environment environment_of(const Params& params);
 /// An expression, or an integer.
 [[nodiscard]] Expression read_formula(const JsonReader& at);
+/// An expression in which the params have their values: what is left are names of axes. Throws for other names.
+/// @param axes that it may name
+[[nodiscard]] Expression read_axis_formula(const JsonReader& at, const Params& params,
+                                           const std::vector<Axis>& axes);
 /// Whether a condition over the params holds.
 [[nodiscard]] bool holds(const JsonReader& at, const Params& params);
 /// A dtype, the name of a param that holds one, or an expression over the params.

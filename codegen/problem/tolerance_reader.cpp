@@ -30,6 +30,8 @@ void read_exact(const JsonReader& at, const ProblemInstance& instance, OutputRul
   }
   for (const JsonReader& item : at.items()) {
     const std::string name = item.text();
+    if (std::ranges::find(instance.absent_distributions, name) != instance.absent_distributions.end())
+      continue;
     if (std::ranges::find(instance.distributions, name, &InputDistribution::name) ==
         instance.distributions.end()) {
       std::vector<std::string> names;
@@ -100,6 +102,8 @@ Tolerance read_tolerance(const JsonReader& at, const ProblemInstance& instance) 
   const auto outputs = at.find("outputs");
   if (!outputs) return tolerance;
   for (const auto& [name, rule] : outputs->members()) {
+    const auto& absent = instance.absent_outputs;
+    if (std::ranges::find(absent, name, &TensorSpec::name) != absent.end()) continue;
     const auto output = std::ranges::find(instance.definition.outputs, name, &TensorSpec::name);
     if (output == instance.definition.outputs.end()) rule.reject(fmt::format("'{}' is not an output", name));
     tolerance.outputs[name] = read_rule(rule, common, instance, *output);

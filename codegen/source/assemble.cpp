@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "codegen/source/include_scan.h"
+#include "codegen/source/reference_types.h"
 #include "core/error.h"
 #include "shim_files.h"
 
@@ -194,14 +195,11 @@ Result<TranslationUnit> assemble_reference(const ProblemInstance& problem, const
                                            ReferenceMode mode, const Mutation* mutation) {
   const Result<Candidate> candidate = parse_candidate("reference.cu", problem.reference_cu);
   if (!candidate) return candidate.error();
-  const DTypeInfo& out = info(problem.definition.outputs.front().dtype);
   const bool exact = mode == ReferenceMode::exact;
   Constants constants = problem_constants(problem);
   constants.macros += exact ? "#define AK_EXACT 1\n" : "#define AK_TWIN 1\n";
   if (mutation) constants.macros += fmt::format("#define {} 1\n", mutation->macro);
-  const std::string_view accum = !out.floating ? "long long" : exact ? "double" : "float";
-  const std::string_view result = !exact ? out.cuda_type : out.floating ? "double" : "long long";
-  constants.declarations += fmt::format("using accum_t = {};\nusing out_t = {};\n", accum, result);
+  constants.declarations += reference_types(problem, exact);
   TranslationUnit unit =
       make_unit("reference.cu", insert_constants("reference.cu", problem.reference_cu, constants), arch);
   add_kernels(unit, candidate->plan);

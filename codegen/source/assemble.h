@@ -12,6 +12,11 @@
 
 namespace ak::codegen {
 
+/// What makes a piece of source host code, as a sentence; null when nothing does. @param code comments and strings blanked
+[[nodiscard]] const char* host_mistake(std::string_view code);
+/// A header of a library that runs on the host.
+[[nodiscard]] bool is_host_header(std::string_view name);
+
 /// Static checks before anything is compiled: host code (with a sentence for a model), includes that
 /// are not on the allow-list (docs/candidate.md), names that clash with axes or tensors, a plan that
 /// refers to unknown tensors. Empty when nothing is wrong. The text check only words the message;

@@ -45,7 +45,7 @@ void check_include(const IncludeLine& include, std::vector<Diagnostic>& found) {
         include.line,
         fmt::format("the header '{}' is outside the CUDA toolkit; a candidate is one self-contained file",
                     include.name)));
-  } else if (starts_with_any(include.name, kHostHeaders) && include.name.find(".h") == std::string::npos) {
+  } else if (is_host_header(include.name)) {
     found.push_back(bad_include(include.line,
                                 fmt::format("<{}> is a host header; a candidate is device code only: memory, "
                                             "launch and timing belong to the harness",
@@ -205,6 +205,19 @@ void check_plan(const ProblemInstance& problem, const LaunchPlan& plan, std::vec
 }
 
 }  // namespace
+
+bool is_host_header(std::string_view name) {
+  return starts_with_any(std::string(name), kHostHeaders) && name.find(".h") == std::string_view::npos;
+}
+
+const char* host_mistake(std::string_view code) {
+  if (code.find("<<<") != std::string_view::npos) return kNoLaunch;
+  const char* found = nullptr;
+  for_each_word(code, [&](const Word& word) {
+    if (found == nullptr) found = host_error(word);
+  });
+  return found;
+}
 
 std::vector<Diagnostic> pre_check(const ProblemInstance& problem, const Candidate& candidate) {
   std::vector<Diagnostic> found;

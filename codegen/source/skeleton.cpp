@@ -5,11 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <map>
 
 #include "codegen/source/frozen_constants.h"
+#include "codegen/source/host_code.h"
+#include "codegen/source/include_scan.h"
+#include "codegen/source/kernel_reference.h"
 #include "codegen/source/signature.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
+#include "core/text/characters.h"
 #include "core/text/file.h"
 
 namespace ak::codegen {
@@ -82,16 +88,55 @@ struct Tensor {
   DType dtype;
   bool output;
   std::vector<std::string> shape;
+  bool read = false;  ///< of an output: the kernel reads it, too
 };
+
+/// A float scalar, kept as an input by value.
+struct FloatScalar {
+  std::string name, type;  ///< type: "float32"
+  std::vector<double> values;
+};
+
+/// Whether `name[...]`, `*name` or an atomic of it is read in `code` (comments blanked).
+bool is_read(std::string_view code, const std::string& name) {
+  for (std::size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at > 0 && is_word(code[at - 1])) || end >= code.size() || code[end] != '[') continue;
+    int depth = 0;
+    std::size_t close = end;
+    for (; close < code.size(); ++close) {
+      depth += code[close] == '[' ? 1 : code[close] == ']' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    const std::size_t next = code.find_first_not_of(" \t\r\n])", std::min(close, code.size() - 1));
+    const bool stored = next != std::string_view::npos && code[next] == '=' && code.substr(next, 2) != "==";
+    if (!stored) return true;
+  }
+  return false;
+}
+
+/// The body of the kernel and what follows it up to the next one.
+std::string_view body_of(std::string_view code, const KernelSignature& signature) {
+  const std::size_t at = code.find(signature.name, code.find("__global__"));
+  const std::size_t open = at == std::string_view::npos ? at : code.find('{', at);
+  if (open == std::string_view::npos) return {};
+  return code.substr(open, code.find("__global__", open) - open);
+}
 
 /// Everything guessed from the signature, and what could not be.
 class Skeleton {
  public:
-  Skeleton(std::string problem, KernelSignature signature, std::string source)
-      : problem_(std::move(problem)), signature_(std::move(signature)), source_(std::move(source)) {
+  Skeleton(std::string problem, KernelSignature signature, std::string source, NewProblem request)
+      : problem_(std::move(problem)),
+        signature_(std::move(signature)),
+        source_(std::move(source)),
+        request_(std::move(request)),
+        launch_(find_launch(source_, signature_.name)),
+        definitions_(host_definitions(source_)) {
     read_axes();
-    read_tensors();
     kernel_ = signature_.name + template_arguments();
+    read_tensors();
+    read_scalars();
     note("problem.json: summary and definition.description: say what is computed");
     note("problem.json: shapes, flops, bytes_read and bytes_written: guessed from the names of the sizes");
     note("problem.json: reference: the same computation in PyTorch");
@@ -99,7 +144,8 @@ class Skeleton {
         "problem.json: lesions: mutations of reference.cu that the checks must notice, each behind its "
         "macro");
     note("workloads.jsonl: the shapes you care about, and odd ones");
-    note("reference.cu: the computation, plainly: one element of the output a thread");
+    if (!request_.reference_is_right)
+      note("reference.cu: the computation, plainly: one element of the output a thread");
   }
 
   [[nodiscard]] Json problem_json() const {
@@ -109,6 +155,8 @@ class Skeleton {
     for (const Tensor& tensor : tensors_)
       (tensor.output ? outputs : inputs)[tensor.name] = {{"shape", tensor.shape},
                                                          {"dtype", info(tensor.dtype).name}};
+    for (const FloatScalar& scalar : scalars_)
+      inputs[scalar.name] = {{"shape", nullptr}, {"dtype", scalar.type}, {"values", scalar.values}};
     return {{"name", problem_},
             {"summary", "FILL-IN: one line for lists"},
             {"op_type", problem_},
@@ -142,21 +190,32 @@ class Skeleton {
     // One element, odd sizes, alongside powers of two; then a size to time.
     constexpr std::array<std::array<std::int64_t, 3>, 5> kChecks{
         {{1, 1, 1}, {3, 33, 17}, {64, 128, 64}, {127, 255, 129}, {1000, 1024, 513}}};
+    constexpr std::array<std::int64_t, 3> kLargestCube{200, 264, 136};  // of three axes: seconds on a CPU
     std::string text;
-    for (const auto& sizes : kChecks) text += workload(sizes, R"("check", "tier": "emulator")");
+    for (const auto& sizes : kChecks)
+      text += workload(axes_.size() > 2 && &sizes == &kChecks.back() ? kLargestCube : sizes,
+                       R"("check", "tier": "emulator")");
     const std::int64_t large = axes_.size() == 1 ? 1 << 24 : axes_.size() == 2 ? 4096 : 1024;
     text += workload({large, large, large}, R"(["check", "time"], "tier": "gpu", "weight": 1)");
-    return text + held_out("any_small", 1, 200, "emulator") + held_out("any_large", 100, 2000, "gpu");
+    return text + held_out("any_small", 1, 200, "emulator") + held_out("any_large", large / 2, large, "gpu");
   }
 
   [[nodiscard]] std::string reference_cu() const {
+    return request_.reference_is_right ? trusted_reference() : plain_reference();
+  }
+
+  [[nodiscard]] std::string plain_reference() const {
     Json arguments = Json::array();
     std::string parameters;
     for (const Tensor& tensor : tensors_) {
       arguments.push_back(tensor.name);
       const std::string type =
-          tensor.output ? "out_t" : fmt::format("const {}", info(tensor.dtype).cuda_type);
+          tensor.output ? "out_t_" + tensor.name : fmt::format("const {}", info(tensor.dtype).cuda_type);
       parameters += fmt::format("{}* {}, ", type, tensor.name);
+    }
+    for (const FloatScalar& scalar : scalars_) {
+      arguments.push_back(scalar.name);
+      parameters += fmt::format("{} {}, ", scalar.type == "float64" ? "double" : "float", scalar.name);
     }
     for (const std::string& axis : axes_) {
       arguments.push_back({{"i64", axis}});
@@ -176,21 +235,20 @@ class Skeleton {
   /// The user's file, with a launch plan in front unless it has one.
   [[nodiscard]] std::string candidate() {
     if (parse_candidate(signature_.name, source_)) return source_;
-    Json arguments = Json::array();
-    for (const KernelParameter& parameter : signature_.parameters) arguments.push_back(argument(parameter));
-    const std::string elements = output_elements();
-    const Json plan = {{"launches",
-                        {{{"kernel", kernel_},
-                          {"grid", {fmt::format("ceil_div({}, 256)", elements)}},
-                          {"block", {256}},
-                          {"args", arguments}}}}};
+    const std::string device = device_code(source_);
+    if (device.size() < source_.size())
+      note("the kernel's file: its host code is left out; see that nothing else is missing");
+    const std::string head =
+        fmt::format("/* alphakernel\n{}\n*/\n", Json{{"launches", {launch_entry()}}}.dump(2));
+    if (known_configuration()) {
+      note(fmt::format("the kernel's launch plan: grid, block and shared memory are those of line {}",
+                       launch_->line));
+      return head + device;
+    }
     note("the kernel's launch plan: grid, block and shared memory as your host code chooses them");
-    if (source_.find("<<<") != std::string::npos || mentions(source_, "main"))
-      note("the kernel's file: remove the host code; the harness allocates and launches");
-    return fmt::format(
-        "/* alphakernel\n{}\n*/\n// FILL-IN: grid and block above are guesses (one thread per element of the "
-        "first output).\n{}",
-        plan.dump(2), source_);
+    return head +
+           "// FILL-IN: grid and block above are guesses (one thread per element of the first output).\n" +
+           device;
   }
 
   [[nodiscard]] const std::vector<std::string>& open_points() const { return open_points_; }
@@ -198,25 +256,92 @@ class Skeleton {
  private:
   void note(std::string point) { open_points_.push_back(std::move(point)); }
 
+  static bool is_integer(const KernelParameter& parameter) {
+    return !parameter.pointer &&
+           (contains(kIntegers32, parameter.type) || contains(kIntegers64, parameter.type));
+  }
+
+  /// What the host passes for parameter `index`; empty where that is not known.
+  [[nodiscard]] std::string passed(std::size_t index) const {
+    const bool known = launch_ && launch_->arguments.size() == signature_.parameters.size();
+    return known ? launch_->arguments[index] : "";
+  }
+
+  /// Sizes that the host passes as a variable are axes; one variable is one axis.
   void read_axes() {
-    for (const KernelParameter& parameter : signature_.parameters) {
-      const bool integer = contains(kIntegers32, parameter.type) || contains(kIntegers64, parameter.type);
-      if (!parameter.pointer && integer) axes_.push_back(axis_name(parameter.name));
+    for (std::size_t i = 0; i < signature_.parameters.size(); ++i) {
+      const KernelParameter& parameter = signature_.parameters[i];
+      const std::string value = passed(i);
+      const bool variable =
+          value.empty() || (!is_digit(value.front()) && std::ranges::all_of(value, is_word));
+      if (!is_integer(parameter) || !variable) continue;
+      const std::string axis = axis_name(parameter.name);
+      const auto [known, fresh] = host_axes_.emplace(value.empty() ? parameter.name : value, axis);
+      if (fresh) axes_.push_back(axis);
+      parameter_axes_[parameter.name] = known->second;
+    }
+    // What is left follows from these, or is a size of its own.
+    for (std::size_t i = 0; i < signature_.parameters.size(); ++i) {
+      const KernelParameter& parameter = signature_.parameters[i];
+      if (!is_integer(parameter) || parameter_axes_.contains(parameter.name)) continue;
+      if (const auto value = plan_expression(passed(i), host_axes_, definitions_)) {
+        parameter_axes_[parameter.name] = *value;
+      } else {
+        axes_.push_back(axis_name(parameter.name));
+        parameter_axes_[parameter.name] = axes_.back();
+      }
     }
     if (!axes_.empty()) return;
     axes_.emplace_back("N");
     note("problem.json: definition.axes: the kernel takes no size, so N stands for it");
   }
 
+  /// Where every pointer is non-const, only the user knows which are outputs.
+  void check_outputs() const {
+    std::vector<std::string> pointers;
+    bool any_const = false;
+    for (const KernelParameter& parameter : signature_.parameters) {
+      if (!parameter.pointer) continue;
+      pointers.push_back(parameter.name);
+      any_const = any_const || parameter.const_data;
+    }
+    for (const std::string& name : request_.outputs) {
+      if (!contains(pointers, name))
+        fail(ExitCode::usage, "--outputs: {} takes no pointer '{}'; it takes {}", signature_.name, name,
+             fmt::join(pointers, ", "));
+    }
+    if (request_.outputs.empty() && !any_const && pointers.size() > 1)
+      fail(ExitCode::usage,
+           "every pointer of {} is non-const ({}): say which are outputs, such as --outputs {}",
+           signature_.name, fmt::join(pointers, ", "), pointers.back());
+  }
+
+  [[nodiscard]] bool is_output(const KernelParameter& parameter) const {
+    return request_.outputs.empty() ? !parameter.const_data : contains(request_.outputs, parameter.name);
+  }
+
   void read_tensors() {
+    check_outputs();
+    const std::string code = blank_comments_and_strings(source_);
     bool has_output = false;
     for (const KernelParameter& parameter : signature_.parameters) {
       if (!parameter.pointer) continue;
-      const std::optional<DType> dtype = dtype_of(parameter.type);
+      const auto chosen = template_types_.find(parameter.type);
+      const std::optional<DType> dtype =
+          dtype_of(chosen == template_types_.end() ? parameter.type : chosen->second);
       if (!dtype)
         note(fmt::format("problem.json: the dtype of {}: {} is not known", parameter.name, parameter.type));
-      has_output = has_output || !parameter.const_data;
-      tensors_.push_back({parameter.name, dtype.value_or(DType::float32), !parameter.const_data, axes_});
+      const bool output = is_output(parameter);
+      has_output = has_output || output;
+      tensors_.push_back({parameter.name, dtype.value_or(DType::float32), output, axes_,
+                          output && is_read(body_of(code, signature_), parameter.name)});
+      if (tensors_.back().read)
+        note(
+            fmt::format("problem.json: outputs: {0} is read as well: where the kernel works in place give "
+                        "what it held as an input "
+                        "and name both in \"aliases\", where it adds up say \"initial\": \"zero\" of {0} "
+                        "(docs/problem.md)",
+                        parameter.name));
     }
     if (tensors_.empty()) {
       fail(ExitCode::bad_input,
@@ -242,26 +367,135 @@ class Skeleton {
     tensors_[2].shape = {"M", "N"};
   }
 
-  /// Template arguments for the name expression: float for types, 256 for values.
+  /// As the host launches it, where that is known; nothing else.
+  [[nodiscard]] std::optional<std::string> launched_argument(std::size_t index, bool type) const {
+    if (!launch_ || index >= launch_->template_arguments.size()) return std::nullopt;
+    const std::string& text = launch_->template_arguments[index];
+    if (type) return dtype_of(text) ? std::optional(text) : std::nullopt;
+    const auto value = plan_expression(text, {}, definitions_);
+    const auto parsed = value ? Expression::parse(*value) : Result<Expression>(InputError{""});
+    const auto number = parsed ? parsed->evaluate_integer({}) : Result<std::int64_t>(InputError{""});
+    return number ? std::optional(std::to_string(*number)) : std::nullopt;
+  }
+
+  /// Template arguments for the name expression: where the host does not say, float for types, 256 for values.
   std::string template_arguments() {
     if (signature_.template_parameters.empty()) return "";
     std::vector<std::string> arguments;
+    bool guessed = false;
     for (const std::string& parameter : signature_.template_parameters) {
       const bool type = parameter.starts_with("typename") || parameter.starts_with("class");
-      arguments.emplace_back(type ? "float" : "256");
+      const auto launched = launched_argument(arguments.size(), type);
+      guessed = guessed || !launched;
+      arguments.emplace_back(launched.value_or(type ? "float" : "256"));
+      if (type) template_types_[parameter.substr(parameter.find(' ') + 1)] = arguments.back();
     }
+    if (!guessed) return fmt::format("<{}>", fmt::join(arguments, ", "));
     note(fmt::format("the kernel's template arguments: {}<{}> is in the launch plan", signature_.name,
                      fmt::join(arguments, ", ")));
     return fmt::format("<{}>", fmt::join(arguments, ", "));
   }
 
-  Json argument(const KernelParameter& parameter) {
+  [[nodiscard]] Json argument(const KernelParameter& parameter) const {
     if (parameter.pointer) return parameter.name;
-    if (contains(kIntegers64, parameter.type)) return {{"i64", axis_name(parameter.name)}};
-    if (contains(kIntegers32, parameter.type)) return {{"i32", axis_name(parameter.name)}};
-    note(fmt::format("the kernel's argument {} ({}): 1 is in the launch plan", parameter.name,
-                     parameter.type));
-    return {{parameter.type == "double" ? "f64" : "f32", 1}};
+    if (is_integer(parameter))
+      return {{contains(kIntegers64, parameter.type) ? "i64" : "i32", parameter_axes_.at(parameter.name)}};
+    if (std::ranges::find(scalars_, parameter.name, &FloatScalar::name) != scalars_.end())
+      return parameter.name;
+    return {{"f32", 1}};
+  }
+
+  /// Numbers that are no sizes: inputs by value.
+  void read_scalars() {
+    for (std::size_t i = 0; i < signature_.parameters.size(); ++i) {
+      const KernelParameter& parameter = signature_.parameters[i];
+      if (parameter.pointer || is_integer(parameter)) continue;
+      const auto chosen = template_types_.find(parameter.type);
+      const std::string type = chosen == template_types_.end() ? parameter.type : chosen->second;
+      if (type != "float" && type != "double") {
+        note(fmt::format("the kernel's argument {} ({}): 1 is in the launch plan", parameter.name,
+                         parameter.type));
+        continue;
+      }
+      const double value = number_of(passed(i)).value_or(1);
+      scalars_.push_back(
+          {parameter.name, type == "float" ? "float32" : "float64", {value, value == 1 ? 0.5 : 1}});
+      note(fmt::format("problem.json: inputs: the values that {} may have; {:g} and {:g} are there",
+                       parameter.name, scalars_.back().values[0], scalars_.back().values[1]));
+    }
+  }
+
+  /// "2.5f", or a name that the file gives such a value.
+  [[nodiscard]] std::optional<double> number_of(const std::string& text) const {
+    const auto named = definitions_.find(text);
+    const std::string& digits = named == definitions_.end() ? text : named->second;
+    double value = 0;
+    const auto [rest, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const std::string_view suffix(rest, static_cast<std::size_t>(digits.data() + digits.size() - rest));
+    const bool whole = status == std::errc() && (suffix.empty() || suffix == "f" || suffix == "F");
+    return whole ? std::optional(value) : std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Json> dimensions(const std::vector<std::string>& texts) const {
+    Json list = Json::array();
+    for (const std::string& text : texts) {
+      const auto value = plan_expression(text, host_axes_, definitions_);
+      if (!value || !Expression::parse(*value)) return std::nullopt;
+      list.push_back(*value);
+    }
+    return list.empty() || list.size() > 3 ? std::nullopt : std::optional(std::move(list));
+  }
+  [[nodiscard]] std::optional<std::string> shared_bytes() const {
+    return launch_->shared_bytes.empty() ? std::optional<std::string>("0")
+                                         : plan_expression(launch_->shared_bytes, host_axes_, definitions_);
+  }
+  [[nodiscard]] bool known_configuration() const {
+    return launch_ && dimensions(launch_->grid) && dimensions(launch_->block) && shared_bytes();
+  }
+
+  [[nodiscard]] Json launch_entry() const {
+    Json arguments = Json::array();
+    for (const KernelParameter& parameter : signature_.parameters) arguments.push_back(argument(parameter));
+    Json entry{{"kernel", kernel_},
+               {"grid", {fmt::format("ceil_div({}, 256)", output_elements())}},
+               {"block", {256}},
+               {"args", arguments}};
+    if (!known_configuration()) return entry;
+    entry["grid"] = *dimensions(launch_->grid);
+    entry["block"] = *dimensions(launch_->block);
+    if (*shared_bytes() != "0") entry["shared_bytes"] = *shared_bytes();
+    return entry;
+  }
+
+  [[nodiscard]] std::string trusted_reference() const {
+    TrustedKernel trusted{.signature = signature_,
+                          .code = device_code(without_plan(source_)),
+                          .name = kernel_,
+                          .launch = launch_entry(),
+                          .let = nullptr,
+                          .tensors = {}};
+    if (const auto candidate = parse_candidate(signature_.name, source_)) {
+      if (candidate->plan.launches.size() != 1 || !candidate->plan.tunables.empty() ||
+          !candidate->plan.workspace.empty())
+        fail(ExitCode::bad_input,
+             "--reference-is-right takes a kernel of one launch without tunables and workspace; {} has more",
+             signature_.name);
+      const Json plan = to_json(candidate->plan);
+      trusted.launch = plan["launches"][0];
+      if (plan.contains("let")) trusted.let = plan["let"];
+    }
+    for (const Tensor& tensor : tensors_)
+      trusted.tensors.push_back({.name = tensor.name,
+                                 .dtype = tensor.dtype,
+                                 .output = tensor.output,
+                                 .zeroed = tensor.read,
+                                 .elements = fmt::format("{}", fmt::join(tensor.shape, " * "))});
+    return reference_of_kernel(trusted);
+  }
+
+  /// A file that has its launch plan already, without it.
+  static std::string without_plan(const std::string& source) {
+    return parse_candidate("kernel", source) ? source.substr(source.find("*/") + 2) : source;
   }
 
   [[nodiscard]] const Tensor& first_output() const {
@@ -287,6 +521,7 @@ class Skeleton {
     for (const Tensor& tensor : tensors_) {
       if (!tensor.output) inputs.push_back(tensor.name);
     }
+    for (const FloatScalar& scalar : scalars_) inputs.push_back(scalar.name);
     return fmt::format(
         "import torch\n\n\ndef run({}):\n    raise NotImplementedError(\"FILL-IN: return the outputs\")\n",
         fmt::join(inputs, ", "));
@@ -302,7 +537,8 @@ class Skeleton {
     return fmt::format("{{\"name\": \"{}\", \"axes\": {{{}}}, \"role\": {}}}\n", name, axes, role);
   }
 
-  [[nodiscard]] std::string held_out(std::string_view name, int low, int high, std::string_view tier) const {
+  [[nodiscard]] std::string held_out(std::string_view name, std::int64_t low, std::int64_t high,
+                                     std::string_view tier) const {
     Json axes = Json::object();
     for (const std::string& axis : axes_) axes[axis] = {low, high};
     return fmt::format("{{\"name\": \"{}\", \"axes\": {}, \"role\": \"held_out\", \"tier\": \"{}\"}}\n", name,
@@ -323,10 +559,17 @@ class Skeleton {
     return text;
   }
 
+  [[nodiscard]] std::string default_types() const {
+    std::string lines;
+    for (const Tensor& tensor : tensors_)
+      if (tensor.output) lines += fmt::format("using out_t_{} = double;\n", tensor.name);
+    return lines;
+  }
+
   [[nodiscard]] std::string reference_body(const std::string& parameters) const {
     const std::string& out = first_output().name;
     return fmt::format(
-        "\n#ifndef ALPHAKERNEL\nusing accum_t = double;\nusing out_t = double;\n#endif\n\n"
+        "\n#ifndef ALPHAKERNEL\nusing accum_t = double;\n{}#endif\n\n"
         "// FILL-IN: the computation, plainly, in accum_t: it is compiled with double (the exact result) and "
         "with float\n"
         "// (what a correct kernel would give). Convert inputs with "
@@ -338,14 +581,21 @@ class Skeleton {
         "#ifdef AK_LESION_LAST_TILE\n"
         "  if (i >= count - 32) result = 0;\n"
         "#endif\n"
-        "  {}[i] = static_cast<out_t>(result);\n"
+        "  {}[i] = static_cast<out_t_{}>(result);\n"
         "}}\n",
-        problem_, parameters, out, out);
+        default_types(), problem_, parameters, out, out, out);
   }
 
   std::string problem_;
   KernelSignature signature_;
   std::string source_;
+  NewProblem request_;
+  std::optional<HostLaunch> launch_;
+  std::map<std::string, std::string, std::less<>> definitions_;     ///< of host code
+  std::map<std::string, std::string, std::less<>> host_axes_;       ///< variable of host code -> axis
+  std::map<std::string, std::string, std::less<>> parameter_axes_;  ///< integer parameter -> expression
+  std::map<std::string, std::string, std::less<>> template_types_;  ///< template parameter -> type
+  std::vector<FloatScalar> scalars_;
   std::vector<std::string> axes_;
   std::vector<Tensor> tensors_;
   std::string kernel_;
@@ -359,8 +609,8 @@ std::string problem_name(const std::filesystem::path& folder) {
 
 }  // namespace
 
-std::vector<std::string> new_problem(const std::filesystem::path& folder,
-                                     const std::filesystem::path& kernel) {
+std::vector<std::string> new_problem(const std::filesystem::path& folder, const std::filesystem::path& kernel,
+                                     const NewProblem& request) {
   const std::string source = read_file(kernel, kMaxCandidateBytes);
   std::optional<KernelSignature> signature = first_kernel(source);
   if (!signature)
@@ -369,13 +619,13 @@ std::vector<std::string> new_problem(const std::filesystem::path& folder,
   std::error_code status;
   if (std::filesystem::exists(folder, status) && !std::filesystem::is_empty(folder, status))
     fail(ExitCode::output, "{} exists and is not empty; name a new folder", folder.string());
-  Skeleton skeleton(problem_name(folder), std::move(*signature), source);
-  const std::string candidate = skeleton.candidate();
+  Skeleton skeleton(problem_name(folder), std::move(*signature), source, request);
+  const std::string candidate = skeleton.candidate(), reference = skeleton.reference_cu();
   std::filesystem::create_directories(folder, status);
   if (status) fail(ExitCode::output, "cannot make the folder {}: {}", folder.string(), status.message());
   write_file_atomically(folder / "problem.json", skeleton.problem_json().dump(2) + "\n");
   write_file_atomically(folder / "workloads.jsonl", skeleton.workloads());
-  write_file_atomically(folder / "reference.cu", skeleton.reference_cu());
+  write_file_atomically(folder / "reference.cu", reference);
   const std::string name = kernel.stem() == "reference" ? "kernel.cu" : kernel.stem().string() + ".cu";
   write_file_atomically(folder / name, candidate);
   return skeleton.open_points();

@@ -35,6 +35,8 @@ std::span<const std::string_view> rates_for(DType dtype) {
     case DType::float8_e5m2:
     case DType::int8:
     case DType::uint8:
+    case DType::int4x2:
+    case DType::uint4x2:
       return kByte;
     default:
       return {};
@@ -62,7 +64,7 @@ int peak_operations_per_clock(const Arch& arch, DType dtype) {
 }
 
 Floor floor_of(const ProblemInstance& problem, const Workload& workload, const DeviceFacts& device) {
-  const Result<Work> work = work_of(problem, workload);
+  const Result<Work> work = work_of(problem, workload, DrawnWork::least);
   if (!work) return {};
   const Bytes kept{std::min(work->bytes_written, static_cast<double>(device.l2_bytes))};
   const Bytes moved = Bytes(work->bytes) - kept;

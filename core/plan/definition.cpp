@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/text/characters.h"
@@ -48,7 +49,17 @@ std::string read_definition_name(const JsonReader& at) {
   return name;
 }
 
-Axis read_axis(const std::string& name, const JsonReader& at) {
+Expression read_derived(const JsonReader& at, const std::vector<Axis>& earlier) {
+  Result<Expression> parsed = Expression::parse(at.text());
+  if (!parsed) at.reject(fmt::format("'{}': {}", at.text(), parsed.error().message));
+  for (const std::string& name : parsed->names()) {
+    if (std::ranges::find(earlier, name, &Axis::name) == earlier.end())
+      at.reject(fmt::format("'{}' is not an axis before this one", name));
+  }
+  return std::move(parsed).value();
+}
+
+Axis read_axis(const std::string& name, const JsonReader& at, const std::vector<Axis>& earlier) {
   if (!is_name(name)) at.fail("an axis name of letters, digits and '_'");
   Axis axis{.name = name, .value = std::nullopt, .description = read_optional_text(at, "description")};
   const std::string type = at.member("type").text();
@@ -58,8 +69,11 @@ Axis read_axis(const std::string& name, const JsonReader& at) {
     at.only({"type", "value", "description"});
     axis.value = at.member("value").integer();
     if (*axis.value < 1) at.member("value").fail("an integer of at least 1");
+  } else if (type == "derived") {
+    at.only({"type", "value", "description"});
+    axis.derived = read_derived(at.member("value"), earlier);
   } else {
-    at.member("type").fail("\"const\" or \"var\"");
+    at.member("type").fail("\"const\", \"var\" or \"derived\"");
   }
   return axis;
 }
@@ -75,7 +89,7 @@ std::vector<std::string> read_shape(const JsonReader& at, const std::vector<Axis
 
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes) {
   if (!is_name(name)) at.fail("a tensor name of letters, digits and '_'");
-  at.only({"shape", "dtype", "description"});
+  at.only({"shape", "dtype", "description", "value", "values", "initial"});
   TensorSpec tensor;
   tensor.name = name;
   const JsonReader shape = at.member("shape");
@@ -84,6 +98,14 @@ TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std:
   if (!dtype) at.member("dtype").fail("a dtype such as \"float32\" or \"bfloat16\"");
   tensor.dtype = *dtype;
   tensor.description = read_optional_text(at, "description");
+  if (const auto given = at.find("value")) tensor.values = {given->number()};
+  if (const auto given = at.find("values")) {
+    for (const JsonReader& item : given->items()) tensor.values.push_back(item.number());
+  }
+  if (const auto given = at.find("initial")) {
+    if (given->text() != "zero") given->fail("\"zero\"");
+    tensor.zeroed = true;
+  }
   return tensor;
 }
 
@@ -118,7 +140,7 @@ Definition read_definition(const JsonReader& at) {
   definition.op_type = read_non_empty(at.member("op_type"));
   definition.tags = read_texts(at, "tags");
   for (const auto& [name, value] : at.member("axes").members())
-    definition.axes.push_back(read_axis(name, value));
+    definition.axes.push_back(read_axis(name, value, definition.axes));
   // Kept as text: FlashInfer-Bench allows Python here that is not an Expression, e.g. "n == indptr[-1].item()".
   definition.constraints = read_texts(at, "constraints");
   for (const auto& [name, value] : at.member("inputs").members()) {
@@ -135,10 +157,18 @@ Definition read_definition(const JsonReader& at) {
 
 Json axis_json(const Axis& axis) {
   Json json = Json::object();
-  json["type"] = axis.value ? "const" : "var";
+  json["type"] = axis.derived ? "derived" : axis.value ? "const" : "var";
+  if (axis.derived) json["value"] = axis.derived->text();
   if (axis.value) json["value"] = *axis.value;
   if (!axis.description.empty()) json["description"] = axis.description;
   return json;
+}
+
+/// Whole numbers as integers, however they were written.
+Json number_json(double value) {
+  constexpr double kExact = 1LL << 53;
+  const bool whole = value >= -kExact && value <= kExact && value == std::floor(value);
+  return whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
 
 Json tensors_json(const std::vector<TensorSpec>& tensors) {
@@ -147,16 +177,26 @@ Json tensors_json(const std::vector<TensorSpec>& tensors) {
     Json& entry = json[tensor.name] = Json::object();
     entry["shape"] = tensor.shape ? Json(*tensor.shape) : Json(nullptr);
     entry["dtype"] = info(tensor.dtype).name;
+    if (tensor.values.size() == 1) entry["value"] = number_json(tensor.values.front());
+    if (tensor.values.size() > 1) entry["values"] = Json::array();
+    for (std::size_t i = 0; tensor.values.size() > 1 && i < tensor.values.size(); ++i)
+      entry["values"].push_back(number_json(tensor.values[i]));
+    if (tensor.zeroed) entry["initial"] = "zero";
     if (!tensor.description.empty()) entry["description"] = tensor.description;
   }
   return json;
 }
 
-std::int64_t extent(const Definition& definition, const std::string& axis, const AxisValues& sizes) {
-  if (const auto given = sizes.find(axis); given != sizes.end()) return given->second;
-  const auto found = std::ranges::find(definition.axes, axis, &Axis::name);
-  AK_ASSERT(found != definition.axes.end() && found->value, "every varying axis has a size");
-  return *found->value;
+Environment all_axes(const Definition& definition, const AxisValues& sizes) {
+  Environment axes(sizes.begin(), sizes.end());
+  add_axes(definition, axes);
+  return axes;
+}
+
+std::int64_t extent(const Environment& axes, const std::string& axis) {
+  const auto found = axes.find(axis);
+  AK_ASSERT(found != axes.end(), "every varying axis has a size, and derived ones have a value there");
+  return std::get<std::int64_t>(found->second);
 }
 
 }  // namespace
@@ -194,19 +234,29 @@ Result<Definition> definition_from_json(const Json& json) {
   }
 }
 
+void add_axes(const Definition& definition, Environment& environment) {
+  for (const Axis& axis : definition.axes) {
+    if (axis.value) environment[axis.name] = *axis.value;
+    if (!axis.derived) continue;
+    const Result<std::int64_t> value = axis.derived->evaluate_integer(environment);
+    if (value) environment[axis.name] = *value;
+    if (!value) environment.erase(axis.name);
+  }
+}
+
 std::vector<std::int64_t> tensor_extents(const Definition& definition, const TensorSpec& tensor,
                                          const AxisValues& sizes) {
   std::vector<std::int64_t> extents;
   if (!tensor.shape) return extents;
-  for (const std::string& axis : *tensor.shape) extents.push_back(extent(definition, axis, sizes));
+  const Environment axes = all_axes(definition, sizes);
+  for (const std::string& axis : *tensor.shape) extents.push_back(extent(axes, axis));
   return extents;
 }
 
 std::int64_t element_count(const Definition& definition, const TensorSpec& tensor, const AxisValues& sizes) {
   std::int64_t count = 1;
-  if (!tensor.shape) return count;
-  for (const std::string& axis : *tensor.shape) {
-    if (__builtin_mul_overflow(count, extent(definition, axis, sizes), &count)) {
+  for (const std::int64_t extent : tensor_extents(definition, tensor, sizes)) {
+    if (__builtin_mul_overflow(count, extent, &count)) {
       fail(ExitCode::bad_input, "tensor '{}' of '{}' has more than 2^63 elements", tensor.name,
            definition.name);
     }

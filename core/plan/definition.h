@@ -14,11 +14,14 @@
 
 namespace ak {
 
-/// An axis of a definition: fixed (`value` set) or varying with the workload.
+/// An axis of a definition: fixed (`value` set), derived from others (`derived` set) or varying with the workload.
 struct Axis {
   std::string name;
   std::optional<std::int64_t> value;
   std::string description;
+  std::optional<Expression> derived = {};  ///< over axes before it
+
+  [[nodiscard]] bool varies() const { return !value && !derived; }
 };
 
 struct TensorSpec {
@@ -27,9 +30,14 @@ struct TensorSpec {
       shape;  ///< axis names; absent = a scalar argument, empty = 0-D tensor
   DType dtype = DType::float32;
   std::string description;
+  std::vector<double> values = {};  ///< of a scalar argument: what it may be; one where it is constant
+  bool zeroed = false;              ///< of an output: holds zeros before every call
+
+  [[nodiscard]] bool is_scalar() const { return !shape.has_value(); }
 };
 
-/// One operation with fixed dtype and constants: exactly a FlashInfer-Bench Definition, with no extra keys.
+/// One operation with fixed dtype and constants: a FlashInfer-Bench Definition, with keys of ours for what that format
+/// lacks: derived axes, values of scalars and zeroed outputs (docs/problem.md).
 /// Order of axes, inputs and outputs is the order of the JSON and is part of the hash.
 struct Definition {
   std::string name;
@@ -53,12 +61,16 @@ struct Definition {
 
 using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
 
+/// Adds the sizes of fixed and derived axes to those of varying ones. A derived axis that has no value there, because
+/// one of its axes is missing or for the numbers there are, is left out.
+void add_axes(const Definition& definition, Environment& environment);
+
 /// Extents of a tensor's axes under concrete axis values; empty for a 0-D tensor and for a scalar.
 [[nodiscard]] std::vector<std::int64_t> tensor_extents(const Definition& definition, const TensorSpec& tensor,
                                                        const AxisValues& sizes);
 
 /// Element count of a tensor under concrete axis values (1 for a 0-D tensor).
-/// @param sizes holds every varying axis; fixed axes come from the definition.
+/// @param sizes holds every varying axis; the others come from the definition.
 [[nodiscard]] std::int64_t element_count(const Definition& definition, const TensorSpec& tensor,
                                          const AxisValues& sizes);
 

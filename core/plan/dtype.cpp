@@ -29,6 +29,9 @@ constexpr std::array kDTypes{
     DTypeInfo{DType::uint32, "uint32", "u32", "unsigned int", "", 4, false, 0, true},
     DTypeInfo{DType::uint8, "uint8", "u8", "unsigned char", "", 1, false, 0, true},
     DTypeInfo{DType::boolean, "bool", "b8", "bool", "", 1, false, 0},
+    // An element is a byte: what its bits mean is for kernels to know, and what is compared is the byte.
+    DTypeInfo{DType::int4x2, "int4x2", "i4x2", "unsigned char", "", 1, false, 0, true, 2},
+    DTypeInfo{DType::uint4x2, "uint4x2", "u4x2", "unsigned char", "", 1, false, 0, true, 2},
 };
 
 }  // namespace

@@ -22,7 +22,9 @@ enum class DType : std::uint8_t {
   int8,
   uint32,
   uint8,
-  boolean
+  boolean,
+  int4x2,
+  uint4x2
 };
 
 struct DTypeInfo {
@@ -35,6 +37,7 @@ struct DTypeInfo {
   bool floating;
   double unit_roundoff;  ///< half the distance from 1 to the next value (IEEE 754, OCP FP8); 0 for integers
   bool is_unsigned = false;
+  int values = 1;  ///< in one element: 2 of a packed type, the first in the low bits
 };
 
 [[nodiscard]] std::span<const DTypeInfo> dtypes();

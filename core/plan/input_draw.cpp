@@ -57,6 +57,8 @@ Range whole(DType dtype) {
     return {-static_cast<std::int64_t>(gapless), static_cast<std::int64_t>(gapless)};
   }
   if (dtype == DType::boolean) return {0, 1};
+  if (dtype == DType::int4x2) return {-8, 7};
+  if (dtype == DType::uint4x2) return {0, 15};
   const int bits = 8 * info(dtype).bytes;
   if (info(dtype).is_unsigned) return {0, (std::int64_t{1} << bits) - 1};
   if (bits == 64) return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
@@ -241,7 +243,7 @@ Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
   drawn.scale = draw.scale;
   drawn.shift = draw.shift;
   drawn.count = count;
-  drawn.row = std::max<std::int64_t>(row, 1);
+  drawn.row = std::max<std::int64_t>(row * info(dtype).values, 1);
   drawn.choice_count = static_cast<int>(draw.choices.size());
   std::ranges::copy(draw.choices, drawn.choices);
   const Range all = whole(dtype);

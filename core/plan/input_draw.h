@@ -36,7 +36,7 @@ struct InputDraw {
 /// expected, or list the known kinds.
 [[nodiscard]] Result<InputDraw> parse_input_draw(std::string_view text);
 
-/// The draw of one tensor of a workload. Integer tensors whose draw says nothing of integers take [-8, 8], whose
+/// The draw of one tensor of a workload; of a packed type each of the values is drawn. Integer tensors whose draw says nothing of integers take [-8, 8], whose
 /// sums and products stay within every type; unsigned ones their whole range, bool both values.
 /// @param shape of the tensor; `environment` has axes and params. Errors: a bound that has no value, an empty
 /// range or one that the dtype does not hold.

@@ -78,7 +78,15 @@ std::vector<InputMutation> input_mutations(DType dtype) {
   return all;
 }
 
+std::vector<InputMutation> scalar_mutations() {
+  return {{.name = "ignored_value",
+           .what = "takes another value instead",
+           .part = IgnoredPart::input,
+           .essential = true}};
+}
+
 bool is_input_mutation(std::string_view name) {
+  if (name == scalar_mutations().front().name) return true;
   return std::ranges::any_of(dtypes(), [&](const DTypeInfo& type) {
     const auto all = input_mutations(type.dtype);
     return std::ranges::find(all, name, &InputMutation::name) != all.end();

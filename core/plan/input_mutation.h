@@ -24,7 +24,9 @@ struct InputMutation {
 
 /// Those that an input of `dtype` can have.
 [[nodiscard]] std::vector<InputMutation> input_mutations(DType dtype);
-/// Of any dtype.
+/// Those that a scalar by value can have: its value, not its bytes, is what is ignored.
+[[nodiscard]] std::vector<InputMutation> scalar_mutations();
+/// Of a tensor of any dtype, or of a scalar.
 [[nodiscard]] bool is_input_mutation(std::string_view name);
 
 /// Clears the part in `bytes`, a row-major tensor whose first axis has `rows` lines. False where nothing changed.

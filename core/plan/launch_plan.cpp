@@ -21,9 +21,8 @@ struct ScalarName {
   std::string_view name;
 };
 constexpr std::array kScalars{ScalarName{ScalarType::i32, "i32"}, ScalarName{ScalarType::i64, "i64"},
-                              ScalarName{ScalarType::f32, "f32"}, ScalarName{ScalarType::f64, "f64"}};
-
-bool is_floating(ScalarType type) { return type == ScalarType::f32 || type == ScalarType::f64; }
+                              ScalarName{ScalarType::f32, "f32"}, ScalarName{ScalarType::f64, "f64"},
+                              ScalarName{ScalarType::boolean, "bool"}};
 
 bool is_macro_name(const std::string& name) {
   const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
@@ -322,6 +321,25 @@ std::string_view to_string(ScalarType type) {
   }
   AK_ASSERT(false, "every ScalarType has a row in kScalars");
   return "";
+}
+
+bool is_floating(ScalarType type) { return type == ScalarType::f32 || type == ScalarType::f64; }
+
+std::optional<ScalarType> scalar_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return ScalarType::f32;
+    case DType::float64:
+      return ScalarType::f64;
+    case DType::int32:
+      return ScalarType::i32;
+    case DType::int64:
+      return ScalarType::i64;
+    case DType::boolean:
+      return ScalarType::boolean;
+    default:
+      return std::nullopt;
+  }
 }
 
 Result<LaunchPlan> launch_plan_from_json(const Json& json) {

@@ -34,14 +34,14 @@ struct WorkspacePlan {
   WorkspaceInit init = WorkspaceInit::none;
 };
 
-enum class ScalarType : std::uint8_t { i32, i64, f32, f64 };
+enum class ScalarType : std::uint8_t { i32, i64, f32, f64, boolean };
 
 struct ScalarArgument {
   ScalarType type = ScalarType::i32;
   std::variant<Expression, double> value;  ///< a literal for f32 and f64 that is not an integer expression
 };
 struct NamedArgument {
-  std::string name;  ///< tensor, workspace or tensor map
+  std::string name;  ///< tensor, scalar input, workspace or tensor map
 };
 struct OptionalArgument {
   std::string name;  ///< a tensor that the problem has under some params only; else the pointer is null
@@ -105,7 +105,13 @@ struct ResolvedPointer {
 struct ResolvedTensorMapReference {
   std::string name;
 };
-using ResolvedArgument = std::variant<ResolvedPointer, ResolvedScalar, ResolvedTensorMapReference>;
+/// An input that is a scalar: its value comes with each data set.
+struct ResolvedScalarInput {
+  std::string name;
+  ScalarType type = ScalarType::f32;  ///< of the kernel's parameter
+};
+using ResolvedArgument =
+    std::variant<ResolvedPointer, ResolvedScalar, ResolvedTensorMapReference, ResolvedScalarInput>;
 
 struct ResolvedLaunch {
   std::string kernel;
@@ -134,7 +140,8 @@ struct ResolvedPlan {
   std::vector<ResolvedLaunch> launches;
 };
 
-/// Evaluates the plan. `environment` holds axes, params, tunables and device facts; `let` is added here.
+/// Evaluates the plan. `environment` holds axes, params, tunables, device facts and what ProblemInstance::environment
+/// says of tensors and scalars; `let` is added here.
 /// Errors (a candidate's fault): an expression fails, a constraint does not hold, a dimension is < 1 or over
 /// the CUDA limits (docs/candidate.md), workspace over 16 GiB, more than 4,096 launches.
 [[nodiscard]] Result<ResolvedPlan> resolve(const LaunchPlan& plan, const Environment& environment);
@@ -143,5 +150,8 @@ struct ResolvedPlan {
 [[nodiscard]] ResolvedPlan resolved_plan_from_json(const Json& json);  ///< throws Error(bad_input)
 
 [[nodiscard]] std::string_view to_string(ScalarType type);
+[[nodiscard]] bool is_floating(ScalarType type);
+/// The type by which a scalar of that dtype is passed. Nothing for dtypes that are never passed by value.
+[[nodiscard]] std::optional<ScalarType> scalar_type(DType dtype);
 
 }  // namespace ak

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
+#include <span>
 
 #include "core/gate.h"
 #include "core/plan/launch_plan.h"
@@ -59,13 +61,12 @@ std::array<std::uint32_t, 3> dimensions(const std::vector<Expression>& expressio
 ResolvedScalar resolve_scalar(const ScalarArgument& scalar, const Environment& environment,
                               const std::string& field) {
   ResolvedScalar result{.type = scalar.type, .integer = 0, .real = 0};
-  const bool floating = scalar.type == ScalarType::f32 || scalar.type == ScalarType::f64;
   if (const auto* literal = std::get_if<double>(&scalar.value)) {
     result.real = *literal;
     return result;
   }
   const std::int64_t value = integer(std::get<Expression>(scalar.value), environment, field);
-  if (floating) {
+  if (is_floating(scalar.type)) {
     result.real = static_cast<double>(value);
     return result;
   }
@@ -73,19 +74,50 @@ ResolvedScalar resolve_scalar(const ScalarArgument& scalar, const Environment& e
                                          value < std::numeric_limits<std::int32_t>::min())) {
     throw ResolveFailure{fmt::format("{} is {}, which does not fit an i32; pass an i64", field, value)};
   }
+  if (scalar.type == ScalarType::boolean && value != 0 && value != 1)
+    throw ResolveFailure{fmt::format("{} is {}, expected 0 or 1 for a bool", field, value)};
   result.integer = value;
   return result;
 }
 
+/// The type of the scalar input `name`; nothing where it is none.
+std::optional<ScalarType> scalar_input(const std::string& name, const Environment& environment) {
+  const auto found = environment.find("scalar_" + name);
+  if (found == environment.end()) return std::nullopt;
+  const auto dtype = parse_dtype(to_string(found->second));
+  return dtype ? scalar_type(*dtype) : std::nullopt;
+}
+
+/// `{"f32": "eps"}`: a scalar input that the kernel takes in another type.
+std::optional<ResolvedScalarInput> converted_input(const ScalarArgument& scalar,
+                                                   const Environment& environment, const std::string& field) {
+  const auto* value = std::get_if<Expression>(&scalar.value);
+  if (value == nullptr) return std::nullopt;
+  const auto given = scalar_input(value->text(), environment);
+  if (!given) return std::nullopt;
+  const bool narrows = (is_floating(*given) && !is_floating(scalar.type)) ||
+                       (scalar.type == ScalarType::boolean && *given != ScalarType::boolean) ||
+                       (scalar.type == ScalarType::i32 && *given == ScalarType::i64);
+  if (narrows)
+    throw ResolveFailure{fmt::format("{}: the scalar '{}' is {}, which {} does not hold", field,
+                                     value->text(), to_string(*given), to_string(scalar.type))};
+  return ResolvedScalarInput{value->text(), scalar.type};
+}
+
 ResolvedArgument resolve_argument(const ArgumentPlan& argument, const LaunchPlan& plan,
                                   const Environment& environment, const std::string& field) {
-  if (const auto* scalar = std::get_if<ScalarArgument>(&argument))
+  if (const auto* scalar = std::get_if<ScalarArgument>(&argument)) {
+    if (auto input = converted_input(*scalar, environment, field)) return std::move(*input);
     return resolve_scalar(*scalar, environment, field);
+  }
   if (const auto* optional = std::get_if<OptionalArgument>(&argument)) {
+    if (const auto type = scalar_input(optional->name, environment))
+      return ResolvedScalarInput{optional->name, *type};
     // Every tensor that the problem has under these params brings the size of its elements.
     return ResolvedPointer{environment.contains("sizeof_" + optional->name) ? optional->name : ""};
   }
   const std::string& name = std::get<NamedArgument>(argument).name;
+  if (const auto type = scalar_input(name, environment)) return ResolvedScalarInput{name, *type};
   for (const TensorMapPlan& map : plan.tensor_maps) {
     if (map.name == name) return ResolvedTensorMapReference{name};
   }
@@ -245,18 +277,29 @@ Json resolved_argument_json(const ResolvedArgument& argument) {
   if (const auto* pointer = std::get_if<ResolvedPointer>(&argument)) return {{"pointer", pointer->name}};
   if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument))
     return {{"tensor_map", map->name}};
+  if (const auto* input = std::get_if<ResolvedScalarInput>(&argument))
+    return {{"scalar", input->name}, {"type", to_string(input->type)}};
   const auto& scalar = std::get<ResolvedScalar>(argument);
-  const bool floating = scalar.type == ScalarType::f32 || scalar.type == ScalarType::f64;
-  return {{std::string(to_string(scalar.type)), floating ? Json(scalar.real) : Json(scalar.integer)}};
+  return {{std::string(to_string(scalar.type)),
+           is_floating(scalar.type) ? Json(scalar.real) : Json(scalar.integer)}};
 }
 
 ResolvedArgument argument_from_json(const JsonReader& at) {
   if (const auto given = at.find("pointer")) return ResolvedPointer{given->text()};
   if (const auto given = at.find("tensor_map")) return ResolvedTensorMapReference{given->text()};
-  for (const ScalarType type : {ScalarType::i32, ScalarType::i64}) {
+  constexpr std::array kIntegers{ScalarType::i32, ScalarType::i64, ScalarType::boolean};
+  constexpr std::array kReals{ScalarType::f32, ScalarType::f64};
+  if (const auto given = at.find("scalar")) {
+    for (const auto& types : {std::span<const ScalarType>(kIntegers), std::span<const ScalarType>(kReals)}) {
+      for (const ScalarType type : types)
+        if (at.member("type").text() == to_string(type)) return ResolvedScalarInput{given->text(), type};
+    }
+    at.member("type").fail("the type of a scalar");
+  }
+  for (const ScalarType type : kIntegers) {
     if (const auto given = at.find(to_string(type))) return ResolvedScalar{type, given->integer(), 0};
   }
-  for (const ScalarType type : {ScalarType::f32, ScalarType::f64}) {
+  for (const ScalarType type : kReals) {
     if (const auto given = at.find(to_string(type))) return ResolvedScalar{type, 0, given->number()};
   }
   at.fail("a resolved argument");

@@ -8,6 +8,18 @@
 #include "core/error.h"
 
 namespace ak {
+namespace {
+
+/// Differs between distributions and, mostly, between shapes.
+std::ptrdiff_t first_choice(const ProblemInstance& problem, const InputDistribution& distribution,
+                            const AxisValues& sizes, const ak_random::Draw& draw) {
+  const auto which = std::ranges::find(problem.distributions, distribution.name, &InputDistribution::name);
+  std::int64_t sum = which - problem.distributions.begin();
+  for (const auto& [name, size] : sizes) sum += size % draw.choice_count;
+  return sum % draw.choice_count;
+}
+
+}  // namespace
 
 bool Workload::has(WorkloadRole role) const { return std::ranges::find(roles, role) != roles.end(); }
 
@@ -33,25 +45,30 @@ Result<std::vector<ak_random::Draw>> ProblemInstance::draws(const InputDistribut
   const Environment names = environment(sizes);
   std::vector<ak_random::Draw> all;
   for (const TensorSpec& input : definition.inputs) {
-    const auto draw = resolve_draw(distribution.draw_of(input.name), input.dtype,
-                                   tensor_extents(definition, input, sizes), names);
-    if (!draw)
+    auto resolved = resolve_draw(distribution.draw_of(input.name), input.dtype,
+                                 tensor_extents(definition, input, sizes), names);
+    if (!resolved)
       return InputError{fmt::format("distribution '{}', input '{}': {}", distribution.name, input.name,
-                                    draw.error().message)};
-    all.push_back(*draw);
+                                    resolved.error().message)};
+    ak_random::Draw& draw = all.emplace_back(std::move(resolved).value());
+    // A seed chooses one of a scalar's values: the next one under the next distribution, so that few
+    // distributions try all of them.
+    if (input.is_scalar())
+      std::rotate(draw.choices, draw.choices + first_choice(*this, distribution, sizes, draw),
+                  draw.choices + draw.choice_count);
   }
   return all;
 }
 
 Environment ProblemInstance::environment(const AxisValues& sizes) const {
   Environment environment(params.begin(), params.end());
-  for (const Axis& axis : definition.axes) {
-    if (axis.value) environment[axis.name] = *axis.value;
-  }
   for (const auto& [name, size] : sizes) environment[name] = size;
+  add_axes(definition, environment);
   for (const auto* tensors : {&definition.inputs, &definition.outputs}) {
-    for (const TensorSpec& tensor : *tensors)
+    for (const TensorSpec& tensor : *tensors) {
       environment["sizeof_" + tensor.name] = std::int64_t{info(tensor.dtype).bytes};
+      if (tensor.is_scalar()) environment["scalar_" + tensor.name] = std::string(info(tensor.dtype).name);
+    }
   }
   return environment;
 }

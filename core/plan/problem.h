@@ -106,8 +106,11 @@ struct ProblemInstance {
   std::vector<std::string> sources_cited;
   std::vector<std::string> baselines = {};  ///< of kLibraryBaselines: timed alongside candidates on a GPU
   std::vector<HeldOutRange> held_out = {};
+  std::vector<TensorSpec> absent_outputs = {};         ///< that the problem has under other params
+  std::vector<std::string> absent_distributions = {};  ///< the same
 
-  /// Params, fixed axes, `sizes`, and `sizeof_<tensor>` (bytes of an element), for evaluating the formulas.
+  /// Params, fixed axes, `sizes`, the axes derived from them, `sizeof_<tensor>` (bytes of an element) and
+  /// `scalar_<input>` (the dtype of a scalar), for evaluating formulas and launch plans.
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;
   /// Those that `workload` is checked with; it is timed under the first.
   [[nodiscard]] std::vector<const InputDistribution*> distributions_of(const Workload& workload) const;

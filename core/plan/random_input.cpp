@@ -47,6 +47,10 @@ Key tensor_key(std::uint64_t seed, std::string_view tensor) {
   return {key.x, key.y};
 }
 
+double random_scalar(Key key, const ak_random::Draw& draw) {
+  return ak_random::chosen({key[0], key[1]}, 0, draw);
+}
+
 void fill_random(std::span<std::byte> bytes, DType dtype, Key key, const ak_random::Draw& draw) {
   AK_ASSERT(draw.count >= 0 && bytes.size() == static_cast<std::size_t>(draw.count) *
                                                    static_cast<std::size_t>(info(dtype).bytes),
@@ -77,6 +81,10 @@ void fill_random(std::span<std::byte> bytes, DType dtype, Key key, const ak_rand
     case DType::int8:
     case DType::uint8:
       return fill<std::uint8_t>(bytes, integer);
+    case DType::int4x2:
+    case DType::uint4x2:
+      return fill<std::uint8_t>(bytes,
+                                [&](std::size_t i) { return ak_random::packed_element(stream, i, draw); });
     case DType::boolean:
       return fill<bool>(bytes, [&](std::size_t i) { return integer(i) != 0; });
   }

@@ -18,6 +18,9 @@ namespace ak {
 /// Key of one tensor's stream: mixes the run's seed with the tensor's name.
 [[nodiscard]] std::array<std::uint32_t, 2> tensor_key(std::uint64_t seed, std::string_view tensor);
 
+/// A scalar by value: one of the numbers of `draw`, which has some.
+[[nodiscard]] double random_scalar(std::array<std::uint32_t, 2> key, const ak_random::Draw& draw);
+
 /// Fills `bytes` with elements of `dtype`: element i depends on key, draw and i alone. Host, GPU and CPU device
 /// agree bit by bit: all compile core/plan/random_values.cuh.
 /// @param bytes exactly draw.count * info(dtype).bytes

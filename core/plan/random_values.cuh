@@ -49,7 +49,8 @@ struct Draw {
   double choices[kMaxChoices];
   long long low, high;          // of integers, both included
   long long count;              // elements of the tensor
-  long long row;                // elements of its last axis; of `permutation`: how many are distinct
+  long long row;                // values of its last axis, two an element where they are packed; of `permutation`: how
+                                // many are distinct
 };
 
 // A tensor's stream.
@@ -229,6 +230,11 @@ AK_DRAW long long offset(Key key, u64 index, const Draw& of) {
                                                                            static_cast<long long>(end - begin))));
 }
 
+// One of the listed numbers.
+AK_DRAW double chosen(Key key, u64 index, const Draw& of) {
+  return of.choices[below(draw(key, index, kValue).w[0], static_cast<u32>(of.choice_count))];
+}
+
 AK_DRAW long long integer_element(Key key, u64 index, const Draw& of) {
   switch (of.kind) {
     case Kind::lengths:
@@ -243,10 +249,16 @@ AK_DRAW long long integer_element(Key key, u64 index, const Draw& of) {
     }
     case Kind::constant:
     case Kind::choices:
-      return static_cast<long long>(of.choices[below(draw(key, index, kValue).w[0], static_cast<u32>(of.choice_count))]);
+      return static_cast<long long>(chosen(key, index, of));
     default:
       return in_range(draw(key, index, kValue), of.low, of.high);
   }
+}
+
+// Byte `index` of a packed tensor: two values of four bits, the first in the low ones.
+AK_DRAW unsigned char packed_element(Key key, u64 index, const Draw& of) {
+  const long long low = integer_element(key, 2 * index, of), high = integer_element(key, 2 * index + 1, of);
+  return static_cast<unsigned char>((low & 15) | (high & 15) << 4);
 }
 
 AK_DRAW float real_element(Key key, u64 index, const Draw& of) {
@@ -255,7 +267,7 @@ AK_DRAW float real_element(Key key, u64 index, const Draw& of) {
       return static_cast<float>(draw(key, index, kValue).w[0] >> 31);
     case Kind::constant:
     case Kind::choices:
-      return static_cast<float>(of.choices[below(draw(key, index, kValue).w[0], static_cast<u32>(of.choice_count))]);
+      return static_cast<float>(chosen(key, index, of));
     case Kind::integers:
     case Kind::lengths:
     case Kind::permutation:

@@ -11,7 +11,21 @@ struct Work {
   double bytes = 0;          ///< read and written
   double bytes_written = 0;  ///< part of it
 };
-/// Refuses, naming the formula, when one cannot be evaluated.
-[[nodiscard]] Result<Work> work_of(const ProblemInstance& problem, const Workload& workload);
+
+/// Work that depends on drawn lengths differs between seeds: what is taken of some of them.
+enum class DrawnWork : std::uint8_t {
+  mean,   ///< what calls on changing contents need
+  least,  ///< what every call needs
+};
+
+/// The value of one of the problem's formulas for one call. It may name `sum_NAME` and `max_NAME` of an integer input that
+/// is drawn by `lengths` or `offsets` under the distribution that is timed (docs/problem.md#work-that-depends-on-lengths):
+/// then the draw is repeated here for some seeds. Refuses, naming the formula, when it has no value.
+[[nodiscard]] Result<double> amount_of(const Expression& formula, const ProblemInstance& problem,
+                                       const Workload& workload, DrawnWork drawn = DrawnWork::mean);
+
+/// All of them. Refuses as amount_of.
+[[nodiscard]] Result<Work> work_of(const ProblemInstance& problem, const Workload& workload,
+                                   DrawnWork drawn = DrawnWork::mean);
 
 }  // namespace ak

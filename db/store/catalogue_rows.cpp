@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <cmath>
+
+#include "core/plan/work.h"
 #include "core/text/hash.h"
 #include "db/rows.h"
 #include "db/store/stored_values.h"
@@ -11,9 +14,10 @@
 namespace ak::db {
 namespace {
 
-std::optional<std::int64_t> formula(const Expression& expression, const Environment& environment) {
-  const Result<std::int64_t> value = expression.evaluate_integer(environment);
-  return value ? std::optional(*value) : std::nullopt;
+std::optional<std::int64_t> formula(const Expression& expression, const ProblemInstance& problem,
+                                    const Workload& workload) {
+  const Result<double> value = amount_of(expression, problem, workload);
+  return value ? std::optional(std::llround(*value)) : std::nullopt;
 }
 
 Json number_or_null(const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(); }
@@ -102,7 +106,6 @@ RowId put_workload(Connection& connection, RowId definition, const WorkloadRow& 
 
 RowId put_workload(Connection& connection, RowId definition, const ProblemInstance& problem,
                    const Workload& workload) {
-  const Environment environment = problem.environment(workload.axes);
   return put_workload(connection, definition,
                       WorkloadRow{.uid = workload.uid,
                                   .name = workload.name,
@@ -111,9 +114,9 @@ RowId put_workload(Connection& connection, RowId definition, const ProblemInstan
                                   .weight = workload.weight,
                                   .checked = workload.has(WorkloadRole::check),
                                   .timed = workload.has(WorkloadRole::time),
-                                  .flops = formula(problem.flops, environment),
-                                  .bytes_read = formula(problem.bytes_read, environment),
-                                  .bytes_written = formula(problem.bytes_written, environment)});
+                                  .flops = formula(problem.flops, problem, workload),
+                                  .bytes_read = formula(problem.bytes_read, problem, workload),
+                                  .bytes_written = formula(problem.bytes_written, problem, workload)});
 }
 
 }  // namespace ak::db

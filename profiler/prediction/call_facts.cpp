@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/plan/work.h"
+
 namespace ak::profiler {
 namespace {
 
-double formula_value(const Expression& formula, const Environment& environment) {
-  const auto value = formula.evaluate_integer(environment);
-  return value ? static_cast<double>(*value) : 0;
+double formula_value(const Expression& formula, const ProblemInstance& problem, const Workload& workload) {
+  const auto value = amount_of(formula, problem, workload);
+  return value ? *value : 0;
 }
 
 bool names(const Candidate& candidate, std::string_view instruction) {
@@ -80,10 +82,9 @@ std::string_view to_string(Knowledge knowledge) {
 }
 
 MinWork min_work(const ProblemInstance& problem, const Workload& workload) {
-  const Environment environment = problem.environment(workload.axes);
-  return {.flops = formula_value(problem.flops, environment),
-          .bytes_read = formula_value(problem.bytes_read, environment),
-          .bytes_written = formula_value(problem.bytes_written, environment)};
+  return {.flops = formula_value(problem.flops, problem, workload),
+          .bytes_read = formula_value(problem.bytes_read, problem, workload),
+          .bytes_written = formula_value(problem.bytes_written, problem, workload)};
 }
 
 const LaunchFacts& CallFacts::main_launch() const {

@@ -45,6 +45,23 @@ struct ArgumentKind {
   std::string_view cuda;                   ///< the C++ parameter it needs
 };
 
+ArgumentKind kind_of(ScalarType type) {
+  switch (type) {
+    case ScalarType::i32:
+      return {"i32", {"u32", "s32", "b32"}, "int"};
+    case ScalarType::i64:
+      return {"i64", {"u64", "s64", "b64"}, "long long"};
+    case ScalarType::f32:
+      return {"f32", {"f32", "b32"}, "float"};
+    case ScalarType::f64:
+      return {"f64", {"f64", "b64"}, "double"};
+    case ScalarType::boolean:
+      return {"bool", {"u8", "s8", "b8"}, "bool"};
+  }
+  AK_ASSERT(false, "every scalar type has a case");
+  return {};
+}
+
 ArgumentKind kind_of(const ResolvedArgument& argument) {
   if (const auto* pointer = std::get_if<ResolvedPointer>(&argument))
     return {pointer->name.empty() ? "a null pointer" : fmt::format("pointer '{}'", pointer->name),
@@ -55,18 +72,12 @@ ArgumentKind kind_of(const ResolvedArgument& argument) {
             {"b8[128]", "b64[16]"},
             "const __grid_constant__ CUtensorMap"};
   }
-  switch (std::get<ResolvedScalar>(argument).type) {
-    case ScalarType::i32:
-      return {"i32", {"u32", "s32", "b32"}, "int"};
-    case ScalarType::i64:
-      return {"i64", {"u64", "s64", "b64"}, "long long"};
-    case ScalarType::f32:
-      return {"f32", {"f32", "b32"}, "float"};
-    case ScalarType::f64:
-      return {"f64", {"f64", "b64"}, "double"};
+  if (const auto* input = std::get_if<ResolvedScalarInput>(&argument)) {
+    ArgumentKind kind = kind_of(input->type);
+    kind.words = fmt::format("scalar '{}' ({})", input->name, kind.words);
+    return kind;
   }
-  AK_ASSERT(false, "every scalar type has a case");
-  return {};
+  return kind_of(std::get<ResolvedScalar>(argument).type);
 }
 
 std::optional<Outcome> check_launch_types(const ResolvedLaunch& launch, const KernelFacts& kernel) {
@@ -160,19 +171,6 @@ std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
     return total_elements(problem.definition, *a) < total_elements(problem.definition, *b);
   });
   return chosen;
-}
-
-std::vector<std::int64_t> tensor_shape(const Definition& definition, const TensorSpec& tensor,
-                                       const AxisValues& sizes) {
-  std::vector<std::int64_t> shape;
-  if (!tensor.shape) return shape;
-  for (const std::string& name : *tensor.shape) {
-    const auto axis = std::find_if(definition.axes.begin(), definition.axes.end(),
-                                   [&](const Axis& a) { return a.name == name; });
-    AK_ASSERT(axis != definition.axes.end(), "a definition's shapes name its axes");
-    shape.push_back(axis->value ? *axis->value : sizes.at(name));
-  }
-  return shape;
 }
 
 Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& problem,

@@ -24,10 +24,6 @@ namespace ak::runtime {
                                                             const std::vector<std::string>& names,
                                                             DeviceKind device = DeviceKind::cuda);
 
-/// Extents of a tensor under a workload's axes; empty for a 0-D tensor.
-[[nodiscard]] std::vector<std::int64_t> tensor_shape(const Definition& definition, const TensorSpec& tensor,
-                                                     const AxisValues& sizes);
-
 struct WorkloadPlan {
   const Workload* workload = nullptr;
   ResolvedPlan plan;

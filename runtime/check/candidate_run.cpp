@@ -46,13 +46,14 @@ void CandidateRun::clear(BufferView data) const {
 
 std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool separate_outputs,
                                               const CandidateRun* outputs_of) try {
-  const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes) {
+  const auto add = [&](const std::string& name, const std::string& what, DType dtype, std::size_t bytes,
+                       bool zeroed) {
     auto buffer = std::make_shared<GuardedBuffer>(bytes, run_context_->random_shift(), what);
     buffer->arm_guards(run_context_->stream);
     // What a harness without poison would hand out: fresh memory.
     if (!gate_enabled(Gate::poison)) clear(buffer->data());
     addresses_[name] = buffer->data();
-    buffers_.push_back({name, what, dtype, std::move(buffer)});
+    buffers_.push_back({name, what, dtype, std::move(buffer), zeroed});
     if (run_context_->inspector != nullptr)
       run_context_->inspector->name_region(addresses_[name], what, false);
   };
@@ -68,13 +69,13 @@ std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool sep
       addresses_[tensor.name] = buffers_.back().buffer->data();
     } else {
       add(tensor.name, fmt::format("output '{}'", tensor.name), tensor.dtype,
-          run_context_->tensor_bytes(*data_->workload, i));
+          run_context_->tensor_bytes(*data_->workload, i), tensor.zeroed);
     }
   }
   for (const ResolvedWorkspace& workspace : plan.workspace) {
     const auto bytes =
         static_cast<std::size_t>(workspace.count) * static_cast<std::size_t>(info(workspace.dtype).bytes);
-    add(workspace.name, fmt::format("workspace '{}'", workspace.name), workspace.dtype, bytes);
+    add(workspace.name, fmt::format("workspace '{}'", workspace.name), workspace.dtype, bytes, false);
   }
   return std::nullopt;
 } catch (const CudaError& error) {
@@ -89,12 +90,19 @@ void CandidateRun::reset() const {
                                      input.buffer.data().bytes, run_context_->stream),
           "restoring input '{}'", run_context_->problem.tensors[input.tensor].name);
   }
+  zero_outputs();
   for (const OwnBuffer& own : buffers_) {
     const BufferView data = own.buffer->data();
-    if (gate_enabled(Gate::poison))
+    if (!own.zeroed && gate_enabled(Gate::poison))
       check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, run_context_->stream),
             "poisoning {}", own.what);
-    if (run_context_->inspector != nullptr) run_context_->inspector->mark_contents(data, false);
+    if (run_context_->inspector != nullptr) run_context_->inspector->mark_contents(data, own.zeroed);
+  }
+}
+
+void CandidateRun::zero_outputs() const {
+  for (const OwnBuffer& own : buffers_) {
+    if (own.zeroed) clear(own.buffer->data());
   }
 }
 

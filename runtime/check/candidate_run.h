@@ -35,13 +35,18 @@ class CandidateRun {
                                                             std::shared_ptr<const DataSet> data,
                                                             const LibraryCall& call);
 
-  /// Restores aliased inputs and poisons outputs and workspace; asynchronous.
+  /// Restores aliased inputs, poisons outputs and workspace, and zeroes the outputs that the problem says so of;
+  /// asynchronous.
   void reset() const;
+  /// Zeroes the outputs that the problem says so of; asynchronous.
+  void zero_outputs() const;
   /// Enqueues the launch sequence.
   [[nodiscard]] std::optional<Outcome> enqueue() const {
     return library_ ? library_->enqueue(addresses_, run_context_->stream)
-                    : plan_->enqueue(run_context_->stream);
+                    : plan_->enqueue(run_context_->stream, scalars_ ? *scalars_ : data_->scalars);
   }
+  /// From now on the scalars are these, instead of the data set's.
+  void replace_scalars(ScalarValues scalars) { scalars_ = std::move(scalars); }
   /// Tells the parent that the candidate runs now, so many times, and how long that may take.
   void report_run(int calls = 1) const;
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
@@ -66,6 +71,7 @@ class CandidateRun {
     std::string name, what;
     DType dtype;
     std::shared_ptr<GuardedBuffer> buffer;
+    bool zeroed = false;  ///< it holds zeros before a call, not poison
   };
   CandidateRun(RunContext& run_context, std::shared_ptr<const DataSet> data)
       : run_context_(&run_context), data_(std::move(data)) {}
@@ -83,6 +89,7 @@ class CandidateRun {
   std::string own_file_;                  ///< the candidate's source
   std::optional<PreparedPlan> plan_;      ///< of a candidate
   const LibraryCall* library_ = nullptr;  ///< what runs instead of a plan
+  std::optional<ScalarValues> scalars_;
 };
 
 }  // namespace ak::runtime

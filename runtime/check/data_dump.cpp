@@ -27,6 +27,7 @@ class Dump {
       json["inputs"].push_back(
           write_tensor(input.tensor, memory, run_context_.problem.tensors[input.tensor].dtype));
     }
+    for (const auto& [name, value] : data_.scalars) json["inputs"].push_back(scalar(name, value));
     for (const ReferenceData& reference : data_.references) {
       const auto exact = reference.exact.map();
       const DType declared = run_context_.problem.tensors[reference.tensor].dtype;
@@ -42,6 +43,15 @@ class Dump {
   }
 
  private:
+  [[nodiscard]] Json scalar(const std::string& name, double value) const {
+    const auto& tensors = run_context_.problem.tensors;
+    const auto layout = std::ranges::find(tensors, name, &TensorLayout::name);
+    const DTypeInfo& type = info(layout->dtype);
+    return {{"name", name},
+            {"dtype", type.name},
+            {"shape", nullptr},
+            {"value", type.floating ? Json(value) : Json(static_cast<std::int64_t>(value))}};
+  }
   [[nodiscard]] Json write_tensor(std::size_t tensor, BufferView memory, DType dtype) const {
     const std::string& name = run_context_.problem.tensors[tensor].name;
     const std::string file = dump_file(data_.workload->name, distribution_, name);

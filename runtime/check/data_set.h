@@ -40,7 +40,8 @@ struct DataSet {
   const WorkloadLayout* workload = nullptr;  ///< into OpenProblem, which outlives every data set
   std::string distribution;
   std::uint64_t seed = 0;
-  std::vector<InputData> inputs;
+  std::vector<InputData> inputs;  ///< those that have memory
+  ScalarValues scalars;           ///< the others
   std::vector<ReferenceData> references;
   double reference_ms = 0;                   ///< wall time of the slower of the two references
   std::uint64_t reference_instructions = 0;  ///< of warps, the larger of the two; 0 on a GPU

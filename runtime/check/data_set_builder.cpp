@@ -54,8 +54,10 @@ DataSetBuilder::DataSetBuilder(RunContext& run_context, const WorkloadLayout& wo
     : run_context_(run_context), drawn_(inputs), set_(std::make_shared<DataSet>()) {
   set_->workload = &workload;
   set_->distribution = inputs.name;
-  for (std::size_t i = 0; i < run_context_.problem.tensors.size(); ++i)
-    run_context_.problem.tensors[i].output ? add_reference(i) : add_input(i);
+  for (std::size_t i = 0; i < run_context_.problem.tensors.size(); ++i) {
+    const TensorLayout& layout = run_context_.problem.tensors[i];
+    if (!layout.scalar) layout.output ? add_reference(i) : add_input(i);
+  }
 }
 
 void DataSetBuilder::add_input(std::size_t tensor) {
@@ -78,11 +80,12 @@ void DataSetBuilder::add_input(std::size_t tensor) {
 
 void DataSetBuilder::fill(std::uint64_t seed) {
   set_->seed = seed;
-  for (std::size_t i = 0; i < set_->inputs.size(); ++i) {
-    const InputData& input = set_->inputs[i];
+  draw_scalars(seed);
+  for (const InputData& input : set_->inputs) {
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
     const BufferView data = input.buffer.data();
-    run_context_.kernels.fill(data, layout.dtype, tensor_key(seed, layout.name), drawn_.draws.at(i));
+    run_context_.kernels.fill(data, layout.dtype, tensor_key(seed, layout.name),
+                              drawn_.draws.at(input.tensor));
     if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(data, true);
     if (!input.aliased) continue;
     check(driver().cuMemcpyDtoDAsync(input.pristine.address(), data.address, data.bytes, run_context_.stream),
@@ -106,11 +109,18 @@ void DataSetBuilder::put(std::size_t input, std::string_view bytes) {
   run_context_.synchronize("the writing of an input");  // `bytes` are the caller's
 }
 
+void DataSetBuilder::draw_scalars(std::uint64_t seed) {
+  for (std::size_t i = 0; i < drawn_.draws.size(); ++i) {
+    const TensorLayout& layout = run_context_.problem.tensors[i];
+    if (layout.scalar)
+      set_->scalars[layout.name] = random_scalar(tensor_key(seed, layout.name), drawn_.draws[i]);
+  }
+}
+
 void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {
-  for (std::size_t i = 0; i < set_->inputs.size(); ++i) {
-    const InputData& input = set_->inputs[i];
+  for (const InputData& input : set_->inputs) {
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
-    ak_random::Draw draw = drawn_.draws.at(i);
+    ak_random::Draw draw = drawn_.draws.at(input.tensor);
     BufferView part = input.buffer.data();
     if (draws_elements_alone(draw.kind)) {
       part = piece_of(part, layout.dtype, draw.count, piece);
@@ -164,20 +174,21 @@ std::optional<Outcome> DataSetBuilder::run(const LoadedImage& image, const Resol
     const HiddenBuffer& buffer = exact ? reference.exact : reference.twin;
     mappings.push_back(buffer.map());
     addresses[name_of(reference.tensor)] = {mappings.back().address(), buffer.bytes()};
-    poison(addresses[name_of(reference.tensor)], run_context_.problem.tensors[reference.tensor].dtype);
+    const TensorLayout& layout = run_context_.problem.tensors[reference.tensor];
+    set_bytes(addresses[layout.name], layout.zeroed ? 0 : poison_byte(layout.dtype));
   }
   std::vector<DeviceBuffer> workspace;
   for (const ResolvedWorkspace& entry : plan.workspace) {
     workspace.emplace_back(
         static_cast<std::size_t>(entry.count) * static_cast<std::size_t>(info(entry.dtype).bytes), what);
     addresses[entry.name] = workspace.back().view();
-    poison(workspace.back().view(), entry.dtype);
+    set_bytes(workspace.back().view(), poison_byte(entry.dtype));
   }
   const auto prepared = PreparedPlan::prepare(plan, image, addresses);
   if (!prepared) return reference_fault(fmt::format("{}: {}", what, prepared.error().message));
   const auto start = steady_clock::now();
   if (run_context_.inspector != nullptr) static_cast<void>(run_context_.inspector->take_warp_instructions());
-  if (auto failed = prepared->enqueue(run_context_.stream)) return refused(what, *failed);
+  if (auto failed = prepared->enqueue(run_context_.stream, set_->scalars)) return refused(what, *failed);
   run_context_.synchronize(what);
   if (run_context_.inspector != nullptr) {
     set_->reference_instructions =
@@ -197,9 +208,9 @@ Outcome DataSetBuilder::refused(const std::string& what, const Outcome& failure)
   return outcome;
 }
 
-void DataSetBuilder::poison(BufferView buffer, DType dtype) {
-  check(driver().cuMemsetD8Async(buffer.address, poison_byte(dtype), buffer.bytes, run_context_.stream),
-        "poisoning reference memory");
+void DataSetBuilder::set_bytes(BufferView buffer, std::uint8_t value) {
+  check(driver().cuMemsetD8Async(buffer.address, value, buffer.bytes, run_context_.stream),
+        "preparing reference memory");
 }
 
 void DataSetBuilder::measure(ReferenceData& reference) {
@@ -244,6 +255,7 @@ std::optional<Outcome> DataSetBuilder::derive_bounds(ReferenceData& reference) {
 std::size_t data_set_bytes(const RunContext& run_context, const WorkloadLayout& workload) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < run_context.problem.tensors.size(); ++i) {
+    if (run_context.problem.tensors[i].scalar) continue;
     bytes += run_context.tensor_bytes(workload, i) +
              (run_context.problem.tensors[i].output ? exact_bytes(workload, i) : 0);
   }

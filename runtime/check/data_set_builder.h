@@ -40,7 +40,8 @@ class DataSetBuilder {
   void add_reference(std::size_t tensor);
   [[nodiscard]] std::optional<Outcome> run(const LoadedImage& image, const ResolvedPlan& plan, bool exact);
   [[nodiscard]] Outcome refused(const std::string& what, const Outcome& failure) const;
-  void poison(BufferView buffer, DType dtype);
+  void draw_scalars(std::uint64_t seed);
+  void set_bytes(BufferView buffer, std::uint8_t value);
   void measure(ReferenceData& reference);
   [[nodiscard]] std::optional<Outcome> derive_bounds(ReferenceData& reference);
   [[nodiscard]] const std::string& name_of(std::size_t tensor) const {

@@ -51,6 +51,8 @@ double element_value(const std::byte* at, DType dtype) {
       return read_as<std::uint32_t>(at);
     case DType::uint8:
     case DType::boolean:
+    case DType::int4x2:
+    case DType::uint4x2:
       return read_as<std::uint8_t>(at);
   }
   AK_ASSERT(false, "every dtype has a case");
@@ -83,6 +85,8 @@ void set_element(std::byte* at, DType dtype, double value) {
     case DType::uint32:
       return write_as(at, static_cast<std::uint32_t>(std::llround(value)));
     case DType::uint8:
+    case DType::int4x2:
+    case DType::uint4x2:
       return write_as(at, static_cast<std::uint8_t>(std::lround(value)));
     case DType::boolean:
       return write_as(at, static_cast<std::uint8_t>(value != 0));

@@ -58,6 +58,38 @@ CheckRecord without_result(const DataSet& data) {
           .max_error = std::numeric_limits<double>::infinity()};
 }
 
+/// Another of the scalar's values; nothing where it has one alone.
+std::optional<double> other_value(const DataSet& data, const std::string& scalar, std::size_t index) {
+  const auto& all = data.workload->distributions;
+  const auto inputs = std::ranges::find(all, data.distribution, &DrawnInputs::name);
+  AK_ASSERT(inputs != all.end(), "a data set is of a distribution of its workload");
+  const ak_random::Draw& draw = inputs->draws.at(index);
+  const double* const end = draw.choices + draw.choice_count;
+  const double* const other =
+      std::find_if(draw.choices, end, [&](double value) { return value != data.scalars.at(scalar); });
+  return other == end ? std::nullopt : std::optional(*other);
+}
+
+std::optional<Outcome> check_changed_scalar(RunContext& run_context,
+                                            const std::shared_ptr<const DataSet>& data,
+                                            const LoadedImage& twin, std::size_t tensor,
+                                            std::vector<CheckRecord>& records) {
+  const std::string& name = run_context.problem.tensors[tensor].name;
+  const auto other = other_value(*data, name, tensor);
+  if (!other) return std::nullopt;
+  auto run = CandidateRun::create(run_context, data, data->workload->twin, twin, true);
+  if (!run) return run.error();
+  ScalarValues scalars = data->scalars;
+  scalars[name] = *other;
+  run.value().replace_scalars(std::move(scalars));
+  if (run->run(StageId::check)) {
+    records.push_back(without_result(*data));
+  } else {
+    static_cast<void>(compare_outputs(run_context, run.value(), StageId::check, "", records));
+  }
+  return std::nullopt;
+}
+
 std::optional<Outcome> check_changed_input(RunContext& run_context,
                                            const std::shared_ptr<const DataSet>& data,
                                            const LoadedImage& twin, const InputMutation& mutation,
@@ -81,6 +113,16 @@ std::optional<Outcome> check_changed_input(RunContext& run_context,
   return std::nullopt;
 }
 
+std::optional<Outcome> check_changed(RunContext& run_context, const std::shared_ptr<const DataSet>& data,
+                                     const LoadedImage& twin, const InputMutation& mutation,
+                                     std::size_t tensor, std::vector<CheckRecord>& records) {
+  if (run_context.problem.tensors[tensor].scalar)
+    return check_changed_scalar(run_context, data, twin, tensor, records);
+  const auto input = std::ranges::find(data->inputs, tensor, &InputData::tensor);
+  AK_ASSERT(input != data->inputs.end(), "every input that is no scalar has data");
+  return check_changed_input(run_context, data, twin, mutation, *input, records);
+}
+
 }  // namespace
 
 std::optional<Outcome> check_input_mutation(RunContext& run_context, DataStore& store,
@@ -89,7 +131,7 @@ std::optional<Outcome> check_input_mutation(RunContext& run_context, DataStore& 
   const auto& tensors = run_context.problem.tensors;
   const auto tensor = std::ranges::find(tensors, task.mutated_input, &TensorLayout::name);
   AK_ASSERT(tensor != tensors.end(), "a device task names an input of its problem");
-  const auto mutations = input_mutations(tensor->dtype);
+  const auto mutations = tensor->scalar ? scalar_mutations() : input_mutations(tensor->dtype);
   const auto mutation = std::ranges::find(mutations, task.mutation, &InputMutation::name);
   AK_ASSERT(mutation != mutations.end(), "a device task names a mutation that the input's dtype can have");
   const auto index = static_cast<std::size_t>(tensor - tensors.begin());
@@ -97,9 +139,7 @@ std::optional<Outcome> check_input_mutation(RunContext& run_context, DataStore& 
     for (const std::string& distribution : one.distributions) {
       auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
       if (!data) return data.error();
-      const auto input = std::ranges::find(data.value()->inputs, index, &InputData::tensor);
-      AK_ASSERT(input != data.value()->inputs.end(), "every input has data");
-      if (auto failed = check_changed_input(run_context, data.value(), twin, *mutation, *input, records))
+      if (auto failed = check_changed(run_context, data.value(), twin, *mutation, index, records))
         return failed;
       if (!std::ranges::all_of(records, &CheckRecord::passed)) return std::nullopt;
     }

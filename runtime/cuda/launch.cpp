@@ -45,9 +45,22 @@ ArgumentBytes pack_scalar(const ResolvedScalar& scalar) {
       return pack(static_cast<float>(scalar.real), what);
     case ScalarType::f64:
       return pack(scalar.real, what);
+    case ScalarType::boolean:
+      return pack(scalar.integer != 0, what);
   }
   AK_ASSERT(false, "every scalar type has a case");
   return {};
+}
+
+ArgumentBytes pack_input(const ResolvedScalarInput& input, double value) {
+  ResolvedScalar scalar{.type = input.type};
+  if (is_floating(input.type))
+    scalar.real = value;
+  else
+    scalar.integer = static_cast<std::int64_t>(value);
+  ArgumentBytes packed = pack_scalar(scalar);
+  packed.what = fmt::format("scalar '{}' ({})", input.name, packed.what);
+  return packed;
 }
 
 class Binder {
@@ -57,6 +70,7 @@ class Binder {
   Result<ArgumentBytes, Outcome> bind(const ResolvedArgument& argument) const {
     if (const auto* scalar = std::get_if<ResolvedScalar>(&argument)) return pack_scalar(*scalar);
     if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument)) return bind_map(map->name);
+    if (const auto* input = std::get_if<ResolvedScalarInput>(&argument)) return pack_input(*input, 0);
     const std::string& name = std::get<ResolvedPointer>(argument).name;
     if (name.empty()) return pack(std::uint64_t{0}, "null pointer");
     const auto found = addresses_.find(name);
@@ -203,12 +217,20 @@ CUlaunchConfig config_of(const PreparedPlan::Launch& launch, std::vector<CUlaunc
   return config;
 }
 
-CUresult launch_one(const PreparedPlan::Launch& launch, CUstream stream) {
+CUresult launch_one(const PreparedPlan::Launch& launch, CUstream stream, const ScalarValues& scalars) {
   std::vector<CUlaunchAttribute> attributes = attributes_of(launch);
   const CUlaunchConfig config = config_of(launch, attributes, stream);
   std::vector<void*> parameters;
   for (const Argument& argument : launch.arguments)
     parameters.push_back(const_cast<std::byte*>(argument.data()));
+  std::vector<Argument> values;
+  values.reserve(launch.scalars.size());
+  for (const PreparedPlan::ScalarPlace& place : launch.scalars) {
+    const auto value = scalars.find(place.input.name);
+    AK_ASSERT(value != scalars.end(), "every scalar input of a data set has a value");
+    values.push_back(pack_input(place.input, value->second).bytes);
+    parameters[place.argument] = values.back().data();
+  }
   return driver().cuLaunchKernelEx(&config, launch.function, parameters.data(), nullptr);
 }
 
@@ -258,8 +280,13 @@ Result<PreparedPlan::Launch, Outcome> prepare_launch(const ResolvedLaunch& launc
                                 .shared_bytes = launch.shared_bytes,
                                 .cooperative = launch.cooperative,
                                 .pdl = launch.pdl,
-                                .arguments = {}};
+                                .arguments = {},
+                                .scalars = {}};
   for (const ArgumentBytes& argument : arguments) prepared.arguments.push_back(argument.bytes);
+  for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+    if (const auto* input = std::get_if<ResolvedScalarInput>(&launch.arguments[i]))
+      prepared.scalars.push_back({i, *input});
+  }
   if (auto wrong = check_cluster(prepared)) return *wrong;
   return prepared;
 }
@@ -353,12 +380,12 @@ Result<PreparedPlan, Outcome> PreparedPlan::prepare(const ResolvedPlan& plan, co
   return prepared;
 }
 
-std::optional<Outcome> PreparedPlan::enqueue(CUstream stream) const {
+std::optional<Outcome> PreparedPlan::enqueue(CUstream stream, const ScalarValues& scalars) const {
   for (const BufferView& workspace : zeroed_) {
     check(driver().cuMemsetD8Async(workspace.address, 0, workspace.bytes, stream), "zeroing workspace");
   }
   for (const Launch& launch : launches_) {
-    const CUresult result = launch_one(launch, stream);
+    const CUresult result = launch_one(launch, stream, scalars);
     if (result != CUDA_SUCCESS && gate_enabled(Gate::launch_errors))
       return outcome_of(result, StageId::check, launch.kernel);
   }

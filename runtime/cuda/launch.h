@@ -17,6 +17,8 @@
 namespace ak::runtime {
 
 using AddressTable = std::map<std::string, BufferView, std::less<>>;
+/// What the scalar inputs of a data set are.
+using ScalarValues = std::map<std::string, double, std::less<>>;
 
 /// A candidate's program on the device. Loading it again gives `__device__` variables their
 /// initial values back.
@@ -62,14 +64,20 @@ class PreparedPlan {
                                                              const LoadedImage& image,
                                                              const AddressTable& addresses);
 
-  /// Enqueues the whole sequence, zeroing workspace first where the plan says so. Errors: launch_error or
-  /// resource_exceeded, naming the kernel.
-  [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream) const;
+  /// Enqueues the whole sequence, zeroing workspace first where the plan says so.
+  /// @param scalars a value for every scalar input that the plan passes
+  /// Errors: launch_error or resource_exceeded, naming the kernel.
+  [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream, const ScalarValues& scalars) const;
 
   [[nodiscard]] std::size_t launch_count() const noexcept { return launches_.size(); }
   [[nodiscard]] const std::string& first_kernel() const { return launches_.front().kernel; }
   [[nodiscard]] std::string kernel_list() const;
 
+  /// An argument whose value comes with the data.
+  struct ScalarPlace {
+    std::size_t argument = 0;
+    ResolvedScalarInput input;
+  };
   /// One kernel launch; `storage` holds the arguments one after the other, each at a multiple of 64 bytes.
   struct Launch {
     std::string kernel;
@@ -78,6 +86,7 @@ class PreparedPlan {
     std::uint32_t shared_bytes = 0;
     bool cooperative = false, pdl = false;
     std::vector<std::array<std::byte, 128>> arguments;  ///< large enough for a CUtensorMap
+    std::vector<ScalarPlace> scalars;
   };
 
  private:

@@ -60,6 +60,8 @@ std::optional<CUtensorMapDataType> data_type(DType dtype) {
     case DType::int8:
     case DType::uint8:
     case DType::boolean:
+    case DType::int4x2:
+    case DType::uint4x2:
       return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }
   return std::nullopt;

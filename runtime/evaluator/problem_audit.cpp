@@ -99,7 +99,8 @@ class Audit {
     if (!audit.passed()) return audit;
     for (const AutomaticMutation& mutation : kAutomaticMutations) try_automatic(mutation, audit.findings);
     for (const TensorSpec& input : request_.problem->definition.inputs) {
-      for (const InputMutation& mutation : input_mutations(input.dtype))
+      for (const InputMutation& mutation :
+           input.is_scalar() ? scalar_mutations() : input_mutations(input.dtype))
         audit.findings.push_back(try_input(mutation, input));
     }
     for (std::size_t i = 0; i < programs_.mutations.size(); ++i)

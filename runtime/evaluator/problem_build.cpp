@@ -37,14 +37,19 @@ const std::string& image_of(const BuildResult& build, DeviceKind kind) {
 std::vector<TensorLayout> tensor_layouts(const ProblemInstance& problem) {
   std::vector<TensorLayout> layouts;
   for (const TensorSpec& input : problem.definition.inputs) {
-    layouts.push_back({.name = input.name, .dtype = input.dtype, .output = false, .alias_of = {}});
+    layouts.push_back({.name = input.name,
+                       .dtype = input.dtype,
+                       .output = false,
+                       .alias_of = {},
+                       .scalar = input.is_scalar()});
   }
   for (const TensorSpec& output : problem.definition.outputs) {
     const auto alias = problem.aliases.find(output.name);
     layouts.push_back({.name = output.name,
                        .dtype = output.dtype,
                        .output = true,
-                       .alias_of = alias == problem.aliases.end() ? std::string() : alias->second});
+                       .alias_of = alias == problem.aliases.end() ? std::string() : alias->second,
+                       .zeroed = output.zeroed});
   }
   return layouts;
 }
@@ -133,7 +138,7 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
     WorkloadLayout layout{.name = plan.workload->name, .shapes = {}, .exact = plan.plan, .twin = plan.plan};
     for (const auto* list : {&problem_->definition.inputs, &problem_->definition.outputs}) {
       for (const TensorSpec& tensor : *list)
-        layout.shapes.push_back(tensor_shape(problem_->definition, tensor, plan.workload->axes));
+        layout.shapes.push_back(tensor_extents(problem_->definition, tensor, plan.workload->axes));
     }
     layout.distributions = drawn_inputs(*problem_, *plan.workload);
     open->workloads.push_back(std::move(layout));

@@ -58,17 +58,17 @@ KernelImage image_from(const Json& json) {
 }
 
 Json layout_json(const TensorLayout& tensor) {
-  return {{"name", tensor.name},
-          {"dtype", info(tensor.dtype).name},
-          {"output", tensor.output},
-          {"alias_of", tensor.alias_of}};
+  return {{"name", tensor.name},         {"dtype", info(tensor.dtype).name}, {"output", tensor.output},
+          {"alias_of", tensor.alias_of}, {"scalar", tensor.scalar},          {"zeroed", tensor.zeroed}};
 }
 
 TensorLayout layout_from(const Json& json) {
   return {.name = json.at("name"),
           .dtype = dtype_from(json.at("dtype")),
           .output = json.at("output"),
-          .alias_of = json.at("alias_of")};
+          .alias_of = json.at("alias_of"),
+          .scalar = json.at("scalar"),
+          .zeroed = json.at("zeroed")};
 }
 
 Json draw_json(const ak_random::Draw& draw) {

@@ -20,6 +20,8 @@ struct TensorLayout {
   DType dtype = DType::float32;
   bool output = false;
   std::string alias_of;  ///< of an output: the input whose memory it shares; else empty
+  bool scalar = false;   ///< of an input: passed by value, it has no memory
+  bool zeroed = false;   ///< of an output: holds zeros before every call
 };
 
 /// A program to load: the image and, for every kernel, its name in plans and its symbol in the image.

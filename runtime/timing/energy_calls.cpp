@@ -108,6 +108,7 @@ std::optional<Outcome> EnergyCalls::run_turn(bool renew) {
   if (renew) renew_pieces();
   std::shuffle(order_.begin(), order_.end(), run_context_->random);
   for (const std::size_t set : order_) {
+    sets_[set].run.zero_outputs();
     if (auto failed = sets_[set].run.enqueue()) return failed;
   }
   return std::nullopt;

@@ -27,9 +27,9 @@ class WorkFolder {
     std::filesystem::remove_all(folder_, ignored);
   }
   [[nodiscard]] std::filesystem::path problem() const { return folder_ / "my_problem"; }
-  std::vector<std::string> make(const std::string& source) const {
+  std::vector<std::string> make(const std::string& source, const codegen::NewProblem& request = {}) const {
     write_file_atomically(folder_ / "mine.cu", source);
-    return codegen::new_problem(problem(), folder_ / "mine.cu");
+    return codegen::new_problem(problem(), folder_ / "mine.cu", request);
   }
 
  private:
@@ -103,9 +103,10 @@ TEST_CASE("a skeleton is a problem that loads and builds, with the signature's t
   CHECK(open_points.size() >= 6);
   const auto problem = load(place.problem());
   CHECK(problem->problem == "my_problem");
-  REQUIRE(problem->definition.inputs.size() == 2);
+  REQUIRE(problem->definition.inputs.size() == 3);
   CHECK(problem->definition.inputs[0].dtype == DType::float16);
   CHECK(problem->definition.inputs[1].dtype == DType::float32);
+  CHECK(problem->definition.inputs[2].is_scalar());
   REQUIRE(problem->definition.outputs.size() == 1);
   CHECK(problem->definition.outputs[0].name == "y");
   CHECK(problem->definition.axes[0].name == "rows");
@@ -141,7 +142,7 @@ TEST_CASE("what cannot be known is listed") {
   CHECK(mentioned("every pointer is const"));
   CHECK(mentioned("dtype of b"));
   CHECK(mentioned("k<float>"));
-  CHECK(mentioned("remove the host code"));
+  CHECK(mentioned("its host code is left out"));
 }
 
 TEST_CASE("a folder with files in it is left alone, and a file without a kernel makes none") {
@@ -153,5 +154,90 @@ TEST_CASE("a folder with files in it is left alone, and a file without a kernel 
   const WorkFolder other;
   CHECK(code_of([&] { other.make("int main() {}"); }) == ExitCode::bad_input);
   CHECK(code_of([&] { other.make("__global__ void k(int n) {}"); }) == ExitCode::bad_input);
+  CHECK_FALSE(std::filesystem::exists(other.problem()));
+}
+
+namespace {
+
+constexpr std::string_view kWithHost = R"(#include <cstdio>
+#include <vector>
+#define TILE 4
+__device__ float twice(float v) { return 2 * v; }
+template <typename T, int BLOCK>
+__global__ void scale(const T* x, T* y, float alpha, int n, int half_n) { y[0] = alpha * twice(x[0]); }
+float on_host(float a) { return a * rand(); }
+void run(const float* x, float* y, int count) {
+  const int threads = 128;
+  dim3 grid((count + threads * TILE - 1) / (threads * TILE));
+  scale<float, 128><<<grid, threads, threads * sizeof(float)>>>(x, y, 2.5f, count, count / 2);
+}
+int main() { std::vector<float> v(8); run(nullptr, nullptr, 8); }
+)";
+
+}  // namespace
+
+TEST_CASE("host code says how a kernel is launched, and is left out of the copy") {
+  const WorkFolder place;
+  place.make(std::string(kWithHost));
+  const auto problem = load(place.problem());
+  REQUIRE(problem->templates.size() == 1);
+  const std::string& source = problem->templates[0].source;
+  for (const char* host : {"main", "vector", "cstdio", "<<<", "rand"})
+    CHECK(source.find(host) == std::string::npos);
+  for (const char* device : {"#define TILE 4", "float twice(float v)"})
+    CHECK(source.find(device) != std::string::npos);
+  const Result<Candidate> candidate = parse_candidate("mine.cu", source);
+  REQUIRE(candidate.ok());
+  CHECK(codegen::pre_check(*problem, *candidate).empty());
+  const Result<ResolvedPlan> plan = resolve(candidate->plan, problem->environment({{"N", 1025}}));
+  REQUIRE(plan.ok());
+  const ResolvedLaunch& launch = plan->launches[0];
+  CHECK(launch.kernel == "scale<float, 128>");
+  CHECK(launch.grid[0] == 3);
+  CHECK(launch.block[0] == 128);
+  CHECK(launch.shared_bytes == 512);
+  CHECK(std::get<ResolvedScalarInput>(launch.arguments[2]).name == "alpha");
+  CHECK(std::get<ResolvedScalar>(launch.arguments[4]).integer == 512);  // count / 2
+}
+
+TEST_CASE("a float scalar is an input by value, with the launch's value among those it may have") {
+  const WorkFolder place;
+  place.make(std::string(kWithHost));
+  const auto problem = load(place.problem());
+  const TensorSpec* alpha = problem->definition.find_tensor("alpha");
+  REQUIRE(alpha != nullptr);
+  CHECK(alpha->is_scalar());
+  CHECK(alpha->values == std::vector<double>{2.5, 1});
+  CHECK(problem->held_out.back().axes.at("N").high == 1 << 24);  // the scale that is timed
+}
+
+TEST_CASE("where no pointer is const the user says which are outputs") {
+  const WorkFolder place;
+  const std::string source =
+      "__global__ void add(float* a, float* b, float* c, int n) { c[0] += a[0] * b[0]; }";
+  CHECK(code_of([&] { place.make(source); }) == ExitCode::usage);
+  CHECK(code_of([&] { place.make(source, {.outputs = {"d"}}); }) == ExitCode::usage);
+  CHECK_FALSE(std::filesystem::exists(place.problem()));
+  const auto open_points = place.make(source, {.outputs = {"c"}});
+  CHECK(load(place.problem())->definition.outputs.size() == 1);
+  CHECK(std::ranges::any_of(open_points, [](const std::string& point) {
+    return point.find("c is read as well") != std::string::npos && point.find("aliases") != std::string::npos;
+  }));
+}
+
+TEST_CASE("a kernel that is right becomes its own reference, unless it has no version in fp64") {
+  const WorkFolder place;
+  place.make(std::string(kWithHost), {.outputs = {}, .reference_is_right = true});
+  const auto problem = load(place.problem());
+  CHECK(problem->reference_cu.find("scale<ak_real, 128>") != std::string::npos);
+  CHECK(problem->reference_cu.find("ak_real twice(ak_real v)") != std::string::npos);
+  CHECK(problem->reference_cu.find("FILL-IN") == std::string::npos);
+  for (const auto mode : {codegen::ReferenceMode::exact, codegen::ReferenceMode::twin})
+    CHECK(codegen::assemble_reference(*problem, Arch{9, 0, 'a'}, mode).ok());
+  const WorkFolder other;
+  CHECK(code_of([&] {
+          other.make("__global__ void k(const float4* x, float* y, int n) { y[0] = x[0].x; }",
+                     {.outputs = {}, .reference_is_right = true});
+        }) == ExitCode::bad_input);
   CHECK_FALSE(std::filesystem::exists(other.problem()));
 }

@@ -106,7 +106,7 @@ TEST_CASE("a broken definition is refused with the field and what was expected")
       {R"([{"op": "add", "path": "/referense", "value": ""}])",
        "unknown key 'referense'; did you mean 'reference'?"},
       {R"([{"op": "replace", "path": "/axes/N/type", "value": "fixed"}])",
-       "axes.N.type: expected \"const\" or \"var\", got \"fixed\""},
+       "axes.N.type: expected \"const\", \"var\" or \"derived\", got \"fixed\""},
       {R"([{"op": "replace", "path": "/axes/N/value", "value": 0}])",
        "axes.N.value: expected an integer of at least 1, got 0"},
       {R"([{"op": "remove", "path": "/axes/N/value"}])", "axes.N: the key 'value' is missing"},

@@ -136,6 +136,35 @@ TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lac
   CHECK_THAT(resolve(plan, known).error().message, Catch::StartsWith("workspace[0].dtype: 'dtype' is row"));
 }
 
+TEST_CASE("a scalar input is passed by value in its own type, or in one that holds it") {
+  Environment known = environment();
+  known["scalar_eps"] = std::string("float32");
+  known["scalar_count"] = std::string("int64");
+  known["scalar_flag"] = std::string("bool");
+  const auto plan_with = [](const std::string& arguments) {
+    return plan_of(parse_json(R"({"launches": [{"kernel": "k", "grid": [1], "block": [1], "args": [)" +
+                              arguments + "]}]}"));
+  };
+  const auto plan =
+      resolve(plan_with(R"("eps", {"optional": "count"}, "flag", {"f64": "eps"}, {"bool": 1})"), known);
+  REQUIRE(plan.ok());
+  const auto& arguments = plan->launches[0].arguments;
+  const std::pair<std::string, ScalarType> kExpected[] = {{"eps", ScalarType::f32},
+                                                          {"count", ScalarType::i64},
+                                                          {"flag", ScalarType::boolean},
+                                                          {"eps", ScalarType::f64}};
+  for (std::size_t i = 0; i < std::size(kExpected); ++i) {
+    const auto& input = std::get<ResolvedScalarInput>(arguments[i]);
+    CHECK(std::pair(input.name, input.type) == kExpected[i]);
+  }
+  CHECK(to_json(resolved_plan_from_json(to_json(*plan))) == to_json(*plan));
+  for (const char* narrower :
+       {R"({"i64": "eps"})", R"({"i32": "count"})", R"({"bool": "count"})", R"({"bool": 2})"}) {
+    INFO(narrower);
+    CHECK_FALSE(resolve(plan_with(narrower), known).ok());
+  }
+}
+
 TEST_CASE("a resolved plan survives JSON") {
   const Json json = to_json(resolved(valid()));
   CHECK(to_json(resolved_plan_from_json(parse_json(json.dump()))) == json);

@@ -115,6 +115,29 @@ TEST_CASE("the device's text draws the same bits as the host for every dtype and
   compare_with_device<unsigned int>(DType::uint32);
   compare_with_device<unsigned char>(DType::uint8);
   compare_with_device<bool>(DType::boolean);
+  compare_with_device<ak_random::PackedByte>(DType::int4x2);
+  compare_with_device<ak_random::PackedByte>(DType::uint4x2);
+}
+
+TEST_CASE("a packed type's two values are drawn by themselves, the first into the low four bits") {
+  const auto key = tensor_key(7, "q");
+  const auto bytes_of = [&](const char* text, DType dtype) {
+    std::vector<std::byte> bytes(400);
+    fill_random(bytes, dtype, key, resolve_draw(parsed(text, 1, 0), dtype, {4, 100}, {}).value());
+    return bytes;
+  };
+  for (const std::byte byte : bytes_of("constant(-3)", DType::int4x2)) CHECK(byte == std::byte{0xDD});
+  bool differ = false;
+  for (const std::byte byte : bytes_of("integers(0, 9)", DType::uint4x2)) {
+    const int low = std::to_integer<int>(byte & std::byte{15}), high = std::to_integer<int>(byte >> 4);
+    CHECK((low <= 9 && high <= 9));
+    differ = differ || low != high;
+  }
+  CHECK(differ);
+  const auto ascending = bytes_of("ascending(0, 15)", DType::uint4x2);
+  CHECK(ascending[0] == std::byte{0x10});
+  CHECK(ascending[1] == std::byte{0x32});
+  CHECK_FALSE(resolve_draw(parsed("integers(0, 8)", 1, 0), DType::int4x2, {4}, {}).ok());
 }
 
 TEST_CASE("the device's text agrees with philox4x32 beyond 32-bit indices") {

@@ -32,10 +32,16 @@ int make_problem(const app::Arguments& arguments) {
   CLI::App app{"Make a problem folder from the signature of your kernel.", "alphakernel problem new"};
   set_style(app, "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n");
   std::string folder, kernel;
+  codegen::NewProblem request;
   app.add_option("folder", folder, "folder to make")->required();
   app.add_option("--from", kernel, "file with your __global__ function")->required();
+  app.add_option("--outputs", request.outputs,
+                 "pointers that are outputs (default: those that are not const)")
+      ->delimiter(',');
+  app.add_flag("--reference-is-right", request.reference_is_right,
+               "the kernel is right: it becomes the reference, in fp64");
   if (!parse(app, arguments)) return 0;
-  const std::vector<std::string> open_points = codegen::new_problem(folder, kernel);
+  const std::vector<std::string> open_points = codegen::new_problem(folder, kernel, request);
   fmt::print("made {}; fill in:\n", folder);
   for (const std::string& point : open_points) fmt::print("  - {}\n", point);
   fmt::print("then: alphakernel problem check {}\n", folder);
@@ -78,6 +84,26 @@ int check_templates(const std::shared_ptr<const ProblemInstance>& problem, const
   return broken;
 }
 
+bool has_tunables(const CandidateFile& file) {
+  const Result<Candidate> candidate = parse_candidate(file.name, file.source);
+  return candidate.ok() && !candidate->plan.tunables.empty();
+}
+
+/// Every combination of dtypes and flags, and every choice of the other params with the rest at their defaults.
+std::vector<Params> checked_params(const codegen::Problem& problem) {
+  std::vector<Params> all = codegen::dtype_and_flag_combinations(problem);
+  for (const ParamSpec& param : problem.params) {
+    for (const Value& choice : param.choices) {
+      try {
+        const Params params = codegen::choose_params(problem, {{param.name, to_string(choice)}});
+        if (std::ranges::find(all, params) == all.end()) all.push_back(params);
+      } catch (const Error&) {  // a combination that the problem does not have
+      }
+    }
+  }
+  return all;
+}
+
 /// Places of the folder's files that still wait for the user, as "file:line: text".
 std::vector<std::string> open_places(const std::filesystem::path& folder) {
   std::vector<std::string> places;
@@ -106,18 +132,25 @@ int check_problem(const app::Arguments& arguments) {
   app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator, none");
   if (!parse(app, arguments)) return 0;
   const codegen::Problem loaded = codegen::load_problem(folder);
-  const auto problem = codegen::instantiate(loaded, codegen::choose_params(loaded, {}));
-  fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
-             problem->definition.name, problem->workloads.size(), problem->distributions.size(),
-             problem->mutations.size(), problem->templates.size());
   const app::Target target = app::choose_target(device, arch);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const auto evaluator = app::make_evaluator(target, app::load_config());
-  const int broken = check_templates(problem, target, *evaluator);
+  int broken = 0;
+  std::size_t kernels = 0;
+  bool tunable = false;
+  for (const Params& params : checked_params(loaded)) {
+    const auto problem = codegen::instantiate(loaded, params);
+    fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
+               problem->definition.name, problem->workloads.size(), problem->distributions.size(),
+               problem->mutations.size(), problem->templates.size());
+    broken += check_templates(problem, target, *evaluator);
+    kernels += problem->templates.size();
+    tunable = tunable || std::ranges::any_of(problem->templates, has_tunables);
+  }
   const std::vector<std::string> open = open_places(folder);
   for (const std::string& place : open) fmt::print("  to fill in: {}\n", place);
   if (broken > 0) {
-    fmt::print("{} of {} kernels failed\n", broken, problem->templates.size());
+    fmt::print("{} of {} kernels failed\n", broken, kernels);
     return static_cast<int>(ExitCode::no_kernel);
   }
   if (!open.empty()) {
@@ -125,6 +158,13 @@ int check_problem(const app::Arguments& arguments) {
     return static_cast<int>(ExitCode::bad_input);
   }
   fmt::print("{}\n", target.executes() ? "every kernel passed" : "no fault found; nothing was executed");
+  if (!tunable)
+    fmt::print(
+        "next: no kernel here has tunables, so there is nothing to search yet. Name constants such as the "
+        "block size "
+        "under \"tunables\" of a launch plan (docs/candidate.md), or let a language model write kernels:\n"
+        "  alphakernel generate --problem {} --proposer llm --output k.cu\n",
+        folder);
   return static_cast<int>(ExitCode::ok);
 }
 

@@ -357,6 +357,12 @@ AK_INTEGER(uint8, unsigned char, unsigned char)
 #ifdef AK_USE_bool
 AK_INTEGER(bool, bool, unsigned char)
 #endif
+#ifdef AK_USE_int4x2
+AK_INTEGER(int4x2, ak_random::PackedByte, unsigned char)
+#endif
+#ifdef AK_USE_uint4x2
+AK_INTEGER(uint4x2, ak_random::PackedByte, unsigned char)
+#endif
 
 // ---- bytes --------------------------------------------------------------------------------------------------------
 

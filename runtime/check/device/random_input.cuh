@@ -35,6 +35,15 @@ struct Element<bool> {
   AK_DRAW bool make(Key key, u64 index, const Draw& draw) { return integer_element(key, index, draw) != 0; }
 };
 
+// Stands for the bytes of packed types, which have no type of their own in CUDA.
+struct PackedByte {
+  unsigned char byte;
+};
+template <>
+struct Element<PackedByte> {
+  AK_DRAW PackedByte make(Key key, u64 index, const Draw& draw) { return {packed_element(key, index, draw)}; }
+};
+
 }  // namespace ak_random
 
 /// Element `index` of a tensor of T (the CUDA type of the dtype) whose stream has `key`.
