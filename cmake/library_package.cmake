@@ -3,7 +3,7 @@
 
 set(AK_LIBRARY_RULES ${CMAKE_CURRENT_LIST_DIR})
 
-# The library of the public interface, where it is built; the imported target has its EXPORT_NAME.
+# The library of the public interface; the imported target has its EXPORT_NAME.
 set(AK_PUBLIC_LIBRARIES alphakernel_library)
 
 # ak_archives_of(OUTPUT TARGETS...): the static libraries behind targets, those that use others first; a target, or the path
@@ -80,7 +80,5 @@ function(ak_package_library target)
 endfunction()
 
 foreach(library IN LISTS AK_PUBLIC_LIBRARIES)
-  if(TARGET ${library})
-    ak_package_library(${library})
-  endif()
+  ak_package_library(${library})
 endforeach()

@@ -35,6 +35,8 @@ set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS libcurl4)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS "cuda-nvrtc-13-0, cuda-cudart-dev-13-0, cuda-cccl-13-0")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libalphakernel-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
+# The library starts the program of its own version.
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "alphakernel (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "headers and static library for programs that use AlphaKernel")
 
 include(CPack)

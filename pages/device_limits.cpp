@@ -8,6 +8,7 @@
 #include "core/device/floor.h"
 #include "core/plan/dtype.h"
 #include "core/text/json.h"
+#include "db/read/table_rows.h"
 
 namespace ak::pages {
 namespace {
@@ -21,14 +22,6 @@ double number_in(const Json& json, const char* key) {
 std::string text_in(const Json& json, const char* key) {
   const auto found = json.is_object() ? json.find(key) : json.end();
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-std::int64_t number_of_row(const db::Cell& cell) {
-  const auto* number = std::get_if<std::int64_t>(&cell);
-  return number ? *number : 0;
-}
-std::string text_of(const db::Cell& cell) {
-  const auto* text = std::get_if<std::string>(&cell);
-  return text ? *text : "";
 }
 
 /// The input type that the device multiplies fastest, and its operations per clock per SM.
@@ -45,9 +38,9 @@ std::pair<std::string, int> fastest_input(const Json& definition, const Arch& ar
 }
 
 Json limit_of(const Json& definition, const std::string& arch_name, const Json& facts,
-              const db::Cell& bandwidth) {
+              double bandwidth_gbps) {
   Json limit{{"label", ""}, {"peak_gbps", nullptr}, {"peak_tflops", nullptr}};
-  if (const auto* gbps = std::get_if<double>(&bandwidth); gbps && *gbps > 0) limit["peak_gbps"] = *gbps;
+  if (bandwidth_gbps > 0) limit["peak_gbps"] = bandwidth_gbps;
   const Result<Arch> arch = parse_arch(arch_name);
   const double clock_mhz = number_in(facts, "clock_mhz"), sm_count = number_in(facts, "sm_count");
   if (!arch || clock_mhz <= 0) return limit;
@@ -67,11 +60,11 @@ void keep_device_limits(db::Reader& reader) {
       "JOIN definitions d ON d.id = s.definition_id JOIN devices v ON v.id = s.device_id",
       0);
   Json list = Json::array();
-  for (const auto& row : pairs.rows) {
-    Json limit =
-        limit_of(try_parse_json(text_of(row[3])), text_of(row[2]), try_parse_json(text_of(row[4])), row[5]);
-    limit["definition"] = number_of_row(row[0]);
-    limit["device"] = number_of_row(row[1]);
+  for (const db::TableRow& row : db::rows_of(pairs)) {
+    Json limit = limit_of(try_parse_json(row.text("definition")), row.text("arch"),
+                          try_parse_json(row.text("facts")), row.real("peak_bandwidth_gbps"));
+    limit["definition"] = row.integer("definition_id");
+    limit["device"] = row.integer("device_id");
     list.push_back(std::move(limit));
   }
   reader.keep("device_limits",

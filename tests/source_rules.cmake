@@ -1,9 +1,11 @@
 cmake_minimum_required(VERSION 3.25)
 # Rules over the source text: SPDX header first, one name for one file, #pragma once in headers. Rules over the rooms: each
 # says in a README.md what lives there, and no folder holds more than 40 sources. Only serve and tools write to standard
-# output: other rooms return values or call back, and notes go to standard error (core/text/print_stderr.h).
+# output: other rooms return values or call back, and notes go to standard error (core/text/print_stderr.h). Rules over the
+# whole: few folders at the top, and no test that waits without an end (tests/support/patience.h).
 include(${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
 set(most_in_a_folder 40)
+set(most_at_the_top 20)  # what a reader takes in at a glance; chosen
 set(may_print serve tools)
 set(prints "fmt::print\\(|std::(cout|puts|printf|putchar)|, stdout\\)|\\(stdout,")
 # Device printf on the CPU device: it goes where a GPU's driver writes.
@@ -29,6 +31,25 @@ foreach(room IN LISTS rooms)
   endif()
   if(NOT EXISTS ${ROOT}/${room}/README.md)
     string(APPEND violations "  ${room}: a room has a README.md\n")
+  endif()
+endforeach()
+# What git keeps; builds and folders of a person's own are not counted.
+file(GLOB at_the_top RELATIVE ${ROOT} ${ROOT}/*)
+set(top_folders)
+foreach(name IN LISTS at_the_top)
+  if(IS_DIRECTORY ${ROOT}/${name} AND NOT name MATCHES "^(\\..*|build.*|shared)$")
+    list(APPEND top_folders ${name})
+  endif()
+endforeach()
+list(LENGTH top_folders count)
+if(count GREATER most_at_the_top)
+  string(APPEND violations "  ${count} folders at the top, more than ${most_at_the_top}: ${top_folders}\n")
+endif()
+file(GLOB_RECURSE tests ${ROOT}/tests/*.h ${ROOT}/tests/*.cpp)
+foreach(file IN LISTS tests)
+  file(STRINGS ${file} lines REGEX "while \\(.*\\)[ {]*std::this_thread::sleep_for")
+  if(lines)
+    string(APPEND violations "  ${file}: waits without an end; use in_the_end() (tests/support/patience.h): ${lines}\n")
   endif()
 endforeach()
 # Shims are texts for NVRTC under the names candidates include, not sources of this program.

@@ -7,18 +7,13 @@
 #include "app/operations/operation.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
-#include "db/database.h"
+#include "db/read/table_rows.h"
 #include "db/store/stored_diagnostics.h"
 
 namespace ak::operations {
 namespace {
 
 constexpr int kLinesAround = 2;
-
-std::string text_of(const db::Cell& cell) {
-  const auto* text = std::get_if<std::string>(&cell);
-  return text == nullptr ? "" : *text;
-}
 
 /// An evaluation as the database has it.
 db::Table stored_evaluation(const Json& request, const Context& context) {
@@ -27,8 +22,10 @@ db::Table stored_evaluation(const Json& request, const Context& context) {
   db::Table table = db::query(
       context.database,
       fmt::format(
-          "SELECT e.id, e.variant_id, d.name, e.status, e.stage, e.gate, e.message, e.diagnostics, s.text, "
-          "dev.name FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN sources s ON s.id = "
+          "SELECT e.id, e.variant_id, d.name AS problem, e.status, e.stage, e.gate, e.message, "
+          "e.diagnostics, s.text, "
+          "dev.name AS device FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN sources s ON "
+          "s.id = "
           "v.source_id JOIN definitions d ON d.id = v.definition_id JOIN devices dev ON dev.id = e.device_id "
           "WHERE e.{} = {} ORDER BY e.status IN ('ok', 'compiled_only'), e.ended_at DESC, e.id DESC LIMIT 1",
           by_variant ? "variant_id" : "id", number),
@@ -45,13 +42,14 @@ Json failed_checks(std::int64_t evaluation, const Context& context) {
       fmt::format(
           "SELECT json_object('shape', json(w.axes), 'distribution', c.distribution, 'tensor', c.tensor, "
           "'max_error', c.max_error, 'tolerance', c.tolerance, 'worst_index', c.worst_index, 'expected', "
-          "c.worst_expected, 'got', c.worst_got) FROM checks c JOIN workloads w ON w.id = c.workload_id "
+          "c.worst_expected, 'got', c.worst_got) AS failed_check FROM checks c JOIN workloads w ON w.id = "
+          "c.workload_id "
           "WHERE "
           "c.evaluation_id = {} AND c.passed = 0 ORDER BY w.id LIMIT 3",
           evaluation),
       3, kQueryTimeLimit);
   Json list = Json::array();
-  for (const auto& row : table.rows) list.push_back(parse_json(text_of(row[0])));
+  for (const db::TableRow& row : db::rows_of(table)) list.push_back(parse_json(row.text("failed_check")));
   return list;
 }
 
@@ -87,18 +85,19 @@ Answer explain_failure(const Json& request, const Context& context, const Callba
   if (request.size() != 1)
     fail(ExitCode::usage, "say what to explain: exactly one of variant, evaluation and gate");
   if (request.contains("gate")) return explain_gate(request["gate"]);
-  const auto row = stored_evaluation(request, context).rows.front();
-  const auto status = parse_status(text_of(row[3]));
-  const auto gate = parse_gate(text_of(row[5]));
-  const auto diagnostics = db::stored_diagnostics(text_of(row[7]));
-  const auto evaluation = std::get<std::int64_t>(row[0]);
-  Json json{{"evaluation", evaluation},   {"variant", std::get<std::int64_t>(row[1])},
-            {"problem", text_of(row[2])}, {"device", text_of(row[9])},
-            {"status", text_of(row[3])},  {"meaning", status ? info(*status).meaning : ""},
-            {"stage", text_of(row[4])}};
+  const db::Table stored = stored_evaluation(request, context);
+  const db::TableRow row = db::rows_of(stored).front();
+  const auto status = parse_status(row.text("status"));
+  const auto gate = parse_gate(row.text("gate"));
+  const auto diagnostics = db::stored_diagnostics(row.text("diagnostics"));
+  const auto evaluation = row.integer("id");
+  Json json{{"evaluation", evaluation},       {"variant", row.integer("variant_id")},
+            {"problem", row.text("problem")}, {"device", row.text("device")},
+            {"status", row.text("status")},   {"meaning", status ? info(*status).meaning : ""},
+            {"stage", row.text("stage")}};
   if (gate) json["gate"] = gate_json(*gate);
-  json["message"] = sanitize(text_of(row[6]), 4'000);
-  json["findings"] = findings(diagnostics, text_of(row[8]), kLinesAround);
+  json["message"] = sanitize(row.text("message"), 4'000);
+  json["findings"] = findings(diagnostics, row.text("text"), kLinesAround);
   json["failed_checks"] = failed_checks(evaluation, context);
   json["try"] = advice_list(diagnostics, gate, status);
   return {.content = std::move(json)};

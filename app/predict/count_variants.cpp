@@ -11,7 +11,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
-#include "db/database.h"
+#include "db/read/table_rows.h"
 #include "profiler/prediction/count_extrapolation.h"
 
 namespace ak::app {
@@ -20,7 +20,8 @@ namespace {
 // Every measured variant without counts, with the shapes it was measured on, in an order that has nothing to
 // do with its tunables.
 constexpr const char* kVariants = R"(
-SELECT d.name, d.problem, d.params, v.name, s.text, v.tunables, json_group_array(DISTINCT w.axes)
+SELECT d.name AS definition, d.problem, d.params, v.name AS candidate, s.text, v.tunables,
+       json_group_array(DISTINCT w.axes) AS shapes
 FROM measurements m
 JOIN evaluations e ON e.id = m.evaluation_id JOIN variants v ON v.id = e.variant_id
 JOIN workloads w ON w.id = m.workload_id JOIN definitions d ON d.id = v.definition_id
@@ -47,17 +48,18 @@ std::map<std::string, Family> families_of(const std::filesystem::path& database,
   std::map<std::string, Family> families;
   std::map<std::string, int> taken;
   const std::string sql = std::string(kVariants).replace(std::string_view(kVariants).find("{}"), 2, arch);
-  for (const auto& row : db::query(database, sql, 0, kQueryPatience).rows) {
-    if (per_space > 0 && ++taken[text(row[0]) + text(row[3])] > per_space) continue;
-    auto candidate = parse_candidate(text(row[3]), text(row[4]));
+  const db::Table table = db::query(database, sql, 0, kQueryPatience);
+  for (const db::TableRow& row : db::rows_of(table)) {
+    if (per_space > 0 && ++taken[row.text("definition") + row.text("candidate")] > per_space) continue;
+    auto candidate = parse_candidate(row.text("candidate"), row.text("text"));
     if (!candidate) continue;
-    candidate.value().tunables = integers_from<TunableValues>(parse_json(text(row[5])));
-    Family& family = families[text(row[0])];
-    family.problem = text(row[1]);
-    family.params = parse_json(text(row[2]));
+    candidate.value().tunables = integers_from<TunableValues>(parse_json(row.text("tunables")));
+    Family& family = families[row.text("definition")];
+    family.problem = row.text("problem");
+    family.params = parse_json(row.text("params"));
     Variant& variant =
         family.variants.emplace_back(Variant{.candidate = std::move(candidate).value(), .measured = {}});
-    for (const Json& axes : parse_json(text(row[6])))
+    for (const Json& axes : parse_json(row.text("shapes")))
       variant.measured.push_back(integers_from<AxisValues>(parse_json(axes.get<std::string>())));
   }
   return families;

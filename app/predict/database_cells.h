@@ -3,8 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string>
-#include <variant>
 
 #include "core/text/json.h"
 #include "db/database.h"
@@ -13,12 +11,6 @@ namespace ak::app {
 
 /// A query over a database of a million measurements takes seconds; longer than this it is stuck.
 constexpr std::chrono::minutes kQueryPatience{5};
-
-/// Empty for what is not a text.
-[[nodiscard]] inline std::string text(const db::Cell& cell) {
-  const auto* value = std::get_if<std::string>(&cell);
-  return value ? *value : "";
-}
 
 /// The members of a JSON object whose values are all integers.
 template <class Map>

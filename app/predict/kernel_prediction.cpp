@@ -10,7 +10,7 @@
 #include "app/predict/time_models.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
-#include "db/database.h"
+#include "db/read/table_rows.h"
 #include "profiler/prediction/count_extrapolation.h"
 #include "runtime/build/candidate_plan.h"
 
@@ -103,14 +103,16 @@ std::map<std::string, double> measured_times(const Subject& subject, const std::
   std::map<std::string, double> times;
   if (!std::filesystem::exists(database)) return times;
   const std::string sql = fmt::format(
-      "SELECT w.workload_uid, avg(m.median_ns) FROM measurements m JOIN evaluations e ON e.id = "
+      "SELECT w.workload_uid AS workload, avg(m.median_ns) AS median_ns FROM measurements m JOIN evaluations "
+      "e ON e.id = "
       "m.evaluation_id "
       "JOIN variants v ON v.id = e.variant_id JOIN workloads w ON w.id = m.workload_id "
       "JOIN devices d ON d.id = e.device_id WHERE m.role = 'candidate' AND m.cold = 1 AND d.kind = 'cuda' "
       "AND e.status = 'ok' AND d.arch = '{}' AND v.variant_hash = '{}' GROUP BY 1",
       subject.device.arch.sm(), subject.order.candidate.variant_hash());
-  for (const auto& row : db::query(database, sql, 0, std::chrono::minutes(1)).rows) {
-    if (const auto* value = std::get_if<double>(&row[1])) times[std::get<std::string>(row[0])] = *value;
+  const db::Table table = db::query(database, sql, 0, std::chrono::minutes(1));
+  for (const db::TableRow& row : db::rows_of(table)) {
+    if (const auto median = row.known_real("median_ns")) times[row.text("workload")] = *median;
   }
   return times;
 }

@@ -12,8 +12,8 @@
 #include "core/text/file_checks.h"
 #include "core/text/written_json.h"
 #include "core/tuning/decompress.h"
-#include "db/database.h"
 #include "db/read/reader.h"
+#include "db/read/table_rows.h"
 
 namespace ak::app {
 namespace {
@@ -34,33 +34,25 @@ db::Table rows(const fs::path& file, const std::string& sql) {
 }
 
 std::int64_t latest_search(const fs::path& file) {
-  const db::Table found = rows(file,
-                               "SELECT (SELECT s.id FROM searches s WHERE EXISTS (SELECT 1 FROM evaluations "
-                               "e WHERE e.search_id = s.id AND "
-                               "e.score_ns IS NOT NULL) ORDER BY s.started_at DESC, s.id DESC LIMIT 1)");
-  if (const auto* id = std::get_if<std::int64_t>(&found.rows.at(0).at(0))) return *id;
+  const db::Table found =
+      rows(file,
+           "SELECT (SELECT s.id FROM searches s WHERE EXISTS (SELECT 1 FROM evaluations "
+           "e WHERE e.search_id = s.id AND "
+           "e.score_ns IS NOT NULL) ORDER BY s.started_at DESC, s.id DESC LIMIT 1) AS search");
+  // NULL where there is none; ids begin at 1.
+  if (const std::int64_t id = db::rows_of(found).at(0).integer("search"); id > 0) return id;
   fail(ExitCode::bad_input, "{}: no search has a timed evaluation", file.string());
 }
 
-std::string text_of(const db::Cell& cell) {
-  const auto* text = std::get_if<std::string>(&cell);
-  return text != nullptr ? *text : "";
-}
-
-std::optional<double> number_of(const db::Cell& cell) {
-  const auto* number = std::get_if<double>(&cell);
-  return number != nullptr ? std::optional(*number) : std::nullopt;
-}
-
-MeasuredSpaceBuilder::Row row_of(const std::vector<db::Cell>& cells) {
+MeasuredSpaceBuilder::Row measured_row(const db::TableRow& stored) {
   MeasuredSpaceBuilder::Row row;
-  const Json tunables = parse_json(text_of(cells[0]));
+  const Json tunables = parse_json(stored.text("tunables"));
   for (const auto& [name, value] : tunables.items()) row.values.emplace(name, tuning_value(value).value());
-  const std::string status = text_of(cells[1]);
-  if (status == "ok") row.result.time_ns = number_of(cells[2]);
+  const std::string status = stored.text("status");
+  if (status == "ok") row.result.time_ns = stored.known_real("score_ns");
   if (!row.result.time_ns) row.result.failure = status;
-  row.result.compile_ms = number_of(cells[3]);
-  row.result.benchmark_ms = number_of(cells[4]);
+  row.result.compile_ms = stored.known_real("build_ms");
+  row.result.benchmark_ms = stored.known_real("benchmark_ms");
   return row;
 }
 
@@ -75,7 +67,7 @@ std::string main_template(const fs::path& file, std::int64_t search, std::size_t
   if (found.rows.empty())
     fail(ExitCode::bad_input, "{}: search {} has no evaluation of a template with tunables", file.string(),
          search);
-  return text_of(found.rows[0][0]);
+  return db::rows_of(found).front().text("name");
 }
 
 std::string sql_quoted(std::string text) {
@@ -88,27 +80,30 @@ MeasuredSpace load_search(const fs::path& file, std::int64_t search) {
   const std::string name = main_template(file, search, templates);
   // The first verdict on a variant counts: later ones (comparisons, the final measurement) are of the few
   // that were fast, and would make these alone more exact.
-  const db::Table table =
-      rows(file,
-           fmt::format("SELECT v.tunables, e.status, e.score_ns, e.build_ms, e.check_ms + e.time_ms "
-                       "FROM evaluations e JOIN variants v ON v.id = e.variant_id "
-                       "WHERE e.search_id = {} AND v.name = {} AND (e.score_ns IS NOT NULL OR e.status NOT "
-                       "IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AND e.id = (SELECT "
-                       "min(f.id) FROM evaluations f WHERE f.search_id = e.search_id AND f.variant_id = "
-                       "e.variant_id) ORDER BY e.id",
-                       search, sql_quoted(name)));
+  const db::Table table = rows(
+      file, fmt::format(
+                "SELECT v.tunables, e.status, e.score_ns, e.build_ms, e.check_ms + e.time_ms AS benchmark_ms "
+                "FROM evaluations e JOIN variants v ON v.id = e.variant_id "
+                "WHERE e.search_id = {} AND v.name = {} AND (e.score_ns IS NOT NULL OR e.status NOT "
+                "IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted')) AND e.id = (SELECT "
+                "min(f.id) FROM evaluations f WHERE f.search_id = e.search_id AND f.variant_id = "
+                "e.variant_id) ORDER BY e.id",
+                search, sql_quoted(name)));
   MeasuredSpaceBuilder builder;
-  for (const auto& cells : table.rows) builder.add(row_of(cells));
+  for (const db::TableRow& row : db::rows_of(table)) builder.add(measured_row(row));
   Result<MeasuredSpace> gathered = builder.finish({});
   if (!gathered)
     fail(ExitCode::bad_input, "{}, search {}: {}", file.string(), search, gathered.error().message);
   MeasuredSpace space = std::move(gathered).value();
-  const db::Table facts =
-      rows(file, fmt::format("SELECT d.name, v.name FROM searches s JOIN devices v ON v.id = s.device_id "
-                             "JOIN definitions d ON d.id = s.definition_id WHERE s.id = {}",
-                             search));
-  space.kernel = text_of(facts.rows.at(0).at(0));
-  space.device = text_of(facts.rows.at(0).at(1));
+  const db::Table facts = rows(
+      file,
+      fmt::format(
+          "SELECT d.name AS kernel, v.name AS device FROM searches s JOIN devices v ON v.id = s.device_id "
+          "JOIN definitions d ON d.id = s.definition_id WHERE s.id = {}",
+          search));
+  const db::TableRow searched = db::rows_of(facts).at(0);
+  space.kernel = searched.text("kernel");
+  space.device = searched.text("device");
   if (templates > 1)
     space.notes.push_back(fmt::format("only {} of {} templates of search {}", name, templates, search));
   return space;

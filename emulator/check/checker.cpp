@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "emulator/check/checker_state.h"
+#include "emulator/machine/address_window.h"
 #include "emulator/machine/memory_access.h"
 
 namespace ak::emulator {
@@ -43,19 +44,6 @@ Touch touch_of(const Warp& warp, const Op& op, std::uint64_t bytes, AccessKind k
     touch.is_volatile = (is_load(facts) || is_store(facts)) && (op.aux & kVolatile) != 0;
   }
   return touch;
-}
-
-Space space_of_window(std::uint64_t address) {
-  switch (address & kWindowMask) {
-    case kSharedWindow:
-      return Space::shared_cluster;
-    case kLocalWindow:
-      return Space::local;
-    case kParameterWindow:
-      return Space::param;
-    default:
-      return Space::global;
-  }
 }
 
 std::uint32_t linear_of(const Block& block) { return static_cast<std::uint32_t>(block.linear); }

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "emulator/machine/address_window.h"
 #include "emulator/machine/lanes.h"
 #include "emulator/machine/memory_counts.h"
 
@@ -65,25 +66,12 @@ void fill_inactive(std::uint64_t* addresses, std::uint32_t mask) {
   for (int i = 0; i < kLanes; ++i) addresses[i] = (mask >> i & 1u) != 0 ? addresses[i] : inside;
 }
 
-Space space_of_window(std::uint64_t window) {
-  switch (window) {
-    case kSharedWindow:
-      return Space::shared_cluster;
-    case kLocalWindow:
-      return Space::local;
-    case kParameterWindow:
-      return Space::param;
-    default:
-      return Space::global;
-  }
-}
-
 /// Replaces generic addresses that lie in one window by offsets in its space; none when they do not.
 Space leave_window(std::uint64_t* addresses) {
   std::uint64_t unequal = 0;
   for (int i = 0; i < kLanes; ++i) unequal |= addresses[i] ^ addresses[0];
   if ((unequal & kWindowMask) != 0) return Space::none;
-  const Space space = space_of_window(addresses[0] & kWindowMask);
+  const Space space = space_of_window(addresses[0]);
   if (space == Space::global) return space;
   for (int i = 0; i < kLanes; ++i) addresses[i] &= ~kWindowMask;
   return space;
@@ -181,11 +169,11 @@ void scatter(Access& access, std::uint32_t wanted, std::uint32_t admitted) {
 void resolve_mixed(Warp& warp, const Op& op, const AccessRequest& request, Access& access) {
   std::uint32_t left = warp.mask, admitted = 0;
   while (left != 0) {
-    const Space space = space_of_window(access.addresses[std::countr_zero(left)] & kWindowMask);
+    const Space space = space_of_window(access.addresses[std::countr_zero(left)]);
     std::uint32_t same = 0;
     for_each_lane(left, [&](int lane) {
       std::uint64_t& address = access.addresses[lane];
-      if (space_of_window(address & kWindowMask) != space) return;
+      if (space_of_window(address) != space) return;
       same |= 1u << lane;
       if (space != Space::global) address &= ~kWindowMask;
     });
@@ -252,7 +240,7 @@ bool resolve_quickly(Warp& warp, const Op& op, const AccessRequest& request, Acc
   if (access.pattern == Pattern::scattered || (address & (request.bytes - 1)) != 0) return false;
   auto space = static_cast<Space>(op.aux & kSpaceMask);
   if (space == Space::none) {
-    space = space_of_window(address & kWindowMask);
+    space = space_of_window(address);
     if (space != Space::global) address &= ~kWindowMask;
   }
   const bool local = space == Space::local;

@@ -31,7 +31,6 @@ struct FloatFormat {
 };
 
 // PTX ISA 9.0, section 5.2.3, and the canonical NaNs of the instructions' descriptions.
-inline constexpr FloatFormat kF32{8, 23, 127, 0x7F7FFFFFu, 0x7FFFFFFFu, true};
 inline constexpr FloatFormat kF16{5, 10, 15, 0x7BFFu, 0x7FFFu, true};
 inline constexpr FloatFormat kBf16{8, 7, 127, 0x7F7Fu, 0x7FFFu, true};
 inline constexpr FloatFormat kTf32{8, 10, 127, 0x3FBFFu, 0x3FFFFu, true};  ///< the top 19 bits of a float

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "core/plan/problem.h"
@@ -18,7 +19,8 @@ struct Library {
   Result<std::unique_ptr<LibraryBaseline>> (*open)();
 };
 constexpr Library kLibraries[] = {{"cublaslt", open_cublaslt}, {"cudnn", open_cudnn}};
-static_assert(std::size(kLibraries) == std::size(kLibraryBaselines));
+static_assert(std::ranges::equal(kLibraries, kLibraryBaselines, {}, &Library::name),
+              "problems name the libraries of this table, in its order");
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "agent/llm/llm_proposer.h"
 #include "agent/loop.h"
 #include "tests/agent/virtual_world.h"
+#include "tests/support/patience.h"
 
 namespace ak::agent {
 namespace {
@@ -23,7 +24,7 @@ class ScriptedModel final : public LlmClient {
   LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override {
     const std::lock_guard lock(mutex_);
     requests.push_back(request);
-    while (hangs && !cancelled->load()) std::this_thread::sleep_for(1ms);
+    if (hangs) static_cast<void>(testing::in_the_end([&] { return cancelled->load(); }));
     if (hangs) return {.text = "", .failure = LlmFailure{LlmFault::cancelled, "stopped"}};
     if (next_ == replies_.size()) return {.text = "", .failure = LlmFailure{LlmFault::exhausted, "no more"}};
     return replies_[next_++];

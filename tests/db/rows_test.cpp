@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "db/read/table_rows.h"
 #include "tests/db/store_fixture.h"
 #include "tests/db/synthetic_rows.h"
 
@@ -223,6 +224,23 @@ TEST_CASE("a column that is named twice in an insert is refused") {
                insert(connection, "t", {{"n", 1}, {"n", 2}});
              }),
              Contains("two values are given for 'n'"));
+}
+
+TEST_CASE("the rows of a table are read by the names of their columns, in whatever order these are") {
+  const Table table{.columns = {"name", "score", "count", "nothing"},
+                    .rows = {{std::string("a"), 1.5, std::int64_t{7}, std::monostate{}},
+                             {std::monostate{}, std::int64_t{2}, 0.5, std::monostate{}}}};
+  const std::vector<TableRow> rows = rows_of(table);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].integer("count") == 7);
+  CHECK(rows[0].text("name") == "a");
+  CHECK(rows[0].real("score") == 1.5);
+  CHECK(rows[0].known_real("count") == 7.0);
+  CHECK_FALSE(rows[0].known_real("nothing"));
+  // What is not of the type is nothing of it.
+  CHECK(rows[1].text("name").empty());
+  CHECK(rows[1].known_real("score") == 2.0);
+  CHECK(rows[1].integer("count") == 0);
 }
 
 }  // namespace

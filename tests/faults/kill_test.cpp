@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <thread>
@@ -25,12 +24,6 @@ using ak::db::test::integer;
 using std::chrono::milliseconds;
 
 namespace {
-
-/// AK_SOAK_ITERATIONS asks for more than the sample of continuous integration.
-int kills(int sample) {
-  const char* wanted = std::getenv("AK_SOAK_ITERATIONS");
-  return wanted ? std::max(1, std::atoi(wanted)) : sample;
-}
 
 /// Evaluations that ended well in a worker's life, after which it has certainly started.
 constexpr std::int64_t kGrown = 10;

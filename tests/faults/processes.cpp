@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -42,6 +44,11 @@ std::vector<pid_t> children_of(pid_t parent) {
     for (pid_t pid = 0; file >> pid;) found.push_back(pid);
   }
   return found;
+}
+
+int kills(int sample) {
+  const char* wanted = std::getenv("AK_SOAK_ITERATIONS");
+  return wanted ? std::max(1, std::atoi(wanted)) : sample;
 }
 
 }  // namespace ak::testing

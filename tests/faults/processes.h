@@ -23,4 +23,7 @@ class Subreaper {
 /// Direct children of a process, at this moment.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
 
+/// How often a test kills: `sample` times in continuous integration, $AK_SOAK_ITERATIONS times where that is set.
+[[nodiscard]] int kills(int sample);
+
 }  // namespace ak::testing

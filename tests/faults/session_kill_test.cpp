@@ -6,7 +6,6 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <sstream>
@@ -26,12 +25,6 @@ using ak::db::test::integer;
 using std::chrono::milliseconds;
 
 namespace {
-
-/// AK_SOAK_ITERATIONS asks for more than the sample of continuous integration.
-int kills(int sample) {
-  const char* wanted = std::getenv("AK_SOAK_ITERATIONS");
-  return wanted ? std::max(1, std::atoi(wanted)) : sample;
-}
 
 /// Columns of every table that docs/schema.md does not call volatile.
 std::map<std::string, std::vector<std::string>> lasting_columns() {

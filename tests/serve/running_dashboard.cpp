@@ -14,8 +14,10 @@
 namespace ak::testing {
 
 Dashboard::Dashboard(const Sandbox& box, const std::vector<std::string>& extra) {
-  std::vector<std::string> command{AK_PROGRAM, "dashboard", "--json"};
+  std::vector<std::string> command{"dashboard", "--json"};
   command.insert(command.end(), extra.begin(), extra.end());
+  command = with_patience(std::move(command));
+  command.insert(command.begin(), AK_PROGRAM);
   std::filesystem::remove(box.folder / "out");  // of a dashboard before
   pid_ = start_program(command, box.environment, box.folder.path());
   const auto line = [&] {

@@ -16,7 +16,7 @@ namespace ak::testing {
 /// The program `alphakernel dashboard`, serving the database of a sandbox; its visitor has the cookie. Ends with the object.
 class Dashboard {
  public:
-  /// Returns when the program listens.
+  /// Returns when the program listens. Pages have the patience of tests, unless `extra` has a --timeout.
   explicit Dashboard(const Sandbox& box, const std::vector<std::string>& extra = {});
   ~Dashboard();
   Dashboard(const Dashboard&) = delete;

@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <fstream>
+#include <string_view>
 
 #include "core/error.h"
 #include "tests/support/build_cache.h"
+#include "tests/support/patience.h"
 #include "tests/support/run_program.h"
 
 namespace ak::testing {
+
+/// `arguments`, with the patience of tests where the verb would give up after seconds of its own choice.
+inline std::vector<std::string> with_patience(std::vector<std::string> arguments) {
+  constexpr std::array<std::string_view, 3> kImpatient{"dashboard", "query", "report"};
+  if (arguments.empty() || std::ranges::find(kImpatient, arguments[0]) == kImpatient.end() ||
+      std::ranges::find(arguments, "--timeout") != arguments.end())
+    return arguments;
+  const std::string seconds = std::to_string(std::chrono::seconds(kPatience).count());
+  arguments.insert(arguments.begin() + 1, {"--timeout", seconds});
+  return arguments;
+}
 
 /// Runs alphakernel with database and configuration in a folder of the test's own, and with the shared build cache.
 struct Sandbox {
@@ -20,6 +35,7 @@ struct Sandbox {
   /// For tests of what is built, when, and of what becomes of it.
   void use_own_build_cache() { environment["ALPHAKERNEL_CACHE"] = (folder / "cache").string(); }
   ProgramResult run(std::vector<std::string> arguments, const Signal& signal = {}) {
+    arguments = with_patience(std::move(arguments));
     arguments.insert(arguments.begin(), AK_PROGRAM);
     return run_program(arguments, environment, signal);
   }

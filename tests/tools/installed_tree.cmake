@@ -18,6 +18,8 @@ foreach(file IN ITEMS bin/alphakernel bin/generate_kernel bin/alphakernel-dashbo
     share/alphakernel/models/time/sm_90a_h200.json
     share/doc/alphakernel/LICENSE share/doc/alphakernel/CHANGELOG.md share/doc/alphakernel/docs/exit_codes.md
     share/doc/alphakernel/docs/agents/codex/AGENTS.md share/doc/alphakernel/docs/agents/claude-code/alphakernel/SKILL.md
+    share/doc/alphakernel/copyright share/doc/alphakernel/docs/examples/library/main.cpp
+    share/doc/libalphakernel-dev/copyright share/doc/libalphakernel-dev/licenses/libsqlite3-dev.txt
     share/doc/alphakernel/licenses/libsqlite3-dev.txt share/doc/alphakernel/licenses/libcmark-gfm-dev.txt
     share/man/man1/alphakernel.1 share/man/man1/generate_kernel.1 share/bash-completion/completions/alphakernel
     share/zsh/site-functions/_alphakernel share/fish/vendor_completions.d/alphakernel.fish

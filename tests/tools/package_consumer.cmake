@@ -1,5 +1,5 @@
 # Installs a build (BUILD, or one of the project PRODUCER made first) into a folder, moves that, builds the project CONSUMER
-# against it with find_package(alphakernel), and runs its PROGRAM where one is named.
+# against it with find_package(alphakernel), and runs its PROGRAM, with the installed programs on PATH.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 
@@ -16,6 +16,15 @@ if(PRODUCER)
   run(${CMAKE_COMMAND} --build ${BUILD})
 endif()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed --component library)
+if(NOT PRODUCER)
+  # What is linked into the archive comes with its notices, also where the library is installed alone.
+  foreach(file IN ITEMS copyright licenses/libfmt-dev.txt licenses/libsqlite3-dev.txt)
+    if(NOT EXISTS ${WORK}/installed/share/doc/libalphakernel-dev/${file})
+      message(FATAL_ERROR "the component library lacks ${file}")
+    endif()
+  endforeach()
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed --component programs)
+endif()
 file(RENAME ${WORK}/installed ${WORK}/moved)
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/consumer -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${WORK}/moved)
 file(STRINGS ${WORK}/consumer/CMakeCache.txt found REGEX "^alphakernel_DIR:PATH=${WORK}/moved/")
@@ -23,7 +32,10 @@ if(NOT found)
   message(FATAL_ERROR "the consumer found another alphakernel than that in ${WORK}/moved")
 endif()
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
-if(PROGRAM)
-  run(${WORK}/consumer/${PROGRAM})
-endif()
+# Nothing of the build is used: neither its programs nor the user's configuration.
+set(ENV{PATH} ${WORK}/moved/bin:$ENV{PATH})
+set(ENV{ALPHAKERNEL_CONFIG} ${WORK}/none.json)
+set(ENV{ALPHAKERNEL_CACHE} ${WORK}/cache)
+unset(ENV{ALPHAKERNEL_PROGRAM})
+run(${WORK}/consumer/${PROGRAM} ${ARGUMENTS})
 file(REMOVE_RECURSE ${WORK})

@@ -81,4 +81,27 @@ endforeach()
 if(contents MATCHES "[.]so[.\n]|/usr/lib/[^p\n]")
   message(FATAL_ERROR "the Debian package has libraries that Debian has packages for:\n${contents}")
 endif()
+
+# The library's package: what is linked into the archive has its notice, and the program that it starts comes with it.
+file(GLOB package ${WORK}/libalphakernel-dev_${VERSION}_*.deb)
+if(NOT EXISTS "${package}")
+  message(FATAL_ERROR "no Debian package of the library was made")
+endif()
+run_in(${WORK} control ${DPKG_DEB} --field ${package})
+foreach(line IN ITEMS "Package: libalphakernel-dev\n" "Section: libdevel\n" "Depends: alphakernel \\(= ${VERSION}\\)")
+  if(NOT control MATCHES "${line}")
+    message(FATAL_ERROR "the library's control file lacks '${line}':\n${control}")
+  endif()
+endforeach()
+run_in(${WORK} contents ${DPKG_DEB} --contents ${package})
+set(notices /usr/share/doc/libalphakernel-dev)
+foreach(file IN ITEMS libalphakernel.a /include/alphakernel/library.h ${notices}/copyright ${notices}/licenses/libfmt-dev.txt
+    ${notices}/licenses/libsqlite3-dev.txt ${notices}/licenses/libsodium-dev.txt ${notices}/licenses/zlib1g-dev.txt
+    ${notices}/licenses/liblzma-dev.txt ${notices}/licenses/nlohmann-json3-dev.txt ${notices}/licenses/libeigen3-dev.txt
+    ${notices}/licenses/common-licenses/)
+  string(FIND "${contents}" "${file}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "the library's package lacks ${file}:\n${contents}")
+  endif()
+endforeach()
 file(REMOVE_RECURSE ${WORK})

@@ -116,9 +116,10 @@ TEST_CASE("a query that would not end is ended, also within one step of SQLite's
 
 TEST_CASE("what sorts more than the temporary files may hold ends and says so") {
   const QueriedDatabase database;
-  const ProgramResult result = run_program(
-      {"/bin/sh", "-c", "ulimit -f 4096; exec \"$0\" \"$@\"", AK_PROGRAM, "query", "--db",
-       database.file.string(), kNumbers + "SELECT i, hex(randomblob(500)) AS x FROM n ORDER BY x"});
+  const ProgramResult result =
+      run_program({"/bin/sh", "-c", "ulimit -f 4096; exec \"$0\" \"$@\"", AK_PROGRAM, "query", "--timeout",
+                   std::to_string(seconds(kPatience).count()), "--db", database.file.string(),
+                   kNumbers + "SELECT i, hex(randomblob(500)) AS x FROM n ORDER BY x"});
   CHECK(result.exit_code == code(ExitCode::bad_input));
   CHECK_THAT(result.err, Catch::Contains("temporary files"));
 }

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "agent/llm/api/dialect.h"
+#include "agent/llm/api/provider.h"
 #include "agent/search/strategy.h"
+#include "app/operations/operation.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/device/device_catalog.h"
 #include "core/gate.h"
@@ -59,6 +61,10 @@ std::vector<Registry> registries() {
        "docs/search.md"},
       {"dialects", names_of(agent::dialects(), &agent::Dialect::name), "agent/llm/api/dialects", ".cpp",
        "docs/providers.md"},
+      {"providers", names_of(agent::builtin_providers(), &agent::Provider::name), "", "", "docs/providers.md",
+       "`{}:"},
+      {"operations", names_of(operations::all_operations(), &operations::Operation::name), "", "",
+       "docs/operations.md", "\n## {}\n"},
       {"verbs", names_of(tools::verbs(), &tools::Verb::name), "tools/verbs", ".cpp"},
       {"named queries", names_of(db::named_queries({}), &db::NamedQuery::name), "db/queries", ".sql",
        "docs/queries.md"},

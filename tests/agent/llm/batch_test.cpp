@@ -156,7 +156,7 @@ TEST_CASE("when no one waits any more the batch is cancelled") {
                        {once(R"({"id":"b1","processing_status":"in_progress"})")});
   std::atomic<bool> cancelled{false};
   auto asking = std::async(std::launch::async, [&] { return service.ask("question", &cancelled); });
-  while (service.server.requests().size() < 3) std::this_thread::sleep_for(1ms);
+  CHECK(testing::in_the_end([&] { return service.server.requests().size() >= 3; }));
   cancelled = true;
   CHECK(asking.get().failure->fault == LlmFault::cancelled);
   CHECK(testing::in_the_end(
@@ -170,7 +170,7 @@ TEST_CASE("the batch is cancelled too when its asker leaves while the service is
                         once("{}")});
   std::atomic<bool> cancelled{false};
   auto asking = std::async(std::launch::async, [&] { return service.ask("question", &cancelled); });
-  while (service.server.requests().size() < 2) std::this_thread::sleep_for(1ms);
+  CHECK(testing::in_the_end([&] { return service.server.requests().size() >= 2; }));
   cancelled = true;
   CHECK(asking.get().failure->fault == LlmFault::cancelled);
   CHECK(testing::in_the_end(
@@ -189,7 +189,7 @@ TEST_CASE("an asker that leaves does not take the others' answers with it") {
   auto first = std::async(std::launch::async, [&] { return service.ask("first", &first_leaves); });
   std::this_thread::sleep_for(50ms);
   auto second = std::async(std::launch::async, [&] { return service.ask("second", &second_leaves); });
-  while (service.server.requests().size() < 2) std::this_thread::sleep_for(1ms);
+  CHECK(testing::in_the_end([&] { return service.server.requests().size() >= 2; }));
   first_leaves = true;
   static_cast<void>(first.get());
   const LlmReply reply = second.get();

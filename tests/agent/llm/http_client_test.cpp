@@ -218,7 +218,7 @@ TEST_CASE("a request and the wait for the next attempt are cancelled") {
   std::atomic<bool> cancelled{false};
   HttpLlmClient client = client_of(silent, *find_dialect("openai-chat"), 8);
   auto asking = std::async(std::launch::async, [&] { return client.ask(request(), &cancelled); });
-  while (silent.requests().empty()) std::this_thread::sleep_for(1ms);
+  CHECK(testing::in_the_end([&] { return !silent.requests().empty(); }));
   cancelled = true;
   CHECK(fault_of(asking.get()) == LlmFault::cancelled);
 
@@ -226,7 +226,7 @@ TEST_CASE("a request and the wait for the next attempt are cancelled") {
   cancelled = false;
   HttpLlmClient patient = client_of(busy, *find_dialect("openai-chat"), 8);
   auto waiting = std::async(std::launch::async, [&] { return patient.ask(request(), &cancelled); });
-  while (busy.requests().empty()) std::this_thread::sleep_for(1ms);
+  CHECK(testing::in_the_end([&] { return !busy.requests().empty(); }));
   cancelled = true;
   CHECK(fault_of(waiting.get()) == LlmFault::cancelled);
 }

@@ -2,9 +2,9 @@
 #include "agent/llm/llm_calls.h"
 
 #include <catch2/catch.hpp>
-#include <thread>
 
 #include "tests/agent/llm/question_samples.h"
+#include "tests/support/patience.h"
 
 namespace ak::agent {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 struct OneAnswer final : LlmClient {
   LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override {
     asked = request;
-    while (hangs && !cancelled->load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (hangs) static_cast<void>(testing::in_the_end([&] { return cancelled->load(); }));
     if (hangs) return {.text = "", .failure = LlmFailure{LlmFault::cancelled, "stopped"}};
     return {.text = "yes", .usage = {.input_tokens = 70, .output_tokens = 30, .reported = true}};
   }

@@ -142,7 +142,7 @@ TEST_CASE("a command that is cancelled ends with all it started") {
   std::atomic<bool> cancelled{false};
   const LlmModel model = open_model("command:c", settings);
   auto asking = std::async(std::launch::async, [&] { return model.client->ask(request(), &cancelled); });
-  while (!fs::exists(file)) std::this_thread::sleep_for(1ms);
+  CHECK(testing::in_the_end([&] { return fs::exists(file); }));
   cancelled = true;
   CHECK(asking.get().failure->fault == LlmFault::cancelled);
 }

@@ -15,6 +15,7 @@
 #include "tests/emulator/differential/agreement.h"
 #include "tests/emulator/differential/generator.h"
 #include "tests/emulator/differential/gpu_answers.h"
+#include "tests/support/patience.h"
 
 namespace ak::emulator::differential {
 namespace {
@@ -125,11 +126,10 @@ int record_suite(const Options& options, const Suite& suite) {
 
 /// In its own process, so that a kernel that corrupts the context or never ends costs one suite.
 bool in_child(const std::function<int()>& work) {
-  constexpr unsigned kMaxSeconds = 120;
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(kMaxSeconds);
+    alarm(std::chrono::seconds(testing::kPatience).count());
     const int code = guarded(work);
     std::fflush(stdout);
     _exit(code);

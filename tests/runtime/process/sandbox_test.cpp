@@ -21,6 +21,7 @@
 #include "core/text/file.h"
 #include "runtime/process/worker_process.h"
 #include "tests/runtime/process/worker_test_support.h"
+#include "tests/support/patience.h"
 #include "tests/support/sandbox_attempts.h"
 
 namespace ak::runtime {
@@ -97,7 +98,7 @@ TEST_CASE("threads that are older than the confinement are confined too") {
     std::atomic<bool> confined{false};
     std::atomic<int> error{-1};
     std::thread older([&] {
-      while (!confined) std::this_thread::sleep_for(1ms);
+      if (!ak::testing::in_the_end([&] { return confined.load(); })) return;
       error = try_passwd();
     });
     Confinement confinement = confine({});

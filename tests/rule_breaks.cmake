@@ -1,0 +1,63 @@
+# The tests of two tests: a tree that keeps the rules passes include_direction.cmake and source_rules.cmake, and the same tree
+# with one violation more fails, which the message names.
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
+set(spdx "// SPDX-License-Identifier: Apache-2.0\n")
+
+function(make_tree)
+  file(REMOVE_RECURSE ${WORK})
+  foreach(room IN LISTS rooms)
+    file(WRITE ${WORK}/${room}/${room}_part.cpp "${spdx}#include <vector>\n")
+    file(WRITE ${WORK}/${room}/README.md "# ${room}\n")
+  endforeach()
+endfunction()
+
+# expect(RULES SAID): RULES fails with a message that matches SAID; passes where SAID is empty.
+function(expect rules said)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${CMAKE_CURRENT_LIST_DIR}/${rules}.cmake
+    RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(said STREQUAL "" AND NOT code EQUAL 0)
+    message(FATAL_ERROR "${rules} refuses a tree that keeps the rules:\n${text}")
+  elseif(NOT said STREQUAL "" AND (code EQUAL 0 OR NOT text MATCHES "${said}"))
+    message(FATAL_ERROR "${rules} did not find what breaks '${said}' (code ${code}):\n${text}")
+  endif()
+endfunction()
+
+# breaks(RULES FILE TEXT...): RULES finds FILE, with these lines, in a tree that keeps the rules otherwise.
+function(breaks rules file)
+  list(JOIN ARGN "\n" text)
+  make_tree()
+  file(WRITE ${WORK}/${file} "${spdx}#pragma once\n${text}\n")
+  cmake_path(GET file FILENAME name)
+  expect(${rules} ${name})
+endfunction()
+
+make_tree()
+expect(include_direction "")
+expect(source_rules "")
+file(WRITE ${WORK}/app/good.h "${spdx}#pragma once\n #  include \"db/rows.h\"\n#include <core/units.h>\n#include <fmt/format.h>\n")
+expect(include_direction "")
+expect(source_rules "")
+
+breaks(include_direction core/bad.h [[#include "db/database.h"]])
+breaks(include_direction core/bad.h [[#include <db/database.h>]])
+breaks(include_direction core/bad.h [[  #include "db/database.h"]])
+breaks(include_direction core/bad.h [[# include "db/database.h"]])
+breaks(include_direction core/bad.h [[#include"db/database.h"]])
+breaks(include_direction core/bad.h [[#include "../db/database.h"]])
+breaks(include_direction core/bad.h [[#include "plan/../../db/database.h"]])
+breaks(include_direction core/bad.h [[#include "./floor.h"]])
+breaks(include_direction core/bad.cuh [[#include "db/database.h"]])
+breaks(include_direction core/bad.cu [[#include "db/database.h"]])
+breaks(include_direction core/bad.h [[#include "tests/support/patience.h"]])
+breaks(include_direction app/bad.h [[#include <CLI/CLI.hpp>]])
+breaks(include_direction include/bad.h [[#include "values.h"]])
+
+breaks(source_rules tests/core/bad_test.cpp "void f() { while (!g()) std::this_thread::sleep_for(t)\; }")
+breaks(source_rules core/bad.cpp "void f() { std::puts(\"\")\; }")
+make_tree()
+foreach(i RANGE 1 20)
+  file(MAKE_DIRECTORY ${WORK}/more_${i})
+endforeach()
+expect(source_rules "folders at the top")
+file(REMOVE_RECURSE ${WORK})
