@@ -11,7 +11,7 @@ option(AK_FAST_BUILD "Precompile third-party headers and compile the sources of 
 # ak_build_fast(TARGET hot|plain|command|test|own): how a target is compiled.
 #   hot    -O2 in Release: its own computing time matters (search, statistics, predictions)
 #   plain  -Og in Release, the default: it waits for compilers, devices, files and networks; two fifths less to compile
-#   test   -O0, with Catch2 precompiled as well; one source a translation unit
+#   test   -O0, with Catch2 precompiled as well; united by folder where AK_UNITED_TEST_FOLDERS names the folder
 #   command  as plain, with CLI11 precompiled as well (command lines)
 #   own    options of its own, hence a precompiled header of its own (what the emulator runs for every instruction)
 function(ak_build_fast target kind)
@@ -20,10 +20,8 @@ function(ak_build_fast target kind)
     return()
   endif()
   if(kind STREQUAL "test")
-    # A main sets macros before it includes Catch2.
-    get_target_property(sources ${target} SOURCES)
-    list(FILTER sources INCLUDE REGEX "_main\\.cpp$")
-    set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    # Suites add sources after this call.
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL ak_unite_test_folders ${target})")
   else()
     ak_unite_folders(${target})
   endif()
@@ -52,6 +50,32 @@ function(ak_unite_folders target)
   endforeach()
 endfunction()
 set(AK_SEPARATE_FOLDERS ops llm/api/dialects)
+
+# Compiles the test sources of a folder together, AK_TEST_UNIT_SOURCES a unit in the order of their names, where
+# AK_UNITED_TEST_FOLDERS (tests/CMakeLists.txt) names the folder. A main stays alone: it sets macros before Catch2.
+set(AK_TEST_UNIT_SOURCES 16)  # keeps a unit short enough for cores to share the work; 14 sources took 7 s
+function(ak_unite_test_folders target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  list(SORT sources)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "_main\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+      continue()
+    endif()
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE file)
+    cmake_path(GET file PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    if(NOT folder IN_LIST AK_UNITED_TEST_FOLDERS)
+      continue()
+    endif()
+    string(MAKE_C_IDENTIFIER "${folder}" unit)
+    list(LENGTH sources_${unit} before)
+    list(APPEND sources_${unit} ${source})
+    math(EXPR part "${before} / ${AK_TEST_UNIT_SOURCES}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "folder_${unit}_${part}")
+  endforeach()
+endfunction()
 
 # Nothing but the emulator is bound by the host's arithmetic: -O2 builds faster than -O3 and runs no slower there.
 function(ak_optimise target kind)
