@@ -116,7 +116,7 @@ std::string evidence_text(const AuditFinding& finding) {
 void print_audit(const Audited& one) {
   fmt::print("{}: {}\n", one.problem->definition.name, one.audit.passed() ? "passed" : "FAILED");
   for (const AuditFinding& finding : one.audit.findings) {
-    fmt::print("  {} {:<10}{:<16}{:<15}{:>8}  {}\n", finding.as_expected() ? ' ' : '!',
+    fmt::print("  {} {:<10}{:<15} {:<15}{:>8}  {}\n", finding.as_expected() ? ' ' : '!',
                to_string(finding.kind), finding.name, to_string(finding.verdict),
                fmt::format("{}/{}", finding.rejections, finding.checks), evidence_text(finding));
     fmt::print("    {:<26}{}\n", "", finding.what);

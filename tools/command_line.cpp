@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/locations.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "tools/choice_options.h"
@@ -13,6 +14,12 @@
 
 namespace ak::tools {
 namespace {
+
+void name_python(const std::string& program) {
+  Locations here = locations();
+  here.python = program;
+  set_locations(std::move(here));
+}
 
 std::vector<std::string> known_flags(const CLI::App& app) {
   std::vector<std::string> flags;
@@ -163,12 +170,20 @@ bool parse(CLI::App& app, const app::Arguments& arguments) {
   return true;
 }
 
+void add_python_flag(CLI::App& app) {
+  app.add_option_function<std::string>("--python", name_python,
+                                       "interpreter with PyTorch for a problem whose reference is a Python "
+                                       "file (default: $ALPHAKERNEL_PYTHON, or "
+                                       "the first that is found)");
+}
+
 ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const std::string& fallback) {
   app.add_option("--algorithm", algorithm_,
                  "algorithm to write a kernel for (alphakernel algorithms lists them)");
   app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
   app.add_option("--shape", shape_,
                  "one shape to optimise for instead of the shipped ones, e.g. M=4096,N=1000");
+  add_python_flag(app);
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");
   if (!name.empty() && !folder.empty()) fail(ExitCode::usage, "give --algorithm or --problem, not both");

@@ -12,8 +12,8 @@ if [ "${1:-}" = --programs ]; then
   shift 2
 else
   cores=$(nproc)
-  # CPU time of a build without a compiler cache: 13 minutes at 2.5 GHz (docs/building.md).
-  echo "quickstart: packages, then the build on $cores cores: about $((13 / cores + 1)) minutes the first time; then the search, a minute without a GPU"
+  # CPU time of packages and build without a compiler cache: 11 minutes at 2.5 GHz (docs/building.md).
+  echo "quickstart: packages, then the build on $cores cores: about $((11 / cores + 1)) minutes the first time; then the search, a minute without a GPU"
   bash tools/setup.sh programs
   cmake --preset release -DBUILD_TESTING=OFF >/dev/null
   # Without what the program does not need: the library, man pages, shell completion.

@@ -112,7 +112,7 @@ void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
     fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
   std::string files = paths.kernel.string();
   for (const auto* file : {&paths.explanation, &paths.test, &paths.launcher, &paths.result})
-    if (file != &paths.launcher || std::filesystem::exists(*file)) files += ", " + file->filename().string();
+    if (std::filesystem::exists(*file)) files += ", " + file->filename().string();
   fmt::print("wrote {}\ndatabase: {}\n", files, database.string());
 }
 

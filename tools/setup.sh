@@ -2,6 +2,7 @@
 # Installs the Debian packages that AlphaKernel is built with, and checks for the CUDA toolkit.
 #   tools/setup.sh             all: programs and tests
 #   tools/setup.sh programs    what the programs need
+#   tools/setup.sh python      what references in Python need: PyTorch for /usr/bin/python3
 # Uses sudo when not root. Safe to run again: does nothing when all is there.
 set -euo pipefail
 
@@ -10,8 +11,9 @@ packages=(g++ cmake ninja-build pkg-config git
   zlib1g-dev liblzma-dev libcurl4-openssl-dev libcmark-gfm-dev libcmark-gfm-extensions-dev)
 case "${1:-all}" in
   programs) ;;
+  python) packages=(python3 python3-torch) ;;
   all) packages+=(catch2 clang-format make python3 sqlite3 dpkg-dev file groff-base) ;;
-  *) echo "setup: unknown set of packages '$1': say 'programs' or nothing" >&2; exit 2 ;;
+  *) echo "setup: unknown set of packages '$1': say 'programs', 'python' or nothing" >&2; exit 2 ;;
 esac
 
 missing=()
@@ -29,6 +31,7 @@ if ((${#missing[@]})); then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
+[ "${1:-all}" = python ] && exit 0
 for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
   [ -n "$root" ] && [ -f "$root/include/nvrtc.h" ] && [ -f "$root/include/cuda.h" ] || continue
   if ! ls "$root"/lib64/libnvrtc.so.* >/dev/null 2>&1; then

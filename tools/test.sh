@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash tools/setup.sh
+bash tools/setup.sh python
 bash tools/check_format.sh
 werror=OFF
 [ -n "${CI:-}" ] && werror=ON

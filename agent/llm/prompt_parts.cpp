@@ -199,7 +199,7 @@ std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject
                                {"tensors", tensors_text(problem)},
                                {"workloads", workloads_text(subject)},
                                {"tolerance", tolerance_text(problem.tolerance)},
-                               {"reference", fitted(problem.reference_cu, kReferenceTokens)}}) +
+                               {"reference", fitted(problem.reference_text(), kReferenceTokens)}}) +
       "\n" + prompts.fill("device", {{"device", device_text(subject)}});
   if (!subject.lessons.empty())
     text += "\n" + prompts.fill("lessons",

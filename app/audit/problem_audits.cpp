@@ -40,8 +40,14 @@ std::shared_ptr<const ProblemInstance> as_shipped(const ProblemInstance& problem
 
 std::string audited_content(const fs::path& folder) {
   std::string parts = fmt::format("{}\n", kRules);
-  for (const char* file : {"problem.json", "workloads.jsonl", "reference.cu"})
-    parts += sha256_hex(codegen::read_problem_file(folder, file)) + "\n";
+  std::vector<std::string> files{"problem.json", "workloads.jsonl"};
+  if (codegen::has_problem_file(folder, "reference.cu")) {
+    files.emplace_back("reference.cu");
+  } else {  // a reference in Python may import its neighbours
+    for (const std::string& file : codegen::problem_file_names(folder))
+      if (file.ends_with(".py")) files.push_back(file);
+  }
+  for (const std::string& file : files) parts += sha256_hex(codegen::read_problem_file(folder, file)) + "\n";
   return sha256_hex(parts);
 }
 

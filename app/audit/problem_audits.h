@@ -14,8 +14,8 @@
 
 namespace ak::app {
 
-/// What an audit's verdict holds for: SHA-256 of problem.json, workloads.jsonl and reference.cu of a folder,
-/// and of the audit's own rules.
+/// What an audit's verdict holds for: SHA-256 of problem.json, workloads.jsonl and reference.cu of a folder
+/// or of its Python files, and of the audit's own rules.
 [[nodiscard]] std::string audited_content(const std::filesystem::path& folder);
 
 /// The folder's audit.json says that it passed as it is now, under all combinations of dtypes and booleans.

@@ -151,14 +151,22 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
   const std::string name = paths.kernel.filename().string();
   write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
   codegen::RunSummary summary = run;
-  summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch, name);
+  // A test that stands alone has a reference in it: one in Python has no place there.
+  const bool testable = !problem.python;
+  if (testable)
+    summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch, name);
   if (write_launcher(paths, problem, best))
     summary.use = fmt::format("From C++, `#include \"{}\"` in one .cu file and call `{}_launch()`.",
                               paths.launcher.filename().string(), codegen::export_name(problem.definition));
   write_file_atomically(paths.explanation,
                         shown_text(codegen::emit_explanation(problem, candidate, best.result, summary)));
-  write_file_atomically(paths.test,
-                        codegen::emit_stand_alone_test(problem, candidate, best.request.arch, name));
+  if (testable) {
+    write_file_atomically(paths.test,
+                          codegen::emit_stand_alone_test(problem, candidate, best.request.arch, name));
+  } else {
+    std::error_code gone;
+    std::filesystem::remove(paths.test, gone);
+  }
 }
 
 void remove_kernel_files(const OutputPaths& paths) {
@@ -313,8 +321,8 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
   json["best"]["tunables"] = tunables_json(candidate.tunables);
   json["files"] = {{"kernel", paths.kernel.string()},
                    {"explanation", paths.explanation.string()},
-                   {"test", paths.test.string()},
                    {"result", paths.result.string()}};
+  if (!problem.python) json["files"]["test"] = paths.test.string();
   if (std::filesystem::exists(paths.launcher)) json["files"]["launcher"] = paths.launcher.string();
   return json;
 }

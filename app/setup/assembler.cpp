@@ -3,6 +3,7 @@
 
 #include "app/setup/program_paths.h"
 #include "codegen/source/assemble.h"
+#include "core/text/locations.h"
 #include "profiler/analysis/metric_catalog.h"
 #include "runtime/evaluator/compute_sanitizer.h"
 
@@ -37,6 +38,8 @@ runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& 
   options.compile_workers = config.workers;
   options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
   options.worker_command = worker_command();
+  const std::filesystem::path python = locations().python;
+  options.python = python.empty() ? config.python : python.string();
   options.name_metrics = profiler::named;
   return options;
 }

@@ -115,6 +115,7 @@ const std::map<std::string, Read>& keys() {
       {"llm_candidates", read_some<&Config::llm_candidates>},
       {"workers",
        [](Config& c, const JsonReader& at) { c.workers = static_cast<int>(integer_in(at, kWorkers)); }},
+      {"python", read_text<&Config::python>},
       {"time_model", read_text<&Config::time_model>},
       {"predict", [](Config& c, const JsonReader& at) { c.predict = at.boolean(); }},
       {"max_evaluations", read_budget<&Budgets::max_evaluations>},

@@ -17,6 +17,7 @@ struct Config {
   std::string database, cache, arch, device;
   std::vector<std::string> models;  ///< language models that write candidates
   int workers = 0;
+  std::string python;   ///< interpreter for references in Python; empty: runtime::find_python() looks for one
   bool predict = true;  ///< predicted times prune on a GPU and rank on the CPU device, where there is a model
   std::string time_model;  ///< name or file of the model that predicts them; empty: that of the target
   agent::Budgets budgets;

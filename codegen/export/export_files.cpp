@@ -50,6 +50,10 @@ ExportSubject subject_of(const ProblemInstance& problem, const Candidate& candid
   return subject;
 }
 
+/// What checks an exported kernel is a program with the reference in it.
+constexpr const char* kNoKernel =
+    "its reference is a Python file, which the exported benchmark cannot check against";
+
 /// Empty where the definition can be exported.
 std::string refusal_reason(const ExportSubject& subject) {
   const bool any = std::ranges::any_of(
@@ -145,6 +149,7 @@ Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, c
                                                const Arch& arch, const ExportFacts& facts) {
   const ExportSubject subject = subject_of(problem, candidate, arch);
   if (const std::string why = refusal_reason(subject); !why.empty()) return InputError{why};
+  if (problem.python) return InputError{kNoKernel};
   const Result<std::string> launcher = export_launcher(subject);
   if (!launcher) return launcher.error();
   std::vector<ExportedFile> files{

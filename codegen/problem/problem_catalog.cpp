@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWorkloadsFile = "workloads.jsonl";
 constexpr const char* kReferenceFile = "reference.cu";
+constexpr const char* kPythonFile = "reference.py";
 // Each is checked under every distribution in every evaluation, and travels in every task of a device. The largest
 // problem here has 42, a data set of FlashInfer-Bench some hundred a definition (chosen).
 constexpr std::size_t kMaxWorkloads = 10'000;
@@ -169,6 +170,44 @@ void read_shapes(const fs::path& folder, ProblemInstance& instance) {
     fail(ExitCode::bad_input, "{}: no workload for these params", file.string());
 }
 
+/// Inputs that the problem's own generator draws need one.
+void check_given(const ProblemInstance& instance, const std::string& where) {
+  for (const InputDistribution& distribution : instance.distributions) {
+    for (const TensorSpec& input : instance.definition.inputs)
+      if (distribution.draw_of(input.name).kind == InputKind::given)
+        fail(ExitCode::bad_input,
+             "{}: distribution '{}' draws '{}' as 'given': only a reference in Python has a generator of its "
+             "own",
+             where, distribution.name, input.name);
+  }
+}
+
+/// A mutation is a macro of a kernel, or what a reference in Python leaves out itself.
+void check_mutations(const ProblemInstance& instance, const std::string& where) {
+  const bool python = instance.python.has_value();
+  for (const Mutation& mutation : instance.mutations)
+    if (mutation.macro.empty() != python)
+      fail(ExitCode::bad_input, "{}: lesion '{}': expected \"{}\" for a reference that is {}", where,
+           mutation.name, python ? "operator" : "macro", python ? "a Python file" : "a kernel");
+}
+
+/// A kernel where there is one: then a reference.py is what problem.json's "reference" names, for cross-checks.
+void read_reference(const Problem& problem, ProblemInstance& instance, const std::string& where) {
+  const bool kernel = has_problem_file(problem.folder, kReferenceFile);
+  if (kernel && problem.json.contains("python"))
+    fail(ExitCode::bad_input,
+         "{}: \"python\" says that {} is the reference, and there is a {}, too: remove one", where,
+         kPythonFile, kReferenceFile);
+  if (!kernel && has_problem_file(problem.folder, kPythonFile)) {
+    instance.python = reading(where, [&] { return read_python_reference(problem); });
+    instance.python->file = fs::absolute(problem.folder / kPythonFile).lexically_normal().string();
+    instance.python->source = read_problem_file(problem.folder, kPythonFile);
+    return;
+  }
+  check_given(instance, where);
+  instance.reference_cu = read_problem_file(problem.folder, kReferenceFile);
+}
+
 void check_formulas(const ProblemInstance& instance, const std::string& where) {
   for (const Workload& workload : instance.workloads) {
     for (const Expression* formula : {&instance.flops, &instance.bytes_read, &instance.bytes_written}) {
@@ -288,7 +327,8 @@ std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const
       std::make_shared<ProblemInstance>(reading(where, [&] { return read_instance(problem, params); }));
   read_shapes(problem.folder, *instance);
   check_formulas(*instance, where);
-  instance->reference_cu = read_problem_file(problem.folder, kReferenceFile);
+  read_reference(problem, *instance, where);
+  check_mutations(*instance, where);
   instance->templates = read_templates(problem.folder);
   return instance;
 }

@@ -359,6 +359,15 @@ std::string read_library(const JsonReader& at) {
   return name;
 }
 
+/// Of a mutation that a reference in Python makes itself there is none: it names the operator that is wrong.
+std::string read_macro(const JsonReader& mutation) {
+  if (const auto named = mutation.find("operator")) {
+    static_cast<void>(named->text());
+    return "";
+  }
+  return mutation.member("macro").text();
+}
+
 std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
   std::map<std::string, std::string> exemptions;
   for (const auto& [mutation, reason] : at.members()) {
@@ -421,7 +430,7 @@ Problem read_problem(const Json& given_json, const std::filesystem::path& folder
   const JsonReader at(json);
   at.only({"format", "name", "summary", "op_type", "params", "param_constraints", "definition", "aliases",
            "flops", "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
-           "reference", "sources", "baselines"});
+           "reference", "sources", "baselines", "python"});
   Problem problem{.name = read_name(at.member("name")),
                   .summary = at.member("summary").text(),
                   .folder = folder,
@@ -471,11 +480,11 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
   instance.tolerance = read_tolerance(at.member("tolerance"), instance);
   if (const auto given = at.find("lesions")) {
     for (const JsonReader& item : given->items()) {
-      item.only({"name", "what", "macro", "when", "fails_on"});
+      item.only({"name", "what", "macro", "operator", "when", "fails_on"});
       if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
       instance.mutations.push_back({.name = item.member("name").text(),
                                     .what = item.member("what").text(),
-                                    .macro = item.member("macro").text()});
+                                    .macro = read_macro(item)});
       if (const auto fails_on = item.find("fails_on"))
         instance.mutations.back().fails_on = read_distribution_names(*fails_on, instance);
     }
@@ -488,6 +497,23 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
     for (const JsonReader& item : given->items()) instance.baselines.push_back(read_library(item));
   }
   return instance;
+}
+
+PythonReference read_python_reference(const Problem& problem) {
+  PythonReference reference{.file = "", .source = "", .kind = std::string(kPythonKinds.front())};
+  const auto given = JsonReader(problem.json).find("python");
+  if (!given) return reference;
+  given->only({"kind", "eval", "follow"});
+  if (const auto kind = given->find("kind")) {
+    reference.kind = kind->text();
+    if (std::ranges::find(kPythonKinds, reference.kind) == kPythonKinds.end())
+      kind->fail(fmt::format("one of {}", fmt::join(kPythonKinds, ", ")));
+  }
+  if (const auto eval = given->find("eval")) static_cast<void>(eval->boolean());
+  if (const auto follow = given->find("follow"))
+    for (const auto& [size, leader] : follow->members()) static_cast<void>(leader.text());
+  reference.options = given->json();
+  return reference;
 }
 
 std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance) {

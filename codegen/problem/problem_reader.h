@@ -19,6 +19,9 @@ namespace ak::codegen {
 /// The instance under chosen params, without workloads, reference.cu and templates. Throws JsonInputError.
 [[nodiscard]] ProblemInstance read_instance(const Problem& problem, const Params& params);
 
+/// How reference.py is written, as problem.json's "python" says; without `file` and `source`. Throws JsonInputError.
+[[nodiscard]] PythonReference read_python_reference(const Problem& problem);
+
 /// One line of workloads.jsonl; nothing when its `when` does not hold. Throws JsonInputError.
 [[nodiscard]] std::optional<Workload> read_workload(const Json& json, const ProblemInstance& instance);
 

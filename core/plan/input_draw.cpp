@@ -41,6 +41,7 @@ constexpr std::array kInputKinds{InputKindName{"normal", InputKind::normal},
                                  InputKindName{"lengths", InputKind::lengths, DrawArguments::total},
                                  InputKindName{"permutation", InputKind::permutation},
                                  InputKindName{"offsets", InputKind::offsets, DrawArguments::total},
+                                 InputKindName{"given", InputKind::given},
                                  InputKindName{"index", InputKind::integers, DrawArguments::size},
                                  InputKindName{"block_table", InputKind::permutation, DrawArguments::size}};
 
@@ -246,6 +247,8 @@ Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
   drawn.row = std::max<std::int64_t>(row * info(dtype).values, 1);
   drawn.choice_count = static_cast<int>(draw.choices.size());
   std::ranges::copy(draw.choices, drawn.choices);
+  if (draw.kind == InputKind::given && (draw.scale != 1 || draw.shift != 0))
+    return InputError{"the kind 'given' is the problem's own generator: it takes neither scale nor shift"};
   const Range all = whole(dtype);
   for (const double choice : draw.choices) {
     const bool held = choice >= static_cast<double>(all.low) && choice <= static_cast<double>(all.high) &&

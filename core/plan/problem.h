@@ -80,6 +80,18 @@ inline constexpr std::array kAutomaticMutations{
 /// Vendor libraries that a problem may name as baselines (docs/problem.md).
 inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt"), std::string_view("cudnn")};
 
+/// A reference that is a Python file: PyTorch computes what is right (docs/python.md).
+struct PythonReference {
+  std::string file;               ///< absolute path
+  std::string source;             ///< what it held when the problem was read
+  std::string kind;               ///< of kPythonKinds
+  Json options = Json::object();  ///< the object "python" of problem.json
+};
+
+/// How a Python reference is written (docs/python.md).
+inline constexpr std::array kPythonKinds{std::string_view("function"), std::string_view("kernelbench"),
+                                         std::string_view("flashinfer_bench"), std::string_view("gpu_mode")};
+
 struct CandidateFile {
   std::string name;  ///< file name, e.g. "softmax.cu"
   std::string source;
@@ -101,17 +113,20 @@ struct ProblemInstance {
   std::vector<Mutation> mutations;
   std::map<std::string, std::string> audit_exempt = {};  ///< automatic mutation that is right here -> why
   std::vector<Workload> workloads;
-  std::string reference_cu;              ///< reference kernel in the candidate contract
+  std::string reference_cu;              ///< reference kernel in the candidate contract; empty: see `python`
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;
   std::vector<std::string> baselines = {};  ///< of kLibraryBaselines: timed alongside candidates on a GPU
   std::vector<HeldOutRange> held_out = {};
   std::vector<TensorSpec> absent_outputs = {};         ///< that the problem has under other params
   std::vector<std::string> absent_distributions = {};  ///< the same
+  std::optional<PythonReference> python = {};          ///< the reference where it is no kernel
 
   /// Params, fixed axes, `sizes`, the axes derived from them, `sizeof_<tensor>` (bytes of an element) and
   /// `scalar_<input>` (the dtype of a scalar), for evaluating formulas and launch plans.
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;
+  /// The text of the reference, whatever it is written in.
+  [[nodiscard]] const std::string& reference_text() const { return python ? python->source : reference_cu; }
   /// Those that `workload` is checked with; it is timed under the first.
   [[nodiscard]] std::vector<const InputDistribution*> distributions_of(const Workload& workload) const;
   /// How every input of a workload with these sizes is drawn, in order. Errors: as resolve_draw, with the input.

@@ -36,7 +36,8 @@ enum class Kind : int {
   integers,
   lengths,
   permutation,
-  offsets
+  offsets,
+  given  // not drawn here: by a problem's own generator
 };
 
 constexpr int kMaxChoices = 8;

@@ -11,6 +11,7 @@ struct Locations {
   std::filesystem::path program;  ///< `alphakernel`, which is its own worker; else this process's executable
   std::filesystem::path config;   ///< the configuration file; else $ALPHAKERNEL_CONFIG or the user's
   std::filesystem::path templates = {};  ///< a folder of problems, searched before all others
+  std::filesystem::path python = {};     ///< the interpreter for references in Python
 
   [[nodiscard]] bool operator==(const Locations&) const = default;
 };

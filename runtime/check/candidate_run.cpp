@@ -33,9 +33,9 @@ Result<CandidateRun, Outcome> CandidateRun::create(RunContext& run_context,
 
 Result<CandidateRun, Outcome> CandidateRun::create(RunContext& run_context,
                                                    std::shared_ptr<const DataSet> data,
-                                                   const LibraryCall& call) {
+                                                   std::shared_ptr<const LibraryCall> call) {
   CandidateRun run(run_context, std::move(data));
-  run.library_ = &call;
+  run.library_ = std::move(call);
   if (auto failed = run.allocate({}, true, nullptr)) return *failed;
   return run;
 }

@@ -29,11 +29,17 @@ class CandidateRun {
       RunContext& run_context, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
       const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
 
-  /// A library's call in a candidate's place, with its own outputs; `call` must outlive it
-  /// too. Errors: out_of_memory.
+  /// A library's call in a candidate's place, with its own outputs. Errors: out_of_memory.
   [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
                                                             std::shared_ptr<const DataSet> data,
-                                                            const LibraryCall& call);
+                                                            std::shared_ptr<const LibraryCall> call);
+  /// The same; `call` must outlive it.
+  [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
+                                                            std::shared_ptr<const DataSet> data,
+                                                            const LibraryCall& call) {
+    return create(run_context, std::move(data),
+                  std::shared_ptr<const LibraryCall>(std::shared_ptr<void>(), &call));
+  }
 
   /// Restores aliased inputs, poisons outputs and workspace, and zeroes the outputs that the problem says so of;
   /// asynchronous.
@@ -86,10 +92,10 @@ class CandidateRun {
   std::shared_ptr<const DataSet> data_;
   std::vector<OwnBuffer> buffers_;
   AddressTable addresses_;
-  std::string own_file_;                  ///< the candidate's source
-  std::optional<PreparedPlan> plan_;      ///< of a candidate
-  const LibraryCall* library_ = nullptr;  ///< what runs instead of a plan
-  std::optional<ScalarValues> scalars_;
+  std::string own_file_;                        ///< the candidate's source
+  std::optional<PreparedPlan> plan_;            ///< of a candidate
+  std::shared_ptr<const LibraryCall> library_;  ///< what runs instead of a plan
+  std::optional<ScalarValues> scalars_;         ///< instead of the data set's
 };
 
 }  // namespace ak::runtime

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/check.h"
 
+#include <functional>
+
 #include "runtime/check/output_comparison.h"
 
 namespace ak::runtime {
@@ -180,11 +182,11 @@ bool has_alias(const OpenProblem& problem) {
   return false;
 }
 
-std::optional<Outcome> check_distribution(RunContext& run_context, std::shared_ptr<const DataSet> data,
-                                          ProgramLoader& program, const WorkloadTask& task,
+using Bind = std::function<Result<CandidateRun, Outcome>()>;
+
+std::optional<Outcome> check_distribution(RunContext& run_context, const Bind& bind,
                                           std::vector<CheckRecord>& records) {
-  const LoadedImage& loaded = program.load();
-  auto first = CandidateRun::create(run_context, data, task.plan, loaded, task.separate_outputs);
+  auto first = bind();
   if (!first) return first.error();
   if (auto failed = first->run(StageId::check)) return failed;
   if (auto failed = first->verify_memory(StageId::check)) return failed;
@@ -196,7 +198,7 @@ std::optional<Outcome> check_distribution(RunContext& run_context, std::shared_p
     return found_by(Gate::repeat_bitwise, compare_outputs(run_context, first.value(), StageId::check,
                                                           "in the second call on the same inputs", ignored));
   }
-  const auto second = CandidateRun::create(run_context, data, task.plan, loaded, task.separate_outputs);
+  const auto second = bind();
   if (!second) return second.error();
   return check_repeat(run_context, first.value(), second.value());
 }
@@ -238,10 +240,28 @@ std::optional<Outcome> check_workload(RunContext& run_context, DataStore& store,
     if (!first && !gate_enabled(Gate::distributions)) break;
     auto data = store.get(workload, distribution, seed);
     if (!data) return data.error();
-    if (auto failed = check_distribution(run_context, data.value(), program, task, records))
+    const LoadedImage& loaded = program.load();
+    const auto bind = [&] {
+      return CandidateRun::create(run_context, data.value(), task.plan, loaded, task.separate_outputs);
+    };
+    if (auto failed = check_distribution(run_context, bind, records))
       return !first && failed->gate == Gate::tolerance ? found_by(Gate::distributions, std::move(failed))
                                                        : failed;
     first = false;
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> check_twin(RunContext& run_context, DataStore& store, Reference& reference,
+                                  const DeviceTask& task, std::vector<CheckRecord>& records) {
+  AK_ASSERT(task.twin, "the task asks for the twin");
+  for (const WorkloadTask& one : task.workloads) {
+    for (const std::string& distribution : one.distributions) {
+      auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
+      if (!data) return data.error();
+      const auto bind = [&] { return reference.bind_twin(data.value(), *task.twin); };
+      if (auto failed = check_distribution(run_context, bind, records)) return failed;
+    }
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 
 #include "core/evaluation.h"
 #include "runtime/check/candidate_run.h"
+#include "runtime/reference/reference.h"
 
 namespace ak::runtime {
 
@@ -23,6 +24,12 @@ namespace ak::runtime {
                                                     ProgramLoader& program, const WorkloadLayout& workload,
                                                     const WorkloadTask& task, std::uint64_t seed,
                                                     std::vector<CheckRecord>& records);
+
+/// The problem's twin, perhaps with the mutation that task.twin names, in a candidate's place: checked as one is.
+/// Errors: also why a data set cannot be made.
+[[nodiscard]] std::optional<Outcome> check_twin(RunContext& run_context, DataStore& store,
+                                                Reference& reference, const DeviceTask& task,
+                                                std::vector<CheckRecord>& records);
 
 /// "y[3,17]" for the flat index of a row-major tensor; "y" for a 0-D one.
 [[nodiscard]] std::string element_name(const std::string& tensor, const std::vector<std::int64_t>& shape,

@@ -26,10 +26,9 @@ std::optional<Outcome> or_out_of_memory(const WorkloadLayout& workload, Step ste
 
 }  // namespace
 
-DataStore::DataStore(RunContext& run_context, const LoadedImage& exact, const LoadedImage& twin)
+DataStore::DataStore(RunContext& run_context, Reference& reference)
     : run_context_(run_context),
-      exact_(exact),
-      twin_(twin),
+      reference_(reference),
       // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of
       // the built-in problems.
       budget_bytes_(run_context.inspector != nullptr
@@ -58,8 +57,7 @@ Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLay
 
 std::optional<Outcome> DataStore::make_references(DataSetBuilder& builder) {
   const auto start = steady_clock::now();
-  auto failed =
-      or_out_of_memory(*builder.data()->workload, [&] { return builder.make_references(exact_, twin_); });
+  auto failed = or_out_of_memory(*builder.data()->workload, [&] { return builder.make_references(); });
   making_ms_ += std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
   return failed;
 }
@@ -72,7 +70,7 @@ Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const 
   make_room(data_set_bytes(run_context_, workload));
   std::unique_ptr<DataSetBuilder> builder;
   auto failed = or_out_of_memory(workload, [&]() -> std::optional<Outcome> {
-    builder = std::make_unique<DataSetBuilder>(run_context_, workload, *wanted);
+    builder = std::make_unique<DataSetBuilder>(run_context_, reference_, workload, *wanted);
     return std::nullopt;
   });
   if (failed) return *failed;

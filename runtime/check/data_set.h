@@ -43,19 +43,20 @@ struct DataSet {
   std::vector<InputData> inputs;  ///< those that have memory
   ScalarValues scalars;           ///< the others
   std::vector<ReferenceData> references;
-  double reference_ms = 0;                   ///< wall time of the slower of the two references
+  double reference_ms = 0;                   ///< wall time of the slower of the two parts of the reference
   std::uint64_t reference_instructions = 0;  ///< of warps, the larger of the two; 0 on a GPU
   std::size_t bytes = 0;
 };
 
 class DataSetBuilder;  // runtime/check/data_set_builder.h
+class Reference;       // runtime/reference/reference.h
 
 /// Makes and keeps data sets, least recently used ones dropped first once a budget of device
 /// memory is passed.
 class DataStore {
  public:
-  /// `exact`, `twin` and `run_context` must outlive the store.
-  DataStore(RunContext& run_context, const LoadedImage& exact, const LoadedImage& twin);
+  /// Both must outlive the store.
+  DataStore(RunContext& run_context, Reference& reference);
 
   /// Errors: invalid_reference (the references leave elements unwritten or disagree about what is finite),
   /// out_of_memory. Throws CudaError when the device is lost.
@@ -65,7 +66,7 @@ class DataStore {
   /// A data set that belongs to the caller, without contents yet. Errors: out_of_memory.
   [[nodiscard]] Result<std::unique_ptr<DataSetBuilder>, Outcome> make_changing(
       const WorkloadLayout& workload, const std::string& distribution);
-  /// References for what `builder` was last filled with. Errors as of get().
+  /// References for what `builder` was last filled with. Errors: as of get().
   [[nodiscard]] std::optional<Outcome> make_references(DataSetBuilder& builder);
   /// Milliseconds spent on making data sets since the last call.
   [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
@@ -76,8 +77,7 @@ class DataStore {
   void make_room(std::size_t bytes);
 
   RunContext& run_context_;
-  const LoadedImage& exact_;
-  const LoadedImage& twin_;
+  Reference& reference_;
   std::size_t budget_bytes_;
   double making_ms_ = 0;
   std::list<std::shared_ptr<const DataSet>> sets_;  ///< most recently used first

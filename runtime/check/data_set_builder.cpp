@@ -2,27 +2,15 @@
 #include "runtime/check/data_set_builder.h"
 
 #include <algorithm>
-#include <chrono>
+#include <bit>
 
 #include "core/error.h"
 #include "core/plan/random_input.h"
 #include "runtime/check/output_comparison.h"
+#include "runtime/reference/reference_fault.h"
 
 namespace ak::runtime {
 namespace {
-
-using std::chrono::steady_clock;
-
-// A plain fp64 reference of a large problem takes seconds; beyond this it is taken for
-// hung (chosen, untested).
-constexpr double kReferenceLimitMs = 120'000;
-
-Outcome reference_fault(std::string message) {
-  return {.status = Status::invalid_reference,
-          .stage = StageId::check,
-          .message = std::move(message),
-          .diagnostics = {}};
-}
 
 bool is_aliased(const OpenProblem& problem, const std::string& input) {
   return std::any_of(problem.tensors.begin(), problem.tensors.end(),
@@ -49,9 +37,9 @@ BufferView piece_of(BufferView tensor, DType dtype, std::int64_t count, std::siz
   return {tensor.address + first * size, (end - first) * size};
 }
 
-DataSetBuilder::DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload,
+DataSetBuilder::DataSetBuilder(RunContext& run_context, Reference& reference, const WorkloadLayout& workload,
                                const DrawnInputs& inputs)
-    : run_context_(run_context), drawn_(inputs), set_(std::make_shared<DataSet>()) {
+    : run_context_(run_context), reference_(reference), drawn_(inputs), set_(std::make_shared<DataSet>()) {
   set_->workload = &workload;
   set_->distribution = inputs.name;
   for (std::size_t i = 0; i < run_context_.problem.tensors.size(); ++i) {
@@ -81,12 +69,14 @@ void DataSetBuilder::add_input(std::size_t tensor) {
 void DataSetBuilder::fill(std::uint64_t seed) {
   set_->seed = seed;
   draw_scalars(seed);
+  draw_given(seed);
   for (const InputData& input : set_->inputs) {
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
     const BufferView data = input.buffer.data();
-    run_context_.kernels.fill(data, layout.dtype, tensor_key(seed, layout.name),
-                              drawn_.draws.at(input.tensor));
-    if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(data, true);
+    const ak_random::Draw& draw = drawn_.draws.at(input.tensor);
+    if (draw.kind != InputKind::given)
+      run_context_.kernels.fill(data, layout.dtype, tensor_key(seed, layout.name), draw);
+    note_contents(data);
     if (!input.aliased) continue;
     check(driver().cuMemcpyDtoDAsync(input.pristine.address(), data.address, data.bytes, run_context_.stream),
           "copying an input");
@@ -105,7 +95,7 @@ void DataSetBuilder::put(std::size_t input, std::string_view bytes) {
   };
   write(data.address);
   if (taken.aliased) write(taken.pristine.address());
-  if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(data, true);
+  note_contents(data);
   run_context_.synchronize("the writing of an input");  // `bytes` are the caller's
 }
 
@@ -118,9 +108,11 @@ void DataSetBuilder::draw_scalars(std::uint64_t seed) {
 }
 
 void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {
+  if (piece == 0) draw_given(seed);
   for (const InputData& input : set_->inputs) {
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
     ak_random::Draw draw = drawn_.draws.at(input.tensor);
+    if (draw.kind == InputKind::given) continue;
     BufferView part = input.buffer.data();
     if (draws_elements_alone(draw.kind)) {
       part = piece_of(part, layout.dtype, draw.count, piece);
@@ -130,17 +122,47 @@ void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {
     }
     if (part.bytes == 0) continue;
     run_context_.kernels.fill(part, layout.dtype, tensor_key(seed, layout.name), draw);
-    if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(part, true);
+    note_contents(part);
   }
 }
 
-std::optional<Outcome> DataSetBuilder::make_references(const LoadedImage& exact, const LoadedImage& twin) {
-  for (InputData& input : set_->inputs) input.hash = run_context_.kernels.hash(input.buffer.data());
-  if (auto failed = run(exact, set_->workload->exact, true)) return failed;
-  if (auto failed = run(twin, set_->workload->twin, false)) return failed;
-  for (ReferenceData& reference : set_->references) {
-    if (auto failed = derive_bounds(reference)) return failed;
+/// Those inputs that the reference has a generator for.
+void DataSetBuilder::draw_given(std::uint64_t seed) {
+  not_drawn_.reset();
+  AddressTable given;
+  for (const InputData& input : set_->inputs) {
+    if (drawn_.draws.at(input.tensor).kind == InputKind::given)
+      given[name_of(input.tensor)] = input.buffer.data();
   }
+  if (given.empty()) return;
+  not_drawn_ = reference_.draw(*set_->workload, seed, given);
+  for (const auto& [name, data] : given) note_contents(data);
+}
+
+void DataSetBuilder::note_contents(BufferView part) {
+  if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(part, true);
+}
+
+/// One number for what all inputs hold.
+std::uint64_t DataSetBuilder::hash_inputs() {
+  std::uint64_t all = 0;
+  // A number of no further meaning between the two, as in boost::hash_combine: the golden ratio's bits.
+  const auto add = [&](std::uint64_t one) { all ^= one + 0x9E3779B97F4A7C15ull + (all << 6) + (all >> 2); };
+  for (InputData& input : set_->inputs) {
+    input.hash = run_context_.kernels.hash(input.buffer.data());
+    add(input.hash);
+  }
+  for (const auto& [name, value] : set_->scalars) add(std::bit_cast<std::uint64_t>(value));
+  return all;
+}
+
+std::optional<Outcome> DataSetBuilder::make_references() {
+  if (not_drawn_) return not_drawn_;
+  const std::uint64_t contents = hash_inputs();
+  for (const ReferencePart part : {ReferencePart::exact, ReferencePart::twin})
+    if (auto failed = compute(part, contents)) return failed;
+  for (ReferenceData& reference : set_->references)
+    if (auto failed = derive_bounds(reference)) return failed;
   return std::nullopt;
 }
 
@@ -163,54 +185,23 @@ void DataSetBuilder::add_reference(std::size_t tensor) {
   set_->references.push_back(std::move(reference));
 }
 
-std::optional<Outcome> DataSetBuilder::run(const LoadedImage& image, const ResolvedPlan& plan, bool exact) {
-  const std::string what = fmt::format("the {} reference of {} on workload {}", exact ? "exact" : "twin",
-                                       run_context_.problem.problem, set_->workload->name);
-  run_context_.report({.activity = "reference", .what = what, .limit_ms = kReferenceLimitMs});
-  AddressTable addresses;
-  for (const InputData& input : set_->inputs) addresses[name_of(input.tensor)] = input.buffer.data();
+std::optional<Outcome> DataSetBuilder::compute(ReferencePart part, std::uint64_t contents) {
+  AddressTable tensors;
+  for (const InputData& input : set_->inputs) tensors[name_of(input.tensor)] = input.buffer.data();
   std::vector<HiddenBuffer::Mapping> mappings;
   for (const ReferenceData& reference : set_->references) {
-    const HiddenBuffer& buffer = exact ? reference.exact : reference.twin;
+    const HiddenBuffer& buffer = part == ReferencePart::exact ? reference.exact : reference.twin;
     mappings.push_back(buffer.map());
-    addresses[name_of(reference.tensor)] = {mappings.back().address(), buffer.bytes()};
     const TensorLayout& layout = run_context_.problem.tensors[reference.tensor];
-    set_bytes(addresses[layout.name], layout.zeroed ? 0 : poison_byte(layout.dtype));
+    BufferView& output = tensors[layout.name];
+    output = {mappings.back().address(), buffer.bytes()};
+    layout.zeroed ? run_context_.zero(output) : run_context_.poison(output, layout.dtype);
   }
-  std::vector<DeviceBuffer> workspace;
-  for (const ResolvedWorkspace& entry : plan.workspace) {
-    workspace.emplace_back(
-        static_cast<std::size_t>(entry.count) * static_cast<std::size_t>(info(entry.dtype).bytes), what);
-    addresses[entry.name] = workspace.back().view();
-    set_bytes(workspace.back().view(), poison_byte(entry.dtype));
-  }
-  const auto prepared = PreparedPlan::prepare(plan, image, addresses);
-  if (!prepared) return reference_fault(fmt::format("{}: {}", what, prepared.error().message));
-  const auto start = steady_clock::now();
-  if (run_context_.inspector != nullptr) static_cast<void>(run_context_.inspector->take_warp_instructions());
-  if (auto failed = prepared->enqueue(run_context_.stream, set_->scalars)) return refused(what, *failed);
-  run_context_.synchronize(what);
-  if (run_context_.inspector != nullptr) {
-    set_->reference_instructions =
-        std::max(set_->reference_instructions, run_context_.inspector->take_warp_instructions());
-  }
-  set_->reference_ms = std::max(
-      set_->reference_ms, std::chrono::duration<double, std::milli>(steady_clock::now() - start).count());
+  const auto cost = reference_.compute(part, *set_->workload, tensors, set_->scalars, contents);
+  if (!cost) return cost.error();
+  set_->reference_ms = std::max(set_->reference_ms, cost->ms);
+  set_->reference_instructions = std::max(set_->reference_instructions, cost->instructions);
   return std::nullopt;
-}
-
-// That the CPU device cannot run the reference says nothing against the reference.
-Outcome DataSetBuilder::refused(const std::string& what, const Outcome& failure) const {
-  const Outcome known = judged(run_context_.inspector, failure);
-  Outcome outcome = reference_fault(fmt::format("{}: {}", what, known.message));
-  if (known.status == Status::unsupported) outcome.status = Status::unsupported;
-  outcome.diagnostics = known.diagnostics;
-  return outcome;
-}
-
-void DataSetBuilder::set_bytes(BufferView buffer, std::uint8_t value) {
-  check(driver().cuMemsetD8Async(buffer.address, value, buffer.bytes, run_context_.stream),
-        "preparing reference memory");
 }
 
 void DataSetBuilder::measure(ReferenceData& reference) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/check/data_set.h"
+#include "runtime/reference/reference.h"
 
 namespace ak::runtime {
 
@@ -13,14 +14,15 @@ inline constexpr std::size_t kPieces = 64;
 /// One of the parts of a tensor of `count` elements, all of which are about as large; of a small tensor some are empty.
 [[nodiscard]] BufferView piece_of(BufferView tensor, DType dtype, std::int64_t count, std::size_t piece);
 
-/// Makes one data set: memory once, contents and references as often as wanted. One thread. `run_context`,
-/// `workload` and `inputs` must outlive it. Throws CudaError, also when memory runs out.
+/// Makes one data set: memory once, contents and references as often as wanted. One thread. What it is made
+/// with must outlive it. Throws CudaError, also when memory runs out.
 class DataSetBuilder {
  public:
-  DataSetBuilder(RunContext& run_context, const WorkloadLayout& workload, const DrawnInputs& inputs);
+  DataSetBuilder(RunContext& run_context, Reference& reference, const WorkloadLayout& workload,
+                 const DrawnInputs& inputs);
 
   /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the
-  /// next make_references(). Asynchronous.
+  /// next make_references(), which also says what the reference could not draw. Asynchronous.
   void fill(std::uint64_t seed);
   /// Draws a piece of every input. One whose elements depend on each other or on their places (a permutation, offsets)
   /// is all of piece 0. Those of aliased inputs have no copy to be restored from. Asynchronous.
@@ -28,9 +30,9 @@ class DataSetBuilder {
   /// Replaces what fill() drew for input `input` (a place in data()->inputs) by contents of the caller's. Throws
   /// Error(bad_input) where `bytes` is not as long as the input.
   void put(std::size_t input, std::string_view bytes);
-  /// Hashes the inputs and runs both references on them; an input that a candidate may overwrite must hold
-  /// what fill() left. Errors: invalid_reference, unsupported.
-  [[nodiscard]] std::optional<Outcome> make_references(const LoadedImage& exact, const LoadedImage& twin);
+  /// Hashes the inputs and computes both parts of the reference on them; an input that a candidate may
+  /// overwrite must hold what fill() left. Errors: invalid_reference, unsupported.
+  [[nodiscard]] std::optional<Outcome> make_references();
 
   /// Changes with every fill() and make_references().
   [[nodiscard]] std::shared_ptr<const DataSet> data() const { return set_; }
@@ -38,10 +40,11 @@ class DataSetBuilder {
  private:
   void add_input(std::size_t tensor);
   void add_reference(std::size_t tensor);
-  [[nodiscard]] std::optional<Outcome> run(const LoadedImage& image, const ResolvedPlan& plan, bool exact);
-  [[nodiscard]] Outcome refused(const std::string& what, const Outcome& failure) const;
   void draw_scalars(std::uint64_t seed);
-  void set_bytes(BufferView buffer, std::uint8_t value);
+  void draw_given(std::uint64_t seed);
+  void note_contents(BufferView part);
+  [[nodiscard]] std::uint64_t hash_inputs();
+  [[nodiscard]] std::optional<Outcome> compute(ReferencePart part, std::uint64_t contents);
   void measure(ReferenceData& reference);
   [[nodiscard]] std::optional<Outcome> derive_bounds(ReferenceData& reference);
   [[nodiscard]] const std::string& name_of(std::size_t tensor) const {
@@ -49,6 +52,8 @@ class DataSetBuilder {
   }
 
   RunContext& run_context_;
+  Reference& reference_;
+  std::optional<Outcome> not_drawn_;  ///< why the inputs of the last fill are not what they should be
   const DrawnInputs& drawn_;
   std::shared_ptr<DataSet> set_;
 };

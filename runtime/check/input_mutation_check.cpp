@@ -71,18 +71,17 @@ std::optional<double> other_value(const DataSet& data, const std::string& scalar
 }
 
 std::optional<Outcome> check_changed_scalar(RunContext& run_context,
-                                            const std::shared_ptr<const DataSet>& data,
-                                            const LoadedImage& twin, std::size_t tensor,
-                                            std::vector<CheckRecord>& records) {
+                                            const std::shared_ptr<const DataSet>& data, Reference& reference,
+                                            std::size_t tensor, std::vector<CheckRecord>& records) {
   const std::string& name = run_context.problem.tensors[tensor].name;
   const auto other = other_value(*data, name, tensor);
   if (!other) return std::nullopt;
-  auto run = CandidateRun::create(run_context, data, data->workload->twin, twin, true);
-  if (!run) return run.error();
   ScalarValues scalars = data->scalars;
   scalars[name] = *other;
-  run.value().replace_scalars(std::move(scalars));
-  if (run->run(StageId::check)) {
+  const auto run = reference.bind_twin(data, "", &scalars);
+  if (!run) return run.error();
+  if (auto failed = run->run(StageId::check)) {
+    if (reference.lost()) return failed;
     records.push_back(without_result(*data));
   } else {
     static_cast<void>(compare_outputs(run_context, run.value(), StageId::check, "", records));
@@ -91,20 +90,21 @@ std::optional<Outcome> check_changed_scalar(RunContext& run_context,
 }
 
 std::optional<Outcome> check_changed_input(RunContext& run_context,
-                                           const std::shared_ptr<const DataSet>& data,
-                                           const LoadedImage& twin, const InputMutation& mutation,
-                                           const InputData& input, std::vector<CheckRecord>& records) {
+                                           const std::shared_ptr<const DataSet>& data, Reference& reference,
+                                           const InputMutation& mutation, const InputData& input,
+                                           std::vector<CheckRecord>& records) {
   const std::vector<std::int64_t>& shape = data->workload->shapes[input.tensor];
   const InputBytes original = contents(input);
   InputBytes changed = original;
   const bool any = clear_part(mutation, run_context.problem.tensors[input.tensor].dtype,
                               shape.empty() ? 1 : shape.front(), changed);
   if (!any) return std::nullopt;
-  const auto run = CandidateRun::create(run_context, data, data->workload->twin, twin, true);
+  const auto run = reference.bind_twin(data, "");
   if (!run) return run.error();
   {  // Indices are judged by what they select from the original contents.
     const ChangedInput scope(run_context, input, changed, original);
-    if (run->run(StageId::check)) {
+    if (auto failed = run->run(StageId::check)) {
+      if (reference.lost()) return failed;
       records.push_back(without_result(*data));
       return std::nullopt;
     }
@@ -114,20 +114,19 @@ std::optional<Outcome> check_changed_input(RunContext& run_context,
 }
 
 std::optional<Outcome> check_changed(RunContext& run_context, const std::shared_ptr<const DataSet>& data,
-                                     const LoadedImage& twin, const InputMutation& mutation,
-                                     std::size_t tensor, std::vector<CheckRecord>& records) {
+                                     Reference& reference, const InputMutation& mutation, std::size_t tensor,
+                                     std::vector<CheckRecord>& records) {
   if (run_context.problem.tensors[tensor].scalar)
-    return check_changed_scalar(run_context, data, twin, tensor, records);
+    return check_changed_scalar(run_context, data, reference, tensor, records);
   const auto input = std::ranges::find(data->inputs, tensor, &InputData::tensor);
   AK_ASSERT(input != data->inputs.end(), "every input that is no scalar has data");
-  return check_changed_input(run_context, data, twin, mutation, *input, records);
+  return check_changed_input(run_context, data, reference, mutation, *input, records);
 }
 
 }  // namespace
 
-std::optional<Outcome> check_input_mutation(RunContext& run_context, DataStore& store,
-                                            const LoadedImage& twin, const DeviceTask& task,
-                                            std::vector<CheckRecord>& records) {
+std::optional<Outcome> check_input_mutation(RunContext& run_context, DataStore& store, Reference& reference,
+                                            const DeviceTask& task, std::vector<CheckRecord>& records) {
   const auto& tensors = run_context.problem.tensors;
   const auto tensor = std::ranges::find(tensors, task.mutated_input, &TensorLayout::name);
   AK_ASSERT(tensor != tensors.end(), "a device task names an input of its problem");
@@ -139,7 +138,7 @@ std::optional<Outcome> check_input_mutation(RunContext& run_context, DataStore& 
     for (const std::string& distribution : one.distributions) {
       auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
       if (!data) return data.error();
-      if (auto failed = check_changed(run_context, data.value(), twin, *mutation, index, records))
+      if (auto failed = check_changed(run_context, data.value(), reference, *mutation, index, records))
         return failed;
       if (!std::ranges::all_of(records, &CheckRecord::passed)) return std::nullopt;
     }

@@ -7,6 +7,7 @@
 
 #include "runtime/check/harness_kernels.h"
 #include "runtime/cuda/device_context.h"
+#include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/launch_inspector.h"
 #include "runtime/process/device_messages.h"
 
@@ -38,6 +39,15 @@ struct RunContext {
   [[nodiscard]] std::size_t tensor_bytes(const WorkloadLayout& workload, std::size_t tensor) const {
     return static_cast<std::size_t>(workload.elements(tensor)) *
            static_cast<std::size_t>(info(problem.tensors[tensor].dtype).bytes);
+  }
+  /// Memory that is yet to be written; asynchronous.
+  void poison(BufferView memory, DType dtype) const {
+    check(driver().cuMemsetD8Async(memory.address, poison_byte(dtype), memory.bytes, stream),
+          "poisoning memory");
+  }
+  /// Asynchronous.
+  void zero(BufferView memory) const {
+    check(driver().cuMemsetD8Async(memory.address, 0, memory.bytes, stream), "zeroing memory");
   }
   void synchronize(const std::string& what) const {
     check(driver().cuStreamSynchronize(stream), "running {}", what);

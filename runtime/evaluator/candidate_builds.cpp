@@ -8,6 +8,7 @@ namespace ak::runtime {
 
 CandidateBuilds::CandidateBuilds(const EvaluatorOptions& options, const SourceAssembler& assembler)
     : assembler_(assembler),
+      python_(options.python),
       pool_({.worker_command = options.worker_command,
              .workers = options.compile_workers,
              .deadline = options.compile_deadline,
@@ -19,7 +20,7 @@ ProblemBuild& CandidateBuilds::problem(const std::shared_ptr<const ProblemInstan
     if (&known->problem() == problem.get() && known->arch() == arch) return *known;
   }
   const auto submit = [this](const TranslationUnit& unit) { return pool_.submit(unit); };
-  problems_.push_back(std::make_unique<ProblemBuild>(problem, arch, assembler_, submit));
+  problems_.push_back(std::make_unique<ProblemBuild>(problem, arch, assembler_, submit, python_));
   return *problems_.back();
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/evaluation.h"
@@ -21,7 +22,7 @@ class CandidateBuilds {
   CandidateBuilds(const EvaluatorOptions& options, const SourceAssembler& assembler);
 
   /// What a device needs of a problem for an architecture; the first request starts its builds. Valid as long
-  /// as this. Throws Error(bad_input) when reference.cu cannot be assembled.
+  /// as this. Throws as ProblemBuild does.
   ProblemBuild& problem(const std::shared_ptr<const ProblemInstance>& problem, const Arch& arch);
 
   enum class Part : std::uint8_t { candidate, rival };
@@ -51,6 +52,7 @@ class CandidateBuilds {
   [[nodiscard]] bool of_problem(const FinishedBuild& build);
 
   const SourceAssembler& assembler_;
+  std::string python_;  ///< as EvaluatorOptions::python
   CompilePool pool_;
   std::vector<std::unique_ptr<ProblemBuild>> problems_;
   std::map<BuildTicket, Owner> owners_;  ///< of builds in progress

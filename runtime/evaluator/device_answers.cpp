@@ -102,7 +102,7 @@ AskedOfDevice::Kind AskedOfDevice::kind_of(const DeviceTask& task) {
   if (!task.dump_dir.empty() || !task.mutation.empty()) return Kind::apart;
   if (task.profile) return Kind::profile;
   if (!task.rival.image.empty()) return Kind::comparison;
-  return task.image.image.empty() ? Kind::baselines : Kind::evaluation;
+  return task.image.image.empty() && !task.twin ? Kind::baselines : Kind::evaluation;
 }
 
 AskedOfDevice::AskedOfDevice(const DeviceTask& task, const OpenProblem& problem) : kind_(kind_of(task)) {

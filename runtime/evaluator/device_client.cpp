@@ -37,7 +37,7 @@ void DeviceClient::ensure_process() {
   if (process_) return;
   for (int attempt = 1;; ++attempt) {
     process_ = std::make_unique<WorkerProcess>(argv_);
-    opened_ = used_ = false;
+    opened_ = confined_ = used_ = false;
     const auto deadline = steady_clock::now() + kHelloLimit;
     const auto hello = process_->await_hello(deadline);
     if (hello) return;
@@ -80,11 +80,12 @@ void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
 
 void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   AK_ASSERT(!busy() && problem_ != nullptr, "one task at a time, of an open problem");
+  if (!opened_ && confined_ && problem_->python) end_process();
   ensure_process();
   prints_.clear();
   const bool opening = !opened_;
   if (opening) open_id_ = send("open", to_json(*problem_));
-  opened_ = true;
+  opened_ = confined_ = true;
   asked_.emplace(task, *problem_);
   begin(send("evaluate", to_json(task)), deadline, opening);
 }
@@ -141,7 +142,8 @@ std::optional<DeviceFinish> DeviceClient::take(const WorkerMessage& message) {
 
 std::optional<DeviceFinish> DeviceClient::take_opened(const WorkerMessage& message) {
   if (message.id != open_id_) return break_off("it answered before it had opened the problem");
-  if (message.type != "opened") return refuse_open(reason_in(message.body));
+  if (message.type == "progress") return take_progress(message);
+  if (message.type != "opened") return refuse_open(message.body);
   open_id_ = 0;
   lost_while_opening_ = 0;
   clock_.note_opened(steady_clock::now());
@@ -173,13 +175,17 @@ DeviceFinish DeviceClient::take_answer(const WorkerMessage& message) {
 }
 
 /// What a worker says that has run candidates ends no run: a new one is asked.
-DeviceFinish DeviceClient::refuse_open(const std::string& why) {
+DeviceFinish DeviceClient::refuse_open(const Json& body) {
   const bool believed = !used_;
   drop_process();
-  const std::string message = fmt::format("opening problem {} on the device: {}", problem_->problem, why);
+  const std::string message =
+      fmt::format("opening problem {} on the device: {}", problem_->problem, reason_in(body));
   if (!believed) return finish(Status::infrastructure_error, message);
   task_id_ = 0;
-  fail(ExitCode::environment, "{}", message);
+  // Of a reference that is no kernel the worker is the first to read what the user wrote.
+  const bool users =
+      problem_->python && body.value("code", Json()) == Json(static_cast<int>(ExitCode::bad_input));
+  fail(users ? ExitCode::bad_input : ExitCode::environment, "{}", message);
 }
 
 DeviceFinish DeviceClient::break_off(const std::string& breach) {

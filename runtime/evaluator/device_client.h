@@ -77,7 +77,7 @@ class DeviceClient {
   std::optional<DeviceFinish> take_opened(const WorkerMessage& message);
   std::optional<DeviceFinish> take_progress(const WorkerMessage& message);
   DeviceFinish take_answer(const WorkerMessage& message);
-  DeviceFinish refuse_open(const std::string& why);
+  DeviceFinish refuse_open(const Json& body);
   DeviceFinish break_off(const std::string& breach);
   std::optional<DeviceFinish> expire();
   DeviceFinish lose(const WorkerLost& lost);
@@ -88,8 +88,9 @@ class DeviceClient {
   bool watched_;
   std::unique_ptr<WorkerProcess> process_;
   std::shared_ptr<const OpenProblem> problem_;
-  bool opened_ = false;  ///< by the running process; true once asked for
-  bool used_ = false;    ///< the running process has had a task, and with it perhaps a candidate
+  bool opened_ = false;    ///< by the running process; true once asked for
+  bool confined_ = false;  ///< the running process has opened a problem, and can start no other process since
+  bool used_ = false;      ///< the running process has had a task, and with it perhaps a candidate
   std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;  ///< 0: no answer is awaited
   std::optional<AskedOfDevice> asked_, queued_asked_;
   std::chrono::milliseconds queued_limit_{0};

@@ -51,6 +51,7 @@ struct EvaluatorOptions {
   std::function<Profile(Profile)> name_metrics = {};
   /// While an evaluation is waited for, at every event and at least once a second; none: no one is told.
   OnEvaluatorWait on_wait = {};
+  std::string python;         ///< interpreter for references in Python; empty: find_python() looks for one
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 

@@ -20,10 +20,18 @@ using std::chrono::steady_clock;
 // For one mutation on all workloads; the worker's own watchdog ends a hang (chosen).
 constexpr std::chrono::minutes kTaskLimit{30};
 
-/// What the device needs: the problem, and its mutations as programs.
+/// What is checked in a candidate's place: a program, or where there is none the reference's own twin, perhaps with
+/// one of the problem's mutations.
+struct StandIn {
+  KernelImage image = {};
+  std::optional<std::string> twin = {};
+};
+
+/// What the device needs: the problem, its twin, and its mutations.
 struct Programs {
   std::shared_ptr<const OpenProblem> problem;
-  std::vector<KernelImage> mutations;  ///< as ProblemInstance::mutations
+  StandIn honest;
+  std::vector<StandIn> mutations;  ///< as ProblemInstance::mutations
 };
 
 TranslationUnit mutation_unit(const AuditRequest& request, const EvaluatorOptions& options,
@@ -43,26 +51,37 @@ KernelImage mutation_image(const Mutation& mutation, const BuildResult& build, D
   return image;
 }
 
+/// A reference in Python makes its mutations itself.
+Programs python_programs(std::shared_ptr<const OpenProblem> open, const ProblemInstance& problem) {
+  Programs programs{.problem = std::move(open), .honest = {.twin = ""}, .mutations = {}};
+  for (const Mutation& mutation : problem.mutations) programs.mutations.push_back({.twin = mutation.name});
+  return programs;
+}
+
 Programs build_programs(const EvaluatorOptions& options, const SourceAssembler& assembler,
                         const DeviceFacts& device, const AuditRequest& request) {
   CompilePool pool({.worker_command = options.worker_command,
                     .workers = options.compile_workers,
                     .deadline = options.compile_deadline,
                     .cache_dir = options.cache_dir});
-  ProblemBuild problem(request.problem, options.target, assembler,
-                       [&](const TranslationUnit& unit) { return pool.submit(unit); });
+  ProblemBuild problem(
+      request.problem, options.target, assembler,
+      [&](const TranslationUnit& unit) { return pool.submit(unit); }, options.python);
   const std::vector<Mutation>& mutations = request.problem->mutations;
   std::map<BuildTicket, std::size_t> tickets;
-  for (std::size_t i = 0; i < mutations.size(); ++i)
+  const bool compiled = !request.problem->python;
+  for (std::size_t i = 0; compiled && i < mutations.size(); ++i)
     tickets[pool.submit(mutation_unit(request, options, assembler, mutations[i]))] = i;
-  Programs programs{.problem = {}, .mutations = std::vector<KernelImage>(mutations.size())};
+  Programs programs{.problem = {}, .honest = {}, .mutations = std::vector<StandIn>(mutations.size())};
   while (const auto built = pool.wait(steady_clock::time_point::max())) {
     if (problem.take(built->ticket, built->result)) continue;
     const std::size_t mutation = tickets.at(built->ticket);
-    programs.mutations[mutation] = mutation_image(mutations[mutation], built->result, options.device);
+    programs.mutations[mutation].image = mutation_image(mutations[mutation], built->result, options.device);
   }
   programs.problem =
       problem.open_problem(device_environment(device, options.target), options.ordinal, options.device);
+  if (!compiled) return python_programs(std::move(programs.problem), *request.problem);
+  programs.honest.image = programs.problem->twin;
   return programs;
 }
 
@@ -75,6 +94,14 @@ bool undecided(Status status) {
 /// Failures first, then by error.
 bool less_informative(const CheckRecord& a, const CheckRecord& b) {
   return std::pair(!a.passed, error_ratio(a)) < std::pair(!b.passed, error_ratio(b));
+}
+
+/// What the reference had to deviate from, for a person to know.
+std::string notes_of(const Outcome& outcome) {
+  std::vector<std::string> notes;
+  for (const Diagnostic& diagnostic : outcome.diagnostics)
+    if (diagnostic.severity == "note") notes.push_back(diagnostic.message);
+  return fmt::format("{}", fmt::join(notes, "; "));
 }
 
 void judge(AuditFinding& finding, const std::vector<CheckRecord>& records) {
@@ -125,13 +152,14 @@ class Audit {
   }
 
   /// Every workload with all its distributions.
-  DeviceTask task(KernelImage image, std::string mutation) const {
-    DeviceTask task{.image = std::move(image),
+  DeviceTask task(const StandIn& stand_in, std::string mutation) const {
+    DeviceTask task{.image = stand_in.image,
                     .seed = request_.seed,
                     .workloads = {},
                     .budget = {},
                     .dump_dir = {},
-                    .mutation = std::move(mutation)};
+                    .mutation = std::move(mutation),
+                    .twin = stand_in.twin};
     for (const std::string& name : request_.workloads) {
       WorkloadTask& one = task.workloads.emplace_back();
       one.workload = name;
@@ -144,7 +172,7 @@ class Audit {
   }
 
   AuditFinding try_twin() {
-    const DeviceAnswer answer = ask(task(programs_.problem->twin, ""));
+    const DeviceAnswer answer = ask(task(programs_.honest, ""));
     AuditFinding finding{.kind = AuditKind::honest,
                          .name = "honest",
                          .what = "the reference's twin, which must pass",
@@ -153,19 +181,19 @@ class Audit {
     judge(finding, answer.checks);
     const bool passed = answer.outcome.status == Status::ok;
     finding.verdict = passed ? AuditVerdict::accepted : AuditVerdict::rejected;
-    if (!passed) finding.message = explain(answer.outcome);
+    finding.message = passed ? notes_of(answer.outcome) : explain(answer.outcome);
     return finding;
   }
 
   /// A check of a candidate ends at its first failure, so every workload and distribution is asked for alone.
-  AuditFinding try_declared(const Mutation& mutation, const KernelImage& image) {
+  AuditFinding try_declared(const Mutation& mutation, const StandIn& stand_in) {
     AuditFinding finding{.kind = AuditKind::declared,
                          .name = mutation.name,
                          .what = mutation.what,
                          .tensor = {},
                          .evidence = {}};
     std::set<std::string, std::less<>> rejected_under;
-    const DeviceTask all = task(image, "");
+    const DeviceTask all = task(stand_in, "");
     for (const WorkloadTask& workload : all.workloads) {
       for (const std::string& distribution : workload.distributions) {
         DeviceTask one = all;

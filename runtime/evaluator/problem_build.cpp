@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/problem_build.h"
 
+#include "core/plan/work.h"
+#include "core/text/hash.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/check/harness_kernels.h"
 
@@ -83,9 +85,11 @@ KernelImage kernel_image(const BuildResult& build, DeviceKind kind) {
 }
 
 ProblemBuild::ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
-                           const SourceAssembler& assembler, const Submit& submit)
+                           const SourceAssembler& assembler, const Submit& submit, const std::string& python)
     : problem_(std::move(problem)), arch_(arch) {
+  if (problem_->python) python_ = find_python(python);
   start(Part::harness, harness_unit(*problem_, arch, assembler), submit);
+  if (problem_->python) return;
   start(Part::exact, assembled(*problem_, assembler.exact_reference(*problem_, arch)), submit);
   start(Part::twin, assembled(*problem_, assembler.twin_reference(*problem_, arch)), submit);
 }
@@ -119,13 +123,28 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
   open->arch = arch_;
   open->ordinal = ordinal;
   open->harness_image = image_of(result(Part::harness), kind);
-  open->exact = kernel_image(result(Part::exact), kind);
-  open->twin = kernel_image(result(Part::twin), kind);
-  open->exact.file_name = open->twin.file_name = "reference.cu";
   open->tensors = tensor_layouts(*problem_);
   open->tolerance = problem_->tolerance;
   for (const auto& [name, value] : problem_->params) open->params[name] = to_string(value);
   open->libraries = problem_->baselines;
+  problem_->python ? add_process(*open) : add_kernel(*open, device, kind);
+  return opened_ = open;
+}
+
+WorkloadLayout ProblemBuild::layout_of(const Workload& workload) const {
+  WorkloadLayout layout{.name = workload.name, .shapes = {}, .exact = {}, .twin = {}};
+  for (const auto* list : {&problem_->definition.inputs, &problem_->definition.outputs}) {
+    for (const TensorSpec& tensor : *list)
+      layout.shapes.push_back(tensor_extents(problem_->definition, tensor, workload.axes));
+  }
+  layout.distributions = drawn_inputs(*problem_, workload);
+  return layout;
+}
+
+void ProblemBuild::add_kernel(OpenProblem& open, const Environment& device, DeviceKind kind) const {
+  open.exact = kernel_image(result(Part::exact), kind);
+  open.twin = kernel_image(result(Part::twin), kind);
+  open.exact.file_name = open.twin.file_name = "reference.cu";
   std::vector<const Workload*> workloads;
   for (const Workload& workload : problem_->workloads) workloads.push_back(&workload);
   auto plans = resolve_plans(*problem_, reference_candidate(*problem_), workloads, device);
@@ -135,15 +154,28 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
       if (auto wrong = check_argument_types(plan.plan, result(part)))
         fail(ExitCode::bad_input, "{}: {}", reference_path(*problem_), wrong->message);
     }
-    WorkloadLayout layout{.name = plan.workload->name, .shapes = {}, .exact = plan.plan, .twin = plan.plan};
-    for (const auto* list : {&problem_->definition.inputs, &problem_->definition.outputs}) {
-      for (const TensorSpec& tensor : *list)
-        layout.shapes.push_back(tensor_extents(problem_->definition, tensor, plan.workload->axes));
-    }
-    layout.distributions = drawn_inputs(*problem_, *plan.workload);
-    open->workloads.push_back(std::move(layout));
+    WorkloadLayout& layout = open.workloads.emplace_back(layout_of(*plan.workload));
+    layout.exact = layout.twin = plan.plan;
   }
-  return opened_ = open;
+}
+
+void ProblemBuild::add_process(OpenProblem& open) const {
+  const PythonReference& reference = *problem_->python;
+  open.python = {.program = python_->program,
+                 .path = python_->path,
+                 .readable = python_->readable,
+                 .file = reference.file,
+                 .source_hash = sha256_hex(reference.source),
+                 .kind = reference.kind,
+                 .options = reference.options};
+  for (const Workload& workload : problem_->workloads) {
+    WorkloadLayout& layout = open.workloads.emplace_back(layout_of(workload));
+    const Environment sizes = problem_->environment(workload.axes);
+    for (const Axis& axis : problem_->definition.axes)
+      layout.axes[axis.name] = std::get<std::int64_t>(sizes.at(axis.name));
+    const Result<Work> work = work_of(*problem_, workload);
+    if (work) layout.operations = work->flops;
+  }
 }
 
 }  // namespace ak::runtime

@@ -11,18 +11,20 @@
 #include "core/plan/problem.h"
 #include "runtime/evaluator/local_evaluator.h"
 #include "runtime/process/device_messages.h"
+#include "runtime/reference/python_installation.h"
 
 namespace ak::runtime {
 
-/// Builds what a device worker needs to open a problem: both references and the harness's
-/// kernels. One thread.
+/// Builds what a device worker needs to open a problem: the harness's kernels, and both parts of a reference that
+/// is a kernel. One thread.
 class ProblemBuild {
  public:
   using Submit = std::function<std::uint64_t(const TranslationUnit&)>;
 
-  /// Starts the builds. Throws Error(bad_input) naming reference.cu when it cannot be assembled.
+  /// Starts the builds. Throws Error(bad_input) naming reference.cu when it cannot be assembled, Error(environment)
+  /// when there is no Python for a reference in it. @param python the interpreter; empty: find_python() looks for one.
   ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
-               const SourceAssembler& assembler, const Submit& submit);
+               const SourceAssembler& assembler, const Submit& submit, const std::string& python = {});
 
   /// Takes a finished build when it is one of these; false otherwise. Throws Error(bad_input) with the
   /// compiler's words when reference.cu does not compile, Error(environment) when nothing does.
@@ -38,10 +40,14 @@ class ProblemBuild {
  private:
   enum class Part { exact, twin, harness };
   void start(Part part, const TranslationUnit& unit, const Submit& submit);
+  void add_kernel(OpenProblem& open, const Environment& device, DeviceKind kind) const;
+  void add_process(OpenProblem& open) const;
+  [[nodiscard]] WorkloadLayout layout_of(const Workload& workload) const;
   [[nodiscard]] const BuildResult& result(Part part) const { return results_.at(part); }
 
   std::shared_ptr<const ProblemInstance> problem_;
   Arch arch_;
+  std::optional<PythonInstallation> python_;  ///< of a reference in Python
   std::map<std::uint64_t, Part> builds_;
   std::map<Part, BuildResult> results_;
   std::shared_ptr<const OpenProblem> opened_;

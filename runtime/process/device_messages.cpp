@@ -113,7 +113,9 @@ Json workload_json(const WorkloadLayout& workload) {
           {"shapes", workload.shapes},
           {"distributions", array_json(workload.distributions, drawn_inputs_json)},
           {"exact", ak::to_json(workload.exact)},
-          {"twin", ak::to_json(workload.twin)}};
+          {"twin", ak::to_json(workload.twin)},
+          {"axes", workload.axes},
+          {"operations", workload.operations}};
 }
 
 WorkloadLayout workload_from(const Json& json) {
@@ -121,7 +123,27 @@ WorkloadLayout workload_from(const Json& json) {
           .shapes = json.at("shapes").get<std::vector<std::vector<std::int64_t>>>(),
           .distributions = array_from(json.at("distributions"), drawn_inputs_from),
           .exact = resolved_plan_from_json(json.at("exact")),
-          .twin = resolved_plan_from_json(json.at("twin"))};
+          .twin = resolved_plan_from_json(json.at("twin")),
+          .axes = json.at("axes").get<AxisValues>(),
+          .operations = json.at("operations")};
+}
+
+Json python_json(const PythonProcess& python) {
+  return {{"program", python.program},         {"path", python.path},
+          {"readable", python.readable},       {"file", python.file},
+          {"source_hash", python.source_hash}, {"kind", python.kind},
+          {"options", python.options}};
+}
+
+std::optional<PythonProcess> python_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return PythonProcess{.program = json.at("program"),
+                       .path = json.at("path").get<std::vector<std::string>>(),
+                       .readable = json.at("readable").get<std::vector<std::string>>(),
+                       .file = json.at("file"),
+                       .source_hash = json.at("source_hash"),
+                       .kind = json.at("kind"),
+                       .options = json.at("options")};
 }
 
 Json rule_json(const OutputRule& rule) {
@@ -235,7 +257,8 @@ Json to_json(const OpenProblem& problem) {
           {"tolerance", tolerance_json(problem.tolerance)},
           {"params", problem.params},
           {"libraries", problem.libraries},
-          {"scratch_dir", problem.scratch_dir}};
+          {"scratch_dir", problem.scratch_dir},
+          {"python", problem.python ? python_json(*problem.python) : Json()}};
 }
 
 OpenProblem open_problem_from_json(const Json& json) {
@@ -251,7 +274,8 @@ OpenProblem open_problem_from_json(const Json& json) {
           .tolerance = tolerance_from(json.at("tolerance")),
           .params = json.at("params").get<std::map<std::string, std::string>>(),
           .libraries = json.at("libraries").get<std::vector<std::string>>(),
-          .scratch_dir = json.at("scratch_dir")};
+          .scratch_dir = json.at("scratch_dir"),
+          .python = python_from(json.at("python"))};
 }
 
 Json to_json(const DeviceTask& task) {
@@ -265,11 +289,12 @@ Json to_json(const DeviceTask& task) {
           {"limit_ms", task.limit_ms},
           {"dump_dir", task.dump_dir},
           {"lesion", task.mutation},
+          {"twin", task.twin ? Json(*task.twin) : Json()},
           {"lesion_input", task.mutated_input}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
-  const Json& profile = json.at("profile");
+  const Json &profile = json.at("profile"), &twin = json.at("twin");
   return {.image = image_from(json.at("image")),
           .rival = image_from(json.at("rival")),
           .changing = json.at("changing"),
@@ -280,6 +305,7 @@ DeviceTask device_task_from_json(const Json& json) {
           .limit_ms = json.at("limit_ms"),
           .dump_dir = json.at("dump_dir"),
           .mutation = json.at("lesion"),
+          .twin = twin.is_null() ? std::nullopt : std::optional(twin.get<std::string>()),
           .mutated_input = json.at("lesion_input")};
 }
 

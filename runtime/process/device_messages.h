@@ -41,9 +41,21 @@ struct WorkloadLayout {
   std::string name;
   std::vector<std::vector<std::int64_t>> shapes;  ///< of OpenProblem::tensors, in order
   std::vector<DrawnInputs> distributions = {};    ///< the first is also used for timing
-  ResolvedPlan exact, twin;
+  ResolvedPlan exact, twin;                       ///< of a reference that is a kernel
+  AxisValues axes = {};                           ///< every axis, for a reference in Python
+  double operations = 0;                          ///< of one call, as the problem counts them
 
   [[nodiscard]] std::int64_t elements(std::size_t tensor) const;
+};
+
+/// What the process that computes a Python reference is started with.
+struct PythonProcess {
+  std::string program;                ///< the interpreter, absolute
+  std::vector<std::string> path;      ///< where it finds modules
+  std::vector<std::string> readable;  ///< folders of its installation
+  std::string file, source_hash;      ///< the reference, and the SHA-256 of its text
+  std::string kind;                   ///< of kPythonKinds
+  Json options = Json::object();      ///< of PythonReference
 };
 
 struct OpenProblem {
@@ -52,13 +64,14 @@ struct OpenProblem {
   Arch arch;                             ///< what the images are built for
   int ordinal = 0;
   std::string harness_image;  ///< as KernelImage::image
-  KernelImage exact, twin;
+  KernelImage exact, twin;    ///< of a reference that is a kernel
   std::vector<TensorLayout> tensors;
   std::vector<WorkloadLayout> workloads;
   Tolerance tolerance;
   std::map<std::string, std::string> params = {};  ///< for libraries to know the operation by
   std::vector<std::string> libraries = {};         ///< ProblemInstance::baselines
   std::string scratch_dir = {};  ///< the only folder that the worker may write from then on; empty: none
+  std::optional<PythonProcess> python = {};  ///< computes the reference; else `exact` and `twin` do
 
   /// Asserts that there is one. Looked up in `by_name`, which the first call makes: there may be thousands, each asked
   /// for many times. One thread.
@@ -100,6 +113,8 @@ struct DeviceTask {
       {};  ///< not empty: inputs and references are written there, and nothing else happens
   std::string mutation =
       {};  ///< of kAutomaticMutations: not empty: its results are compared, and nothing else
+  /// Set: the problem's twin is checked in a candidate's place, with this of its declared mutations; empty: none.
+  std::optional<std::string> twin = {};
   std::string mutated_input =
       {};  ///< not empty: `mutation` is one of this input (core/plan/input_mutation.h)
 };

@@ -90,6 +90,8 @@ void confine_files(const Permissions& permissions, Confinement& confinement) {
   const FileDescriptor ruleset = make_ruleset(abi);
   if (!ruleset) fail(ExitCode::environment, "making a Landlock ruleset: {}", std::strerror(errno));
   for (const auto& path : permissions.readable) allow(ruleset.get(), path, kReadRights);
+  for (const auto& path : permissions.executable)
+    allow(ruleset.get(), path, kReadRights | LANDLOCK_ACCESS_FS_EXECUTE);
   // Everything but executing and making devices.
   const std::uint64_t write_rights =
       file_rights(abi) & ~std::uint64_t{LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
@@ -152,7 +154,8 @@ void set_limit(__rlimit_resource resource, std::size_t value) {
 Confinement confine(const Permissions& permissions) {
   Confinement confinement;
   confine_files(permissions, confinement);
-  const std::string missing = filter_system_calls();
+  const std::string missing =
+      filter_system_calls(permissions.executable.empty() ? MayBecome::nothing : MayBecome::another_program);
   confinement.filtered = missing.empty();
   if (!missing.empty()) degrade(confinement, missing);
   if (!missing.empty() && confinement.landlock_abi < 4) degrade(confinement, "the network is open");

@@ -14,6 +14,8 @@ namespace ak::runtime {
 struct Permissions {
   std::vector<std::filesystem::path> readable;
   std::vector<std::filesystem::path> writable;  ///< and readable
+  /// Programs that it may become (execve); with none of them it may start no program at all.
+  std::vector<std::filesystem::path> executable = {};
 };
 
 /// What keeps the process from files, the network and other processes.

@@ -38,9 +38,7 @@ constexpr long kRefused[] = {
     SYS_sendto,
     SYS_sendmsg,
     SYS_sendmmsg,
-    // Processes; threads are clone() below.
-    SYS_execve,
-    SYS_execveat,
+// Processes; threads are clone() below, programs kPrograms.
 #ifdef SYS_fork
     SYS_fork,
     SYS_vfork,
@@ -113,6 +111,8 @@ constexpr long kRefused[] = {
 #endif
 };
 
+constexpr long kPrograms[] = {SYS_execve, SYS_execveat};
+
 // Allowed when the first argument is this process (or 0, which means it or its own group).
 constexpr long kOwnProcessOnly[] = {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
                                     SYS_prlimit64};
@@ -180,9 +180,18 @@ class Program {
 
 }  // namespace
 
-std::string filter_system_calls() {
+std::string program_refusal() {
+  Program program;
+  for (const long call : kPrograms) program.refuse(call, EPERM);
+  const sock_fprog code = program.finish();
+  return {reinterpret_cast<const char*>(code.filter), code.len * sizeof(sock_filter)};
+}
+
+std::string filter_system_calls(MayBecome may_become) {
   Program program;
   for (const long call : kRefused) program.refuse(call, EPERM);
+  if (may_become == MayBecome::nothing)
+    for (const long call : kPrograms) program.refuse(call, EPERM);
 #ifdef SYS_clone3
   // Its flags are in memory, where no filter can look; told that it is missing, libc falls back to clone().
   program.refuse(SYS_clone3, ENOSYS);

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace ak::runtime {
+
+/// Whether execve() is among the refused calls.
+enum class MayBecome : std::uint8_t { nothing, another_program };
 
 /// From now on the system refuses (EPERM) to every thread of the process what a worker has no use for:
 /// network sockets of any kind, starting processes and programs, signals to and the memory of other
 /// processes, mounts and namespaces, keys, BPF, io_uring (which would go around this filter), and
 /// administration. The table in the source is the list. Cannot be undone. Empty, or why the filter is
 /// not in force.
-[[nodiscard]] std::string filter_system_calls();
+[[nodiscard]] std::string filter_system_calls(MayBecome may_become = MayBecome::nothing);
+
+/// The code of a filter (struct sock_filter, as bytes) that refuses the start of programs and nothing else: for
+/// a process that was let become another program, to give that up too.
+[[nodiscard]] std::string program_refusal();
 
 }  // namespace ak::runtime

@@ -32,6 +32,11 @@ Outcome cuda_outcome(const CudaError& error, StageId stage) {
   return outcome;
 }
 
+void add_note(DeviceAnswer& answer, std::string message) {
+  answer.outcome.diagnostics.push_back(
+      {.severity = "note", .message = std::move(message), .line = 0, .column = 0});
+}
+
 // A call has overwritten what the next one needs.
 bool works_in_place(const OpenProblem& problem) {
   return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
@@ -60,8 +65,6 @@ DeviceProblem::DeviceProblem(OpenProblem problem, std::function<void(const Progr
       context_(problem_.ordinal),
       stream_(create_stream()),
       kernels_(problem_.harness_image, stream_.get()),
-      exact_(problem_.exact, "the exact reference"),
-      twin_(problem_.twin, "the twin reference"),
       run_context_{.context = context_,
                    .stream = stream_.get(),
                    .kernels = kernels_,
@@ -69,8 +72,9 @@ DeviceProblem::DeviceProblem(OpenProblem problem, std::function<void(const Progr
                    .report = std::move(report),
                    .random = std::mt19937_64(random_seed()),
                    .inspector = driver().inspector},
+      reference_(make_reference(run_context_)),
       lock_(device_lock(driver().inspector == nullptr ? context_.facts().uuid : "")),
-      store_(run_context_, exact_, twin_),
+      store_(run_context_, *reference_),
       make_profiler_(make_profiler) {
   if (run_context_.inspector == nullptr) timer_.emplace(run_context_, store_);
 }
@@ -96,13 +100,8 @@ DeviceAnswer DeviceProblem::run(const DeviceTask& task) {
     answer.outcome = judged(run_context_.inspector, cuda_outcome(error, stage));
   }
   if (answer.outcome.status != Status::ok) settle(answer);
-  if (!lock_.unavailable_reason().empty()) {
-    answer.outcome.diagnostics.push_back(
-        {.severity = "note",
-         .message = "other processes were not kept off this GPU meanwhile: " + lock_.unavailable_reason(),
-         .line = 0,
-         .column = 0});
-  }
+  if (!lock_.unavailable_reason().empty())
+    add_note(answer, "other processes were not kept off this GPU meanwhile: " + lock_.unavailable_reason());
   answer.busy_ms = milliseconds_since(start);
   return answer;
 }
@@ -123,10 +122,11 @@ bool DeviceProblem::run_apart(const DeviceTask& task, DeviceAnswer& answer) {
   if (!task.dump_dir.empty())
     failed = dump_data_sets(run_context_, store_, task);
   else if (!task.mutated_input.empty())
-    failed = check_input_mutation(run_context_, store_, twin_, task, answer.checks);
+    failed = check_input_mutation(run_context_, store_, *reference_, task, answer.checks);
   else
     failed = check_automatic_mutation(run_context_, store_, task, answer.checks);
   if (failed) answer.outcome = std::move(*failed);
+  answer.lost = reference_->lost();
   return true;
 }
 
@@ -153,6 +153,11 @@ void DeviceProblem::run_stage(StageId stage, const DeviceTask& task, ProgramLoad
 }
 
 void DeviceProblem::check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
+  if (task.twin) {
+    if (auto failed = check_twin(run_context_, store_, *reference_, task, answer.checks))
+      answer.outcome = std::move(*failed);
+    for (const std::string& note : reference_->notes()) add_note(answer, note);
+  }
   if (task.image.image.empty()) return;
   bool first = true;
   for (const WorkloadTask& one : task.workloads) {
@@ -207,11 +212,14 @@ void DeviceProblem::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
 }
 
 void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {
+  if (task.twin) return;
   const bool baseline = task.image.image.empty();
+  const LoadedImage* const twin = reference_->program();
+  if (baseline && twin == nullptr) add_note(answer, "baseline naive: none, for the reference is no kernel");
   for (const WorkloadTask& one : task.workloads) {
-    if (!one.time) continue;
+    if (!one.time || (baseline && twin == nullptr)) continue;
     const WorkloadLayout& layout = problem_.workload(one.workload);
-    const LoadedImage& loaded = baseline ? twin_ : program.load();  // again for every workload
+    const LoadedImage& loaded = baseline ? *twin : program.load();  // again for every workload
     TimingTarget timed = baseline ? target(layout, layout.twin, loaded, MeasurementRole::baseline)
                                   : target(layout, one.plan, loaded, MeasurementRole::candidate);
     if (baseline) timed.label = "naive";
@@ -299,8 +307,7 @@ void DeviceProblem::time_libraries(const DeviceTask& task, DeviceAnswer& answer)
     LibraryTiming timing = time_library(name, *timer_, run_context_, task);
     std::move(timing.measurements.begin(), timing.measurements.end(),
               std::back_inserter(answer.measurements));
-    answer.outcome.diagnostics.push_back(
-        {.severity = "note", .message = "baseline " + timing.note, .line = 0, .column = 0});
+    add_note(answer, "baseline " + timing.note);
   }
 }
 
@@ -308,7 +315,7 @@ void DeviceProblem::time_libraries(const DeviceTask& task, DeviceAnswer& answer)
 // accesses it reports.
 void DeviceProblem::settle(DeviceAnswer& answer) {
   const CUresult state = driver().cuCtxSynchronize();
-  answer.lost = state != CUDA_SUCCESS;
+  answer.lost = state != CUDA_SUCCESS || reference_->lost();
   const Status status = answer.outcome.status;
   const bool corrupted = status == Status::memory_error || status == Status::integrity_violation;
   if (corrupted && run_context_.inspector == nullptr) store_.clear();

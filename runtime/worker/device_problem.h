@@ -8,6 +8,7 @@
 #include "runtime/cuda/launch_profiler.h"
 #include "runtime/cuda/profiler_factory.h"
 #include "runtime/process/device_lock.h"
+#include "runtime/reference/make_reference.h"
 #include "runtime/timing/timing.h"
 
 namespace ak::runtime {
@@ -16,7 +17,9 @@ namespace ak::runtime {
 /// them. One thread.
 class DeviceProblem {
  public:
-  /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment).
+  /// Starts the process of a reference in Python, which has to come before the worker confines itself.
+  /// @param report called before anything that may take long or hang. Throws CudaError, Error(environment),
+  /// Error(bad_input) where the reference cannot be used.
   /// @param make_profiler null: nothing can be profiled
   DeviceProblem(OpenProblem problem, std::function<void(const Progress&)> report,
                 MakeLaunchProfiler make_profiler = nullptr);
@@ -45,8 +48,8 @@ class DeviceProblem {
   DeviceContext context_;
   StreamHandle stream_;
   HarnessKernels kernels_;
-  LoadedImage exact_, twin_;
   RunContext run_context_;
+  std::unique_ptr<Reference> reference_;
   DeviceLock& lock_;  ///< of all problems of this process on this device
   DataStore store_;
   MakeLaunchProfiler make_profiler_;

@@ -77,14 +77,18 @@ void add_device_nodes(std::vector<fs::path>& writable) {
 
 }  // namespace
 
-Permissions device_permissions(bool gpu, const std::string& scratch) {
+Permissions library_permissions(bool gpu) {
   Permissions permissions;
-  if (!scratch.empty()) permissions.writable.emplace_back(scratch);
-  if (!gpu) return permissions;
   permissions.readable.assign(std::begin(kReadable), std::end(kReadable));
-  permissions.writable.insert(permissions.writable.end(), std::begin(kWritable), std::end(kWritable));
+  permissions.writable.assign(std::begin(kWritable), std::end(kWritable));
   add_library_places(permissions.readable);
-  add_device_nodes(permissions.writable);
+  if (gpu) add_device_nodes(permissions.writable);
+  return permissions;
+}
+
+Permissions device_permissions(bool gpu, const std::string& scratch) {
+  Permissions permissions = gpu ? library_permissions(true) : Permissions{};
+  if (!scratch.empty()) permissions.writable.emplace_back(scratch);
   return permissions;
 }
 

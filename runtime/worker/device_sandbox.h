@@ -12,4 +12,7 @@ namespace ak::runtime {
 /// @param scratch the only folder that may be written; empty: none.
 [[nodiscard]] Permissions device_permissions(bool gpu, const std::string& scratch);
 
+/// What a program needs that loads libraries of the system; with `gpu` the driver's nodes, too.
+[[nodiscard]] Permissions library_permissions(bool gpu);
+
 }  // namespace ak::runtime

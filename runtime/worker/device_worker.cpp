@@ -15,6 +15,20 @@
 namespace ak::runtime {
 namespace {
 
+/// The request that progress belongs to, while it is being answered.
+class ScopedCurrent {
+ public:
+  ScopedCurrent(const WorkerMessage*& current, const WorkerMessage& request) : current_(current) {
+    current_ = &request;
+  }
+  ~ScopedCurrent() { current_ = nullptr; }
+  ScopedCurrent(const ScopedCurrent&) = delete;
+  ScopedCurrent& operator=(const ScopedCurrent&) = delete;
+
+ private:
+  const WorkerMessage*& current_;
+};
+
 class DeviceService {
  public:
   DeviceService(WorkerChannel& channel, const DeviceServiceOptions& options)
@@ -60,6 +74,7 @@ class DeviceService {
   }
 
   void open(const WorkerMessage& request) {
+    const ScopedCurrent current(current_, request);
     problem_.reset();  // before the next one, so that two never share the device's memory
     OpenProblem problem = open_problem_from_json(request.body);
     const bool gpu = problem.device == DeviceKind::cuda;
@@ -84,9 +99,8 @@ class DeviceService {
 
   void evaluate(const WorkerMessage& request) {
     if (!problem_) fail(ExitCode::internal_error, "an evaluation before any problem was opened");
-    current_ = &request;
+    const ScopedCurrent current(current_, request);
     const DeviceAnswer answer = run(device_task_from_json(request.body));
-    current_ = nullptr;
     // What device printf left in stdio goes out with this answer.
     std::fflush(stdout);
     lost_ = answer.lost;

@@ -10,6 +10,7 @@
 #include "runtime/build/compile_worker.h"
 #include "runtime/process/sandbox.h"
 #include "runtime/process/worker_protocol.h"
+#include "runtime/reference/reference_worker.h"
 #include "runtime/worker/counter_probe.h"
 #include "runtime/worker/device_worker.h"
 #include "runtime/worker/sandbox_probe.h"
@@ -41,6 +42,13 @@ const Role* find_role(std::span<const std::string> arguments) {
   return nullptr;
 }
 
+/// It becomes another program, so it has no channel and no threads of a worker.
+constexpr std::string_view kReferenceRole = "reference";
+int as_reference() {
+  forbid_core_dumps();
+  return become_reference_process();
+}
+
 int serve(const Role& role, MakeLaunchProfiler make_profiler) {
   forbid_core_dumps();
   WorkerChannel channel;
@@ -51,17 +59,19 @@ int serve(const Role& role, MakeLaunchProfiler make_profiler) {
 }  // namespace
 
 int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_profiler) {
+  const bool reference = arguments.size() == 2 && arguments[0] == "--role" && arguments[1] == kReferenceRole;
   const Role* role = find_role(arguments);
-  if (role == nullptr) {
+  if (role == nullptr && !reference) {
     std::fputs(
-        "usage: alphakernel worker --role compile|device|watched_device|counters|sandbox (started by "
+        "usage: alphakernel worker --role compile|device|watched_device|counters|sandbox|reference (started "
+        "by "
         "AlphaKernel "
         "itself)\n",
         stderr);
     return static_cast<int>(ExitCode::usage);
   }
   try {
-    return serve(*role, make_profiler);
+    return reference ? as_reference() : serve(*role, make_profiler);
   } catch (const Error& error) {
     std::fprintf(stderr, "worker: %s\n", error.what());
     return static_cast<int>(error.code());

@@ -55,8 +55,6 @@ void TimingBench::open() {
   stream_.emplace(runtime::create_stream());
   opened_ = *parts.open_problem(device_environment(context_->facts(), arch_), 0, device_);
   kernels_.emplace(opened_.harness_image, stream_->get());
-  exact_.emplace(opened_.exact, "the exact reference");
-  twin_.emplace(opened_.twin, "the twin reference");
   run_context_.emplace(runtime::RunContext{.context = *context_,
                                            .stream = stream_->get(),
                                            .kernels = *kernels_,
@@ -64,7 +62,8 @@ void TimingBench::open() {
                                            .report = [](const runtime::Progress&) {},
                                            .random = std::mt19937_64(1),
                                            .inspector = runtime::driver().inspector});
-  store_.emplace(*run_context_, *exact_, *twin_);
+  reference_ = runtime::make_reference(*run_context_);
+  store_.emplace(*run_context_, *reference_);
 }
 
 TimingBench::Program TimingBench::program(const std::string& source, const std::string& workload) {

@@ -8,6 +8,7 @@
 #include "runtime/build/compile_pool.h"
 #include "runtime/check/data_set.h"
 #include "runtime/emulated/emulated_driver.h"
+#include "runtime/reference/make_reference.h"
 #include "runtime/timing/timed_inputs.h"
 #include "tests/support/tiny_problem.h"
 
@@ -47,8 +48,8 @@ class TimingBench {
   std::optional<runtime::StreamHandle> stream_;
   runtime::OpenProblem opened_;
   std::optional<runtime::HarnessKernels> kernels_;
-  std::optional<runtime::LoadedImage> exact_, twin_;
   std::optional<runtime::RunContext> run_context_;
+  std::unique_ptr<runtime::Reference> reference_;
   std::optional<runtime::DataStore> store_;
 };
 

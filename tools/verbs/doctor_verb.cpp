@@ -17,6 +17,7 @@
 #include "runtime/evaluator/local_evaluator.h"
 #include "runtime/evaluator/probe_answers.h"
 #include "runtime/process/worker_process.h"
+#include "runtime/reference/python_installation.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
 
@@ -151,6 +152,34 @@ Finding look_for_cupti() {
                       "NVreg_RestrictProfilingToAdminUsers=0"};
 }
 
+/// What of kTorchUses a PyTorch is new enough for: "references (1.13): yes, ...".
+std::string torch_uses_text(const runtime::PythonInstallation& python) {
+  std::vector<std::string> uses;
+  for (const runtime::TorchUse& use : runtime::kTorchUses)
+    uses.push_back(fmt::format("{} ({}.{}): {}", use.what, use.least.major, use.least.minor,
+                               python.suits(use.least) ? "yes" : "no"));
+  return fmt::format("{}", fmt::join(uses, ", "));
+}
+
+Finding look_for_python(const app::Config& config) {
+  Finding finding{.part = "Python",
+                  .detail = "",
+                  .cost = "problems whose reference is a Python file cannot be used",
+                  .remedy =
+                      "install PyTorch 1.13 or newer (Debian: python3-torch) and name its interpreter with "
+                      "ALPHAKERNEL_PYTHON or the configuration's \"python\""};
+  try {
+    const runtime::PythonInstallation python = runtime::find_python(config.python);
+    finding.present = true;
+    finding.detail =
+        fmt::format("{} {} with PyTorch {} ({}); {}", python.program, python.version, python.torch,
+                    python.cuda.empty() ? "CPU" : "CUDA " + python.cuda, torch_uses_text(python));
+  } catch (const Error& error) {
+    finding.detail = error.what();
+  }
+  return finding;
+}
+
 Finding look_for_nvml() {
   const bool present = loads("libnvidia-ml.so.1");
   return {.part = "NVML",
@@ -268,6 +297,7 @@ std::vector<Finding> examine(const std::vector<std::string>& models) {
   findings.push_back(look_for_headers());
   findings.push_back(look_for_cupti());
   findings.push_back(look_for_nvml());
+  findings.push_back(look_for_python(config));
   findings.push_back(look_at_disk("database", app::database_file("", config)));
   findings.push_back(look_at_disk(
       "build cache", config.cache.empty() ? app::default_cache_dir() : std::filesystem::path(config.cache)));

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/exchange/exchange.h"
+#include "app/problem/board_import.h"
 #include "app/setup/config.h"
 #include "core/error.h"
+#include "core/text/print_stderr.h"
+#include "runtime/reference/python_installation.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
 
@@ -17,7 +22,9 @@ constexpr const char* kExchangeExamples =
     "  alphakernel exchange export dataset/             # definitions, workloads, solutions and traces of "
     "the database\n"
     "  alphakernel exchange check dataset/              # does it follow the rules of the format?\n"
-    "  alphakernel exchange import dataset/ --db new.db\n";
+    "  alphakernel exchange import dataset/ --db new.db\n"
+    "  alphakernel exchange import KernelBench/level1/ --problems problems/   # a problem folder for every "
+    "task\n";
 
 Json faults_json(const std::vector<app::FileFault>& faults) {
   Json list = Json::array();
@@ -55,6 +62,41 @@ int check(const fs::path& folder, bool json) {
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }
 
+Json imported_json(const std::vector<app::ImportedTask>& tasks) {
+  Json list = Json::array();
+  for (const app::ImportedTask& task : tasks)
+    list.push_back(
+        {{"name", task.name},
+         {"made", task.failure.empty()},
+         {"failure", task.failure.empty() ? Json() : Json(task.failure)},
+         {"notes", task.problem.notes},
+         {"open", task.problem.open},
+         {"degenerate", task.problem.degenerate.empty() ? Json() : Json(task.problem.degenerate)}});
+  return list;
+}
+
+/// Makes a problem folder for every task of a benchmark's folder.
+int import_tasks(const std::vector<app::BoardTask>& tasks, const fs::path& output, const std::string& python,
+                 bool json) {
+  const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
+  std::size_t ended = 0;
+  const auto done = app::import_board(tasks, output, installation, [&](const app::ImportedTask& task) {
+    print_stderr("{} of {}: {}{}\n", ++ended, tasks.size(), task.name, task.failure.empty() ? "" : " failed");
+  });
+  const auto failed = std::ranges::count_if(done, [](const auto& task) { return !task.failure.empty(); });
+  if (json) {
+    fmt::print("{}\n", imported_json(done).dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print("made {} of {} problem folders in {}\n", done.size() - failed, done.size(), output.string());
+    for (const app::ImportedTask& task : done) {
+      if (!task.failure.empty()) fmt::print("  {}: {}\n", task.name, task.failure);
+      if (!task.problem.degenerate.empty())
+        fmt::print("  {}: degenerate: {}\n", task.name, task.problem.degenerate);
+    }
+  }
+  return failed == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
+}
+
 int run_exchange(const app::Arguments& arguments) {
   CLI::App app{
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
@@ -63,7 +105,7 @@ int run_exchange(const app::Arguments& arguments) {
       "all else that follows the rules is kept next to the database and exported again.",
       "alphakernel exchange"};
   set_style(app, kExchangeExamples);
-  std::string folder, database;
+  std::string folder, database, problems, python;
   bool json = false, all = false, force = false;
   const auto add = [&](const char* name, const char* help) {
     CLI::App* sub = app.add_subcommand(name, help);
@@ -77,9 +119,21 @@ int run_exchange(const app::Arguments& arguments) {
   to->add_flag("--all", all, "variants that failed, too");
   to->add_flag("--force", force, "write into a folder that is not empty");
   for (CLI::App* sub : {to, from}) sub->add_option("--db", database, "performance database");
+  from->add_option("--problems", problems,
+                   "make problem folders there, of KernelBench, GPU MODE or FlashInfer-Bench tasks");
+  from->add_option("--python", python, "Python interpreter with PyTorch");
   app.require_subcommand(1);
   if (!parse(app, arguments)) return 0;
   if (only->parsed()) return check(folder, json);
+  if (!problems.empty()) {
+    const auto tasks = app::board_tasks(folder);
+    if (tasks.empty())
+      fail(ExitCode::bad_input,
+           "{} has no task of KernelBench (class Model, get_inputs), GPU MODE (reference.py, task.yml) or "
+           "FlashInfer-Bench (definitions/OP/NAME.json)",
+           folder);
+    return import_tasks(tasks, problems, python, json);
+  }
   const fs::path file = app::database_file(database, app::load_config());
   if (to->parsed()) {
     if (!fs::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());

@@ -6,7 +6,9 @@
 #include <sstream>
 
 #include "app/evaluate/run_files.h"
+#include "app/problem/python_problem.h"
 #include "app/setup/assembler.h"
+#include "app/setup/config.h"
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/skeleton.h"
 #include "core/error.h"
@@ -23,24 +25,60 @@ namespace ak::tools {
 namespace {
 
 constexpr const char* kProblemHelp =
-    "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem check DIR\n"
+    "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem new DIR --from-python "
+    "FILE.py\n       alphakernel problem check DIR\n"
     "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
     "A problem folder says what to compute, on which shapes, and how right it must be "
     "(docs/problem.md).\n";
 
+int make_from_python(const std::string& folder, const app::PythonSource& source, const std::string& python,
+                     bool json) {
+  const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
+  const app::PythonProblem made = app::make_python_problem(folder, source, installation);
+  if (json) {
+    fmt::print("{}\n", Json{{"folder", folder},
+                            {"name", made.name},
+                            {"notes", made.notes},
+                            {"open", made.open},
+                            {"degenerate", made.degenerate.empty() ? Json() : Json(made.degenerate)}}
+                           .dump(-1, ' ', false, Json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("made {}\n", folder);
+  for (const std::string& note : made.notes) fmt::print("  {}\n", note);
+  if (!made.degenerate.empty()) fmt::print("  degenerate: {}\n", made.degenerate);
+  for (const std::string& point : made.open) fmt::print("  left for you: {}\n", point);
+  fmt::print("then: alphakernel problem check {}\n", folder);
+  return 0;
+}
+
 int make_problem(const app::Arguments& arguments) {
-  CLI::App app{"Make a problem folder from the signature of your kernel.", "alphakernel problem new"};
-  set_style(app, "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n");
-  std::string folder, kernel;
+  CLI::App app{"Make a problem folder from your kernel or your PyTorch file.", "alphakernel problem new"};
+  set_style(app,
+            "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n"
+            "         alphakernel problem new my_problem/ --from-python model.py\n");
+  std::string folder, kernel, file, python;
+  bool eval = false, json = false;
   codegen::NewProblem request;
   app.add_option("folder", folder, "folder to make")->required();
-  app.add_option("--from", kernel, "file with your __global__ function")->required();
+  CLI::Option* const from = app.add_option("--from", kernel, "file with your __global__ function");
   app.add_option("--outputs", request.outputs,
                  "pointers that are outputs (default: those that are not const)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->needs(from);
   app.add_flag("--reference-is-right", request.reference_is_right,
-               "the kernel is right: it becomes the reference, in fp64");
+               "the kernel is right: it becomes the reference, in fp64")
+      ->needs(from);
+  CLI::Option* const from_python =
+      app.add_option("--from-python", file, "PyTorch file with a module or a function (docs/python.md)")
+          ->excludes(from);
+  app.add_option("--python", python, "Python interpreter with PyTorch")->needs(from_python);
+  app.add_flag("--eval", eval, "run the file's modules in evaluation mode")->needs(from_python);
+  app.add_flag("--json", json, "print JSON")->needs(from_python);
   if (!parse(app, arguments)) return 0;
+  if (kernel.empty() && file.empty())
+    fail(ExitCode::usage, "expected --from KERNEL.cu or --from-python FILE.py");
+  if (!file.empty()) return make_from_python(folder, {.file = file, .eval = eval}, python, json);
   const std::vector<std::string> open_points = codegen::new_problem(folder, kernel, request);
   fmt::print("made {}; fill in:\n", folder);
   for (const std::string& point : open_points) fmt::print("  - {}\n", point);
@@ -130,6 +168,7 @@ int check_problem(const app::Arguments& arguments) {
   app.add_option("folder", folder, "the problem folder")->required();
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
   app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator, none");
+  add_python_flag(app);
   if (!parse(app, arguments)) return 0;
   const codegen::Problem loaded = codegen::load_problem(folder);
   const app::Target target = app::choose_target(device, arch);

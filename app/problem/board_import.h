@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/problem/python_problem.h"
+
+namespace ak::app {
+
+/// A task of a benchmark: what becomes one problem folder.
+struct BoardTask {
+  std::string name;  ///< of its folder
+  PythonSource source;
+};
+
+/// The tasks of a folder, in order of their names, told by content: files with `class Model` and `get_inputs`
+/// (KernelBench), folders with reference.py and task.yml (GPU MODE), definitions/OP/NAME.json (FlashInfer-Bench).
+/// Links are not followed. Throws Error(bad_input) where there is no such folder.
+[[nodiscard]] std::vector<BoardTask> board_tasks(const std::filesystem::path& folder);
+
+/// What became of a task.
+struct ImportedTask {
+  std::string name;
+  PythonProblem problem = {};
+  std::string failure = {};  ///< why it has no folder; empty where it has one
+};
+
+/// Makes a folder for each task below `output`, several at a time, and continues after failures.
+/// @param on_done called for each in the order in which they end, by one thread at a time.
+/// @return one for each task, in their order.
+std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks,
+                                       const std::filesystem::path& output,
+                                       const runtime::PythonInstallation& python,
+                                       const std::function<void(const ImportedTask&)>& on_done);
+
+}  // namespace ak::app

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/problem/python_problem.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "codegen/problem/problem_catalog.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/json_reader.h"
+#include "core/text/written_json.h"
+#include "runtime/reference/reference_process.h"
+
+namespace ak::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A module of several operators takes seconds, most of them for each mistake that is tried (chosen).
+constexpr std::chrono::seconds kDescribeLimit{300};
+// What a file of GPU MODE imports.
+constexpr std::array kNeighbours{"task.yml", "task.py", "utils.py"};
+
+fs::path file_of(const PythonSource& source) {
+  const fs::path file = fs::absolute(source.file).lexically_normal();
+  return fs::is_directory(file) ? file / "reference.py" : file;
+}
+
+Json describe(const fs::path& file, const PythonSource& source, const runtime::PythonInstallation& python) {
+  runtime::ReferenceLaunch launch{.program = python.program,
+                                  .path = python.path,
+                                  .readable = python.readable,
+                                  .entry = "describe",
+                                  .threads = 1};
+  launch.readable.push_back(file.parent_path().string());
+  runtime::ReferenceProcess process(launch);
+  Json options = Json::object();
+  if (source.eval) options["eval"] = true;
+  if (!source.kind.empty()) options["kind"] = source.kind;
+  auto answer =
+      process.ask({{"do", "describe"}, {"file", file.string()}, {"options", options}}, kDescribeLimit);
+  if (!answer) fail(ExitCode::bad_input, "{}: {}", source.file.string(), answer.error().message);
+  return std::move(answer).value();
+}
+
+/// A folder next to the wanted one; gone at the end of a scope unless it was moved there.
+class NewFolder {
+ public:
+  explicit NewFolder(const fs::path& wanted)
+      : wanted_(fs::absolute(wanted).lexically_normal()), path_(wanted_) {
+    if (!path_.has_filename()) path_ = path_.parent_path();
+    wanted_ = path_;
+    path_ += fmt::format(".{}.tmp", ::getpid());
+    if (fs::exists(wanted_) && !(fs::is_directory(wanted_) && fs::is_empty(wanted_)))
+      fail(ExitCode::output, "{} exists and is not empty", wanted.string());
+    std::error_code error;
+    fs::create_directories(path_, error);
+    if (error) fail(ExitCode::output, "cannot make {}: {}", path_.string(), error.message());
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+  void keep() {
+    std::error_code error;
+    fs::remove(wanted_, error);  // an empty folder
+    fs::rename(path_, wanted_, error);
+    if (error) fail(ExitCode::output, "cannot make {}: {}", wanted_.string(), error.message());
+  }
+
+ private:
+  fs::path wanted_, path_;
+};
+
+std::string lines_of(const Json& rows) {
+  std::string text;
+  for (const Json& row : rows) text += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text;
+}
+
+void write_files(const fs::path& folder, const fs::path& file, const Json& described) {
+  const Json& problem = described.at("problem");
+  write_file_atomically(folder / "problem.json",
+                        problem.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(folder / "workloads.jsonl", lines_of(described.at("workloads")));
+  const bool python = file.extension() == ".py";
+  write_file_atomically(folder / "reference.py",
+                        python ? read_file(file) : described.at("source").get<std::string>());
+  for (const char* neighbour : kNeighbours)
+    if (described.at("kind") == "gpu_mode" && fs::is_regular_file(file.parent_path() / neighbour))
+      write_file_atomically(folder / neighbour, read_file(file.parent_path() / neighbour));
+}
+
+std::vector<std::string> texts(const Json& list) { return list.get<std::vector<std::string>>(); }
+
+}  // namespace
+
+PythonProblem make_python_problem(const fs::path& folder, const PythonSource& source,
+                                  const runtime::PythonInstallation& python) {
+  const fs::path file = file_of(source);
+  if (!fs::is_regular_file(file)) fail(ExitCode::bad_input, "{}: there is no such file", file.string());
+  NewFolder made(folder);
+  const Json described = describe(file, source, python);
+  try {
+    write_files(made.path(), file, described);
+    PythonProblem problem{.name = described.at("problem").at("name").get<std::string>(),
+                          .notes = texts(described.at("notes")),
+                          .open = texts(described.at("open"))};
+    if (described.at("degenerate").is_string())
+      problem.degenerate = described.at("degenerate").get<std::string>();
+    // What a confined process says is checked as a user's own folder is.
+    const codegen::Problem loaded = codegen::load_problem(made.path());
+    static_cast<void>(codegen::instantiate(loaded, codegen::choose_params(loaded, {})));
+    made.keep();
+    return problem;
+  } catch (const Json::exception& error) {
+    fail(ExitCode::bad_input, "{}: the reference process answers out of form: {}", file.string(),
+         error.what());
+  }
+}
+
+}  // namespace ak::app

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/reference/process_reference.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/text/suggest.h"
+#include "runtime/reference/reference_fault.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The parent waits a little longer than this process, which knows more of what went wrong.
+constexpr double kParentMarginMs = 30'000;
+// What a plain kernel takes, for the limits of candidates: it loads and stores elements, computes addresses and
+// loops (chosen; budgets are a hundred times of it).
+constexpr double kInstructionsAnOperation = 4, kInstructionsAnElement = 16, kLanes = 32;
+// Warp instructions that the CPU device runs in a millisecond at least (docs/cpu_device.md has tens of millions a
+// second on one core; checks and busy machines take their share).
+constexpr double kEmulatedPerMs = 1'000;
+constexpr std::size_t kMaxNote = 500, kMaxNotes = 20;
+
+milliseconds call_limit() { return milliseconds(static_cast<std::int64_t>(kReferenceLimitMs)); }
+
+ReferenceLaunch launch_of(const OpenProblem& problem) {
+  const PythonProcess& python = *problem.python;
+  ReferenceLaunch launch{.program = python.program,
+                         .path = python.path,
+                         .readable = python.readable,
+                         .gpu = problem.device == DeviceKind::cuda};
+  launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
+  // On the CPU device there is a process for every core.
+  launch.threads = launch.gpu ? 0 : 1;
+  return launch;
+}
+
+Json layouts(const OpenProblem& problem) {
+  Json list = Json::array();
+  for (const TensorLayout& tensor : problem.tensors) {
+    list.push_back({{"name", tensor.name},
+                    {"dtype", info(tensor.dtype).name},
+                    {"output", tensor.output},
+                    {"scalar", tensor.scalar}});
+  }
+  return list;
+}
+
+std::string file_name(const OpenProblem& problem) {
+  return std::filesystem::path(problem.python->file).filename().string();
+}
+
+// PyTorch takes a second to load, from a network's disk a minute.
+void report_start(const RunContext& run_context) {
+  run_context.report({.activity = "reference",
+                      .what = "starting Python for " + file_name(run_context.problem),
+                      .limit_ms = 2 * kReferenceLimitMs + kParentMarginMs});
+}
+
+}  // namespace
+
+/// The twin as something that a candidate's place can be given to.
+class ProcessReference::TwinCall final : public LibraryCall {
+ public:
+  TwinCall(ProcessReference& reference, const WorkloadLayout& workload, std::string mutation,
+           ScalarValues scalars)
+      : reference_(reference),
+        workload_(workload),
+        mutation_(std::move(mutation)),
+        scalars_(std::move(scalars)) {}
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] std::optional<Outcome> enqueue(const AddressTable& addresses, CUstream) const override {
+    if (auto failed = reference_.select(workload_)) return failed;
+    reference_.sent_contents_ = 0;
+    const auto cost = reference_.compute_with(ReferencePart::twin, mutation_, addresses, scalars_);
+    reference_.sent_contents_ = 0;
+    if (!cost) return cost.error();
+    return std::nullopt;
+  }
+
+ private:
+  ProcessReference& reference_;
+  const WorkloadLayout& workload_;
+  std::string mutation_;
+  ScalarValues scalars_;
+  std::string name_ = "the reference's twin";
+};
+
+ProcessReference::ProcessReference(RunContext& run_context)
+    : run_context_(run_context),
+      process_((report_start(run_context), launch_of(run_context.problem))),
+      exchange_(process_, run_context.stream) {
+  open();
+}
+
+void ProcessReference::open() {
+  const PythonProcess& python = *run_context_.problem.python;
+  const auto opened = process_.ask({{"do", "open"},
+                                    {"file", python.file},
+                                    {"source_hash", python.source_hash},
+                                    {"kind", python.kind},
+                                    {"options", python.options},
+                                    {"tensors", layouts(run_context_.problem)}},
+                                   call_limit());
+  if (!opened) fail(ExitCode::bad_input, "{}: {}", python.file, opened.error().message);
+}
+
+Outcome ProcessReference::fault(const std::string& what, const ReferenceFailure& failure) const {
+  return reference_fault(fmt::format("{}, {}: {}", file_name(run_context_.problem), what, failure.message));
+}
+
+Result<Json, Outcome> ProcessReference::ask(Json request, const std::string& what) {
+  run_context_.report(
+      {.activity = "reference", .what = what, .limit_ms = kReferenceLimitMs + kParentMarginMs});
+  auto answer = process_.ask(std::move(request), call_limit());
+  if (!answer) return fault(what, answer.error());
+  return std::move(answer).value();
+}
+
+std::optional<Outcome> ProcessReference::select(const WorkloadLayout& workload) {
+  if (selected_ == &workload) return std::nullopt;
+  selected_ = nullptr;
+  sent_contents_ = 0;
+  const auto answer = ask({{"do", "workload"}, {"axes", workload.axes}, {"shapes", workload.shapes}},
+                          "workload " + workload.name);
+  if (!answer) return answer.error();
+  selected_ = &workload;
+  return std::nullopt;
+}
+
+std::optional<Outcome> ProcessReference::send_inputs(const AddressTable& tensors) {
+  const auto& layouts = run_context_.problem.tensors;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i].output || layouts[i].scalar) continue;
+    const std::string what = fmt::format("input '{}' of workload {}", layouts[i].name, selected_->name);
+    run_context_.report(
+        {.activity = "reference", .what = what, .limit_ms = kReferenceLimitMs + kParentMarginMs});
+    if (auto failed = exchange_.send(i, tensors.at(layouts[i].name))) return fault(what, *failed);
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcome> ProcessReference::receive_outputs(const AddressTable& tensors) {
+  const auto& layouts = run_context_.problem.tensors;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (!layouts[i].output) continue;
+    const std::string what = fmt::format("output '{}' of workload {}", layouts[i].name, selected_->name);
+    run_context_.report(
+        {.activity = "reference", .what = what, .limit_ms = kReferenceLimitMs + kParentMarginMs});
+    const BufferView to = tensors.at(layouts[i].name);
+    if (auto failed = exchange_.receive("get", i, to)) return fault(what, *failed);
+    if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(to, true);
+  }
+  return std::nullopt;
+}
+
+ReferenceCost ProcessReference::cost_of(const WorkloadLayout& workload, double ms) const {
+  if (run_context_.inspector == nullptr) return {.ms = ms};
+  double elements = 0;
+  for (std::size_t i = 0; i < workload.shapes.size(); ++i)
+    elements += static_cast<double>(workload.elements(i));
+  const double instructions =
+      (kInstructionsAnOperation * workload.operations + kInstructionsAnElement * elements) / kLanes;
+  return {.ms = instructions / kEmulatedPerMs, .instructions = static_cast<std::uint64_t>(instructions)};
+}
+
+/// On the inputs that the process has, or is sent now.
+Result<ReferenceCost, Outcome> ProcessReference::compute_with(ReferencePart part, const std::string& mutation,
+                                                              const AddressTable& tensors,
+                                                              const ScalarValues& scalars) {
+  if (sent_contents_ == 0)
+    if (auto failed = send_inputs(tensors)) return *failed;
+  const bool exact = part == ReferencePart::exact;
+  const auto answer = ask(
+      {{"do", "compute"}, {"part", exact ? "exact" : "twin"}, {"mutation", mutation}, {"scalars", scalars}},
+      fmt::format("the {} result on workload {}", exact ? "exact" : "twin's", selected_->name));
+  if (!answer) return answer.error();
+  add_notes(*answer);
+  if (auto failed = receive_outputs(tensors)) return *failed;
+  const Json ms = answer->value("ms", Json());
+  return cost_of(*selected_, ms.is_number() ? ms.get<double>() : 0);
+}
+
+Result<ReferenceCost, Outcome> ProcessReference::compute(ReferencePart part, const WorkloadLayout& workload,
+                                                         const AddressTable& tensors,
+                                                         const ScalarValues& scalars,
+                                                         std::uint64_t contents) {
+  const Key key{workload.name, part, contents};
+  if (ReferenceCost cost; recall(key, tensors, cost)) return cost;
+  if (auto failed = select(workload)) return *failed;
+  if (sent_contents_ != contents) sent_contents_ = 0;
+  const auto cost = compute_with(part, "", tensors, scalars);
+  sent_contents_ = cost ? contents : 0;
+  if (cost) remember(key, tensors, *cost);
+  return cost;
+}
+
+bool ProcessReference::recall(const Key& key, const AddressTable& tensors, ReferenceCost& cost) {
+  const ResultCache::Results* const known = cache_.find(key);
+  if (known == nullptr) return false;
+  std::size_t next = 0;
+  for (const TensorLayout& tensor : run_context_.problem.tensors) {
+    if (!tensor.output) continue;
+    const std::vector<std::byte>& bytes = known->outputs[next++];
+    const BufferView to = tensors.at(tensor.name);
+    check(driver().cuMemcpyHtoDAsync(to.address, bytes.data(), bytes.size(), run_context_.stream),
+          "writing a known result");
+    if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(to, true);
+  }
+  run_context_.synchronize("the writing of known results");
+  cost = known->cost;
+  return true;
+}
+
+void ProcessReference::remember(const Key& key, const AddressTable& tensors, const ReferenceCost& cost) {
+  ResultCache::Results results{.cost = cost, .outputs = {}};
+  std::size_t bytes = 0;
+  for (const TensorLayout& tensor : run_context_.problem.tensors)
+    if (tensor.output) bytes += tensors.at(tensor.name).bytes;
+  if (!ResultCache::holds(bytes)) return;
+  for (const TensorLayout& tensor : run_context_.problem.tensors) {
+    if (!tensor.output) continue;
+    const BufferView from = tensors.at(tensor.name);
+    auto& output = results.outputs.emplace_back(from.bytes);
+    check(driver().cuMemcpyDtoH(output.data(), from.address, from.bytes), "keeping a result");
+  }
+  cache_.put(key, std::move(results));
+}
+
+Result<CandidateRun, Outcome> ProcessReference::bind_twin(std::shared_ptr<const DataSet> data,
+                                                          const std::string& mutation,
+                                                          const ScalarValues* scalars) {
+  auto call =
+      std::make_shared<TwinCall>(*this, *data->workload, mutation, scalars ? *scalars : data->scalars);
+  return CandidateRun::create(run_context_, std::move(data), std::move(call));
+}
+
+std::optional<Outcome> ProcessReference::draw(const WorkloadLayout& workload, std::uint64_t seed,
+                                              const AddressTable& tensors) {
+  if (auto failed = select(workload)) return failed;
+  const auto& layouts = run_context_.problem.tensors;
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    if (tensors.contains(layouts[i].name)) wanted.push_back(i);
+  const std::string what = "its own inputs for workload " + workload.name;
+  const auto drawn = ask({{"do", "draw"}, {"tensors", wanted}, {"seed", seed}}, what);
+  if (!drawn) return drawn.error();
+  for (const std::size_t i : wanted)
+    if (auto failed = exchange_.receive("take_drawn", i, tensors.at(layouts[i].name)))
+      return fault(what, *failed);
+  return std::nullopt;
+}
+
+void ProcessReference::add_notes(const Json& answer) {
+  const Json notes = answer.value("notes", Json::array());
+  if (!notes.is_array()) return;
+  for (const Json& note : notes) {
+    if (!note.is_string() || notes_.size() >= kMaxNotes) continue;
+    std::string text = sanitize(note.get_ref<const std::string&>(), kMaxNote);
+    if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
+  }
+}
+
+}  // namespace ak::runtime

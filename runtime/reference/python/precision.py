@@ -1,0 +1,136 @@
+"""In which precision a reference computes: exact (float64) or declared (the file's own dtypes)."""
+
+import contextlib
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Narrower types are formats in which data is stored: to round to them is part of what is computed.
+WORKING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def mapped(value, convert):
+    """`value` with every tensor in its lists, tuples and dicts converted."""
+    if isinstance(value, torch.Tensor):
+        return convert(value)
+    if isinstance(value, (list, tuple)):
+        parts = [mapped(part, convert) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: mapped(part, convert) for key, part in value.items()}
+    return value
+
+
+def operator_name(function):
+    """`aten.gelu.default` as people write it: gelu."""
+    name = getattr(function, "__name__", str(function))
+    return name.split(".")[0]
+
+
+def _not_implemented(error):
+    text = str(error)
+    return "not implemented for" in text or "expected scalar type" in text.lower() or "not supported" in text.lower()
+
+
+class _Mode(TorchDispatchMode):
+    """Runs every operator through `compute`; `notes` collects what deviates, each once."""
+
+    def __init__(self, notes):
+        super().__init__()
+        self.notes = notes
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+class ExactMode(_Mode):
+    """Every floating tensor is float64, whatever the file casts to; integers stay as they are."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        args, kwargs = self._widened(function, args, dict(kwargs or {}))
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            if not _not_implemented(error):
+                raise
+        self.note("%s runs in float32: PyTorch has no float64 for it" % operator_name(function))
+        return mapped(function(*mapped(args, self._narrow), **mapped(kwargs, self._narrow)), self._wide)
+
+    def _widened(self, function, args, kwargs):
+        dtype = kwargs.get("dtype")
+        if dtype in WORKING and dtype is not torch.float64:
+            if operator_name(function) == "_to_copy":
+                self.note("casts to %s are left out" % str(dtype).replace("torch.", ""))
+            kwargs["dtype"] = torch.float64
+        return mapped(args, self._wide), mapped(kwargs, self._wide)
+
+    @staticmethod
+    def _wide(tensor):
+        return tensor.double() if tensor.dtype in WORKING and tensor.dtype is not torch.float64 else tensor
+
+    @staticmethod
+    def _narrow(tensor):
+        return tensor.float() if tensor.dtype is torch.float64 else tensor
+
+
+class DeclaredMode(_Mode):
+    """The file's own dtypes. An operator without a half type here runs in float32, its result rounded."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            halves = _dtypes(args, kwargs)
+            if not halves or not _not_implemented(error):
+                raise
+        half = torch.bfloat16 if torch.bfloat16 in halves else torch.float16
+        self.note("%s runs in float32 and rounds its result to %s: this device has no %s for it"
+                  % (operator_name(function), _short(half), _short(half)))
+        result = function(*mapped(args, self._single), **mapped(kwargs, self._single))
+        return mapped(result, lambda tensor: tensor.to(half) if tensor.dtype is torch.float32 else tensor)
+
+    @staticmethod
+    def _single(tensor):
+        return tensor.float() if tensor.dtype in HALVES else tensor
+
+
+def _short(dtype):
+    return str(dtype).replace("torch.", "")
+
+
+def _dtypes(args, kwargs):
+    found = set()
+    mapped([args, kwargs], lambda tensor: found.add(tensor.dtype) if tensor.dtype in HALVES else None)
+    return found
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    """Makes tensors that name no dtype this one."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextlib.contextmanager
+def precision_of(name, notes):
+    """The context in which a reference runs: `exact` or `declared`."""
+    if name == "exact":
+        with default_dtype(torch.float64), ExactMode(notes):
+            yield
+    elif name == "declared":
+        with DeclaredMode(notes):
+            yield
+    else:
+        raise ValueError("precision is exact or declared, not " + name)
+
+
+def exact_tensor(tensor):
+    """A tensor as the exact reference takes it."""
+    return ExactMode._wide(tensor)

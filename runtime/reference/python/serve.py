@@ -1,0 +1,243 @@
+"""Computes a problem's reference for the device worker: exact results in float64, and the twin's.
+
+Tensors come and go through memory that both processes have mapped, a slice at a time.
+Nothing here confines what a user's file does: the process is confined before it runs Python.
+"""
+
+import hashlib
+import mmap
+import time
+
+import torch
+
+from . import channel
+from .problems import TaskError
+from .repeats import same_result
+from .randomness import refuse_random_modules
+from .task import load, seed_everything
+
+EXCHANGE = 4  # the memory file that the process inherited
+WEIGHT_SEED = 42
+
+
+def dtype_of(name):
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise TaskError("PyTorch %s has no %s" % (torch.__version__, name))
+    return dtype
+
+
+def out_of_memory(error):
+    return "more memory than there is" in str(error)
+
+
+class Slot:
+    """An input as the worker writes it: bytes, and the tensor that they are."""
+
+    def __init__(self, layout, shape, device):
+        self.name = layout["name"]
+        dtype = dtype_of(layout["dtype"])
+        count = 1
+        for extent in shape:
+            count *= extent
+        size = torch.empty((), dtype=dtype).element_size()
+        self.bytes = torch.empty(count * size, dtype=torch.uint8, device=device)
+        self.tensor = self.bytes.view(dtype).view(shape)
+
+
+class Server:
+    """One file, and one workload of it at a time."""
+
+    def __init__(self, exchange, gpu):
+        self.exchange = torch.frombuffer(exchange, dtype=torch.uint8)
+        self.device = torch.device("cuda" if gpu and torch.cuda.is_available() else "cpu")
+        self.instance = None
+        self.repeated = set()
+        self.notes = []
+
+    def handlers(self):
+        return {name: getattr(self, name) for name in
+                ("hello", "open", "workload", "put", "compute", "get", "draw", "take_drawn")}
+
+    def hello(self, request):
+        return {"torch": str(torch.__version__), "device": str(self.device)}
+
+    def open(self, request):
+        with open(request["file"], "rb") as file:
+            text = file.read()
+        if hashlib.sha256(text).hexdigest() != request["source_hash"]:
+            raise TaskError("%s has changed since the problem was read" % request["file"])
+        self.task = load(request["file"], request["kind"], request["options"])
+        self.layouts = request["tensors"]
+        return {"sizes": self.task.sizes}
+
+    # ---- one workload
+
+    def workload(self, request):
+        self.axes, self.shapes = request["axes"], request["shapes"]
+        self.sizes = {name: value for name, value in self.axes.items() if name in self.task.sizes}
+        self.results = None
+        self.instance = self.made_instance(WEIGHT_SEED)
+        self.kept = self.constants()
+        self.place(self.device)
+        return {}
+
+    def made_instance(self, weight_seed):
+        instance = self.task.instance(self.sizes, weight_seed)
+        refuse_random_modules(instance.module)
+        return instance
+
+    def place(self, device):
+        """Memory for the inputs, and the module's own tensors, on a device."""
+        self.placed = device
+        self.slots = {}
+        for index, layout in enumerate(self.layouts):
+            if not layout["output"] and not layout["scalar"]:
+                self.slots[index] = Slot(layout, self.shapes[index], device)
+        if self.instance.module is not None and device.type != "cpu":
+            self.instance.module.to(device)
+
+    def put(self, request):
+        begin, count = request["offset"], request["bytes"]
+        self.slots[request["tensor"]].bytes[begin:begin + count].copy_(self.exchange[:count])
+        return {}
+
+    def compute(self, request):
+        part, mutation = request["part"], request["mutation"] or None
+        self.scalars = self.typed(request["scalars"])
+        started = time.perf_counter()
+        try:
+            self.results = self.run(part, mutation)
+        except TaskError as error:
+            if self.placed.type == "cpu":
+                raise
+            self.move_to_cpu(error)
+            self.results = self.run(part, mutation)
+        elapsed = time.perf_counter() - started
+        key = (tuple(sorted(self.axes.items())), part, mutation)
+        if key not in self.repeated:
+            self.check_repeat(part, mutation)
+            self.repeated.add(key)
+        return {"ms": elapsed * 1e3, "notes": self.taken_notes()}
+
+    def typed(self, scalars):
+        """Numbers as their dtypes have them."""
+        kinds = {layout["name"]: dtype_of(layout["dtype"]) for layout in self.layouts if layout["scalar"]}
+        return {name: torch.tensor(scalars[name], dtype=torch.float64).to(dtype).item() for name, dtype in kinds.items()}
+
+    def move_to_cpu(self, error):
+        why = "the GPU has too little memory left" if out_of_memory(error) else str(error)
+        self.note("it runs on the CPU: " + why)
+        held = {index: slot.bytes.cpu() for index, slot in self.slots.items()}
+        self.instance = self.made_instance(WEIGHT_SEED)
+        self.place(torch.device("cpu"))
+        for index, contents in held.items():
+            self.slots[index].bytes.copy_(contents)
+
+    def run(self, part, mutation, seed=1):
+        instance = self.instance
+        inputs, weights = {}, {}
+        for slot in self.slots.values():
+            (weights if slot.name in instance.weights else inputs)[slot.name] = slot.tensor
+        inputs.update(self.scalars)
+        # A seed of its own for every run: what is random shows.
+        seed_everything(seed)
+        precision = "exact" if part == "exact" else "declared"
+        outputs = instance.run({**self.kept, **inputs}, weights, precision, mutation)
+        if self.placed.type == "cuda":
+            torch.cuda.synchronize()
+        return self.checked([output for output in outputs if output is not None], part)
+
+    def constants(self):
+        """Numbers and None among the file's own inputs: those that the problem does not name keep their values."""
+        if self.instance.call.make_inputs is None:
+            return {}
+        own = self.instance.inputs(0)
+        return {name: value for name, value in own.items() if not isinstance(value, torch.Tensor)}
+
+    def checked(self, outputs, part):
+        wanted = [(index, layout) for index, layout in enumerate(self.layouts) if layout["output"]]
+        if len(outputs) != len(wanted):
+            raise TaskError("it returns %d tensors; the problem has %d outputs: %s" % (
+                len(outputs), len(wanted), ", ".join(layout["name"] for _, layout in wanted)))
+        results = {}
+        for output, (index, layout) in zip(outputs, wanted):
+            name, shape, dtype = layout["name"], list(self.shapes[index]), dtype_of(layout["dtype"])
+            if list(output.shape) != shape:
+                raise TaskError("output %s has the shape %s; the problem says %s" % (name, list(output.shape), shape))
+            if output.is_complex() or output.dtype.is_floating_point != dtype.is_floating_point:
+                raise TaskError("output %s is %s; the problem says %s" % (name, short(output.dtype), short(dtype)))
+            if part != "exact" and output.dtype != dtype:
+                raise TaskError("output %s is %s; the problem says %s" % (name, short(output.dtype), short(dtype)))
+            wide = torch.float64 if dtype.is_floating_point else torch.int64
+            results[index] = output.to(wide if part == "exact" else dtype).contiguous()
+        return results
+
+    def check_repeat(self, part, mutation):
+        again = self.run(part, mutation, seed=2)
+        for index, first in self.results.items():
+            difference = same_result(first, again[index])
+            if difference is not None:
+                raise TaskError("two runs on the same inputs differ in output %s (%s): it draws random numbers, or "
+                                "keeps something from one call to the next" % (self.layouts[index]["name"], difference))
+
+    def get(self, request):
+        return self.give(self.results[request["tensor"]], request)
+
+    def give(self, tensor, request):
+        begin, count = request["offset"], request["bytes"]
+        self.exchange[:count].copy_(tensor.reshape(-1).view(torch.uint8)[begin:begin + count])
+        return {}
+
+    # ---- the file's own inputs
+
+    def draw(self, request):
+        self.drawn = self.drawn_inputs(request["tensors"], request["seed"])
+        if "draw" not in self.repeated:
+            for index, value in self.drawn_inputs(request["tensors"], request["seed"]).items():
+                if not torch.equal(self.drawn[index].reshape(-1).view(torch.uint8),
+                                   value.reshape(-1).view(torch.uint8)):
+                    raise TaskError("its own inputs differ from one call to the next under the same seed (%s): draw "
+                                    "them with torch, random or numpy.random and without seeds of the system"
+                                    % self.layouts[index]["name"])
+            self.repeated.add("draw")
+        return {}
+
+    def drawn_inputs(self, tensors, seed):
+        instance = self.made_instance(seed)
+        named = dict(instance.inputs(seed) if instance.call.make_inputs is not None else {}, **instance.weights)
+        drawn = {}
+        for index in tensors:
+            layout, shape = self.layouts[index], list(self.shapes[index])
+            if layout["name"] not in named:
+                raise TaskError("it draws no input %s; those that it draws are %s"
+                                % (layout["name"], ", ".join(named) or "none"))
+            value, dtype = torch.as_tensor(named[layout["name"]]), dtype_of(layout["dtype"])
+            if list(value.shape) != shape or (value.dtype != dtype and not layout["scalar"]):
+                raise TaskError("its own input %s is %s %s; the problem says %s %s" % (
+                    layout["name"], short(value.dtype), list(value.shape), short(dtype), shape))
+            drawn[index] = value.detach().to(dtype).contiguous().cpu()
+        return drawn
+
+    def take_drawn(self, request):
+        return self.give(self.drawn[request["tensor"]], request)
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def taken_notes(self):
+        for text in self.instance.notes:
+            self.note(text)
+        taken, self.notes = self.notes, []
+        return taken
+
+
+def short(dtype):
+    return str(dtype).replace("torch.", "")
+
+
+def main(stream, launch):
+    torch.set_num_threads(launch["threads"] or torch.get_num_threads())
+    exchange = mmap.mmap(EXCHANGE, 0)
+    channel.serve(stream, Server(exchange, launch["gpu"]).handlers())

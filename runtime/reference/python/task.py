@@ -1,0 +1,261 @@
+"""A user's PyTorch file as a reference: load(path) -> Task; Task.instance(sizes, seed) -> Instance.
+
+A Task is the file; an Instance is the file run again with some of its integers replaced.
+Nothing here confines what the file does: the process that calls it has to be confined already.
+"""
+
+import ast
+import contextlib
+import os
+import random
+import sys
+import types
+
+import torch
+
+from . import entries, mutations, sizes as file_sizes, values
+from .precision import exact_tensor, mapped, precision_of
+from .problems import TaskError, explained
+
+KINDS = ("function", "kernelbench", "flashinfer_bench", "gpu_mode")
+
+
+def load(path, kind=None, options=None):
+    """Reads and executes the file.
+
+    kind: one of KINDS, or None to tell by the file's content.
+    options: the object `python` of problem.json: `eval` (bool) puts modules into evaluation mode,
+    `follow` (dict) says which sizes of the file take the value of another.
+    Raises TaskError with a message for the user.
+    """
+    if kind is not None and kind not in KINDS:
+        raise TaskError("kind %r is not known; it is one of %s" % (kind, ", ".join(KINDS)))
+    return Task(path, kind, dict(options or {}))
+
+
+def seed_everything(seed):
+    """Seeds every generator that a file may draw from."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2 ** 32)
+
+
+class Task:
+    """kind: one of KINDS. sizes: integers that may be replaced -> their values, in the file's order."""
+
+    def __init__(self, path, kind, options):
+        self.path = os.path.abspath(path)
+        self.options = options
+        self.source = entries.read(self.path)
+        self.tree()
+        self._found = file_sizes.collect(self.tree())
+        namespace = self.namespace({})
+        self.entry = entries.choose(self.source, namespace, kind)
+        self.kind = self.entry.kind
+        self.sizes = self.entry.sizes({name: size.value for name, size in self._found.items()})
+
+    def tree(self):
+        try:
+            return ast.parse(self.source.text, self.source.path)
+        except SyntaxError as error:
+            raise TaskError("%s is not Python: line %s: %s" % (self.source.path, error.lineno, error.msg))
+
+    def namespace(self, values_of_sizes):
+        """The file executed with sizes replaced: its global names."""
+        found = {name: value for name, value in values_of_sizes.items() if name in self._found}
+        tree = file_sizes.replaced(self.tree(), self._found, found)
+        module = types.ModuleType("reference")
+        module.__file__ = self.source.path
+        with explained("executing " + os.path.basename(self.source.path)), self.source.importable(module):
+            exec(compile(tree, self.source.path, "exec"), module.__dict__)
+        return module.__dict__
+
+    def instance(self, sizes=None, weight_seed=42):
+        """The file run again with `sizes` (name -> integer) replaced and parameters drawn from `weight_seed`."""
+        chosen = dict(self.sizes)
+        for name, value in (sizes or {}).items():
+            if name in chosen:
+                chosen[name] = value
+        for name, leader in self.options.get("follow", {}).items():
+            if name in chosen and leader in chosen:
+                chosen[name] = chosen[leader]
+        changed = {name: value for name, value in chosen.items() if value != self.sizes[name]}
+        return Instance(self, chosen, self.namespace(changed), weight_seed)
+
+
+class Instance:
+    """The file at certain sizes.
+
+    weights: parameters and buffers by the names that a problem gives them.
+    notes: what deviated from the precision asked for, in words; grows with every run.
+    """
+
+    def __init__(self, task, sizes, namespace, weight_seed):
+        self.task = task
+        self.sizes = sizes
+        self.notes = []
+        self._taken = set(task.sizes)
+        self._template = None
+        self._paths = {}
+        with explained("building the module"), on_this_device(), torch.no_grad():
+            seed_everything(weight_seed)
+            self.call = task.entry.call(namespace, sizes)
+        self.module = self.call.module
+        if self.module is not None and task.options.get("eval"):
+            self.module.eval()
+        self._owners = self._find_weights()
+        self.weights = {name: getattr(owner, part).detach() for name, (owner, part) in self._owners.items()}
+
+    def _find_weights(self):
+        owners = {}
+        if self.module is None:
+            return owners
+        taken, seen = self._taken | set(self.call.parameters), set()
+        for prefix, module in self.module.named_modules():
+            for part, tensor in list(module._parameters.items()) + list(module._buffers.items()):
+                if tensor is None or id(tensor) in seen:
+                    continue
+                seen.add(id(tensor))
+                name = values.identifier((prefix + "." + part if prefix else part).replace(".", "_"), taken)
+                taken.add(name)
+                owners[name] = (module, part)
+        return owners
+
+    def inputs(self, seed):
+        """The file's own inputs drawn from `seed`: dict of name -> tensor, number or None."""
+        with explained("making inputs"), on_this_device(), torch.no_grad():
+            seed_everything(seed)
+            drawn = self.call.draw(seed)
+        return self._named(drawn)
+
+    def _named(self, drawn):
+        """Flat names for (possibly nested) arguments by parameter."""
+        named, taken = {}, set(self._taken)
+        self._template = drawn
+        self._paths = {}
+        for path, leaf in values.flattened(drawn):
+            if not values.is_leaf(leaf):
+                raise TaskError("input %s is %s: tensors, numbers and None are understood"
+                                % (path[0], type(leaf).__name__))
+            name = values.identifier("_".join(str(key) for key in path), taken)
+            taken.add(name)
+            named[name] = leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
+            self._paths[name] = path
+        return named
+
+    def run(self, inputs, weights=None, precision="declared", mutation=None):
+        """The outputs, in order: tensors (0-D for numbers), or None where the file returns None.
+
+        inputs: as `inputs` gives them. weights: those to use instead of the file's own; may be a part.
+        precision: `exact` (float64) or `declared`. mutation: a name from `operators`, see mutations.py.
+        Raises TaskError where inputs are changed in place, or a result is a view of one.
+        """
+        convert = exact_tensor if precision == "exact" else lambda tensor: tensor
+        given = {name: mapped(value, convert) for name, value in inputs.items()}
+        versions = {name: value._version for name, value in given.items() if isinstance(value, torch.Tensor)}
+        arguments = self._arguments(given)
+        with explained("running the reference"), torch.no_grad(), self._weights_in_place(weights or {}, convert):
+            with on_this_device(), mutations.applied(mutation), precision_of(precision, self.notes):
+                outputs = values.results(self.call.run(arguments))
+        self._check_inputs(given, versions, outputs)
+        return outputs
+
+    def operators(self, inputs):
+        """What `mutation` of run may be: the operators called for these inputs, see mutations.listed."""
+        with explained("running the reference"), torch.no_grad(), self._weights_in_place({}, lambda t: t):
+            with on_this_device():
+                return mutations.listed(lambda: self.call.run(self._arguments(inputs)))
+
+    def _arguments(self, inputs):
+        if self._template is None and self.call.make_inputs is None:
+            # A function whose inputs the problem draws: its arguments are named as they are.
+            self._paths = {name: (name,) for name in self.call.parameters}
+            self._template = dict.fromkeys(self.call.parameters)
+        elif self._template is None:
+            self.inputs(0)
+        unknown = [name for name in inputs if name not in self._paths]
+        missing = [name for name in self._paths if name not in inputs]
+        if unknown or missing:
+            raise TaskError("inputs are %s; expected %s" % (", ".join(inputs), ", ".join(self._paths)))
+        return values.rebuilt(self._template, {path: inputs[name] for name, path in self._paths.items()})
+
+    @contextlib.contextmanager
+    def _weights_in_place(self, weights, convert):
+        """Puts weights into the module; what was there is restored, whatever a run changes."""
+        unknown = [name for name in weights if name not in self._owners]
+        if unknown:
+            raise TaskError("weights %s are not among those of the module: %s"
+                            % (", ".join(unknown), ", ".join(self._owners) or "it has none"))
+        before = {}
+        try:
+            for name, (owner, part) in self._owners.items():
+                table = owner._parameters if part in owner._parameters else owner._buffers
+                before[name] = table[part]
+                tensor = convert(weights.get(name, table[part]).detach())
+                if table is owner._parameters:
+                    table[part] = torch.nn.Parameter(tensor, requires_grad=False)
+                else:
+                    # Buffers such as running means change in training mode.
+                    table[part] = tensor.clone()
+            yield
+        finally:
+            for name, tensor in before.items():
+                owner, part = self._owners[name]
+                (owner._parameters if part in owner._parameters else owner._buffers)[part] = tensor
+
+    @staticmethod
+    def _check_inputs(given, versions, outputs):
+        for name, version in versions.items():
+            if given[name]._version != version:
+                raise TaskError("it changes its input %s in place; work on a copy (%s.clone())" % (name, name))
+        storages = {_storage(value): name for name, value in given.items()
+                    if isinstance(value, torch.Tensor) and value.numel() > 0}
+        for index, output in enumerate(outputs):
+            if output is not None and output.numel() > 0 and _storage(output) and _storage(output) in storages:
+                raise TaskError("output %d is a view of input %s; return a tensor of its own (.clone())"
+                                % (index, storages[_storage(output)]))
+
+
+def _storage(tensor):
+    """Where its elements are; 0 for tensors without contents."""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    return storage.data_ptr()
+
+
+class _HostGenerator(torch.Generator):
+    """Files for boards seed generators of a GPU; where there is none they draw on the CPU."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, device="cpu")
+
+
+class _HostMode(torch.overrides.TorchFunctionMode):
+    """Makes `cuda` mean the CPU where there is no GPU."""
+
+    def __torch_function__(self, function, types_, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if str(kwargs.get("device", "")).startswith("cuda"):
+            kwargs["device"] = "cpu"
+        name = getattr(function, "__name__", "")
+        if name == "cuda":
+            return args[0]
+        if name == "to":
+            args = tuple("cpu" if isinstance(part, (str, torch.device)) and str(part).startswith("cuda") else part
+                         for part in args)
+        return function(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def on_this_device():
+    """Lets files that ask for a GPU run on a machine without one."""
+    if torch.cuda.is_available():
+        yield
+        return
+    before = torch.Generator
+    torch.Generator = _HostGenerator
+    try:
+        with _HostMode():
+            yield
+    finally:
+        torch.Generator = before

@@ -1,0 +1,97 @@
+"""The operators that a reference runs: their names, the shapes they meet, and what they cost."""
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .precision import operator_name
+
+# Operators that draw random numbers, whatever overload.
+RANDOM = frozenset("""bernoulli bernoulli_ native_dropout rand rand_like randn randn_like randint randint_like randperm
+normal normal_ uniform_ random_ multinomial exponential_ geometric_ cauchy_ log_normal_ rrelu_with_noise
+_fused_dropout dropout dropout_ alpha_dropout alpha_dropout_ feature_dropout poisson""".split())
+# Operators that move elements or make constants: no arithmetic.
+FREE = frozenset("""view _unsafe_view reshape _reshape_alias t transpose permute expand squeeze unsqueeze slice select
+clone copy_ contiguous detach alias lift_fresh _to_copy to empty empty_like zeros ones full zeros_like ones_like
+full_like arange scalar_tensor fill_ zero_ as_strided split unbind cat stack flatten unflatten narrow diag diagonal
+diag_embed triu tril index index_select gather embedding where masked_fill roll flip repeat constant_pad_nd
+max_pool1d_with_indices expand_as unfold resize_ new_zeros new_ones new_empty view_as movedim isnan""".split())
+CONVOLUTIONS = frozenset(["convolution", "_convolution", "mkldnn_convolution", "convolution_overrideable",
+                          "thnn_conv2d", "slow_conv3d_forward", "cudnn_convolution", "_slow_conv2d_forward"])
+# Reductions and normalisations: operations per element that they read.
+PER_READ = {"sum": 1, "mean": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "argmax": 1, "argmin": 1, "prod": 1,
+            "norm": 2, "linalg_vector_norm": 2, "var": 3, "var_mean": 3, "std": 3, "logsumexp": 3, "cumsum": 1,
+            "cumprod": 1, "_softmax": 4, "_log_softmax": 4, "native_layer_norm": 5, "native_group_norm": 5,
+            "native_batch_norm": 5, "_native_batch_norm_legit": 5, "cudnn_batch_norm": 5, "sort": 1, "topk": 1,
+            "max_pool2d_with_indices": 1, "max_pool3d_with_indices": 1}
+POOLS = frozenset(["avg_pool2d", "avg_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices"])
+
+
+class Step:
+    """One operator: its cost is `factor` times the product of `sizes`."""
+
+    def __init__(self, operator, factor, sizes, inputs, outputs):
+        self.operator = operator
+        self.factor = factor
+        self.sizes = sizes
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+class Tracer(TorchDispatchMode):
+    """Records a step for every operator of a run."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        name = operator_name(function)
+        tensors = [part for part in _flat(args) if isinstance(part, torch.Tensor)]
+        outputs = [part for part in _flat([result]) if isinstance(part, torch.Tensor)]
+        factor, sizes = _cost(name, args, tensors, outputs)
+        self.steps.append(Step(name, factor, sizes, [tuple(t.shape) for t in tensors],
+                               [tuple(t.shape) for t in outputs]))
+        return result
+
+
+def _flat(parts):
+    for part in parts:
+        if isinstance(part, (list, tuple)):
+            yield from _flat(part)
+        else:
+            yield part
+
+
+def _cost(name, args, tensors, outputs):
+    """Operations of an operator as (factor, sizes): factor times the product of sizes."""
+    if name in FREE or name in RANDOM or not outputs or not tensors:
+        return 0, ()
+    out = tuple(outputs[0].shape)
+    if name in ("mm", "bmm", "matmul"):
+        return 2, out + (tensors[0].shape[-1],)
+    if name in ("addmm", "baddbmm"):
+        return 2, out + (tensors[1].shape[-1],)
+    if name in ("mv", "dot", "addmv"):
+        return 2, tuple(tensors[-2].shape)
+    if name in CONVOLUTIONS and len(tensors) > 1:
+        transposed = len(args) > 6 and args[6] is True
+        spread = tuple(tensors[0].shape) if transposed else out
+        return 2, spread + tuple(tensors[1].shape[1:])
+    if name.startswith("_scaled_dot_product") and len(tensors) > 2:
+        return 4, tuple(tensors[0].shape) + (tensors[1].shape[-2],)
+    if name in POOLS:
+        kernel = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
+        kernel = list(kernel) * (2 if len(kernel) == 1 else 1)
+        return 1, out + tuple(kernel)
+    if name in PER_READ:
+        return PER_READ[name], tuple(tensors[0].shape)
+    return 1, out
+
+
+def traced(run):
+    """The steps of what `run` computes."""
+    tracer = Tracer()
+    with tracer:
+        run()
+    return tracer.steps

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+
+namespace ak::runtime {
+
+/// A version of PyTorch as far as anything here asks.
+struct TorchVersion {
+  int major = 0, minor = 0;
+  [[nodiscard]] auto operator<=>(const TorchVersion&) const = default;
+};
+
+/// What needs which PyTorch at least (docs/python.md).
+struct TorchUse {
+  std::string_view what;
+  TorchVersion least;
+};
+inline constexpr std::array kTorchUses{TorchUse{"references", {1, 13}},
+                                       TorchUse{"baselines and counts of operations", {2, 1}},
+                                       TorchUse{"operators of an exported library", {2, 4}}};
+inline constexpr TorchVersion kTorchForReferences = kTorchUses.front().least;
+
+/// A Python interpreter and what it has.
+struct PythonInstallation {
+  std::string program;                ///< absolute
+  std::string version;                ///< "3.11.2"
+  std::string torch;                  ///< "1.13.0"; empty: it has no PyTorch
+  std::string cuda;                   ///< that PyTorch was built with; empty: for the CPU alone
+  std::vector<std::string> path;      ///< where it finds modules
+  std::vector<std::string> readable;  ///< the folders of all that
+
+  [[nodiscard]] std::optional<TorchVersion> torch_version() const;
+  [[nodiscard]] bool suits(TorchVersion least) const;
+};
+
+/// Asks an interpreter, in a moment: PyTorch is not loaded. The error says why it is none.
+[[nodiscard]] Result<PythonInstallation> examine_python(const std::string& program);
+
+/// The interpreter for references: `wanted` where it is not empty, else $ALPHAKERNEL_PYTHON, and where nothing is
+/// named the first `python3` of PATH, then /usr/bin/python3, that has a PyTorch that will do. Throws
+/// Error(environment) that says what was tried and what it lacks.
+[[nodiscard]] PythonInstallation find_python(const std::string& wanted);
+
+}  // namespace ak::runtime

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/reference/reference_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "core/error.h"
+#include "core/text/hash.h"
+#include "core/text/locations.h"
+#include "core/text/suggest.h"
+#include "reference_python_files.h"
+#include "runtime/process/system_call_filter.h"
+#include "runtime/process/worker_process.h"
+#include "runtime/reference/reference_worker.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// An answer names shapes and notes; tensors do not travel in it.
+constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
+constexpr std::size_t kLastWordsBytes = 600, kPrintsKept = std::size_t{16} << 10;
+// A process whose socket is closed ends by itself, unless the user's code keeps it.
+constexpr milliseconds kEndPatience{500};
+// Of the machine's memory: the device worker and the system need the rest (chosen).
+constexpr double kMemoryShare = 0.75;
+// Descriptors that the child gets; those here must be none of them.
+constexpr int kFirstOwn = 16;
+
+[[noreturn]] void fail_to(const char* doing) {
+  fail(ExitCode::environment, "starting a reference process: {}: {}", doing, std::strerror(errno));
+}
+
+FileDescriptor above(int fd) { return FileDescriptor(::fcntl(fd, F_DUPFD_CLOEXEC, kFirstOwn)); }
+
+std::size_t memory_limit(const ReferenceLimits& limits) {
+  struct sysinfo machine {};
+  if (limits.memory_bytes > 0 || ::sysinfo(&machine) != 0) return limits.memory_bytes;
+  return static_cast<std::size_t>(kMemoryShare * static_cast<double>(machine.totalram) * machine.mem_unit);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+/// Of the file descriptors of this process the child gets these, as 0, 1, ...
+pid_t spawn(std::vector<std::string> argv, const std::vector<int>& descriptors) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (std::size_t i = 0; i < descriptors.size(); ++i)
+    posix_spawn_file_actions_adddup2(&actions, descriptors[i], static_cast<int>(i));
+  std::vector<std::string> environment = child_environment(false);
+  // Strings in another order from process to process would be a difference between two runs.
+  environment.emplace_back("PYTHONHASHSEED=0");
+  pid_t pid = 0;
+  errno = ::posix_spawn(&pid, argv.front().c_str(), &actions, nullptr, pointers(argv).data(),
+                        pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (errno != 0) fail_to(argv.front().c_str());
+  return pid;
+}
+
+/// The two lines that the process begins with: what it confines itself to, and what its Python runs.
+std::string first_lines(const ReferenceLaunch& launch) {
+  ReferenceConfinement confinement{.parent = ::getpid(),
+                                   .program = launch.program,
+                                   .readable = launch.readable,
+                                   .gpu = launch.gpu,
+                                   .memory_bytes = memory_limit(launch.limits)};
+  Json files = Json::object();
+  for (const EmbeddedFile& file : reference_python_files())
+    if (file.name != kBootFile) files[std::string(file.name)] = file.text;
+  const Json python{{"path", launch.path},   {"files", std::move(files)},
+                    {"entry", launch.entry}, {"filter", base64_encode(program_refusal())},
+                    {"gpu", launch.gpu},     {"threads", launch.threads}};
+  return to_json(confinement).dump() + "\n" + python.dump() + "\n";
+}
+
+/// write(), since a confined process may not send(), and without the signal that a closed end brings.
+ssize_t write_quietly(int fd, const std::string& bytes) {
+  sigset_t pipe_signal, before;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+  const int error = errno;
+  constexpr timespec kAtOnce{};
+  if (written < 0 && error == EPIPE && ::sigismember(&before, SIGPIPE) == 0)
+    ::sigtimedwait(&pipe_signal, nullptr, &kAtOnce);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
+}
+
+bool is_passing(int error) { return error == EAGAIN || error == EINTR; }
+
+std::string signal_text(int signal) {
+  if (signal == SIGXCPU) return "used up its CPU time";
+  const std::string text = fmt::format("was ended by signal {} ({})", signal, ::strsignal(signal));
+  return signal == SIGKILL ? text + ", perhaps because the machine ran out of memory" : text;
+}
+
+}  // namespace
+
+ReferenceProcess::ReferenceProcess(const ReferenceLaunch& launch)
+    : limits_(launch.limits), lines_(kMaxAnswerBytes) {
+  start();
+  const auto deadline = steady_clock::now() + limits_.start;
+  std::string hello = first_lines(launch) + Json{{"id", ++last_id_}, {"do", "hello"}}.dump() + "\n";
+  auto answer = exchange_lines(std::move(hello), deadline);
+  if (!answer) fail(ExitCode::environment, "starting the reference process: {}", answer.error().message);
+  facts_ = std::move(answer).value();
+}
+
+void ReferenceProcess::start() {
+  std::array<int, 2> ends{-1, -1}, prints{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail_to("a socket pair");
+  socket_.reset(ends[0]);
+  const FileDescriptor childs_end(ends[1]);
+  if (::pipe2(prints.data(), O_CLOEXEC) != 0) fail_to("a pipe");
+  prints_.reset(prints[0]);
+  const FileDescriptor childs_prints(prints[1]);
+  for (const int fd : {socket_.get(), prints_.get()}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const FileDescriptor input = above(null.get()), output = above(childs_prints.get()),
+                       socket = above(childs_end.get()), memory = above(exchange_.descriptor());
+  if (!input || !output || !socket || !memory) fail_to("descriptors");
+  static_assert(kReferenceSocket == 3 && kReferenceMemory == 4);
+  pid_ = spawn({program_file().string(), "worker", "--role", "reference"},
+               {input.get(), output.get(), output.get(), socket.get(), memory.get()});
+}
+
+ReferenceProcess::~ReferenceProcess() {
+  socket_.reset();
+  prints_.reset();
+  if (pid_ != 0) static_cast<void>(end_of_process());
+}
+
+Result<Json, ReferenceFailure> ReferenceProcess::ask(Json request, milliseconds limit) {
+  if (lost()) return ReferenceFailure{"the reference process has ended", true};
+  request["id"] = ++last_id_;
+  // Its own clock ends what this one does not: CPU time of one thread is no more than the time that passes.
+  request["cpu_s"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(limit).count()) *
+                     std::max(1u, std::thread::hardware_concurrency());
+  return exchange_lines(request.dump() + "\n", steady_clock::now() + limit);
+}
+
+Result<Json, ReferenceFailure> ReferenceProcess::exchange_lines(std::string request, TimePoint deadline) {
+  printed_bytes_ = 0;
+  for (;;) {
+    const Step step = move_bytes(request, deadline);
+    if (step == Step::flood) return lose(fmt::format("printed more than {} MiB", limits_.print_bytes >> 20));
+    if (const auto line = lines_.next()) {
+      const Json answer = try_parse_json(*line);
+      if (!answer.is_object() || answer.value("id", Json()) != Json(last_id_))
+        return lose("answered what it was not asked");
+      if (const auto ok = answer.find("ok"); ok != answer.end() && ok->is_object()) return Json(*ok);
+      if (const auto error = answer.find("error"); error != answer.end() && error->is_string())
+        return ReferenceFailure{sanitize(error->get_ref<const std::string&>(), kLastWordsBytes)};
+      return lose("answered without a result");
+    }
+    if (step == Step::ended) return lose(end_of_process());
+    if (steady_clock::now() >= deadline) return lose("did not answer in time");
+  }
+}
+
+ReferenceProcess::Step ReferenceProcess::move_bytes(std::string& request, TimePoint deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
+  const short wanted = static_cast<short>(POLLIN | (request.empty() ? 0 : POLLOUT));
+  std::array<pollfd, 2> fds{pollfd{socket_.get(), wanted, 0}, pollfd{prints_.get(), POLLIN, 0}};
+  ::poll(fds.data(), fds.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000)));
+  if ((fds[1].revents & POLLIN) != 0) read_prints();
+  if (printed_bytes_ > limits_.print_bytes) return Step::flood;
+  if ((fds[0].revents & POLLOUT) != 0) {
+    const ssize_t sent = write_quietly(socket_.get(), request);
+    if (sent < 0 && !is_passing(errno)) request.clear();  // it has ended: what can be read says how
+    if (sent > 0) request.erase(0, static_cast<std::size_t>(sent));
+  }
+  const bool readable = (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+  return readable && !read_answers() ? Step::ended : Step::going;
+}
+
+/// False at the end of the process, and of what can be read.
+bool ReferenceProcess::read_answers() {
+  std::array<char, 65536> chunk;
+  const ssize_t count = ::read(socket_.get(), chunk.data(), chunk.size());
+  if (count < 0) return is_passing(errno);
+  return count > 0 && lines_.feed({chunk.data(), static_cast<std::size_t>(count)});
+}
+
+void ReferenceProcess::read_prints() {
+  std::array<char, 65536> chunk;
+  const ssize_t count = ::read(prints_.get(), chunk.data(), chunk.size());
+  if (count <= 0) return;
+  printed_bytes_ += static_cast<std::size_t>(count);
+  printed_.append(chunk.data(), static_cast<std::size_t>(count));
+  if (printed_.size() > 2 * kPrintsKept) printed_.erase(0, printed_.size() - kPrintsKept);
+}
+
+ReferenceFailure ReferenceProcess::lose(const std::string& why) {
+  read_prints();
+  socket_.reset();
+  return {.message = fmt::format("the reference process {}{}", why, last_words()), .lost = true};
+}
+
+/// Ends it if it has not ended, reaps it and says how it ended. A confined process may not signal another: then
+/// the end of the socket, and at last that of this thread, is the child's.
+std::string ReferenceProcess::end_of_process() {
+  int status = 0;
+  pid_t got = 0;
+  const auto until = steady_clock::now() + kEndPatience;
+  while ((got = ::waitpid(pid_, &status, WNOHANG)) == 0 && steady_clock::now() < until)
+    std::this_thread::sleep_for(milliseconds(2));
+  if (got == 0 && ::kill(pid_, SIGKILL) == 0) static_cast<void>(::waitpid(pid_, nullptr, 0));
+  const bool ended_itself = got == pid_;
+  pid_ = 0;
+  if (!ended_itself) return "closed its socket";
+  return WIFSIGNALED(status) ? signal_text(WTERMSIG(status))
+                             : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+/// "; its last words: ...": what a person needs of what it printed.
+std::string ReferenceProcess::last_words() const {
+  const std::size_t end = printed_.find_last_not_of(" \n\t\r");
+  if (end == std::string::npos) return "";
+  const std::size_t begin = end + 1 > kLastWordsBytes ? end + 1 - kLastWordsBytes : 0;
+  return "; its last words: " + sanitize(printed_.substr(begin, end + 1 - begin), kLastWordsBytes);
+}
+
+}  // namespace ak::runtime

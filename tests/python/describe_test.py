@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read of a PyTorch file: its sizes, formulas, results and mistakes. Arguments: the folder of the package."""
+
+import os
+import sys
+import tempfile
+import textwrap
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("skipped: this Python has no PyTorch")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
+from python import axes, formulas, task_yaml  # noqa: E402
+from python.describe import answered  # noqa: E402
+from python.problems import TaskError  # noqa: E402
+from python.task import load  # noqa: E402
+
+LINEAR = """
+    import torch
+    import torch.nn as nn
+    class Model(nn.Module):
+        def __init__(self, features, out):
+            super().__init__()
+            self.linear = nn.Linear(features, out)
+        def forward(self, x):
+            return torch.relu(self.linear(x))
+    batch, features, out = 64, 128, 256
+    def get_inputs():
+        return [torch.rand(batch, features)]
+    def get_init_inputs():
+        return [features, out]
+"""
+CONVOLUTION = """
+    import torch
+    class Model(torch.nn.Module):
+        def __init__(self, channels, out, kernel_size, stride):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(channels, out, kernel_size, stride=stride, padding=1)
+        def forward(self, x):
+            return self.conv(x)
+    batch, channels, out = 16, 32, 64
+    height, width = 128, 96
+    kernel_size = 3
+    stride = 2
+    def get_inputs():
+        return [torch.rand(batch, channels, height, width)]
+    def get_init_inputs():
+        return [channels, out, kernel_size, stride]
+"""
+
+
+def function(body, inputs="torch.rand(N, N)"):
+    return "import torch\nN = 32\ndef run(x):\n    %s\ndef get_inputs():\n    return [%s]\n" % (body, inputs)
+
+
+class Files(unittest.TestCase):
+    def file(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "sample.py")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(textwrap.dedent(text))
+        return path
+
+    def described(self, text, **options):
+        return answered({"file": self.file(text), "options": options})
+
+    def refused(self, text, **options):
+        with self.assertRaises(TaskError) as caught:
+            self.described(text, **options)
+        return str(caught.exception)
+
+
+class Tasks(Files):
+    def test_sizes_are_the_literals_of_the_top_level_and_what_follows_from_them_follows(self):
+        task = load(self.file("N = 8 * 2\nM = N + 1\nshape = (3, N)\ndef run(x):\n    return x + M\n"))
+        self.assertEqual(task.sizes, {"N": 16, "shape_0": 3})
+        self.assertEqual(task.namespace({"N": 4})["M"], 5)
+
+    def test_the_exact_result_is_float64_and_close_to_the_declared_one(self):
+        instance = load(self.file(LINEAR)).instance({"batch": 4})
+        inputs = instance.inputs(1)
+        exact, declared = instance.run(inputs, {}, "exact")[0], instance.run(inputs)[0]
+        self.assertEqual((exact.dtype, declared.dtype, exact.shape[0]), (torch.float64, torch.float32, 4))
+        self.assertLess(float((exact - declared).abs().max()), 1e-5)
+
+    def test_given_weights_take_the_place_of_the_file_s_own(self):
+        instance = load(self.file(LINEAR)).instance({})
+        zeros = {name: torch.zeros_like(value) for name, value in instance.weights.items()}
+        self.assertEqual(sorted(zeros), ["linear_bias", "linear_weight"])
+        inputs = instance.inputs(1)
+        self.assertEqual(float(instance.run(inputs, zeros)[0].abs().max()), 0)
+        self.assertGreater(float(instance.run(inputs)[0].abs().max()), 0)
+
+    def test_a_mistake_changes_the_result(self):
+        instance = load(self.file(LINEAR)).instance({})
+        inputs = instance.inputs(1)
+        names = [one["name"] for one in instance.operators(inputs)]
+        self.assertIn("without_relu_1", names)
+        self.assertLess(float(instance.run(inputs, mutation="without_relu_1")[0].min()), 0)
+
+
+class Axes(Files):
+    def test_a_kernel_is_no_axis_and_the_output_follows_by_a_formula(self):
+        problem = self.described(CONVOLUTION)["problem"]
+        axes_ = problem["definition"]["axes"]
+        varying = [name for name, axis in axes_.items() if axis["type"] == "var"]
+        self.assertEqual(varying, ["batch", "channels", "out", "height", "width"])
+        derived = {axis["value"] for axis in axes_.values() if axis["type"] == "derived"}
+        for height in (5, 6, 31, 128):
+            self.assertIn((height - 1) // 2 + 1,
+                          [formulas.evaluated(text, {"height": height, "width": 1}) for text in derived])
+
+    def test_equal_sizes_that_only_change_together_are_one_axis(self):
+        text = "import torch\nA = 64\nB = 64\ndef run(x, y):\n    return x + y\n" \
+               "def get_inputs():\n    return [torch.rand(A), torch.rand(B)]\n"
+        self.assertEqual(len(axes.find(load(self.file(text))).varying), 1)
+
+    def test_a_sum_of_axes_is_found(self):
+        samples = formulas.Samples({"a": 2, "b": 3}, {"a": [3, 4], "b": [4, 5]}, [{"a": 7, "b": 9}])
+        values = [2 * point["a"] + point["b"] + 1 for point in samples.every()]
+        self.assertEqual(formulas.fitted(samples, values), "2 * a + b + 1")
+        self.assertIsNone(formulas.fitted(samples, [2 ** value for value in values]))
+
+
+class Descriptions(Files):
+    def test_a_module_becomes_a_definition_with_its_weights_and_work(self):
+        made = self.described(LINEAR)
+        problem = made["problem"]
+        self.assertEqual(list(problem["definition"]["inputs"]), ["x", "linear_weight", "linear_bias"])
+        self.assertIn("2 * batch * features * out", problem["flops"])
+        self.assertEqual(made["workloads"][0]["axes"], {"batch": 64, "features": 128, "out": 256})
+        self.assertIn("without_relu_1", [one["name"] for one in problem["lesions"]])
+        self.assertIsNone(made["degenerate"])
+
+    def test_structured_inputs_keep_their_own_generator(self):
+        made = self.described(function("return x @ x", "torch.triu(torch.rand(N, N))"))
+        self.assertEqual([one["name"] for one in made["problem"]["distributions"]], ["given"])
+
+    def test_results_that_ignore_the_inputs_are_degenerate(self):
+        self.assertIn("does not depend on the inputs", self.described(function("return x * 0 + 1"))["degenerate"])
+
+
+class Refusals(Files):
+    def test_each_kind_of_bad_file_has_its_message(self):
+        dropout = LINEAR.replace("torch.relu(", "torch.nn.functional.dropout(")
+        cases = [
+            ("def run(x:\n", "is not Python"),
+            ("x = 1\n", "it is none of"),
+            ("raise ValueError('no')\n", "ValueError"),
+            ("import nothing_of_this_name\n", "ModuleNotFoundError"),
+            (function("x.add_(1); return x * 2"), "in place"),
+            (function("return x.T"), "view of input"),
+            (function("return torch.rand_like(x) + x"), "random numbers"),
+            (function("return x * 2", "torch.frombuffer(bytearray(__import__('os').urandom(4096)), dtype=torch.uint8)"
+                      ".float()[:N]"), "no seed"),
+            (function("return 'text'"), "str"),
+            (dropout, "random numbers"),
+        ]
+        for text, expected in cases:
+            with self.subTest(expected=expected, text=text[:60]):
+                self.assertIn(expected, self.refused(text))
+
+
+class Boards(unittest.TestCase):
+    def test_shapes_of_a_task_yml_are_read(self):
+        cases = task_yaml.parsed('lang: "py"\ntests:\n  - {"size": 127, "seed": 4}\nbenchmarks:\n  - size: 64\n'
+                                 '    shape: [1, 2]\n')
+        self.assertEqual(cases, {"tests": [{"size": 127}], "benchmarks": [{"size": 64, "shape": [1, 2]}]})
+
+
+if __name__ == "__main__":
+    unittest.main()

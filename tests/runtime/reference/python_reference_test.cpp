@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <thread>
+
+#include "core/text/file.h"
+#include "core/text/hash.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/evaluator/local_evaluator.h"
+#include "runtime/evaluator/problem_audit.h"
+#include "runtime/reference/python_installation.h"
+#include "runtime/reference/reference_process.h"
+#include "tests/support/build_cache.h"
+#include "tests/support/device_bench.h"
+#include "tests/support/patience.h"
+#include "tests/support/run_program.h"
+#include "tests/support/tiny_problem.h"
+
+namespace ak::runtime {
+namespace {
+
+using testing::TemporaryFolder;
+
+const Arch kHopper{.major = 9, .minor = 0, .feature = 'a'};
+
+/// The interpreter of these tests; nothing where there is none, which is said.
+std::optional<PythonInstallation> python_here() {
+  try {
+    return find_python("");
+  } catch (const Error& error) {
+    WARN("skipped: " << error.what());
+    return std::nullopt;
+  }
+}
+
+/// reference.py in a folder of its own, and a process that can be asked about it.
+struct Started {
+  TemporaryFolder folder;
+  ReferenceProcess process;
+
+  explicit Started(const PythonInstallation& python, ReferenceLimits limits = {})
+      : process({.program = python.program,
+                 .path = python.path,
+                 .readable = readable(python, folder.path()),
+                 .threads = 1,
+                 .limits = limits}) {}
+
+  static std::vector<std::string> readable(const PythonInstallation& python,
+                                           const std::filesystem::path& folder) {
+    std::vector<std::string> all = python.readable;
+    all.push_back(folder.string());
+    return all;
+  }
+
+  /// Tensors: a vector x and a vector y of 4 elements.
+  Result<Json, ReferenceFailure> open(const std::string& source, const std::string& dtype = "float32") {
+    const std::string file = (folder / "reference.py").string();
+    write_file_atomically(file, source);
+    const auto tensor = [&](const char* name, bool output) {
+      return Json{{"name", name}, {"dtype", dtype}, {"output", output}, {"scalar", false}};
+    };
+    return process.ask({{"do", "open"},
+                        {"file", file},
+                        {"source_hash", sha256_hex(source)},
+                        {"kind", "function"},
+                        {"options", Json::object()},
+                        {"tensors", {tensor("x", false), tensor("y", true)}}},
+                       testing::kPatience);
+  }
+
+  Result<Json, ReferenceFailure> compute(std::chrono::milliseconds limit = testing::kPatience) {
+    auto at = process.ask({{"do", "workload"}, {"axes", {{"N", 4}}}, {"shapes", {{4}, {4}}}}, limit);
+    // Zeros, which the exchange memory begins with.
+    if (at) at = process.ask({{"do", "put"}, {"tensor", 0}, {"offset", 0}, {"bytes", 16}}, limit);
+    const Json compute{{"do", "compute"}, {"part", "twin"}, {"mutation", ""}, {"scalars", Json::object()}};
+    return at ? process.ask(compute, limit) : at;
+  }
+
+  /// What it says of a function `run` with this body.
+  std::string refusal_of(const std::string& body, std::chrono::milliseconds limit = testing::kPatience) {
+    auto answer = open("import torch\nseen = []\ndef run(x):\n    " + body + "\n");
+    if (answer) answer = compute(limit);
+    return answer ? "" : answer.error().message;
+  }
+};
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("a reference process says what is wrong with a file, and goes on") {
+  const auto python = python_here();
+  if (!python) return;
+  Started started(*python);
+  const struct {
+    const char *body, *message;
+  } rows[] = {
+      {"return torch.rand(4)", "two runs on the same inputs differ in output y"},
+      {"seen.append(1); return x + len(seen)", "two runs on the same inputs differ in output y"},
+      {"return x.view(4)", "is a view of input x"},
+      {"return x.add_(1)", "changes its input x in place"},
+      {"return (x + 1)[:3]", "output y has the shape [3]; the problem says [4]"},
+      {"return (x + 1).double()", "output y is float64; the problem says float32"},
+      {"return x.argsort()", "output y is int64; the problem says float32"},
+      {"return x + 1, x + 2", "it returns 2 tensors; the problem has 1 outputs: y"},
+      {"raise ValueError('no such case')", "ValueError in line 4: no such case"},
+      {"import socket; socket.socket(); return x + 1", "a reference may write no files, open no sockets"},
+      {"open('/tmp/alphakernel_left', 'w'); return x + 1", "a reference may write no files, open no sockets"},
+      {"import os; os.fork(); return x + 1", "start no programs"},
+      {"import os; os.execv('/usr/bin/python3', ['python3']); return x + 1", "start no programs"},
+      {"open('/etc/passwd').read(); return x + 1", "Permission denied"},
+  };
+  for (const auto& row : rows) {
+    INFO(row.body);
+    CHECK_THAT(started.refusal_of(row.body), Contains(row.message));
+    CHECK_FALSE(started.process.lost());
+  }
+  CHECK(access("/tmp/alphakernel_left", F_OK) != 0);
+  CHECK(started.refusal_of("return x + 1").empty());
+  const auto broken = started.open("def run(x:\n");
+  REQUIRE_FALSE(broken);
+  CHECK_THAT(broken.error().message, Contains("is not Python: line 1"));
+  const auto half = started.open("import torch\ndef run(x):\n  return x + 1\n", "float8_e5m2");
+  if (half) CHECK_THAT(started.compute().error().message, Contains("float8_e5m2"));
+}
+
+TEST_CASE("a reference process that crashes, hangs, floods or lies is given up with a reason") {
+  const auto python = python_here();
+  if (!python) return;
+  const struct {
+    const char *body, *message;
+    std::chrono::milliseconds limit = testing::kPatience;
+  } rows[] = {
+      {"import os; os.abort()", "was ended by signal 6"},
+      {"import os, sys; print('last', 'words', file=sys.stderr, flush=True); os._exit(3)",
+       "ended with exit code 3; its last words: last words"},
+      {"while True: pass", "did not answer in time", std::chrono::milliseconds(1'000)},
+      {"while True: print('x' * 100000)", "printed more than 16 MiB"},
+      {"import os; os.write(3, b'{}\\n'); return x + 1", "answered what it was not asked"},
+      {"import os; os.close(3); return x + 1", "the reference process"},
+  };
+  for (const auto& row : rows) {
+    INFO(row.body);
+    Started started(*python);
+    // The file is read within any limit that a run has.
+    REQUIRE(started.open(std::string("import torch\ndef run(x):\n    ") + row.body + "\n"));
+    const auto answer = started.compute(row.limit);
+    REQUIRE_FALSE(answer);
+    CHECK_THAT(answer.error().message, Contains(row.message));
+    CHECK(answer.error().lost);
+    CHECK(started.process.lost());
+  }
+}
+
+TEST_CASE("memory beyond the limit is refused and not taken") {
+  const auto python = python_here();
+  if (!python) return;
+  Started started(*python, {.memory_bytes = std::size_t{2} << 30});
+  CHECK_THAT(started.refusal_of("return x + torch.ones(1 << 30).sum()"),
+             Contains("needs more memory than there is"));
+  CHECK_FALSE(started.process.lost());
+}
+
+bool is_gone(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  return !(status >> number >> name >> state) || state == "Z";
+}
+
+TEST_CASE("a reference process ends when what asked it was killed") {
+  const auto python = python_here();
+  if (!python) return;
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    Started started(*python);
+    const pid_t pid = started.process.pid();
+    static_cast<void>(::write(ends[1], &pid, sizeof pid));
+    static_cast<void>(started.refusal_of("while True: pass"));
+    ::_exit(0);
+  }
+  pid_t reference = 0;
+  REQUIRE(::read(ends[0], &reference, sizeof reference) == sizeof reference);
+  CHECK_FALSE(is_gone(reference));
+  REQUIRE(::kill(owner, SIGKILL) == 0);
+  const auto deadline = testing::out_of_patience();
+  while (!is_gone(reference) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(is_gone(reference));
+  ::waitpid(owner, nullptr, 0);
+}
+
+TEST_CASE("an interpreter without a PyTorch that will do is named with what it lacks") {
+  CHECK_THROWS_WITH(find_python("/nowhere/python3"), Contains("/nowhere/python3: cannot be started") &&
+                                                         Contains("needs: ") && Contains("--python"));
+  CHECK_THROWS_WITH(find_python("/bin/true"), Contains("/bin/true: is no Python interpreter"));
+  const PythonInstallation old{
+      .program = {}, .version = {}, .torch = "1.12.1+cu113", .cuda = {}, .path = {}, .readable = {}};
+  CHECK_FALSE(old.suits(kTorchForReferences));
+  CHECK(PythonInstallation{
+      .program = {}, .version = {}, .torch = "2.11.0", .cuda = {}, .path = {}, .readable = {}}
+            .suits({2, 4}));
+}
+
+// ---- problems
+
+/// c = f(a, b), by a Python file.
+struct PythonProblem {
+  std::string source;
+  std::string kind = "function";
+  Json options = Json::object();
+  DType output = DType::float32;
+  std::vector<InputDistribution> distributions = {{"normal", InputKind::normal, 1, 0}};
+  std::vector<Mutation> mutations = {};
+};
+
+struct PythonBench {
+  TemporaryFolder folder;
+  std::shared_ptr<const ProblemInstance> problem;
+  EvaluatorOptions options;
+  std::unique_ptr<Evaluator> evaluator;
+
+  explicit PythonBench(const PythonProblem& python) {
+    auto made = std::make_shared<ProblemInstance>(
+        *test::make_problem({.check_sizes = {5, 300}, .distributions = python.distributions}));
+    const std::string file = (folder / "reference.py").string();
+    write_file_atomically(file, python.source);
+    made->reference_cu.clear();
+    made->python = PythonReference{
+        .file = file, .source = python.source, .kind = python.kind, .options = python.options};
+    made->definition.outputs.front().dtype = python.output;
+    made->mutations = python.mutations;
+    problem = made;
+    options.device = DeviceKind::emulator;
+    options.target = kHopper;
+    options.max_emulators = 1;
+    options.compile_workers = 2;
+    options.worker_command = test::self_as_worker();
+    options.compile_deadline = testing::kPatience;
+    options.cache_dir = testing::shared_build_cache();
+  }
+
+  EvaluationResult run(const std::string& body,
+                       const std::string& types = "const float* a, const float* b, float* c") {
+    if (!evaluator) evaluator = make_local_evaluator(options, test::plain_assembler());
+    EvaluationRequest request;
+    request.problem = problem;
+    request.candidate = test::make_candidate(
+        "candidate", test::elementwise_plan("k"),
+        "extern \"C\" __global__ void k(" + types +
+            ", long long n) {\n  const long long i = blockIdx.x * 256ll + threadIdx.x;\n  if (i < n) " +
+            body + ";\n}\n");
+    request.arch = kHopper;
+    request.depth = Depth::check;
+    static_cast<void>(evaluator->submit(std::move(request)));
+    auto completed = evaluator->wait_any(testing::out_of_patience());
+    REQUIRE(completed);
+    return std::move(completed->result);
+  }
+
+  ProblemAudit audit() const {
+    return audit_problem(options, test::plain_assembler(), emulated_device_facts(kHopper),
+                         {.problem = problem, .workloads = {"n5", "n300"}, .seed = 1});
+  }
+};
+
+TEST_CASE("candidates are checked against a reference in Python") {
+  if (!python_here()) return;
+  PythonBench bench(
+      {.source = "import torch\ndef run(a, b):\n    return torch.nn.functional.gelu(a * b + 1)\n"});
+  const auto right =
+      bench.run("{ const float x = a[i] * b[i] + 1; c[i] = 0.5f * x * (1 + erff(x * 0.70710678f)); }");
+  INFO(test::describe(right));
+  CHECK(right.outcome.status == Status::ok);
+  CHECK(right.checks.size() == 2);
+  const auto wrong = bench.run("{ const float x = a[i] * b[i] + 1; c[i] = x > 0 ? x : 0; }");
+  INFO(test::describe(wrong));
+  CHECK(wrong.outcome.status == Status::incorrect);
+}
+
+TEST_CASE("integers of a reference in Python are compared as integers") {
+  if (!python_here()) return;
+  PythonBench bench({.source = "import torch\ndef run(a, b):\n    return torch.stack([a, b]).argmax(0)\n",
+                     .output = DType::int64});
+  const std::string types = "const float* a, const float* b, long long* c";
+  CHECK(bench.run("c[i] = b[i] > a[i]", types).outcome.status == Status::ok);
+  CHECK(bench.run("c[i] = a[i] > b[i]", types).outcome.status == Status::incorrect);
+}
+
+constexpr const char* kModule = R"(
+import torch
+N = 7
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.b = torch.nn.Parameter(torch.rand(n))
+        self.drop = torch.nn.Dropout(0.5)
+    def forward(self, a):
+        return self.drop(torch.relu(a) * self.b)
+def get_inputs():
+    return [torch.rand(N) - 0.5]
+def get_init_inputs():
+    return [N]
+)";
+
+TEST_CASE("a module's parameters are inputs, and its own inputs a distribution") {
+  if (!python_here()) return;
+  PythonProblem python{.source = kModule, .kind = "kernelbench", .options = {{"eval", true}}};
+  python.distributions.push_back({"given", InputKind::given, 1, 0});
+  PythonBench bench(python);
+  const auto right = bench.run("c[i] = fmaxf(a[i], 0) * b[i]");
+  INFO(test::describe(right));
+  CHECK(right.outcome.status == Status::ok);
+  CHECK(right.checks.size() == 4);
+  CHECK(bench.run("c[i] = a[i] * b[i]").outcome.status == Status::incorrect);
+}
+
+TEST_CASE("a module that is random in training mode is refused by name") {
+  if (!python_here()) return;
+  PythonBench bench({.source = kModule, .kind = "kernelbench"});
+  const auto refused = bench.run("c[i] = fmaxf(a[i], 0) * b[i]");
+  CHECK(refused.outcome.status == Status::invalid_reference);
+  CHECK_THAT(refused.outcome.message, Contains("drop (Dropout)") && Contains("\"eval\": true"));
+}
+
+TEST_CASE("a reference that dies ends one evaluation, and the next one has a new process") {
+  if (!python_here()) return;
+  PythonBench bench({.source = "import os, torch\ndef run(a, b):\n"
+                               "    os._exit(4) if a.numel() > 100 else None\n    return a + b\n"});
+  for (int i = 0; i < 2; ++i) {
+    const auto result = bench.run("c[i] = a[i] + b[i]");
+    INFO(test::describe(result));
+    CHECK(result.outcome.status == Status::invalid_reference);
+    CHECK_THAT(result.outcome.message, Contains("ended with exit code 4"));
+    CHECK(result.checks.size() == 1);
+  }
+}
+
+TEST_CASE("a file that cannot be a reference is the user's mistake") {
+  if (!python_here()) return;
+  PythonBench bench({.source = "import nothing_of_that_name\n"});
+  try {
+    static_cast<void>(bench.run("c[i] = 0"));
+    FAIL("it was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    CHECK_THAT(error.what(), Contains("reference.py") && Contains("nothing_of_that_name"));
+  }
+}
+
+TEST_CASE(
+    "the audit of a reference in Python tries its twin, corrupted results, blind inputs and its mutations") {
+  if (!python_here()) return;
+  PythonProblem python{.source = "import torch\ndef run(a, b):\n    return torch.relu(a) + torch.tanh(b)\n"};
+  python.mutations = {{.name = "without_relu_1", .what = "leaves out relu", .macro = ""}};
+  const ProblemAudit audit = PythonBench(python).audit();
+  for (const AuditFinding& finding : audit.findings) {
+    INFO(finding.name << " " << finding.tensor << ": " << finding.message);
+    CHECK(finding.as_expected());
+  }
+  REQUIRE_FALSE(audit.findings.empty());
+  CHECK(audit.findings.front().verdict == AuditVerdict::accepted);
+  const auto found = std::ranges::find(audit.findings, "without_relu_1", &AuditFinding::name);
+  REQUIRE(found != audit.findings.end());
+  CHECK(found->verdict == AuditVerdict::rejected);
+}
+
+}  // namespace
+}  // namespace ak::runtime
