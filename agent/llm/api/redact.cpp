@@ -69,21 +69,21 @@ std::size_t escape_length(std::string_view text) {
 constexpr std::array<std::string_view, 9> kCuts{
     kMask, "...", "\xe2\x80\xa6", "**", "\xe2\x80\xa2", "xxx", "XXX", "truncated", std::string_view("\0", 1)};
 // Of an escape within an escape that a cut has left in part, and of brackets around the mark.
-constexpr std::size_t kMostLeft = 16;
+constexpr std::size_t kMaxLeft = 16;
 
-/// A cut, or the end of the text, at most kMostLeft characters behind `at`.
+/// A cut, or the end of the text, at most kMaxLeft characters behind `at`.
 bool is_cut_behind(std::string_view text, std::size_t at) {
-  if (text.size() - at <= kMostLeft) return true;
-  for (std::size_t left = 0; left <= kMostLeft; ++left)
+  if (text.size() - at <= kMaxLeft) return true;
+  for (std::size_t left = 0; left <= kMaxLeft; ++left)
     for (const std::string_view cut : kCuts)
       if (text.substr(at + left).starts_with(cut)) return true;
   return false;
 }
 
-/// A cut, or the begin of the text, at most kMostLeft characters before `at`.
+/// A cut, or the begin of the text, at most kMaxLeft characters before `at`.
 bool is_cut_before(std::string_view text, std::size_t at) {
-  if (at <= kMostLeft) return true;
-  for (std::size_t left = 0; left <= kMostLeft; ++left)
+  if (at <= kMaxLeft) return true;
+  for (std::size_t left = 0; left <= kMaxLeft; ++left)
     for (const std::string_view cut : kCuts)
       if (text.substr(0, at - left).ends_with(cut)) return true;
   return false;
