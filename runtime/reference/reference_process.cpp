@@ -69,6 +69,10 @@ pid_t spawn(std::vector<std::string> argv, const std::vector<int>& descriptors) 
   std::vector<std::string> environment = child_environment(false);
   // Strings in another order from process to process would be a difference between two runs.
   environment.emplace_back("PYTHONHASHSEED=0");
+  // PyTorch 2 asks for the user's name and a folder for compiled code when its dispatcher is first looked into. The list
+  // of users cannot be read there, and no folder can be written; nothing is compiled, so one that exists will do.
+  for (const char* setting : {"LOGNAME=reference", "HOME=/", "TORCHINDUCTOR_CACHE_DIR=/"})
+    environment.emplace_back(setting);
   pid_t pid = 0;
   errno = ::posix_spawn(&pid, argv.front().c_str(), &actions, nullptr, pointers(argv).data(),
                         pointers(environment).data());
