@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/llm/api/plain_request.h"
+#include "core/text/suggest.h"
 
 namespace ak::agent {
 namespace {
@@ -13,6 +16,9 @@ constexpr HttpLimits kShort{.connect = std::chrono::seconds(5),
                             .idle = std::chrono::seconds(10),
                             .total = std::chrono::seconds(20),
                             .max_bytes = 1u << 20};
+
+// Of a server's models and of what is said of them (chosen).
+constexpr std::size_t kNamesShown = 8, kMessageBytes = 400;
 
 /// Some servers name models "owner/model", so slashes stay.
 std::string escaped(std::string_view name) {
@@ -62,7 +68,7 @@ Result<ModelEntry> ModelInfoClient::entry_from(const Json& json) const {
 }
 
 /// What the first question would meet, too. A key may be allowed to ask a model and not to look at it (403), and many
-/// servers that imitate a provider know nothing of their models (404).
+/// servers in a provider's place know nothing of single models (404).
 bool ModelInfoClient::decides(const Answer& answer) const {
   switch (answer.failure->fault) {
     case LlmFault::unreachable:
@@ -73,7 +79,7 @@ bool ModelInfoClient::decides(const Answer& answer) const {
     case LlmFault::quota:
       return true;
     case LlmFault::no_model:
-      return !provider_.compatible || answer.status != 404;
+      return !in_its_place() || answer.status != 404;
     case LlmFault::malformed:
       return answer.status >= 200 && answer.status < 300;
     default:
@@ -97,6 +103,25 @@ ModelLook ModelInfoClient::failed(LlmFailure failure) const {
   return {.failure = std::move(failure), .remedy = std::move(remedy)};
 }
 
+bool ModelInfoClient::in_its_place() const { return provider_.compatible || provider_.moved; }
+
+/// What a server that lists models lists where this one is not among them; else empty. It proves nothing: gateways and
+/// mocks answer by names that they do not list, and a server with one model by any name.
+std::string ModelInfoClient::other_models(const Json& list) const {
+  const Json models = list.value("data", Json());
+  if (!models.is_array()) return "";
+  std::vector<std::string> names;
+  for (const Json& model : models) names.push_back(text_of(model, "id"));
+  std::erase(names, "");
+  if (names.empty() || std::ranges::find(names, entry_.name) != names.end()) return "";
+  const std::string nearest = did_you_mean(entry_.name, names);
+  if (names.size() > kNamesShown) {
+    names.resize(kNamesShown);
+    names.emplace_back("...");
+  }
+  return sanitize(fmt::format("it lists {}{}", fmt::join(names, ", "), nearest), kMessageBytes);
+}
+
 ModelLook ModelInfoClient::look() const {
   const std::string models(provider_.dialect->models_path);
   const Answer answer = ask(models + escaped(entry_.name), nullptr);
@@ -105,11 +130,14 @@ ModelLook ModelInfoClient::look() const {
     return entry ? ModelLook{.entry = std::move(entry).value()}
                  : ModelLook{.undecided = entry.error().message};
   }
-  const bool wrong_form = provider_.compatible && answer.failure->fault == LlmFault::malformed;
+  const bool wrong_form = in_its_place() && answer.failure->fault == LlmFault::malformed;
   if (decides(answer) && !wrong_form) return failed(*answer.failure);
-  if (provider_.compatible) {
+  if (in_its_place()) {
     const Answer list = ask(models.substr(0, models.find_last_not_of('/') + 1), nullptr);
     if (list.failure && decides(list)) return failed(*list.failure);
+    if (!list.failure)
+      if (std::string others = other_models(list.json); !others.empty())
+        return {.undecided = std::move(others)};
   }
   return {.undecided = answer.failure->message};
 }

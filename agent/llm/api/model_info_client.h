@@ -38,6 +38,8 @@ class ModelInfoClient {
   };
   [[nodiscard]] Answer ask(const std::string& path, const Json* body) const;
   [[nodiscard]] bool decides(const Answer& answer) const;
+  [[nodiscard]] bool in_its_place() const;
+  [[nodiscard]] std::string other_models(const Json& list) const;
   [[nodiscard]] ModelLook failed(LlmFailure failure) const;
   [[nodiscard]] Result<ModelEntry> entry_from(const Json& json) const;
 

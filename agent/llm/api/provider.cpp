@@ -59,7 +59,10 @@ void split_address(Provider& provider, std::string& model) {
 }
 
 void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
-  if (const std::string other = variable(provider.url_variable); !other.empty()) provider.url = other;
+  if (const std::string other = variable(provider.url_variable); !other.empty()) {
+    provider.url = other;
+    provider.moved = true;
+  }
   while (provider.url.ends_with('/')) provider.url.pop_back();
   if (const std::string input_error = url_error(provider.url); !input_error.empty())
     fail(ExitCode::usage, "provider {}: address '{}': {}", provider.name, redact(provider.url), input_error);

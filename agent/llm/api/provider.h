@@ -24,6 +24,7 @@ struct Provider {
   std::string key_header = "authorization";  ///< "authorization" (Bearer) or "x-api-key"
   bool key_needed = true;
   bool compatible = false;  ///< imitates the dialect's owner
+  bool moved = false;       ///< its address is the user's: a gateway, or a server that imitates the provider
 };
 [[nodiscard]] std::span<const Provider> builtin_providers();
 

@@ -422,6 +422,43 @@ TEST_CASE("a provider is asked what a model takes and how many tokens a text has
   }
 }
 
+TEST_CASE(
+    "a server in a provider's place that knows nothing of a model decides nothing, and its list is named") {
+  const struct {
+    std::string list, said;
+    bool moved, compatible;
+  } rows[] = {
+      {R"({"data":[{"id":"qwen3"},{"id":"gemma"}]})", "it lists qwen3, gemma; did you mean 'qwen3'?", false,
+       true},
+      {R"({"data":[{"id":"other"}]})", "it lists other", true, false},
+      {R"({"data":[{"id":"\u001b[31mred"}]})", "it lists ?[31mred", true, false},
+      {R"({"data":[{"id":"qwen3"},{"id":"qwen"}]})", "{}", false, true},
+      {R"({"data":[{"id":7},{"id":null}]})", "{}", false, true},
+      {R"({"data":"many"})", "{}", true, false},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.list, row.moved);
+    FakeServer server({once(response(404, "{}")), once(response(200, row.list))});
+    const ModelLook look = ModelInfoClient({.name = "test",
+                                            .dialect = find_dialect("openai-chat"),
+                                            .url = server.url(),
+                                            .compatible = row.compatible,
+                                            .moved = row.moved},
+                                           "", {.provider = "test", .name = "qwen"})
+                               .look();
+    CHECK_FALSE(look.failure);
+    CHECK(look.undecided == row.said);
+  }
+  // The provider itself is believed.
+  FakeServer server({once(response(404, "{}"))});
+  const ModelLook look =
+      ModelInfoClient({.name = "test", .dialect = find_dialect("openai-chat"), .url = server.url()}, "",
+                      {.provider = "test", .name = "qwen"})
+          .look();
+  REQUIRE(look.failure);
+  CHECK(look.failure->fault == LlmFault::no_model);
+}
+
 TEST_CASE("whatever a server answers about a model, the table's entry stays where it says nothing") {
   const ModelEntry entry{.provider = "test", .name = "m", .context_tokens = 8, .efforts = {"max"}};
   for (const std::string& body :

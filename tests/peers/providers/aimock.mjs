@@ -57,13 +57,15 @@ async function run(name, dialect, model, steps, { chaos, passing = false, env = 
     'sm_80', '--seed', '1', '--proposer', 'llm', '--model', dialects[dialect].model(mock.url, model), '--output',
     path.join(folder, 'k.cu')).catch((error) => error);
   const sql = 'SELECT status, attempts, input_tokens, output_tokens, tokens_reported, cost_usd, message, answer FROM llm_calls ORDER BY id';
-  const rows = JSON.parse((await alphakernel('query', '--json', sql)).stdout);
+  const began = fs.existsSync(environment.ALPHAKERNEL_DB);
+  assert.ok(began || output.code === 5, `${name}: ended with ${output.code}: ${output.stderr}`);
+  const rows = began ? JSON.parse((await alphakernel('query', '--json', sql)).stdout) : [];
   clearInterval(clearing);
   const seen = mock.getRequests();
   await mock.stop();
   const all = output.stdout + output.stderr + JSON.stringify(rows);
   assert.ok(!all.includes(key), `${name}: the key was shown`);
-  console.log(`${name.padEnd(44)} ${rows.map((row) => `${row.status}/${row.attempts}`).join(' ')}`);
+  console.log(`${name.padEnd(44)} ${rows.map((row) => `${row.status}/${row.attempts}`).join(' ') || 'code 5'}`);
   return { rows, seen, output };
 }
 
@@ -105,9 +107,10 @@ for (const [dialect, { path: where, usage: [input, output] }] of Object.entries(
   await check('too long, invalid', dialect, 'whole',
     [failing(413, 'request_too_large', 'too large'), failing(400, 'invalid_request_error', 'no'), answer()],
     ['too_long', 'rejected', 'ok', 'no_model']);
-  const { rows } = await check('a wrong key', dialect, 'streamed', [answer()], ['auth'],
+  // Found before the run begins, which leaves no database behind.
+  const wrong = await check('a wrong key', dialect, 'streamed', [answer()], [],
     { env: { ANTHROPIC_API_KEY: 'wrong-key', OPENAI_API_KEY: 'wrong-key', ALPHAKERNEL_LOCAL_KEY: 'wrong-key' } });
-  assert.equal(rows[0].attempts, 1);
+  assert.match(wrong.output.stderr, /cannot be asked: auth: .*; check the key/);
   for (const chaos of [{ dropRate: 1 }, { rateLimitRate: 1 }, { disconnectRate: 1 }]) {
     const { rows } = await check(`${Object.keys(chaos)[0]}, then an answer`, dialect, 'streamed', [answer()], ['ok', 'no_model'], { chaos, passing: true });
     assert.ok(rows[0].attempts > 1);
