@@ -126,8 +126,8 @@ const Champion::Entry& Champion::first_of_ranking() const {
   });
   const Entry* first = &ranking_.front();
   for (const Entry& entry : std::ranges::subrange(ranking_.begin(), tied)) {
-    const auto &cost_ns = entry.completed.result.score_ns, &least_ns = first->completed.result.score_ns;
-    if (cost_ns && (!least_ns || *cost_ns <= *least_ns * (1 - kMinGain))) first = &entry;
+    const auto &cost_ns = entry.completed.result.score_ns, &lowest_ns = first->completed.result.score_ns;
+    if (cost_ns && (!lowest_ns || *cost_ns <= *lowest_ns * (1 - kMinGain))) first = &entry;
   }
   return *first;
 }

@@ -24,15 +24,13 @@ enum class OfferResult : std::uint8_t {
 
 /// The best candidate so far.
 ///
-/// - Depth::time: lowest score. Where times are noisy, a challenger whose score is 0.5 % lower must also win
-/// when
-///   the two are timed in pairs (docs/search.md); where costs are exact it leads at once.
+/// - Depth::time: lowest score. Where times are noisy, a challenger whose score is 0.5 % lower must also
+///   win when the two are timed in pairs (docs/search.md); where costs are exact it leads at once.
 /// - Depth::time, of candidates whose times on the target are predicted: the lowest predicted time; of those
 ///   whose predicted time lies within its interval, the lowest score. What is not predicted comes last.
 /// - Depth::check: the first that passed.
 /// - Depth::build: no spills before spills, then higher occupancy, then fewer registers, then proposed
-/// earlier,
-///   so that the order in which builds end does not matter.
+///   earlier, so that the order in which builds end does not matter.
 class Champion {
  public:
   /// Of each template (candidate name) so many that passed are kept to follow a champion that is

@@ -20,8 +20,8 @@ using std::chrono::steady_clock;
 // as long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
 
-// Small shapes that a leader is examined on where the problem lists none: the examiners need seconds for each
-// (chosen).
+// Small shapes that a leader is examined on where the problem lists none: the examiners need seconds
+// for each (chosen).
 constexpr int kExaminedShapes = 4;
 
 constexpr const char* kNoOtherShape = "its launch plan is for the given shape alone";
@@ -75,7 +75,7 @@ std::optional<Completed> Confirmation::evaluate(Evaluator& evaluator, Evaluation
   return evaluate_one(evaluator, std::move(request), clock_, deadline_, options_.stop_requested);
 }
 
-/// Takes a step; the leader stands where the step could not be taken, and `note` says why. A search that has
+/// Takes a step; the leader stays where the step could not be taken, and `note` says why. A search that has
 /// ended is not lost to what only confirms it; what the store cannot keep is lost, and ends it.
 template <class Step>
 bool Confirmation::attempt(std::string& note, Step step) {
@@ -103,16 +103,16 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   while (champion_.best()) {
     begin_reports("");
     next_step();
-    bool stands = attempt(result.held_out.note, [&] { return held_out(result.held_out); });
+    bool confirmed = attempt(result.held_out.note, [&] { return held_out(result.held_out); });
     next_step();
-    stands = stands && examined(result.examinations);
+    confirmed = confirmed && examined(result.examinations);
     next_step();
     std::string no_ties;  // of which nothing is said
-    stands = stands && attempt(no_ties, [&] { return compared(result.ties); });
+    confirmed = confirmed && attempt(no_ties, [&] { return compared(result.ties); });
     next_step();
-    stands =
-        stands && attempt(result.final_measurement.note, [&] { return measured(result.final_measurement); });
-    if (stands) {
+    confirmed = confirmed &&
+                attempt(result.final_measurement.note, [&] { return measured(result.final_measurement); });
+    if (confirmed) {
       next_step();
       static_cast<void>(attempt(result.profile.note, [&] {
         profile(result.profile);

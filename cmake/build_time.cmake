@@ -13,7 +13,7 @@ option(AK_FAST_BUILD "Precompile third-party headers and compile the sources of 
 #   plain  -Og in Release, the default: it waits for compilers, devices, files and networks; two fifths less to compile
 #   test   -O0, with Catch2 precompiled as well; united by folder where AK_UNITED_TEST_FOLDERS names the folder
 #   command  as plain, with CLI11 precompiled as well (command lines)
-#   own    options of its own, hence a precompiled header of its own (what the emulator runs for every instruction)
+#   own    options of its own, so a precompiled header of its own (what the emulator runs for every instruction)
 function(ak_build_fast target kind)
   ak_optimise(${target} ${kind})
   if(NOT AK_FAST_BUILD)

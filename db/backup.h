@@ -9,7 +9,7 @@
 
 namespace ak::db {
 
-/// Keeps FILE.schema-VERSION.backup beside a file that is about to be upgraded; where there is one, -2 and so on
+/// Keeps FILE.schema-VERSION.backup next to a file that is about to be upgraded; where there is one, -2 and so on
 /// is appended, because a backup is never overwritten. It is verified before it has its name: complete, and of
 /// `version`. Nothing where another process upgraded the file meanwhile, which kept one of its own. Throws
 /// Error(database) when it cannot be made: then the file must not be changed.

@@ -20,8 +20,7 @@ namespace ak::db {
 /// The same file, for audits. Throws as open_store() does.
 [[nodiscard]] std::unique_ptr<AuditStore> open_audit_store(const std::filesystem::path& file);
 
-/// $ALPHAKERNEL_DB, else $XDG_DATA_HOME/alphakernel/alphakernel.db, else
-/// ~/.local/share/alphakernel/alphakernel.db.
+/// $ALPHAKERNEL_DB, else $XDG_DATA_HOME/alphakernel/alphakernel.db, else ~/.local/share/alphakernel/alphakernel.db.
 [[nodiscard]] std::filesystem::path default_database();
 
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<unsigned char>>;

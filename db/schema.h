@@ -24,7 +24,7 @@ void set_durability(Connection& connection, bool network);
 void migrate(Connection& connection);
 
 /// Sets durability and brings the file to schema_version(), for one who writes. Of a file of an older version a
-/// backup is kept beside it (db/backup.h), which a note on stderr names.
+/// backup is kept next to it (db/backup.h), which a note on stderr names.
 /// Throws Error(database) when the file belongs to another program or to a newer version; such a
 /// file is left untouched.
 void prepare_database(Connection& connection, const std::filesystem::path& file);

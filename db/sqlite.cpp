@@ -35,7 +35,7 @@ std::string_view file_problem(const std::string& file) {
   return "";
 }
 
-/// SQLite would wait for ever for somebody who writes into a pipe, be it in the place of one of its companion files.
+/// SQLite would wait for ever for somebody who writes into a pipe, even in the place of one of its companion files.
 void require_regular_files(const std::filesystem::path& file) {
   try {
     for (const char* companion : {"", "-journal", "-wal", "-shm"})

@@ -12,9 +12,9 @@ namespace ak::db {
 inline constexpr std::uintmax_t kLargestCopyBytes = std::uintmax_t{1} << 30;
 
 /// A file of the present schema with the contents of `file`: `file` itself, or where that is of an older schema an
-/// upgraded copy in the folder for temporary files, which lives as long as the process and is made again when `file` has
-/// changed. A note on stderr names the file once. Throws Error(database) when there is no such file, when it belongs to
-/// another program or a newer version, and when it is of an older one and larger than kLargestCopyBytes.
+/// upgraded copy in the folder for temporary files, which lives as long as the process and is made again when `file`
+/// has changed. A note on stderr names the file once. Throws Error(database) when there is no such file, when it
+/// belongs to another program or a newer version, and when it is of an older one and larger than kLargestCopyBytes.
 [[nodiscard]] std::filesystem::path readable_file(const std::filesystem::path& file);
 
 /// A read-only connection to it.
@@ -25,8 +25,8 @@ struct Upgrade {
   std::int64_t from = 0, to = 0;  ///< schema versions; the same where there was nothing to do
 };
 
-/// Brings a file to the present schema, with a backup beside it. Throws Error(bad_input) when there is none,
-/// Error(database).
+/// Brings a file to the present schema, with a backup next to it. Throws Error(bad_input) when there
+/// is none, Error(database).
 Upgrade upgrade(const std::filesystem::path& file);
 
 }  // namespace ak::db

@@ -21,8 +21,8 @@ namespace ak::pages {
 /// Numbers of rows, which are names: shown without separators, and linked to their page.
 [[nodiscard]] bool names_a_row(std::string_view column);
 
-/// A value as people read it: four significant digits, thousands apart, bytes with a unit that suits their size, versions of
-/// drivers as "13.0", times of day to the minute, "–" for NULL, the size of a BLOB. Texts are as they are.
+/// A value as people read it: four significant digits, thousands apart, bytes with a unit that suits their size,
+/// versions of drivers as "13.0", times of day to the minute, "–" for NULL, the size of a BLOB. Texts are as they are.
 [[nodiscard]] std::string shown(const db::Cell& cell, std::string_view column);
 
 /// The columns worth showing: those that are not NULL in every row.

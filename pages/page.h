@@ -44,8 +44,9 @@ using PageData = std::map<std::string, db::Table>;
 /// with more is no longer read by people.
 inline constexpr std::size_t kMaxRows = 5'000;
 
-/// Runs the page's statements. Where one meets a row that it cannot take (text that is no JSON, say), its table ends there
-/// with a row that says so, and the rest of the page is as ever. Throws as db::Reader::query(), naming page and dataset.
+/// Runs the page's statements. Where one meets a row that it cannot take (text that is no JSON, say), its table
+/// ends there with a row that says so, and the rest of the page is as ever. Throws as db::Reader::query(), naming
+/// page and dataset.
 [[nodiscard]] PageData read_page(db::Reader& reader, const Page& page, const db::QueryValues& values);
 
 }  // namespace ak::pages

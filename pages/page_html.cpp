@@ -111,7 +111,8 @@ class HtmlWriter {
   }
 
  private:
-  /// A list to choose from, with what is given. A value that would disturb a reader is left out: changed, it would be another.
+  /// A list to choose from, with what is given. A value that would disturb a reader is left out: changed, it
+  /// would be another.
   static std::string selection(const db::QueryParameter& parameter, const db::Table& choices,
                                const std::string& given) {
     std::set<std::string> values{given};

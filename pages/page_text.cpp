@@ -82,7 +82,7 @@ class Expansion {
     return end;
   }
 
-  /// The next tag from `at`: where it begins and ends, with its line when it stands alone on it.
+  /// The next tag from `at`: where it begins and ends, with its line when it is alone on it.
   Tag next_tag(std::size_t at, std::size_t& begin, std::size_t& end) const {
     const std::string& text = page_.text;
     const std::size_t braces = std::min(text.find("{{", at), text.size());
@@ -122,7 +122,7 @@ class Expansion {
     return page_.text.size();
   }
 
-  /// Takes the rest of the line in where the tag stands alone on it.
+  /// Takes the rest of the line in where the tag is alone on it.
   void skip_line(std::size_t& begin, std::size_t& end, std::size_t at) const {
     const std::string& text = page_.text;
     const bool starts = begin == 0 || text[begin - 1] == '\n';

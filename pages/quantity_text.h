@@ -18,8 +18,8 @@ namespace ak::pages {
 [[nodiscard]] std::string number_text(double value);
 
 /// A quantity with the unit that suits its size: quantity_text(32741, "ns") is "32.74 µs". Units are "ns", "us", "ms",
-/// "seconds", "minutes", "hours" (all times: "4.2 min"), "bytes" ("60 MiB"), "usd" ("US$ 1.20"), "pct" ("87.3 %"), "ratio"
-/// ("2.32×") and "count" ("1.235 million"). Throws Error(bad_input) for another unit.
+/// "seconds", "minutes", "hours" (all times: "4.2 min"), "bytes" ("60 MiB"), "usd" ("US$ 1.20"), "pct" ("87.3 %"),
+/// "ratio" ("2.32×") and "count" ("1.235 million"). Throws Error(bad_input) for another unit.
 [[nodiscard]] std::string quantity_text(double value, std::string_view unit);
 
 /// A CUDA version as NVIDIA writes it: 13000 is "13.0".

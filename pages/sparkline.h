@@ -6,8 +6,8 @@
 
 namespace ak::pages {
 
-/// Columns whose values are drawn as a sparkline: "history" and names that end with "_history". A value is a JSON array of
-/// numbers in the order of time.
+/// Columns whose values are drawn as a sparkline: "history" and names that end with "_history". A value is a JSON array
+/// of numbers in the order of time.
 [[nodiscard]] bool holds_history(std::string_view column);
 
 /// A line without axes, as an SVG image with its ends as text; empty where there are not two numbers to join.

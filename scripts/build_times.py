@@ -4,7 +4,7 @@
 
     build_times.py BUILD_FOLDER             the slowest steps, as the table of docs/building.md
     build_times.py BUILD_FOLDER --headers   the headers that cost most: the units that include each times its seconds alone
-    build_times.py BUILD_FOLDER --budget    one line: the sum of all steps beside the budget
+    build_times.py BUILD_FOLDER --budget    one line: the sum of all steps next to the budget
 
 A step's time is its wall time: on as many jobs as cores it is close to its CPU time. Steps that a compiler cache
 answered are short. The budget is for a 2.5 GHz core without a cache; going over it prints a warning, never an error,
@@ -100,7 +100,7 @@ b.o: #deps 2, deps mtime 1 (VALID)
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("folder", type=pathlib.Path, nargs="?", default=pathlib.Path("build/release"))
-    arguments.add_argument("--budget", action="store_true", help="print only the sum beside the budget")
+    arguments.add_argument("--budget", action="store_true", help="print only the sum next to the budget")
     arguments.add_argument("--headers", action="store_true", help="print the headers that cost most; takes a minute or two")
     arguments.add_argument("--selftest", action="store_true", help=argparse.SUPPRESS)
     options = arguments.parse_args()

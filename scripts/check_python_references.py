@@ -21,7 +21,7 @@ import problem_folder
 ROUNDOFF = {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8}
 # Sums in fp64 in another order, and special functions of another library: far below any declared type's roundoff.
 WIDE_ERROR = 1e-9
-MOST_COMBINATIONS = 64  # of params, a problem
+MAX_COMBINATIONS = 64  # of params, a problem
 
 
 def exists(problem, given):
@@ -40,7 +40,7 @@ def param_sets(problem):
     total = 1
     for choices in values.values():
         total *= len(choices)
-    if total <= MOST_COMBINATIONS:
+    if total <= MAX_COMBINATIONS:
         found = [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
         return [given for given in found if exists(problem, given)]
     singles = [{name: value} for name, choices in values.items() for value in choices]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts metrics of alphakernel profile beside those of Nsight Compute; scripts/compare_with_ncu.sh calls it.
+"""Puts metrics of alphakernel profile next to those of Nsight Compute; scripts/compare_with_ncu.sh calls it.
 
   compare_with_ncu.py kernel FILE.json    name of the kernel that takes longest
   compare_with_ncu.py metrics FILE.json   CUPTI's names of its metrics, between commas
@@ -36,7 +36,7 @@ def longest(path):
 
 
 def ncu_row(path):
-    """Metrics of the only launch by CUPTI's name. What the program and ncu say stands before the table, whose second
+    """Metrics of the only launch by CUPTI's name. What the program and ncu say comes before the table, whose second
     line holds units."""
     lines = [line for line in path.read_text().splitlines() if line.startswith('"')]
     table = list(csv.DictReader(lines))

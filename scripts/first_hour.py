@@ -7,7 +7,7 @@
     scripts/first_hour.py --programs FOLDER       with programs that are built already
 
 Flags after `--` go to the search, such as `-- --max-evaluations 2`. Wall time depends on what else the machine does; the CPU time
-of all processes until then is beside it. Exit code 1: a command failed, or a milestone was not reached or not in its order.
+of all processes until then is next to it. Exit code 1: a command failed, or a milestone was not reached or not in its order.
 """
 import argparse
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures every shipped kernel beside copies, cuBLASLt, the naive kernels and PyTorch, on one GPU in one go: runs the
-# experiment kernel_figures, times PyTorch on the same workloads, and writes figures.csv and baselines.csv beside the
+# Measures every shipped kernel next to copies, cuBLASLt, the naive kernels and PyTorch, on one GPU in one go: runs the
+# experiment kernel_figures, times PyTorch on the same workloads, and writes figures.csv and baselines.csv next to the
 # experiment's report. About ten minutes.
 #   scripts/measure_kernels.sh OUTPUT_FOLDER
 set -uo pipefail

@@ -57,7 +57,7 @@ TABLES = (
 SDPA, SDPA_CASE = "2026-11-21_h200_kernels/sdpa.csv", re.compile(r"\w+_D(256)")
 DATABASES = ("2026-11-22_h200_week/week.db.xz", "2026-11-22_h200_llm_sessions/sessions.db.gz")
 
-# The last cold measurement of each session's best kernel on each shape, beside a baseline of the same session.
+# The last cold measurement of each session's best kernel on each shape, next to a baseline of the same session.
 QUERY = """
 WITH kernel AS (
   SELECT e.session_id, m.workload_id, m.median_ns, m.ci_low_ns, m.ci_high_ns, max(m.id)

@@ -52,7 +52,7 @@ def main():
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["name", "kernel", "grid", "block", *COLUMNS, "stalls"])
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.csv")):
-        # The program's own output stands before the table, whose second line holds the units.
+        # The program's own output comes before the table, whose second line holds the units.
         lines = [line for line in path.read_text().splitlines() if line.startswith('"')]
         table = list(csv.DictReader(lines))
         if len(table) < 2:

@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 COUNTS = ("25", "50", "100", "200", "220")
-EASY = 10  # a space that random search solves in so many evaluations tells strategies not apart
+EASY = 10  # a space that random search solves in so many evaluations does not distinguish strategies
 
 
 def rows_of(out, name):

@@ -40,10 +40,11 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_option("--device", flags.device, "where to run: auto, cuda, cuda:N, emulator");
   app.add_option("--workload", flags.options.workloads,
                  "workload to check with; may be repeated (default: the small ones)");
-  add_integer(app, "--seed", kAnyNumber, into(flags.options.seed), "of the inputs (default: 1)");
+  add_integer(app, "--seed", kAnyNumber, into(flags.options.seed), "seed of the inputs (default: 1)");
   app.add_option("--db", flags.database, "performance database, where the result is kept");
   app.add_flag("--record", flags.record,
-               "note in the problem's audit.json that it passed; only with all its combinations");
+               "note in the problem's audit.json that it passed; only with all its combinations")
+      ->group("Main");  // where others have it, it records a model
   app.add_flag("--json", flags.json, "print JSON");
 }
 
@@ -58,14 +59,14 @@ std::string positional(const app::Arguments& arguments) {
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError&) {
-    return "";  // told when the whole line is parsed
+    return "";  // reported when the whole line is parsed
   }
   return flags.name;
 }
 
 Json finding_json(const AuditFinding& finding) {
   Json json{{"kind", to_string(finding.kind)},
-            {"lesion", finding.name},
+            {"mutation", finding.name},
             {"what", finding.what},
             {"tensor", finding.tensor},
             {"verdict", to_string(finding.verdict)},

@@ -47,7 +47,7 @@ std::vector<std::string> known_flags(const CLI::App& app) {
 std::string version_line() { return "alphakernel " AK_VERSION; }
 
 void add_version_flag(CLI::App& app) {
-  app.set_version_flag("--version", version_line(), "Print the version and exit");
+  app.set_version_flag("--version", version_line(), "print the version and exit");
   for (CLI::App* sub : app.get_subcommands({})) add_version_flag(*sub);
 }
 
@@ -99,7 +99,15 @@ std::string peek(const app::Arguments& arguments, const std::string& name) {
 
 void set_style(CLI::App& app, const std::string& examples) {
   app.footer(examples + "\nExit codes: docs/exit_codes.md");
+  app.set_help_flag("-h,--help", "print this help and exit");
   app.allow_extras();
+}
+
+CLI::App* add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
+                         const std::string& examples) {
+  CLI::App* const subcommand = app.add_subcommand(name, summary);
+  set_style(*subcommand, examples);
+  return subcommand;
 }
 
 void print_version() { fmt::print("{}\n", version_line()); }
@@ -173,16 +181,14 @@ bool parse(CLI::App& app, const app::Arguments& arguments) {
 void add_python_flag(CLI::App& app) {
   app.add_option_function<std::string>("--python", name_python,
                                        "interpreter with PyTorch for a problem whose reference is a Python "
-                                       "file (default: $ALPHAKERNEL_PYTHON, or "
-                                       "the first that is found)");
+                                       "file (default: $ALPHAKERNEL_PYTHON, or the first that is found)");
 }
 
 ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const std::string& fallback) {
   app.add_option("--algorithm", algorithm_,
-                 "algorithm to write a kernel for (alphakernel algorithms lists them)");
+                 "algorithm that kernels are for (alphakernel algorithms lists them)");
   app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
-  app.add_option("--shape", shape_,
-                 "one shape to optimise for instead of the shipped ones, e.g. M=4096,N=1000");
+  app.add_option("--shape", shape_, "one shape instead of the problem's own ones, e.g. M=4096,N=1000");
   add_python_flag(app);
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");

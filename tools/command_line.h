@@ -54,6 +54,10 @@ class DescribeCommandLines {
 
 /// A CLI::App with the house style: examples and exit codes in the footer.
 void set_style(CLI::App& app, const std::string& examples);
+/// A subcommand of `app` with examples of its own: CLI11 would give it those of `app`.
+/// @param summary a sentence, for its own help; lists show it without its capital and its full stop
+CLI::App* add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
+                         const std::string& examples);
 
 /// Flags naming a problem and its params, shared by generate, evaluate and problem check. The problem has to
 /// be known before its params can be flags, so it is read from the arguments first.

@@ -21,7 +21,7 @@ std::optional<DashboardFlags> dashboard_flags(const app::Arguments& arguments) {
   DashboardFlags flags;
   app.add_option("--db", flags.database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  add_integer(app, "--port", {.least = 0, .most = 65'535}, into(flags.port),
+  add_integer(app, "--port", {.min = 0, .max = 65'535}, into(flags.port),
               "listen on this port of 127.0.0.1; 0 = any that is free (default 0)");
   add_quantity(app, "--timeout", kSeconds, into(flags.seconds),
                "give up on a page after this many seconds (default 5)");

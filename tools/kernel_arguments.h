@@ -18,12 +18,13 @@ namespace ak::tools {
 /// Declares the next argument of a verb as a kernel, named in any of the ways of app::choose_kernel(); it is required.
 CLI::Option* add_kernel(CLI::App& app, const std::string& name, std::string& word);
 
-/// The words of `arguments` that are neither flags nor values of flags. Flags that `app` does not know yet may be those of a
-/// problem, with a value each.
+/// The words of `arguments` that are neither flags nor values of flags. Flags that `app` does not know yet may be those
+/// of a problem, with a value each.
 [[nodiscard]] std::vector<std::string> plain_words(const CLI::App& app, const app::Arguments& arguments);
 
 /// The kernel that the first plain word names. Nothing where there is no such word, or only help is asked for. Throws
-/// Error as app::choose_kernel() does, or for a mistake in the flags that are known. @param app with all flags but those of the problem
+/// Error as app::choose_kernel() does, or for a mistake in the flags that are known. @param app with all flags but
+/// those of the problem
 [[nodiscard]] std::optional<app::KernelChoice> named_kernel(CLI::App& app, const app::Arguments& arguments,
                                                             const std::filesystem::path& database);
 

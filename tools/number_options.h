@@ -12,8 +12,8 @@
 
 namespace ak::tools {
 
-// Options whose values are numbers. All programs read them here: a number is finite and within its range, or the command
-// line is refused with the name of the option and what was expected.
+// Options whose values are numbers. All programs read them here: a number is finite and within its range, or the
+// command line is refused with the name of the option and what was expected.
 
 /// What an option's number becomes; called for each one given.
 using SetInteger = std::function<void(std::int64_t)>;
@@ -28,7 +28,7 @@ CLI::Option* add_quantity(CLI::App& app, const std::string& names, const Quantit
                           const std::string& help);
 
 /// Of all numbers whose meaning has no bound of its own: rows of the database, seeds.
-inline constexpr IntegerRange kAnyNumber{.least = 0, .most = INT64_MAX};
+inline constexpr IntegerRange kAnyNumber{.min = 0, .max = INT64_MAX};
 
 /// Sets a number or an optional number, whose type holds the whole range of the option.
 template <class T>

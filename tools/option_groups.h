@@ -8,8 +8,8 @@
 
 namespace ak::tools {
 
-/// Groups of options, in the order in which help shows them. What is in no other is in "Main"; a verb may put one of its
-/// own options elsewhere with CLI::Option::group().
+/// Groups of options, in the order in which help shows them. What is in no other is in "Main"; a verb may put one of
+/// its own options elsewhere with CLI::Option::group().
 [[nodiscard]] std::span<const std::string_view> option_groups();
 
 /// The group of an option: the one that its verb chose, else that of its name in the table. Empty: hidden.

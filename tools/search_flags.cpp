@@ -79,7 +79,7 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
   add_integer(app, "--max-tokens", app::kTokens, into(flags.max_tokens), "stop after this many model tokens");
   add_quantity(app, "--max-cost-usd", kDollars, into(flags.max_cost_usd), "stop after this much money");
   add_integer(app, "--patience", {}, into(flags.patience),
-              "stop when none of so many evaluations in a row took the lead");
+              "stop after this many evaluations in a row without a new best");
   app.add_option("--target-performance", flags.target,
                  "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol");
   add_unaudited_flag(app, flags.unaudited);

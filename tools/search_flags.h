@@ -12,8 +12,8 @@ namespace ak::tools {
 /// The flags of the subcommands that search, generate and tune.
 void add_search_flags(CLI::App& app, app::SearchFlags& flags);
 
-/// Call after parsing. Where no output is named it is `by_default`; a note on stderr says so, or that a file that is there
-/// will be replaced.
+/// Call after parsing. Where no output is named it is `by_default`; a note on stderr says so, or that a file that is
+/// there will be replaced.
 void choose_output(app::SearchFlags& flags, app::ClaimedOutput by_default);
 
 }  // namespace ak::tools

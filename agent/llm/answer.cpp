@@ -87,7 +87,7 @@ std::optional<InputError> read_edits(std::string_view answer, std::vector<Edit>&
   return std::nullopt;
 }
 
-/// Where `search` stands in `source`, line by line without regard to white space at the ends of lines: models
+/// Where `search` is in `source`, line by line without regard to white space at the ends of lines: models
 /// lose it. Nothing unless it is there exactly once.
 std::optional<std::pair<std::size_t, std::size_t>> find_lines(std::string_view source,
                                                               std::string_view search, int& found) {

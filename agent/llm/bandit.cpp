@@ -10,7 +10,8 @@ namespace {
 
 constexpr double kDiscount = 0.95;     // of what is known, at every pull: about the last 20 count; chosen
 constexpr double kExploration = 0.25;  // weight of what is not known; rewards are mostly small; chosen
-constexpr double kMaxPerCost = 20;  // a cheap arm counts at most so many times a dear one: it may reach less
+// A cheap arm counts at most so many times an expensive one: it may reach less.
+constexpr double kMaxPerCost = 20;
 
 }  // namespace
 

@@ -52,7 +52,7 @@ class LlmProposer final : public CandidateSource {
     int island = 0;
     Question question;                   ///< the last one
     LlmCall call;                        ///< of the last one
-    std::multiset<std::string> awaited;  ///< variant hashes of offers that were not told yet
+    std::multiset<std::string> awaited;  ///< variant hashes of offers whose results are not known yet
     std::optional<RowId> first_call;
     std::optional<Attempt> last_failed;
     bool passed = false;  ///< one of the candidates did

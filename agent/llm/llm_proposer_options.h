@@ -22,7 +22,7 @@ struct LlmOutageRule {
 };
 
 struct LlmProposerOptions {
-  /// Who may be asked, each by one request at a time: a model that may be asked several at once stands here
+  /// Who may be asked, each by one request at a time: a model that may be asked several at once is here
   /// several times, with a client each.
   std::vector<LlmModel> models;
   std::size_t parallel = 1;  ///< questions in flight at once, those whose candidates await a verdict included

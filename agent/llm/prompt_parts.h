@@ -31,7 +31,7 @@ struct PromptSubject {
 [[nodiscard]] std::string time_text(double time_ns);
 
 /// The part that stays the same in every request of a search: frame, contract, problem, device, lessons.
-/// @param fence between which lessons stand
+/// @param fence between which lessons are
 [[nodiscard]] std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject,
                                         const std::string& fence);
 

@@ -41,12 +41,12 @@ Question QuestionWriter::about(const Choice& choice, const LlmModel& model, int 
 }
 
 Question QuestionWriter::repeated(const Question& question, const std::string& answer,
-                                  const std::string& complaint) const {
+                                  const std::string& error) const {
   Question again = question;
   again.is_repeat = true;
   again.request.messages.push_back({"assistant", fitted(clean_text(answer), kAnswerTokens)});
   again.request.messages.push_back(
-      {"user", options_.prompts.fill("unreadable", {{"complaint", clean_text(complaint)}})});
+      {"user", options_.prompts.fill("unreadable", {{"error", clean_text(error)}})});
   again.request.max_output_tokens = options_.max_output_tokens;
   return again;
 }

@@ -30,9 +30,9 @@ class QuestionWriter {
 
   /// @param number of the question in the search
   [[nodiscard]] Question about(const Choice& choice, const LlmModel& model, int number) const;
-  /// The same again after an answer that cannot be read. @param complaint why
+  /// The same again after an answer that cannot be read. @param error why
   [[nodiscard]] Question repeated(const Question& question, const std::string& answer,
-                                  const std::string& complaint) const;
+                                  const std::string& error) const;
   /// What limits the parent, or its source where this point was not profiled, by name; empty where not known.
   [[nodiscard]] std::string bottleneck_of(const Attempt& parent) const;
 

@@ -7,7 +7,7 @@
 
 namespace ak::agent {
 
-/// A way to choose the next point from what is known. One stands alone as a strategy, or several share a
+/// A way to choose the next point from what is known. One alone is a strategy, or several share a
 /// history; so it hears of points that it did not propose.
 class Member {
  public:

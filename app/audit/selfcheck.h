@@ -54,8 +54,8 @@ struct SelfcheckReport {
   [[nodiscard]] bool passed() const;  ///< no miss, no other gate, nothing unclear, no false positive
 };
 
-/// Runs the suite, look-alikes and the shipped templates through the ordinary evaluator. `progress` hears how many of how
-/// many evaluations have ended. Throws Error(environment) as make_evaluator does.
+/// Runs the suite, look-alikes and the shipped templates through the ordinary evaluator. `progress` hears how many of
+/// how many evaluations have ended. Throws Error(environment) as make_evaluator does.
 [[nodiscard]] SelfcheckReport run_selfcheck(const Target& target, const Config& config,
                                             const SelfcheckOptions& options,
                                             const std::function<void(std::size_t, std::size_t)>& progress);

@@ -239,8 +239,7 @@ void pair_searches(const Asked& a, const Asked& b, SubjectComparison& comparison
       else
         comparison.notes.push_back(
             fmt::format("Searches {} and {} do not form a pair: nothing had passed in one of them after as "
-                        "many evaluations as "
-                        "both did.",
+                        "many evaluations as both did.",
                         first->search, second->search));
     }
   }

@@ -13,9 +13,9 @@ struct ClaimedOutput {
   FileDescriptor claim = {};  ///< empty where the path was not chosen: a user named it
 };
 
-/// The path that nobody named: `wanted` ("softmax_bf16.cu") where none of the files of a run is there and no run that is
-/// under way has chosen it, else the first of "softmax_bf16_2.cu", "softmax_bf16_3.cu", ... of which that is so. Kernels
-/// are overwritten only where a user names them.
+/// The path that nobody named: `wanted` ("softmax_bf16.cu") where none of the files of a run is there and no run that
+/// is under way has chosen it, else the first of "softmax_bf16_2.cu", "softmax_bf16_3.cu", ... of which that is so.
+/// Kernels are overwritten only where a user names them.
 [[nodiscard]] ClaimedOutput free_output(const std::filesystem::path& wanted);
 
 }  // namespace ak::app

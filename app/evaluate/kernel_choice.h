@@ -32,8 +32,7 @@ struct KernelChoice {
 /// Every way in which a command line names a kernel, for help and messages.
 inline constexpr const char* kKernelForms =
     "a .cu file, a k.result.json, or of the database: a variant's number (12 or variant:12), four or more "
-    "digits of "
-    "its key, or search:NUMBER for what a search ended with";
+    "digits of its key, or search:NUMBER for what a search ended with";
 
 /// A kernel as a command line names it (kKernelForms). Throws Error(usage) where that is nothing, or
 /// several, Error(no_kernel) for a search that ended without one.

@@ -8,8 +8,8 @@
 
 namespace ak::app {
 
-/// Shows on standard error how a search is going: a few lines rewritten in place on a terminal, else plain lines at each
-/// phase and, seldom enough for a log of a night, in between. Silent until it is opened. One thread.
+/// Shows on standard error how a search is going: a few lines rewritten in place on a terminal, else plain lines at
+/// each phase and, rarely enough for a log of a night, in between. Silent until it is opened. One thread.
 class LiveView {
  public:
   LiveView();

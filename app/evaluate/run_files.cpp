@@ -151,7 +151,7 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
   const std::string name = paths.kernel.filename().string();
   write_file_atomically(paths.kernel, codegen::emit_kernel(problem, candidate));
   codegen::RunSummary summary = run;
-  // A test that stands alone has a reference in it: one in Python has no place there.
+  // A stand-alone test has a reference in it: one in Python has no place there.
   const bool testable = !problem.python;
   if (testable)
     summary.tools = codegen::stand_alone_test_commands(problem, candidate, best.request.arch, name);

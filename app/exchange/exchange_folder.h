@@ -28,7 +28,7 @@ struct ExchangeSet {
 
 inline constexpr const char* kExchangeNotes = "alphakernel.json";
 
-/// Reads a folder. What breaks the rules is left out and told in `faults`. Links are not followed. Throws
+/// Reads a folder. What breaks the rules is left out and named in `faults`. Links are not followed. Throws
 /// Error(bad_input) where there is no such folder.
 [[nodiscard]] ExchangeSet read_exchange(const std::filesystem::path& folder, std::vector<FileFault>& faults);
 

@@ -143,7 +143,7 @@ class Importer {
   /// Before the rows are committed: rows without what is kept would lose it.
   void keep() {
     const fs::path folder = kept_folder(database_);
-    std::vector<FileFault> ignored;  // told when they were read first
+    std::vector<FileFault> ignored;  // shown when they were read first
     ExchangeSet kept = fs::is_directory(folder) ? read_exchange(folder, ignored) : ExchangeSet{};
     merge_exchange(kept, set_);
     write_exchange(folder, kept);

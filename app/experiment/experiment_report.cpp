@@ -24,11 +24,9 @@ constexpr const char* kCopyBandwidth =
     "JOIN definitions d ON d.id = s.definition_id WHERE d.problem = 'copy' AND r.output_correct = 1";
 
 constexpr const char* kRuns =
-    "SELECT x.search, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, "
-    "x.reason, "
+    "SELECT x.search, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, x.reason, "
     "x.evaluations, x.verified, round((julianday(x.ended_at) - julianday(x.started_at)) * 86400, 1) AS "
-    "seconds, "
-    "x.command FROM experiments x ORDER BY x.search";
+    "seconds, x.command FROM experiments x ORDER BY x.search";
 
 constexpr const char* kResults =
     "SELECT r.search, r.definition, r.template, r.tunables, r.workload, r.latency_ms, r.emulated_cost_us, "
@@ -38,8 +36,7 @@ constexpr const char* kResults =
     "r.register_usage, r.shared_mem_usage, r.max_error FROM searches s JOIN benchmark_results r ON "
     "r.evaluation = "
     "coalesce((SELECT h.evaluation FROM champions h WHERE h.search = s.id), (SELECT e.id FROM evaluations e "
-    "WHERE "
-    "e.search_id = s.id AND e.variant_id = s.best_variant_id ORDER BY e.id DESC LIMIT 1)) "
+    "WHERE e.search_id = s.id AND e.variant_id = s.best_variant_id ORDER BY e.id DESC LIMIT 1)) "
     "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.search, r.workload";
 
 constexpr const char* kFailures =
@@ -166,9 +163,8 @@ Json environment_json(const ResultFolder& folder, const std::string& command) {
                  "max(memory_clock_mhz) AS memory_clock_mhz, max(temperature_c) AS most_temperature_c, "
                  "group_concat(DISTINCT nullif(throttle_reasons, '')) AS throttle_reasons "
                  "FROM measurements")},
-      {"times", first_row(folder,
-                          "SELECT min(started_at) AS started_at, max(ended_at) AS ended_at FROM "
-                          "searches")}};
+      {"times",
+       first_row(folder, "SELECT min(started_at) AS started_at, max(ended_at) AS ended_at FROM searches")}};
 }
 
 void export_tables(const ResultFolder& folder) {

@@ -48,11 +48,12 @@ struct Manifest {
 /// 2, ... of the experiment's database.
 [[nodiscard]] std::string sql_of(const Expectation& expectation, const Manifest& manifest);
 
-/// Folders where manifests are looked for: those of $ALPHAKERNEL_EXPERIMENTS, of the installed tree, and of the source tree
-/// for a program in its build folder.
+/// Folders where manifests are looked for: those of $ALPHAKERNEL_EXPERIMENTS, of the installed tree, and of the source
+/// tree for a program in its build folder.
 [[nodiscard]] std::vector<std::filesystem::path> manifest_search_path();
 
-/// Every *.json of these folders, then those that are compiled in, sorted by name; the first of a name hides the others.
+/// Every *.json of these folders, then those that are compiled in, sorted by name; the first of a name
+/// hides the others.
 [[nodiscard]] std::vector<std::filesystem::path> list_manifests();
 
 /// The file itself, or the known manifest of that name. Throws Error(usage) with the nearest known name.

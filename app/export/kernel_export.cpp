@@ -103,8 +103,7 @@ std::string origin_text(const ExportChoice& choice, const ProblemInstance& probl
                        choice.kernel.candidate.name, problem.problem);
   return fmt::format(
       "The kernel's source came from `{}`: what may be done with it is what its author says. Of a language "
-      "model's "
-      "answer look at the terms of its provider.",
+      "model's answer look at the terms of its provider.",
       choice.kernel.candidate.name);
 }
 

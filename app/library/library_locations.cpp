@@ -50,9 +50,8 @@ fs::path find_program(const std::string& named) {
     if (is_program(place)) return fs::canonical(place);
   }
   fail(ExitCode::environment,
-       "the program `alphakernel`, which builds and runs kernels, is neither beside this one nor on PATH: "
-       "name "
-       "it in Options::program or ALPHAKERNEL_PROGRAM");
+       "the program `alphakernel`, which builds and runs kernels, is neither next to this one nor on PATH: "
+       "name it in Options::program or ALPHAKERNEL_PROGRAM");
 }
 
 LocationsHold::LocationsHold(const Locations& wanted) {

@@ -218,7 +218,7 @@ Fields leader_fields() {
          score_fields() +
          Fields{maybe(real("predicted_us", "predicted for the target, not measured; where it is, it ranks",
                            "us")),
-                maybe(real("predicted_low_us", "begin of its 90 % interval", "us")),
+                maybe(real("predicted_low_us", "start of its 90 % interval", "us")),
                 maybe(real("predicted_high_us", "end of its 90 % interval", "us"))};
 }
 
@@ -334,7 +334,7 @@ std::vector<Field> profile_fields() {
 
 std::vector<Field> predict_fields() {
   return {text("device", "the GPU"),
-          text("note", "why less is known than was asked for; empty: nothing is amiss"),
+          text("note", "why less is known than was asked for; empty: nothing is missing"),
           value(ValueKind::any, "training", "what the model was fitted to; null: there is none"),
           list_of(prediction()), text("arch", "what it would be compiled for")};
 }
@@ -390,10 +390,9 @@ std::vector<Field> explain_fields() {
                 text("approach", "by what its source and launch plan name")} +
          score_fields() +
          Fields{
-             list_of(
-                 object("optimisations", "MeasuredOptimisation", "those of which something was measured",
-                        {text("name", "of the optimisation"), list_of(integer("lines", "where it stands")),
-                         list_of(text("evidence", "what was measured"))})),
+             list_of(object("optimisations", "MeasuredOptimisation", "those of which something was measured",
+                            {text("name", "of the optimisation"), list_of(integer("lines", "where it is")),
+                             list_of(text("evidence", "what was measured"))})),
              list_of(
                  object("tunables", "MeasuredTunable", "those of which something was measured",
                         {text("name", "of the tunable"), list_of(text("evidence", "what was measured"))})),

@@ -16,16 +16,14 @@ constexpr std::string_view kSeeOnCpu =
     "evaluate with device 'emulator': it names the line, the thread and the byte";
 constexpr std::string_view kNoState =
     "the answer depends on earlier calls: keep nothing in __device__ variables or workspace from call to "
-    "call "
-    "(workspace with init 'zero' is cleared before each), and read every input in every call";
+    "call (workspace with init 'zero' is cleared before each), and read every input in every call";
 constexpr std::string_view kAllWork =
     "do the whole work in every call: read every input and write every output element";
 
 constexpr std::array kGateAdvice{
     GateAdvice{Gate::source_rules,
                "leave host code out: no main, no <<<>>>, no cudaMalloc; launches belong into the plan, and "
-               "args name "
-               "tensors of the problem, workspace or tensor maps of the plan"},
+               "args name tensors of the problem, workspace or tensor maps of the plan"},
     GateAdvice{Gate::includes, "include only headers that the contract lists under Includes"},
     GateAdvice{Gate::compile_limits,
                "fewer template instantiations, less recursion, smaller unrolling factors"},
@@ -35,16 +33,13 @@ constexpr std::array kGateAdvice{
                "accumulate in float"},
     GateAdvice{Gate::plan_bounds,
                "work out grid, block and scalars of the plan for the shape that is named: none may be 0 or "
-               "above its "
-               "limit; max(1, ...) and ceil_div() help"},
+               "above its limit; max(1, ...) and ceil_div() help"},
     GateAdvice{Gate::argument_types,
                "let args agree with the kernel's parameters in number, order and type: {\"i64\": ...} for "
-               "long long, "
-               "{\"i32\": ...} for int"},
+               "long long, {\"i32\": ...} for int"},
     GateAdvice{Gate::resources,
                "use a smaller block or tile, less shared memory, or __launch_bounds__ and maxrregcount; "
-               "show_devices "
-               "tells the limits"},
+               "show_devices tells the limits"},
     GateAdvice{Gate::context_limits, "print less, and do not call malloc in the kernel"},
     GateAdvice{Gate::private_protocol, "do not print what looks like a result"},
     GateAdvice{Gate::launch_errors, kSeeOnCpu},
@@ -55,47 +50,38 @@ constexpr std::array kGateAdvice{
     GateAdvice{Gate::unmapped_reference, kSeeOnCpu},
     GateAdvice{Gate::memory_checker,
                "compare the index with the tensor's length where a tile hangs over its end; compute offsets "
-               "in 64 bits; "
-               "use vector loads only where row length and offset are multiples of the vector"},
+               "in 64 bits; use vector loads only where row length and offset are multiples of the vector"},
     GateAdvice{Gate::initialised_reads,
                "write before reading: set accumulators and shared memory first, also the part past the "
-               "tensor's end; "
-               "workspace needs init 'zero' where it is added to"},
+               "tensor's end; workspace needs init 'zero' where it is added to"},
     GateAdvice{Gate::race_detector,
                "put __syncthreads() between a write and another thread's read of it, and again before the "
-               "next round "
-               "overwrites it; between blocks use atomics or a second launch"},
+               "next round overwrites it; between blocks use atomics or a second launch"},
     GateAdvice{Gate::barrier_checker,
                "let all threads of the block reach the barrier: no return before it, none inside a branch "
-               "that depends "
-               "on the thread"},
+               "that depends on the thread"},
     GateAdvice{Gate::poison,
                "some outputs were never written: compare grid times tile with the shape, handle the last "
-               "tile, write "
-               "also where the result is zero"},
+               "tile, write also where the result is zero"},
     GateAdvice{Gate::guard_bands, kSeeOnCpu},
     GateAdvice{Gate::input_hash, "do not write to inputs; use workspace for intermediate results"},
     GateAdvice{Gate::tolerance,
                "compare expected and got at worst_index: wrong everywhere is the formula or the indexing, "
                "wrong at the "
                "end is the last tile, wrong now and then is a missing barrier, slightly wrong is "
-               "accumulation in too "
-               "narrow a type"},
+               "accumulation in too narrow a type"},
     GateAdvice{Gate::non_finite,
                "subtract the maximum before exp, begin maxima at -INFINITY, keep masked elements out of "
-               "sums, divide by "
-               "nothing that can be zero"},
+               "sums, divide by nothing that can be zero"},
     GateAdvice{Gate::distributions,
                "right on ordinary inputs only: look for overflow, cancellation and assumptions on the range "
                "of values"},
     GateAdvice{Gate::shapes,
                "right on some shapes only: look for what assumes that a size is a multiple of a tile or a "
-               "vector, or "
-               "larger than one"},
+               "vector, or larger than one"},
     GateAdvice{Gate::repeat_bitwise,
                "two calls differ: a race, memory read before it is written, float atomics in changing order, "
-               "or state "
-               "kept between calls; device 'emulator' finds the first two"},
+               "or state kept between calls; device 'emulator' finds the first two"},
     GateAdvice{Gate::module_reload, kNoState},
     GateAdvice{Gate::fresh_contents, kNoState},
     GateAdvice{Gate::shuffled_batch, kNoState},
@@ -106,8 +92,7 @@ constexpr std::array kGateAdvice{
     GateAdvice{Gate::held_out, "right on the listed shapes only: remove what is special to them"},
     GateAdvice{Gate::problem_audit,
                "the problem itself is at fault: its checks accept a mistake; correct its tolerance, "
-               "distributions or "
-               "shapes"},
+               "distributions or shapes"},
 };
 
 struct StatusAdvice {

@@ -43,9 +43,7 @@ Json failed_checks(std::int64_t evaluation, const Context& context) {
           "SELECT json_object('shape', json(w.axes), 'distribution', c.distribution, 'tensor', c.tensor, "
           "'max_error', c.max_error, 'tolerance', c.tolerance, 'worst_index', c.worst_index, 'expected', "
           "c.worst_expected, 'got', c.worst_got) AS failed_check FROM checks c JOIN workloads w ON w.id = "
-          "c.workload_id "
-          "WHERE "
-          "c.evaluation_id = {} AND c.passed = 0 ORDER BY w.id LIMIT 3",
+          "c.workload_id WHERE c.evaluation_id = {} AND c.passed = 0 ORDER BY w.id LIMIT 3",
           evaluation),
       3, kQueryTimeLimit);
   Json list = Json::array();

@@ -81,7 +81,7 @@ Parameters search_course_parameters() {
            .help = "stop after this much wall time",
            .minimum = 0.001,
            .maximum = 1e6},
-          count_parameter("patience", "stop when none of so many evaluations in a row took the lead"),
+          count_parameter("patience", "stop after this many evaluations in a row without a new best"),
           {.name = "target_performance", .help = "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol"},
           {.name = "transfer",
            .kind = ValueKind::flag,
@@ -152,10 +152,8 @@ Operation run_reference_row() {
       .title = "Run the reference",
       .summary =
           "Runs a problem's exact reference on inputs of yours, so that its results can be compared with "
-          "known "
-          "ones. The folder has a file WORKLOAD.given.INPUT.bin for each input (raw, little-endian, "
-          "row-major); "
-          "results are written there.",
+          "known ones. The folder has a file WORKLOAD.given.INPUT.bin for each input (raw, little-endian, "
+          "row-major); results are written there.",
       .parameters =
           problem_parameters() +
           Parameters{
@@ -257,7 +255,7 @@ Operation start_session_row() {
 Operation session_status_row() {
   return {.name = "session_status",
           .title = "Status of a session",
-          .summary = "How a session stands: every search with what it has found, spent and has left.",
+          .summary = "The state of a session: every search with what it has found, spent and has left.",
           .parameters = {{.name = "session",
                           .kind = ValueKind::integer,
                           .help = "number of the session (default: the latest)"}},
@@ -420,8 +418,7 @@ Operation best_variants_row() {
   return {.name = "best_variants",
           .title = "Best variants",
           .summary =
-              "The fastest verified kernels in the database, for each definition, device and "
-              "architecture.",
+              "The fastest verified kernels in the database, for each definition, device and architecture.",
           .parameters = {{.name = "problem", .help = "only of this problem"},
                          {.name = "arch", .help = "only of this architecture, e.g. sm_90a"},
                          {.name = "device_kind",

@@ -29,14 +29,14 @@ void check_written_paths(const db::Session& session) {
     }
 }
 
-/// Who calls from here neither runs commands nor chooses where facts are sent: the environment of this program says that.
+/// Who calls from here neither runs commands nor chooses where facts are sent: the environment of this
+/// program says that.
 void check_notify(const db::Session& session, const fs::path& manifest) {
   const auto notify = app::notify_of(session);
   if (!notify || (notify->command.empty() && (notify->url.empty() || notify->url.starts_with('$')))) return;
   fail(ExitCode::usage,
        "{}: notify: expected a url that is the name of a variable, such as \"$HOOK\"; commands and addresses "
-       "are "
-       "for `alphakernel session start`",
+       "are for `alphakernel session start`",
        manifest.string());
 }
 

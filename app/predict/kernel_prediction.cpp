@@ -104,8 +104,7 @@ std::map<std::string, double> measured_times(const Subject& subject, const std::
   if (!std::filesystem::exists(database)) return times;
   const std::string sql = fmt::format(
       "SELECT w.workload_uid AS workload, avg(m.median_ns) AS median_ns FROM measurements m JOIN evaluations "
-      "e ON e.id = "
-      "m.evaluation_id "
+      "e ON e.id = m.evaluation_id "
       "JOIN variants v ON v.id = e.variant_id JOIN workloads w ON w.id = m.workload_id "
       "JOIN devices d ON d.id = e.device_id WHERE m.role = 'candidate' AND m.cold = 1 AND d.kind = 'cuda' "
       "AND e.status = 'ok' AND d.arch = '{}' AND v.variant_hash = '{}' GROUP BY 1",

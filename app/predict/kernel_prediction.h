@@ -31,7 +31,7 @@ struct PredictedWorkload {
 struct PredictedKernel {
   std::shared_ptr<const ProblemInstance> problem;
   DeviceFacts device;
-  std::string note;        ///< why less is known than was asked for; empty: nothing is amiss
+  std::string note;        ///< why less is known than was asked for; empty: nothing is missing
   std::string model = {};  ///< name of the model; empty: there is none
   Json training;           ///< what the model was fitted to; null: there is none
   std::vector<PredictedWorkload> workloads;

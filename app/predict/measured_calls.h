@@ -16,9 +16,9 @@ struct MeasuredCalls {
   int left_out = 0;  ///< calls whose plan or definition can no longer be read
 };
 
-/// All that `databases`, plain or packed (.gz, .xz), hold for `arch` (e.g. "sm_90a"; empty: all targets), with the exact counts of those
-/// variants that the CPU device counted, in whichever of them. Throws Error(bad_input) when they hold no
-/// call, Error(database) when a file is unusable.
+/// All that `databases`, plain or packed (.gz, .xz), hold for `arch` (e.g. "sm_90a"; empty: all targets), with the
+/// exact counts of those variants that the CPU device counted, in whichever of them. Throws Error(bad_input) when they
+/// hold no call, Error(database) when a file is unusable.
 [[nodiscard]] MeasuredCalls measured_calls(const std::vector<std::filesystem::path>& databases,
                                            const std::string& arch);
 

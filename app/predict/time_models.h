@@ -42,9 +42,9 @@ struct NamedModels {
 /// when the one that was named is of another target.
 [[nodiscard]] std::optional<NamedModels> chosen_models(const std::string& arch, const Config& config);
 
-/// What the times of `arch` are predicted with where no GPU is here: what the user chose, else the
-/// shipped one of the product that stands for the target (`<arch>_<product>`), else the first shipped one of the target.
-/// Nothing when there is none, or `time_model` is "none". Throws as chosen_models() does.
+/// What the times of `arch` are predicted with where no GPU is here: what the user chose, else the shipped one of the
+/// product that stands for the target (`<arch>_<product>`), else the first shipped one of the target. Nothing when
+/// there is none, or `time_model` is "none". Throws as chosen_models() does.
 [[nodiscard]] std::optional<NamedModels> models_of_target(const std::string& arch, const Config& config);
 
 }  // namespace ak::app

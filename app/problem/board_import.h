@@ -16,7 +16,7 @@ struct BoardTask {
   PythonSource source;
 };
 
-/// The tasks of a folder, in order of their names, told by content: files with `class Model` and `get_inputs`
+/// The tasks of a folder, in order of their names, recognised by content: files with `class Model` and `get_inputs`
 /// (KernelBench), folders with reference.py and task.yml (GPU MODE), definitions/OP/NAME.json (FlashInfer-Bench).
 /// Links are not followed. Throws Error(bad_input) where there is no such folder.
 [[nodiscard]] std::vector<BoardTask> board_tasks(const std::filesystem::path& folder);

@@ -205,8 +205,7 @@ std::string port_lesson(const Port& port, const ProblemInstance& problem, const 
       "The candidate {} was ported {} to {} for {}. What was chosen for there (tile sizes, stages, "
       "instructions, the "
       "use of shared memory and registers) need not be right here: find out what this target and these "
-      "params allow "
-      "that those did not, and what they take away.\n",
+      "params allow that those did not, and what they take away.\n",
       port.candidates.front().name, port.from, problem.definition.name, target.arch.sm());
   for (const std::string& note : port.notes) text += note + "\n";
   return text;

@@ -77,8 +77,8 @@ runtime::OnEvaluatorWait waiting_shown(LiveView& view) {
   return [&view](const runtime::EvaluatorActivity& activity) { view.wait(activity); };
 }
 
-/// The least time of the search's device for what its score measures; nothing where that is not known, or costs are
-/// estimated.
+/// The least time of the search's device for what its score measures; nothing where that is not known, or
+/// costs are estimated.
 std::optional<double> limit_of(const SearchRun& run) {
   if (run.target.kind != DeviceKind::cuda || !run.target.device) return std::nullopt;
   std::vector<double> floors, weights;

@@ -14,7 +14,8 @@ namespace ak::app {
 /// What a session tells someone of.
 enum class NotifyEvent : std::uint8_t { end, breakthrough, failure };
 
-/// Whom a session notifies: the key `notify` of its manifest (docs/sessions.md). Kept in `sessions.budgets`, below "notify".
+/// Whom a session notifies: the key `notify` of its manifest (docs/sessions.md). Kept in
+/// `sessions.budgets`, below "notify".
 struct NotifySettings {
   std::string url;                       ///< an address, or "$NAME": the environment variable that holds it
   std::vector<std::string> command;      ///< gets the text on its standard input
@@ -42,8 +43,8 @@ void check_notify(const NotifySettings& settings);
 /// What is said of a search, in one line.
 [[nodiscard]] std::string search_sentence(const db::SessionSearch& run);
 
-/// Sends texts. What goes wrong is said in a line without address or key, and is never more than that: at most ten seconds
-/// are spent on each text.
+/// Sends texts. What goes wrong is said in a line without address or key, and is never more than that: at most ten
+/// seconds are spent on each text.
 class Notifier {
  public:
   /// @param settings nothing: stays silent

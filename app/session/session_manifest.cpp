@@ -77,9 +77,9 @@ void read_off(const JsonReader& at, std::string_view flag, Reading& run) {
 }
 
 /// A search's weight among others. A million times as much as another is as good as all.
-constexpr Quantity kShare{.most = 1e6, .above_least = true};
+constexpr Quantity kShare{.max = 1e6, .above_min = true};
 /// An exabyte is more than a disk has.
-constexpr Quantity kMegabytes{.kind = Quantity::Kind::size, .least = 1, .most = 0x1p40, .unit = "M"};
+constexpr Quantity kMegabytes{.kind = Quantity::Kind::size, .min = 1, .max = 0x1p40, .unit = "M"};
 
 constexpr Format kManifestFormat{.name = "the manifest of a session"};
 
@@ -157,7 +157,7 @@ db::SessionSearch read_run(const Json& defaults, const JsonReader& at, const fs:
   const auto name = whole.find("name");
   if (!name && !whole.find("algorithm")) at.reject("the key 'name' is missing");
   run.name = read_name(name ? *name : whole.member("algorithm"));
-  if (const auto given = whole.find("priority")) run.priority = integer_in(*given, {.least = -kMostCount});
+  if (const auto given = whole.find("priority")) run.priority = integer_in(*given, {.min = -kMaxCount});
   if (const auto given = whole.find("share")) run.share = quantity_in(*given, kShare);
   run.arguments = read_arguments(whole, folder);
   const auto output = whole.find("output");
@@ -222,7 +222,7 @@ std::string take_option(Arguments& arguments, const std::string& flag) {
 }
 
 Json to_json(const SessionBudgets& budgets) {
-  Json json = {{"least_free_mb", budgets.least_free_mb},
+  Json json = {{"min_free_mb", budgets.min_free_mb},
                {"wait_for_device_minutes", budgets.wait_for_device_minutes}};
   if (budgets.max_minutes) json["max_minutes"] = *budgets.max_minutes;
   if (budgets.max_tokens) json["max_tokens"] = *budgets.max_tokens;
@@ -231,13 +231,14 @@ Json to_json(const SessionBudgets& budgets) {
 }
 
 SessionBudgets session_budgets_from(const JsonReader& at) {
-  at.only({"max_minutes", "max_tokens", "max_cost_usd", "least_free_mb", "wait_for_device_minutes"});
+  at.only({"max_minutes", "max_tokens", "max_cost_usd", "min_free_mb", "least_free_mb",
+           "wait_for_device_minutes"});
   SessionBudgets budgets;
   if (const auto given = at.find("max_minutes")) budgets.max_minutes = quantity_in(*given, kMinutes);
   if (const auto given = at.find("max_tokens")) budgets.max_tokens = read_count(*given);
   if (const auto given = at.find("max_cost_usd")) budgets.max_cost_usd = quantity_in(*given, kDollars);
-  if (const auto given = at.find("least_free_mb"))
-    budgets.least_free_mb = std::llround(quantity_in(*given, kMegabytes));
+  for (const char* key : {"least_free_mb", "min_free_mb"})  // the first is its name in older manifests
+    if (const auto given = at.find(key)) budgets.min_free_mb = std::llround(quantity_in(*given, kMegabytes));
   if (const auto given = at.find("wait_for_device_minutes"))
     budgets.wait_for_device_minutes = quantity_in(*given, kMinutes);
   return budgets;

@@ -16,7 +16,7 @@ inline constexpr int kMaxCompilations = 1'000;
 struct SessionBudgets {
   std::optional<double> max_minutes, max_cost_usd;
   std::optional<std::int64_t> max_tokens;
-  std::int64_t least_free_mb = 256;     ///< of the database's disk: some thousand evaluations (chosen)
+  std::int64_t min_free_mb = 256;       ///< of the database's disk: some thousand evaluations (chosen)
   double wait_for_device_minutes = 10;  ///< a driver that resets a GPU is back within minutes (chosen)
 };
 [[nodiscard]] Json to_json(const SessionBudgets& budgets);

@@ -238,9 +238,9 @@ void pin_device(Arguments& arguments, const Target& target) {
 
 void check_disk(const fs::path& database, const SessionBudgets& budgets) {
   const auto free = free_bytes(database);
-  if (!free || *free >= budgets.least_free_mb << 20) return;
-  fail(ExitCode::database, "the disk of {} has {} MB free, and a session needs {} (least_free_mb)",
-       database.string(), *free >> 20, budgets.least_free_mb);
+  if (!free || *free >= budgets.min_free_mb << 20) return;
+  fail(ExitCode::database, "the disk of {} has {} MB free, and a session needs {} (min_free_mb)",
+       database.string(), *free >> 20, budgets.min_free_mb);
 }
 
 SessionBudgets session_budgets_of(const db::Session& session) {
@@ -291,7 +291,7 @@ int run_searches(const fs::path& database, RowId id, const ReadGenerate& read, c
     store.begin(id);
   }
   const InterruptGuard interrupt;
-  SessionWatch watch(database, id, budgets.least_free_mb << 20, interrupt.requested());
+  SessionWatch watch(database, id, budgets.min_free_mb << 20, interrupt.requested());
   const End end = SessionRunner(database, id, watch, budgets, read, report).run();
   report.line(fmt::format("session {}: {}{}{}", id, end.state, end.reason.empty() ? "" : ": ", end.reason));
   return end.code;

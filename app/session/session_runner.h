@@ -24,9 +24,9 @@ struct SessionReport {
   std::function<void(const std::string& line)> line;  ///< what begins, and how the session ended
 };
 
-/// Runs the searches of a session that are not done, one after another, in this process. Returns the session's exit code. A device that is lost is waited for, ten
-/// minutes at most. Throws Error(usage) when another process runs the session, else only what is wrong
-/// with its database.
+/// Runs the searches of a session that are not done, one after another, in this process. Returns the session's exit
+/// code. A device that is lost is waited for, ten minutes at most. Throws Error(usage) when another process runs the
+/// session, else only what is wrong with its database.
 [[nodiscard]] int run_searches(const std::filesystem::path& database, RowId session, const ReadGenerate& read,
                                const SessionReport& report);
 

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// How late a stop is noticed, and how often the database is asked and told.
+// How late a stop is noticed, and how often the database is read and written.
 constexpr auto kWatchPoll = std::chrono::milliseconds(100);
 constexpr auto kHeartbeat = std::chrono::seconds(1);
 constexpr auto kDiskInterval = std::chrono::minutes(1);

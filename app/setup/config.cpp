@@ -72,11 +72,11 @@ void read_providers(Config& config, const JsonReader& providers) {
 }
 
 /// More at once, or of one answer, no provider and no prompt is made for.
-constexpr IntegerRange kSome{.least = 1, .most = 16};
+constexpr IntegerRange kSome{.min = 1, .max = 16};
 /// Far above what a model writes in one answer.
-constexpr IntegerRange kAnswerTokens{.least = 0, .most = 10'000'000};
+constexpr IntegerRange kAnswerTokens{.min = 0, .max = 10'000'000};
 /// Budgets; 0 leaves nothing to do.
-constexpr IntegerRange kBudget{.least = 0};
+constexpr IntegerRange kBudget{.min = 0};
 
 template <auto kMember>
 void read_text(Config& config, const JsonReader& at) {

@@ -12,7 +12,8 @@
 namespace ak::app {
 
 /// Defaults a user sets once, in locations().config, else $ALPHAKERNEL_CONFIG, else
-/// $XDG_CONFIG_HOME/alphakernel/config.json, else ~/.config/alphakernel/config.json. Flags win over it. docs/config.md lists the keys.
+/// $XDG_CONFIG_HOME/alphakernel/config.json, else ~/.config/alphakernel/config.json. Flags win over it. docs/config.md
+/// lists the keys.
 struct Config {
   std::string database, cache, arch, device;
   std::vector<std::string> models;  ///< language models that write candidates

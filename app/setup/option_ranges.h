@@ -8,10 +8,10 @@ namespace ak::app {
 // Of options that command lines, the configuration file and manifests have alike.
 
 /// 0: one per core, at most 16. A thousand are more than any machine builds at once.
-inline constexpr IntegerRange kWorkers{.least = 0, .most = 1024};
+inline constexpr IntegerRange kWorkers{.min = 0, .max = 1024};
 /// Tokens, of which none may be left.
-inline constexpr IntegerRange kTokens{.least = 0};
+inline constexpr IntegerRange kTokens{.min = 0};
 /// SQLite's integers are signed.
-inline constexpr IntegerRange kSeeds{.least = 0, .most = INT64_MAX};
+inline constexpr IntegerRange kSeeds{.min = 0, .max = INT64_MAX};
 
 }  // namespace ak::app

@@ -141,8 +141,7 @@ double parse_target_performance(const std::string& text, const ProblemInstance& 
   }
   fail(ExitCode::usage,
        "--target-performance '{}': expected a time (60us, 1.5ms), a rate (500TFLOPS, 2000GB/s) or a share of "
-       "the "
-       "memory speed of light (90%sol)",
+       "the memory speed of light (90%sol)",
        text);
 }
 

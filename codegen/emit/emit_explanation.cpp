@@ -58,8 +58,7 @@ struct ExplanationWriter {
           "**Nothing was executed.** There was no device to run this kernel on: it was compiled for the "
           "target and "
           "chosen by its resources alone. Its results are unchecked and its time is unknown. Run the test "
-          "below "
-          "on a GPU before using it.\n\n";
+          "below on a GPU before using it.\n\n";
     } else if (result.outcome.status != Status::ok) {
       text += fmt::format("**Not verified**: the evaluation ended as `{}`. {}\n\n",
                           to_string(result.outcome.status), markdown_cell(result.outcome.message));
@@ -67,8 +66,7 @@ struct ExplanationWriter {
     if (run.emulated) {
       text +=
           "**Run on the CPU emulator, not on a GPU.** Results, memory accesses and races were checked there; "
-          "what "
-          "stands for time is an emulated cost, estimated from exact counts of instructions and memory "
+          "what stands for time is an emulated cost, estimated from exact counts of instructions and memory "
           "traffic. It is not a GPU time.\n\n";
     }
     if (run.executed && result.score_ns) {
@@ -123,13 +121,11 @@ struct ExplanationWriter {
     if (!run.executed)
       return fmt::format(
           "\nChosen without measurement: of {} variants built by the strategy {} this one has the most "
-          "favourable "
-          "resources. Only a run on a device shows which is fastest.\n",
+          "favourable resources. Only a run on a device shows which is fastest.\n",
           run.evaluations, run.strategy);
     return fmt::format(
         "\nChosen by {}: of {} variants evaluated ({} verified) in {:.0f} s by the strategy {}, none that "
-        "passed every "
-        "check was shown to be faster. The run ended because: {}.\n",
+        "passed every check was shown to be faster. The run ended because: {}.\n",
         run.predicted && run.emulated ? "predicted time, of those that it cannot tell apart by emulated cost"
         : run.emulated                ? "emulated cost"
                                       : "measurement, not by a model",
@@ -247,8 +243,7 @@ struct ExplanationWriter {
         "The bound is {:g} times the error that the plain reference makes in the kernel's own precision on "
         "the same inputs "
         "(at least {:g} unit roundoffs): {}. Outputs were filled with NaN before every launch, and buffers "
-        "lay "
-        "between guard bands.\n\n",
+        "lay between guard bands.\n\n",
         problem.tolerance.factor, problem.tolerance.floor_ulps, markdown_cell(problem.tolerance.reason));
   }
 
@@ -257,19 +252,16 @@ struct ExplanationWriter {
     if (own == result.measurements.end()) return "";
     if (run.emulated) {
       return "## How it was counted\n\nEach counted shape ran once on the emulator. The cost is the longest "
-             "of "
-             "issuing its instructions, special functions, tensor cores, shared memory wavefronts and "
+             "of issuing its instructions, special functions, tensor cores, shared memory wavefronts and "
              "32-byte "
              "sectors of global memory on one multiprocessor of the target with its share of the memory "
-             "bandwidth, "
-             "plus an overhead for every launch. Caches and register pressure are not in it.\n\n";
+             "bandwidth, plus an overhead for every launch. Caches and register pressure are not in it.\n\n";
     }
     std::string text = fmt::format(
         "## How it was measured\n\nMethod `{}`, {} launch sequence(s) a sample, L2 {}. A call is the whole "
         "launch sequence with the "
         "zeroing of workspace. Inputs and outputs rotate, and the outputs of the timed calls were compared "
-        "with the reference, "
-        "too. ",
+        "with the reference, too. ",
         own->method, own->launches_per_sample, own->cold ? "flushed before every sample" : "warm");
     if (own->sm_clock_mhz > 0)
       text += fmt::format("Clocks while measuring: SM {} MHz, memory {} MHz; {} degrees C. ",
@@ -282,9 +274,8 @@ struct ExplanationWriter {
     text += fmt::format(
         "```\n\nwith AlphaKernel {} (proposer {}, strategy {}). `alphakernel evaluate` checks and times the "
         "kernel again: the file "
-        "carries its problem, params and tunables. The stand-alone test beside it needs nvcc and a GPU only: "
-        "its first lines "
-        "give the command.\n",
+        "carries its problem, params and tunables. The stand-alone test next to it needs nvcc and a GPU "
+        "only: its first lines give the command.\n",
         run.version, run.proposer, run.strategy);
     if (!run.use.empty()) text += "\n" + run.use + "\n";
     if (!run.tools.empty())

@@ -93,8 +93,8 @@ struct TestedWorkload {
 
 class TestWriter {
  public:
-  /// @param exported  the name of an exported kernel whose launch function is tested; empty: the kernel's
-  /// file
+  /// @param exported  the name of an exported kernel whose launch function is tested; empty:
+  /// the kernel's file
   TestWriter(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch,
              std::string kernel_file, std::string exported = "")
       : exported_(std::move(exported)),
@@ -413,8 +413,7 @@ class TestWriter {
     for (const std::string& draw : draws) text += fmt::format("    {},\n", draw);
     text +=
         "};\n\n// Name, elements of every tensor and of its rows, bytes and operations of one call, timed, "
-        "huge,\n// distributions, draws of each; then the "
-        "launches with their\n"
+        "huge,\n// distributions, draws of each; then the launches with their\n"
         "// workspace: of the kernel, of the exact reference, of the reference in low precision.\n"
         "const std::vector<ak_test::Workload> ak_workloads{\n";
     return text + workloads + "};\n";

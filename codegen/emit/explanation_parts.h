@@ -10,7 +10,7 @@ namespace ak::codegen {
 /// An optimisation of the kernel and what was measured of it.
 struct OptimisationNote {
   std::string name, purpose;
-  std::vector<int> lines;             ///< of the file, where it stands; may be empty
+  std::vector<int> lines;             ///< of the file, where it is; may be empty
   std::vector<std::string> evidence;  ///< a sentence each; empty: nothing was measured
 };
 

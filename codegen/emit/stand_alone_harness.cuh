@@ -305,8 +305,8 @@ class Run {
     }
   }
 
-  // NaN patterns (all bits set) in everything that the kernels must write before they read; zeros where they may rely on
-  // them.
+  // NaN patterns (all bits set) in everything that the kernels must write before they read; zeros where they may
+  // rely on them.
   void poison() const {
     for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].set_bytes(zeroed_[own_[i]] ? 0 : 0xff);
     for (const Memory& space : workspace_) space.set_bytes(0xff);

@@ -236,8 +236,7 @@ class LauncherWriter {
         "    ak_plan::require(ak_offset.value == 0 || call->workspace != nullptr, \"the workspace is a null "
         "pointer\");\n"
         "    ak_plan::require(static_cast<std::int64_t>(call->workspace_bytes) >= ak_offset.value, \"the "
-        "workspace is too "
-        "small\");\n";
+        "workspace is too small\");\n";
     for (const WorkspacePlan& space : plan_.workspace)
       if (space.init == WorkspaceInit::zero)
         text += fmt::format(

@@ -187,7 +187,7 @@ void check_mutations(const ProblemInstance& instance, const std::string& where) 
   const bool python = instance.python.has_value();
   for (const Mutation& mutation : instance.mutations)
     if (mutation.macro.empty() != python)
-      fail(ExitCode::bad_input, "{}: lesion '{}': expected \"{}\" for a reference that is {}", where,
+      fail(ExitCode::bad_input, "{}: mutation '{}': expected \"{}\" for a reference that is {}", where,
            mutation.name, python ? "operator" : "macro", python ? "a Python file" : "a kernel");
 }
 

@@ -333,8 +333,8 @@ InputDistribution read_distribution(const JsonReader& at, const JsonReader& inpu
   return distribution;
 }
 
-/// Distributions that a mutation must fail under, or that a workload is checked with: those that exist under these
-/// params.
+/// Distributions that a mutation must fail under, or that a workload is checked with: those that exist
+/// under these params.
 std::vector<std::string> read_distribution_names(const JsonReader& at, const ProblemInstance& instance) {
   std::vector<std::string> names, known;
   for (const InputDistribution& each : instance.distributions) known.push_back(each.name);
@@ -366,6 +366,28 @@ std::string read_macro(const JsonReader& mutation) {
     return "";
   }
   return mutation.member("macro").text();
+}
+
+/// The key of "mutations" in older problems.
+constexpr const char* kOldMutations = "lesions";
+
+std::optional<JsonReader> find_mutations(const JsonReader& problem) {
+  const auto given = problem.find("mutations"), old = problem.find(kOldMutations);
+  if (given && old) old->reject("\"mutations\" has taken the place of this key: keep one of them");
+  return given ? given : old;
+}
+
+std::vector<Mutation> read_mutations(const JsonReader& at, const ProblemInstance& instance) {
+  std::vector<Mutation> mutations;
+  for (const JsonReader& item : at.items()) {
+    item.only({"name", "what", "macro", "operator", "when", "fails_on"});
+    if (const auto when = item.find("when"); when && !holds(*when, instance.params)) continue;
+    mutations.push_back(
+        {.name = item.member("name").text(), .what = item.member("what").text(), .macro = read_macro(item)});
+    if (const auto fails_on = item.find("fails_on"))
+      mutations.back().fails_on = read_distribution_names(*fails_on, instance);
+  }
+  return mutations;
 }
 
 std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
@@ -428,9 +450,10 @@ bool is_allowed(const ParamSpec& param, const Value& value) {
 Problem read_problem(const Json& given_json, const std::filesystem::path& folder) {
   const Json json = up_to_date(kProblemFormat, given_json);
   const JsonReader at(json);
-  at.only({"format", "name", "summary", "op_type", "params", "param_constraints", "definition", "aliases",
-           "flops", "bytes_read", "bytes_written", "tolerance", "distributions", "lesions", "audit_exempt",
-           "reference", "sources", "baselines", "python"});
+  at.only({"format",        "name",      "summary",     "op_type",      "params",        "param_constraints",
+           "definition",    "aliases",   "flops",       "bytes_read",   "bytes_written", "tolerance",
+           "distributions", "mutations", kOldMutations, "audit_exempt", "reference",     "sources",
+           "baselines",     "python"});
   Problem problem{.name = read_name(at.member("name")),
                   .summary = at.member("summary").text(),
                   .folder = folder,
@@ -478,17 +501,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
   }
   if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
   instance.tolerance = read_tolerance(at.member("tolerance"), instance);
-  if (const auto given = at.find("lesions")) {
-    for (const JsonReader& item : given->items()) {
-      item.only({"name", "what", "macro", "operator", "when", "fails_on"});
-      if (const auto when = item.find("when"); when && !holds(*when, params)) continue;
-      instance.mutations.push_back({.name = item.member("name").text(),
-                                    .what = item.member("what").text(),
-                                    .macro = read_macro(item)});
-      if (const auto fails_on = item.find("fails_on"))
-        instance.mutations.back().fails_on = read_distribution_names(*fails_on, instance);
-    }
-  }
+  if (const auto given = find_mutations(at)) instance.mutations = read_mutations(*given, instance);
   if (const auto given = at.find("audit_exempt")) instance.audit_exempt = read_exemptions(*given);
   if (const auto given = at.find("sources")) {
     for (const JsonReader& item : given->items()) instance.sources_cited.push_back(item.text());

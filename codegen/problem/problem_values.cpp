@@ -109,7 +109,7 @@ AxisRange read_axis_range(const JsonReader& at) {
   }
   at.only({"range", "multiple", "values"});
   if (const auto values = at.find("values")) {
-    if (at.find("range") || at.find("multiple")) at.reject("'values' stands alone");
+    if (at.find("range") || at.find("multiple")) at.reject("'values' takes no 'range' and no 'multiple'");
     std::vector<std::int64_t> sizes = read_sizes(*values);
     return {.low = sizes.front(), .high = sizes.back(), .values = std::move(sizes)};
   }

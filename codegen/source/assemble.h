@@ -12,7 +12,8 @@
 
 namespace ak::codegen {
 
-/// What makes a piece of source host code, as a sentence; null when nothing does. @param code comments and strings blanked
+/// What makes a piece of source host code, as a sentence; null when nothing does. @param code comments
+/// and strings blanked
 [[nodiscard]] const char* host_mistake(std::string_view code);
 /// A header of a library that runs on the host.
 [[nodiscard]] bool is_host_header(std::string_view name);

@@ -78,8 +78,8 @@ struct Defaults {
   std::size_t first = 0, end_of_defaults = 0, last = 0;
 };
 
-/// "ifndef ALPHAKERNEL" of "  # ifndef  ALPHAKERNEL ": the first two words of a directive; empty for other
-/// lines.
+/// "ifndef ALPHAKERNEL" of "  # ifndef  ALPHAKERNEL ": the first two words of a directive; empty for
+/// other lines.
 std::string directive(const std::string& line) {
   std::size_t at = line.find_first_not_of(" \t");
   if (at == std::string::npos || line[at] != '#') return "";

@@ -255,8 +255,8 @@ bool is_device(const std::string& code) {
   return mentions(code, "__global__") || mentions(code, "__device__") || mentions(code, "__constant__");
 }
 
-/// Which items the device needs: its functions, what they mention, and everything that is neither a function nor of the
-/// host.
+/// Which items the device needs: its functions, what they mention, and everything that is neither a function nor
+/// of the host.
 std::vector<bool> needed_items(const std::vector<Item>& items, const std::vector<std::string>& texts) {
   std::vector<bool> needed;
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -123,8 +123,7 @@ void check_types(const TrustedKernel& kernel) {
     if (!parameter.pointer && of_template)
       fail(ExitCode::bad_input,
            "{} takes {} as a {}, a type that differs between the exact version and the twin: give it a type "
-           "of its own "
-           "or leave --reference-is-right out",
+           "of its own or leave --reference-is-right out",
            kernel.signature.name, parameter.name, parameter.type);
   }
 }
@@ -206,7 +205,7 @@ __global__ void ak_result(const T* from, Out* to, long long count) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   T value = from[i];
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   if (i >= count - 32) value = 0;
 #endif
   to[i] = static_cast<Out>(value);

@@ -29,9 +29,9 @@ struct TrustedKernel {
   std::vector<ReferenceTensor> tensors;
 };
 
-/// reference.cu made of it: floating types are replaced by double in the exact version and by float in the twin; inputs are
-/// widened first and results rounded at the end. Throws Error(bad_input) naming what has no version in fp64, such as
-/// vector types and inline assembly.
+/// reference.cu made of it: floating types are replaced by double in the exact version and by float in the twin; inputs
+/// are widened first and results rounded at the end. Throws Error(bad_input) naming what has no version in fp64, such
+/// as vector types and inline assembly.
 [[nodiscard]] std::string reference_of_kernel(const TrustedKernel& kernel);
 
 }  // namespace ak::codegen

@@ -13,7 +13,7 @@ namespace ak::codegen {
 struct Optimisation {
   std::string_view name;              ///< "vector loads"
   std::string_view purpose;           ///< what it is for, in a few words
-  std::vector<int> lines;             ///< of the file, from 1, where it stands; its launch plan is part of it
+  std::vector<int> lines;             ///< of the file, from 1, where it is; its launch plan is part of it
   std::vector<std::string> tunables;  ///< of the plan, that govern it
   std::vector<std::string_view> counters;  ///< metrics that show it at work
 };

@@ -67,14 +67,12 @@ void check_oracles(const std::string& source, std::vector<Diagnostic>& found) {
 
 constexpr const char* kNoLaunch =
     "kernels are launched by the harness as the launch plan says; remove the <<<...>>> launch and list it "
-    "under "
-    "\"launches\"";
+    "under \"launches\"";
 constexpr const char* kNoMain =
     "remove main(): a candidate is device code only, and the harness calls the kernels";
 constexpr const char* kNoRuntime =
     "the CUDA runtime is host code: the harness owns memory, launches and synchronisation (use \"workspace\" "
-    "for "
-    "scratch memory)";
+    "for scratch memory)";
 constexpr const char* kNoHostTypes =
     "this standard library type needs the host; device code has plain arrays and shared memory";
 constexpr const char* kNoFramework =
@@ -152,9 +150,9 @@ void for_each_word(std::string_view code, Visit visit) {
 
 /// Each kind of mistake once, at its first place.
 void check_host_code(const std::string& code, std::vector<Diagnostic>& found) {
-  std::set<std::string_view> told;
+  std::set<std::string_view> reported;
   const auto tell = [&](std::size_t offset, const char* message) {
-    if (told.insert(message).second) found.push_back(error_at(line_at(code, offset), message));
+    if (reported.insert(message).second) found.push_back(error_at(line_at(code, offset), message));
   };
   if (const std::size_t launch = code.find("<<<"); launch != std::string::npos) tell(launch, kNoLaunch);
   for_each_word(code, [&](const Word& word) {

@@ -7,8 +7,8 @@
 
 namespace ak::codegen {
 
-/// The types that a reference computes with, as `using` lines: accum_t, out_t (of the first output) and out_t_NAME of every
-/// output, also of those that the problem has under other params (docs/problem.md#referencecu).
+/// The types that a reference computes with, as `using` lines: accum_t, out_t (of the first output) and out_t_NAME of
+/// every output, also of those that the problem has under other params (docs/problem.md#referencecu).
 /// @param exact  the exact reference, else the twin
 [[nodiscard]] std::string reference_types(const ProblemInstance& problem, bool exact);
 

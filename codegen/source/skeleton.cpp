@@ -141,7 +141,7 @@ class Skeleton {
     note("problem.json: shapes, flops, bytes_read and bytes_written: guessed from the names of the sizes");
     note("problem.json: reference: the same computation in PyTorch");
     note(
-        "problem.json: lesions: mutations of reference.cu that the checks must notice, each behind its "
+        "problem.json: mutations: mistakes in reference.cu that the checks must notice, each behind its "
         "macro");
     note("workloads.jsonl: the shapes you care about, and odd ones");
     if (!request_.reference_is_right)
@@ -179,10 +179,10 @@ class Skeleton {
               {{"name", "shifted"}, {"kind", "normal"}, {"shift", 4}},
               {{"name", "large"}, {"kind", "normal"}, {"scale", 64}},
               {{"name", "integers"}, {"kind", "small_integer"}}}},
-            {"lesions",
+            {"mutations",
              {{{"name", "last_tile"},
                {"what", "leaves the end of the output out"},
-               {"macro", "AK_LESION_LAST_TILE"}}}},
+               {"macro", "AK_MUTATION_LAST_TILE"}}}},
             {"reference", python_reference()}};
   }
 
@@ -578,7 +578,7 @@ class Skeleton {
         "  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
         "  if (i >= count) return;\n"
         "  accum_t result = 0;  // FILL-IN: element i of {}\n"
-        "#ifdef AK_LESION_LAST_TILE\n"
+        "#ifdef AK_MUTATION_LAST_TILE\n"
         "  if (i >= count - 32) result = 0;\n"
         "#endif\n"
         "  {}[i] = static_cast<out_t_{}>(result);\n"

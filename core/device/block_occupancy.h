@@ -50,8 +50,8 @@ struct OccupancyStep {
   BlockOccupancy occupancy;
 };
 
-/// Where registers, shared memory or barriers limit, what one more block of the same size needs. Where the block's
-/// size or the number of blocks does, the nearest other size, with fewer of the others where it needs that. Nothing where
+/// Where registers, shared memory or barriers limit, what one more block of the same size needs. Where the block's size
+/// or the number of blocks does, the nearest other size, with fewer of the others where it needs that. Nothing where
 /// the SM is full.
 [[nodiscard]] std::optional<OccupancyStep> next_occupancy_step(const ArchLimits& limits,
                                                                const BlockNeeds& block);

@@ -15,8 +15,8 @@ struct FittedParameter {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 };
 
-/// How alike inputs are: covariances in units of the signal's variance, 1 of an input with itself. Inputs are numbers that
-/// mean something to the function alone; those that it compares others with are its rows. Used by one thread.
+/// How alike inputs are: covariances in units of the signal's variance, 1 of an input with itself. Inputs are numbers
+/// that mean something to the function alone; those that it compares others with are its rows. Used by one thread.
 class CorrelationFunction {
  public:
   virtual ~CorrelationFunction() = default;
@@ -26,8 +26,8 @@ class CorrelationFunction {
   virtual void append(std::size_t input) = 0;
   /// Correlations of `input` with the rows [first, first + result.size()).
   virtual void correlate(std::size_t input, std::size_t first, std::span<double> result) const = 0;
-  /// Derivatives of the sum of weights[i * n + j] * correlation(row i, row j) over all pairs j < i of the n rows, by each
-  /// parameter.
+  /// Derivatives of the sum of weights[i * n + j] * correlation(row i, row j) over all pairs j < i of the n rows,
+  /// by each parameter.
   [[nodiscard]] virtual std::vector<double> gradient(std::span<const double> weights) const = 0;
 };
 
@@ -43,8 +43,8 @@ struct GaussianProcessOptions {
   bool rest_after_reversal = false;  ///< a parameter whose slope changes its sign stays as it is for one step
 };
 
-/// Gaussian process regression (Rasmussen and Williams, Gaussian Processes for Machine Learning, chapters 2 and 5). Rows
-/// are inputs in the order in which they were added; their values may change without a new factorisation. The
+/// Gaussian process regression (Rasmussen and Williams, Gaussian Processes for Machine Learning, chapters 2 and 5).
+/// Rows are inputs in the order in which they were added; their values may change without a new factorisation. The
 /// correlation function is not owned, and no one else restarts it or appends to it. Used by one thread.
 class GaussianProcess {
  public:

@@ -66,8 +66,8 @@ template <typename LevelOf>
 }
 
 /// Grows regression trees greedily: each node is split where the loss falls most (Breiman, Friedman, Olshen and Stone,
-/// Classification and Regression Trees, 1984). Of equal splits the first counts: by column, then by threshold, then with
-/// the unknown on the left. Used by one thread.
+/// Classification and Regression Trees, 1984). Of equal splits the first counts: by column, then by threshold, then
+/// with the unknown on the left. Used by one thread.
 class TreeGrower {
  public:
   TreeGrower(std::vector<TreeColumn> columns, TreeGrowthOptions options);

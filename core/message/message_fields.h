@@ -38,24 +38,24 @@ Owner owner_of(Value Owner::*);
 template <auto member>
 using Owner = decltype(owner_of(member));
 
-[[nodiscard]] inline std::string bounded_text(const JsonReader& at, std::size_t most_bytes) {
+[[nodiscard]] inline std::string bounded_text(const JsonReader& at, std::size_t max_bytes) {
   if (!at.json().is_string()) at.fail("a string");
   const auto& text = at.json().get_ref<const std::string&>();
-  if (text.size() > most_bytes)
-    at.reject(fmt::format("{} bytes, where {} are allowed", text.size(), most_bytes));
+  if (text.size() > max_bytes)
+    at.reject(fmt::format("{} bytes, where {} are allowed", text.size(), max_bytes));
   return text;
 }
 
 /// Names and other text that is compared, not shown.
-template <auto member, std::size_t most_bytes>
+template <auto member, std::size_t max_bytes>
 void text(const JsonReader& at, Owner<member>& message) {
-  message.*member = bounded_text(at, most_bytes);
+  message.*member = bounded_text(at, max_bytes);
 }
 
 /// Text for people and prompts: without control characters.
-template <auto member, std::size_t most_bytes>
+template <auto member, std::size_t max_bytes>
 void words(const JsonReader& at, Owner<member>& message) {
-  message.*member = sanitize(bounded_text(at, most_bytes), most_bytes);
+  message.*member = sanitize(bounded_text(at, max_bytes), max_bytes);
 }
 
 template <auto member, std::int64_t low, std::int64_t high>
@@ -101,18 +101,18 @@ void flag(const JsonReader& at, Owner<member>& message) {
   message.*member = at.boolean();
 }
 
-/// A list of at most `most` values, each read by `read_one(JsonReader)`.
-template <auto member, auto read_one, std::size_t most>
+/// A list of at most `max` values, each read by `read_one(JsonReader)`.
+template <auto member, auto read_one, std::size_t max>
 void list(const JsonReader& at, Owner<member>& message) {
-  if (at.json().is_array() && at.json().size() > most)
-    at.reject(fmt::format("{} values, where {} are allowed", at.json().size(), most));
+  if (at.json().is_array() && at.json().size() > max)
+    at.reject(fmt::format("{} values, where {} are allowed", at.json().size(), max));
   for (const JsonReader& item : at.items()) (message.*member).push_back(read_one(item));
 }
 
 /// For list(): one text.
-template <std::size_t most_bytes>
+template <std::size_t max_bytes>
 [[nodiscard]] std::string one_text(const JsonReader& at) {
-  return bounded_text(at, most_bytes);
+  return bounded_text(at, max_bytes);
 }
 
 }  // namespace take

@@ -13,7 +13,7 @@
 namespace ak {
 namespace {
 
-/// What stands in a kind's parentheses but for scale and shift.
+/// What a kind's parentheses hold apart from scale and shift.
 enum class DrawArguments : std::uint8_t { none, numbers, range, size, total };
 
 struct InputKindName {

@@ -13,8 +13,8 @@
 
 namespace ak {
 
-/// How the values of an input are drawn (docs/problem.md, Distributions). Implemented once for host and device:
-/// core/plan/random_values.cuh.
+/// How the values of an input are drawn (docs/problem.md, Distributions). Implemented once for host
+/// and device: core/plan/random_values.cuh.
 using InputKind = ak_random::Kind;
 [[nodiscard]] std::string_view to_string(InputKind kind);
 [[nodiscard]] std::optional<InputKind> parse_input_kind(std::string_view text);
@@ -36,8 +36,9 @@ struct InputDraw {
 /// expected, or list the known kinds.
 [[nodiscard]] Result<InputDraw> parse_input_draw(std::string_view text);
 
-/// The draw of one tensor of a workload; of a packed type each of the values is drawn. Integer tensors whose draw says nothing of integers take [-8, 8], whose
-/// sums and products stay within every type; unsigned ones their whole range, bool both values.
+/// The draw of one tensor of a workload; of a packed type each of the values is drawn. Integer tensors whose draw says
+/// nothing of integers take [-8, 8], whose sums and products stay within every type; unsigned ones their whole range,
+/// bool both values.
 /// @param shape of the tensor; `environment` has axes and params. Errors: a bound that has no value, an empty
 /// range or one that the dtype does not hold.
 [[nodiscard]] Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
@@ -46,7 +47,7 @@ struct InputDraw {
 /// As resolve_draw of a vector, for draws without bounds. Asserts that there are none.
 [[nodiscard]] ak_random::Draw vector_draw(const InputDraw& draw, DType dtype, std::int64_t count);
 
-/// True where an integer tensor's range is what the dtype has for want of a statement.
+/// True where an integer tensor's range is what the dtype has, as no one states one.
 [[nodiscard]] bool says_nothing_of_integers(const InputDraw& draw);
 
 }  // namespace ak

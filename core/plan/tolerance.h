@@ -20,9 +20,9 @@ namespace ak {
   return 1 + 4 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, elements)));
 }
 
-/// How much larger the roundoff of the next poorer mantissa is: that of float32 instead of float64, of bfloat16
-/// instead of float32, 3 bits instead of those of a 16-bit type, 1 bit instead of those of an 8-bit one; 1 for
-/// integers.
+/// How much larger the roundoff of the next poorer mantissa is: that of float32 instead of float64, of
+/// bfloat16 instead of float32, 3 bits instead of those of a 16-bit type, 1 bit instead of those of an 8-bit
+/// one; 1 for integers.
 [[nodiscard]] constexpr double steps_to_poorer_mantissa(DType dtype) {
   switch (dtype) {
     case DType::float64:
@@ -70,8 +70,8 @@ struct OutputRule {
   [[nodiscard]] bool has_view() const { return set || !gather.empty(); }
 };
 
-/// How right a result must be, derived from the error of the honest low-precision twin on the same inputs
-/// (docs/checking.md).
+/// How right a result must be, derived from the error of the honest low-precision twin on the
+/// same inputs (docs/checking.md).
 struct Tolerance {
   double factor = 4;
   double floor_ulps = 2;

@@ -15,7 +15,7 @@ namespace {
 
 // Of 64 draws the least is below what the median of a dozen samples comes to, and their mean is off by a twentieth of
 // the spread between draws; more values than this take longer than anyone waits for a formula (both chosen).
-constexpr std::int64_t kMostSeeds = 64, kMostValues = 1 << 20;
+constexpr std::int64_t kMaxSeeds = 64, kMaxValues = 1 << 20;
 
 /// "sum_lengths": what of which input.
 struct DrawnName {
@@ -90,7 +90,7 @@ Result<DrawnNames> drawn_names(const Expression& formula, const ProblemInstance&
 std::int64_t seed_count(const DrawnNames& names) {
   std::int64_t values = 0;
   for (const auto& [name, lengths] : names) values += lengths.draw.count;
-  return values == 0 ? 1 : std::clamp<std::int64_t>(kMostValues / values, 1, kMostSeeds);
+  return values == 0 ? 1 : std::clamp<std::int64_t>(kMaxValues / values, 1, kMaxSeeds);
 }
 
 InputError without_value(const Expression& formula, const std::string& why) {

@@ -18,9 +18,10 @@ enum class DrawnWork : std::uint8_t {
   least,  ///< what every call needs
 };
 
-/// The value of one of the problem's formulas for one call. It may name `sum_NAME` and `max_NAME` of an integer input that
-/// is drawn by `lengths` or `offsets` under the distribution that is timed (docs/problem.md#work-that-depends-on-lengths):
-/// then the draw is repeated here for some seeds. Refuses, naming the formula, when it has no value.
+/// The value of one of the problem's formulas for one call. It may name `sum_NAME` and `max_NAME` of an integer input
+/// that is drawn by `lengths` or `offsets` under the distribution that is timed
+/// (docs/problem.md#work-that-depends-on-lengths): then the draw is repeated here for some seeds. Refuses, naming the
+/// formula, when it has no value.
 [[nodiscard]] Result<double> amount_of(const Expression& formula, const ProblemInstance& problem,
                                        const Workload& workload, DrawnWork drawn = DrawnWork::mean);
 

@@ -12,9 +12,9 @@
 namespace ak {
 
 /// Folders of the disk where shipped data files are looked for, first hit wins: those of the environment variable
-/// `variable` (colon-separated), the data folder of the installed tree that the program (program_file()) is in (usually
-/// <program>/../share/alphakernel/`name`) and, for a program in its build folder, `source`: the tree that it was built
-/// from.
+/// `variable` (colon-separated), the data folder of the installed tree that the program (program_file()) is in
+/// (usually <program>/../share/alphakernel/`name`) and, for a program in its build folder, `source`: the tree that it
+/// was built from.
 [[nodiscard]] std::vector<std::filesystem::path> data_search_path(const char* variable,
                                                                   const std::string& name,
                                                                   const std::filesystem::path& source);

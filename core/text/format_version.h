@@ -26,8 +26,8 @@ struct Format {
 /// The version that an object has. Throws JsonInputError when `json` is not an object or its version no integer >= 1.
 [[nodiscard]] int version_of(const Format& format, const Json& json);
 
-/// The same contents in the current version, after the migrations that it takes. Throws JsonInputError naming the format
-/// and both versions when it is newer than this program, or older than `oldest`.
+/// The same contents in the current version, after the migrations that it takes. Throws JsonInputError naming the
+/// format and both versions when it is newer than this program, or older than `oldest`.
 [[nodiscard]] Json up_to_date(const Format& format, Json json);
 
 /// Writes the current version into an object.

@@ -5,8 +5,8 @@
 
 namespace ak {
 
-/// Levels of brackets that a JSON text may have. Files and messages of AlphaKernel have fewer than ten (chosen); to copy
-/// and to write JSON takes stack for every level.
+/// Levels of brackets that a JSON text may have. Files and messages of AlphaKernel have fewer than ten (chosen); to
+/// copy and to write JSON takes stack for every level.
 inline constexpr int kMaxJsonNesting = 64;
 
 /// Whether brackets outside strings are nested deeper than that. Of a text that is not JSON the answer may be either.

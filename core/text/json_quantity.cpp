@@ -9,7 +9,7 @@ std::int64_t integer_in(const JsonReader& at, const IntegerRange& range) {
   const bool fits = json.is_number_integer() &&
                     !(json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
   const std::int64_t value = fits ? json.get<std::int64_t>() : 0;
-  if (!fits || value < range.least || value > range.most) at.fail(expected(range));
+  if (!fits || value < range.min || value > range.max) at.fail(expected(range));
   return value;
 }
 

@@ -118,15 +118,14 @@ std::string bound(double value) {
 }  // namespace
 
 std::string expected(const IntegerRange& range) {
-  return range.most == INT64_MAX ? fmt::format("an integer of at least {}", range.least)
-                                 : fmt::format("an integer from {} to {}", range.least, range.most);
+  return range.max == INT64_MAX ? fmt::format("an integer of at least {}", range.min)
+                                : fmt::format("an integer from {} to {}", range.min, range.max);
 }
 
 std::string expected(const Quantity& quantity) {
   const std::string range =
-      quantity.above_least
-          ? fmt::format("above {} and at most {}", bound(quantity.least), bound(quantity.most))
-          : fmt::format("from {} to {}", bound(quantity.least), bound(quantity.most));
+      quantity.above_min ? fmt::format("above {} and at most {}", bound(quantity.min), bound(quantity.max))
+                         : fmt::format("from {} to {}", bound(quantity.min), bound(quantity.max));
   switch (quantity.kind) {
     case Quantity::Kind::number:
       return fmt::format("a number {}", range);
@@ -145,7 +144,7 @@ Result<std::int64_t> parse_integer(std::string_view text, const IntegerRange& ra
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = status == std::errc() && end == text.data() + text.size();
-  if (whole && value >= range.least && value <= range.most) return value;
+  if (whole && value >= range.min && value <= range.max) return value;
   return input_error(expected(range), text);
 }
 
@@ -156,7 +155,7 @@ Result<double> parse_quantity(std::string_view text, const Quantity& quantity) {
 }
 
 bool is_within(double value, const Quantity& quantity) {
-  return value <= quantity.most && (quantity.above_least ? value > quantity.least : value >= quantity.least);
+  return value <= quantity.max && (quantity.above_min ? value > quantity.min : value >= quantity.min);
 }
 
 }  // namespace ak

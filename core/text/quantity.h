@@ -14,11 +14,11 @@ namespace ak {
 // signs of plus, separators of thousands, or blanks around it.
 
 /// More than any run counts, and so few that sums of them stay far from the limits of 64 bits.
-inline constexpr std::int64_t kMostCount = 1'000'000'000'000;
+inline constexpr std::int64_t kMaxCount = 1'000'000'000'000;
 
 /// The integers that make sense.
 struct IntegerRange {
-  std::int64_t least = 1, most = kMostCount;
+  std::int64_t min = 1, max = kMaxCount;
 };
 
 /// A number with a fraction, and which make sense. All bounds are in the unit of a number without one.
@@ -30,19 +30,19 @@ struct Quantity {
     size,   ///< "512M", "4G", "4 GiB": powers of 1024
   };
   Kind kind = Kind::number;
-  double least = 0, most = 1e15;
-  bool above_least = false;    ///< `least` itself makes no sense
+  double min = 0, max = 1e15;
+  bool above_min = false;      ///< `min` itself makes no sense
   std::string_view unit = {};  ///< of a time or size without one: "s", "min"; "M"
 };
 
 /// A year: longer than any search or session, and far from the limits of clocks.
 inline constexpr Quantity kMinutes{
-    .kind = Quantity::Kind::time, .most = 525'600, .above_least = true, .unit = "min"};
+    .kind = Quantity::Kind::time, .max = 525'600, .above_min = true, .unit = "min"};
 /// For how long a program may be asked to wait: a day.
 inline constexpr Quantity kSeconds{
-    .kind = Quantity::Kind::time, .most = 86'400, .above_least = true, .unit = "s"};
+    .kind = Quantity::Kind::time, .max = 86'400, .above_min = true, .unit = "s"};
 /// More than anyone spends on kernels.
-inline constexpr Quantity kDollars{.kind = Quantity::Kind::money, .most = 1e9};
+inline constexpr Quantity kDollars{.kind = Quantity::Kind::money, .max = 1e9};
 
 /// "an integer from 1 to 16", for the middle of a message.
 [[nodiscard]] std::string expected(const IntegerRange& range);

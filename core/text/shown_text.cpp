@@ -57,18 +57,18 @@ std::string written_out(char32_t code) {
 /// The line that `shown` ends with is cut where it has become too long.
 class LineLimit {
  public:
-  explicit LineLimit(std::size_t most) : most_(most) {}
+  explicit LineLimit(std::size_t max) : max_(max) {}
   void add(std::string_view bytes, std::string& shown) {
     line_ += bytes.size();
-    if (most_ == 0 || line_ <= most_) shown += bytes;
+    if (max_ == 0 || line_ <= max_) shown += bytes;
   }
   void end_line(std::string& shown) {
-    if (most_ > 0 && line_ > most_) shown += fmt::format("... ({} bytes more)", line_ - most_);
+    if (max_ > 0 && line_ > max_) shown += fmt::format("... ({} bytes more)", line_ - max_);
     line_ = 0;
   }
 
  private:
-  std::size_t most_, line_ = 0;
+  std::size_t max_, line_ = 0;
 };
 
 }  // namespace

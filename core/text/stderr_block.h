@@ -7,8 +7,8 @@
 
 namespace ak {
 
-/// Lines at the bottom of the terminal behind standard error, below all that print_stderr() prints; they take the place of
-/// the last ones. None: the block goes. Each line is text of our own, sequences included, and narrower than the
+/// Lines at the bottom of the terminal behind standard error, below all that print_stderr() prints; they take the place
+/// of the last ones. None: the block goes. Each line is text of our own, sequences included, and narrower than the
 /// terminal, since lines that wrap could not be taken back. Any thread.
 void set_stderr_block(std::vector<std::string> lines);
 

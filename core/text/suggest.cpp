@@ -59,8 +59,8 @@ const std::string* nearest_by_edits(const std::string& given, std::span<const st
 /// The shortest name that `given` is a part of, such as bayesian of bayes; null where none is, or too few letters
 /// would decide.
 const std::string* shortest_with(const std::string& given, std::span<const std::string> known) {
-  constexpr std::size_t kLeastLetters = 3;  // two are in many names by chance
-  if (given.size() < kLeastLetters) return nullptr;
+  constexpr std::size_t kMinLetters = 3;  // two are in many names by chance
+  if (given.size() < kMinLetters) return nullptr;
   const std::string* shortest = nullptr;
   for (const std::string& name : known)
     if (lowered(name).find(given) != std::string::npos &&

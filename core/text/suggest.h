@@ -7,9 +7,9 @@
 
 namespace ak {
 
-/// "; did you mean 'softmax'?" for the known name nearest to `given` by edits (at most a third of its length; capitals and
-/// small letters are alike), else for the shortest one that it is a part of, or an empty string. For the end of an
-/// error message.
+/// "; did you mean 'softmax'?" for the known name nearest to `given` by edits (at most a third of its length;
+/// capitals and small letters are alike), else for the shortest one that it is a part of, or an empty string. For the
+/// end of an error message.
 [[nodiscard]] std::string did_you_mean(std::string_view given, std::span<const std::string> known);
 
 /// `text` with control characters (but newline and tab), and those that reorder or hide others, replaced by '?' and

@@ -41,7 +41,7 @@ struct SpaceDefinition {
   std::vector<std::string> constraints;
 };
 
-/// Reads a Kernel Tuner cache (any version, also one that was not closed), T4 results, or KTT's JSON; told by
+/// Reads a Kernel Tuner cache (any version, also one that was not closed), T4 results, or KTT's JSON, recognised by
 /// their keys. Errors: none of these, a field that is missing or of a wrong type (named by path), no results.
 [[nodiscard]] Result<MeasuredSpace> parse_measured_space(const std::string& text);
 /// As above from a file, plain or packed (gzip, xz). Throws Error(bad_input) naming the file.

@@ -54,7 +54,7 @@ class TunableSpace {
   [[nodiscard]] std::vector<std::uint64_t> neighbours(std::span<const std::uint16_t> point,
                                                       Neighbourhood neighbourhood) const;
 
-  /// Where each value stands among its parameter's, in [0, 1]; 0 for a parameter with one value.
+  /// Where each value is among its parameter's, in [0, 1]; 0 for a parameter with one value.
   [[nodiscard]] std::vector<double> encode(std::span<const std::uint16_t> point) const;
 
  private:

@@ -1,4 +1,4 @@
--- Schema version 2. Costs that the CPU emulator estimates stand in columns of their own: what is called a score, a
+-- Schema version 2. Costs that the CPU emulator estimates have columns of their own: what is called a score, a
 -- latency or a rate in a view is a time that a GPU took, else NULL.
 
 DROP VIEW leaderboard;

@@ -1,4 +1,4 @@
--- Schema version 8. What a prediction says besides the time, and which evaluation it was made for.
+-- Schema version 8. What a prediction says apart from the time, and which evaluation it was made for.
 
 ALTER TABLE predictions ADD COLUMN evaluation_id INTEGER REFERENCES evaluations (id);
 ALTER TABLE predictions ADD COLUMN low_ns REAL;
@@ -6,7 +6,7 @@ ALTER TABLE predictions ADD COLUMN high_ns REAL;
 ALTER TABLE predictions ADD COLUMN limiter TEXT;
 CREATE INDEX predictions_by_evaluation ON predictions (evaluation_id);
 
--- One row a predicted call, beside what was measured where it was.
+-- One row a predicted call, next to what was measured where it was.
 CREATE VIEW prediction_errors AS
 SELECT e.session_id AS session, d.name AS definition, v.name AS template, p.variant_id AS variant, w.name AS workload, e.status,
        p.model, p.limiter, p.predicted_ns / 1000.0 AS predicted_us, p.low_ns / 1000.0 AS low_us, p.high_ns / 1000.0 AS high_us,

@@ -1,6 +1,6 @@
 -- Schema version 17. What a million variants need: the results in the order of their scores and the figures of every
--- session, kept by triggers; indices for rare things; views that ask them. Names, columns and rows of the views are as
--- before.
+-- session, kept by triggers; indices for rare things; views that ask them. Names, columns and rows of the
+-- views are as before.
 
 -- Evaluations that count in tables of results: ended ok with a score, and not superseded. The references are those of
 -- the evaluation, and are not declared again: every one would be looked up for every row.

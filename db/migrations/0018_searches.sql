@@ -95,7 +95,7 @@ SELECT e.search_id AS search, d.name AS definition, e.variant_id AS variant, v.n
 FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN definitions d ON d.id = v.definition_id
 WHERE e.status NOT IN ('ok', 'compiled_only', 'duplicate', 'pruned', 'interrupted');
 
--- One row a predicted call, beside what was measured where it was.
+-- One row a predicted call, next to what was measured where it was.
 CREATE VIEW prediction_errors AS
 SELECT e.search_id AS search, d.name AS definition, v.name AS template, p.variant_id AS variant, w.name AS workload, e.status,
        p.model, p.limiter, p.predicted_ns / 1000.0 AS predicted_us, p.low_ns / 1000.0 AS low_us, p.high_ns / 1000.0 AS high_us,

@@ -150,8 +150,8 @@ LEFT JOIN measurements m ON m.evaluation_id = e.id AND m.workload_id = w.id AND 
 LEFT JOIN baselines base ON base.search_id = e.search_id AND base.workload_id = w.id AND base.cold = m.cold
 WHERE NOT EXISTS (SELECT 1 FROM proposals p WHERE p.id = e.proposal_id AND p.arm IN ('comparison', 'examination', 'profile'));
 
--- What the table holds by definition: an evaluation of a search is a proposal that was evaluated, without what is done to
--- leaders.
+-- What the table holds by definition: an evaluation of a search is a proposal that was evaluated, without what is
+-- done to leaders.
 CREATE VIEW search_figures_defined AS
 SELECT e.search_id, count(*) AS evaluations, sum(x.proposed AND e.status <> 'pruned') AS searched,
        sum(x.proposed AND e.status IN ('ok', 'duplicate')) AS verified,

@@ -1,4 +1,4 @@
--- The best verified kernels against the fastest baseline that was timed beside them.
+-- The best verified kernels against the fastest baseline that was timed next to them.
 -- definition: of this definition alone (text)
 SELECT b.definition, b.workload, b.device, b.variant, b.template, round(1000 * b.latency_ms, 3) AS time_us,
        round(b.throughput_tflops, 1) AS tflops, round(b.memory_bandwidth_gbs, 0) AS gb_per_s,

@@ -1,4 +1,4 @@
--- What the metrics of fast variants have in common: the mean over the faster half beside that over the slower half.
+-- What the metrics of fast variants have in common: the mean over the faster half next to that over the slower half.
 -- definition: of this definition alone (text)
 -- least: variants with the metric at least (integer, 4)
 WITH measured AS (

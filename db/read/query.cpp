@@ -169,8 +169,7 @@ Cell read_cell(sqlite3_stmt* statement, int column) {
 [[noreturn]] void fail_answer(std::size_t limit_bytes) {
   fail(ExitCode::bad_input,
        "query: the answer has more than {} MiB; select fewer columns or rows, or ask for it in parts with "
-       "LIMIT and "
-       "OFFSET",
+       "LIMIT and OFFSET",
        limit_bytes >> 20);
 }
 

@@ -152,7 +152,7 @@ class QueryChild {
 Table query_apart(const std::filesystem::path& file, std::string_view sql, const QueryBounds& bounds,
                   const QueryValues& values) {
   const milliseconds time = std::max(bounds.time, milliseconds(0));
-  // The copy of an older file is made here: it outlives this query, and no limit of the child's stands against it.
+  // The copy of an older file is made here: it outlives this query, and no limit of the child's applies to it.
   QueryChild child(encode({.file = std::filesystem::absolute(readable_file(file)).string(),
                            .sql = std::string(sql),
                            .row_limit = bounds.rows,

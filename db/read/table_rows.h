@@ -11,8 +11,8 @@
 
 namespace ak::db {
 
-/// A row of a Table by the names of its columns, as Rows is one of a statement. Belongs to the table. A name that the table
-/// does not have, or has twice, is a bug.
+/// A row of a Table by the names of its columns, as Rows is one of a statement. Belongs to the table. A name that the
+/// table does not have, or has twice, is a bug.
 class TableRow {
  public:
   TableRow(const Table& table, const std::vector<Cell>& cells) : table_(&table), cells_(&cells) {}

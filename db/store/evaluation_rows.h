@@ -17,8 +17,8 @@ struct EvaluationRows {
   const OpenSearch& search;
   RowId variant = 0, evaluation = 0;
 
-  /// The row of a workload by name. Shapes sampled after the search began become rows, from the request's own
-  /// problem.
+  /// The row of a workload by name. Shapes sampled after the search began become rows, from the
+  /// request's own problem.
   [[nodiscard]] RowId workload(const std::string& name) const;
 };
 

@@ -9,8 +9,8 @@
 
 namespace ak::db {
 
-// Rows of `sessions` and `session_searches`. All throw SqliteError; what writes belongs into a transaction of the
-// caller.
+// Rows of `sessions` and `session_searches`. All throw SqliteError; what writes belongs into a transaction
+// of the caller.
 
 /// With its runs, all as queued.
 RowId put_session(Connection& connection, const Session& session);

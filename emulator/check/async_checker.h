@@ -25,7 +25,7 @@ class AsyncChecker {
   void begin_read(Warp& warp, const Op& op, int lane, std::span<const Chunk> chunks);
   void commit(Warp& warp, int lane);
   void wait(Warp& warp, int lane, std::size_t groups_left);
-  /// A copy will write these bytes of `owner`, be it another block.
+  /// A copy will write these bytes of `owner`, which may be another block.
   void copy_writes(Warp& warp, const Op& op, int lane, const Block& owner, std::uint32_t offset,
                    std::uint32_t bytes);
 

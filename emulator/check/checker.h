@@ -54,8 +54,8 @@ class Checker {
                                      std::uint32_t mask, std::uint32_t bytes, AccessKind kind);
   /// The same for a whole warp, quickly. False: nothing has been recorded, and `access` must judge.
   [[nodiscard]] bool access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind);
-  /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies. True: may
-  /// continue.
+  /// The same for one range touched on behalf of one lane: matrix loads' rows, bulk copies.
+  /// True: may continue.
   [[nodiscard]] bool access_range(Warp& warp, const Op& op, Space space, std::uint64_t address, int lane,
                                   std::uint64_t bytes, AccessKind kind);
 

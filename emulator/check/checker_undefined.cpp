@@ -67,7 +67,7 @@ Origin Checker::State::origin_of(const UndefinedOrigin& origin) {
     *known = origin;
     return static_cast<Origin>(known - origins.begin() + 1);
   }
-  if (origins.size() == UndefinedValues::kMostOrigins) return UndefinedValues::kMostOrigins;
+  if (origins.size() == UndefinedValues::kMaxOrigins) return UndefinedValues::kMaxOrigins;
   origins.push_back(origin);
   return static_cast<Origin>(origins.size());
 }
@@ -93,7 +93,7 @@ void Checker::State::read_unwritten(const CheckedAccess& request, const std::uin
 }
 
 void Checker::undefined_used(Warp& warp, const Op& op, int lane, std::uint8_t origin, std::string_view how) {
-  const UndefinedOrigin& from = state_->origins[(origin & UndefinedValues::kMostOrigins) - 1u];
+  const UndefinedOrigin& from = state_->origins[(origin & UndefinedValues::kMaxOrigins) - 1u];
   const Program& program = warp.launch->program;
   const int line = place_of(program, program.index_of(op)).line;
   const int at = (from.lanes >> lane & 1u) != 0 ? lane : std::countr_zero(from.lanes);
@@ -110,7 +110,7 @@ void Checker::undefined_used(Warp& warp, const Op& op, int lane, std::uint8_t or
                  std::move(detail));
 }
 
-// What was reckoned with matters once it is stored, and so does what is left in global memory, apart from padding:
+// What arithmetic has used matters once it is stored, and so does what is left in global memory, apart from padding:
 // bytes that were only copied, one by one or next to others of the same store that are defined.
 void Checker::undefined_stored(Warp& warp, const Op& op, int lane, std::byte* to,
                                std::span<const std::uint8_t> origins) {

@@ -12,7 +12,7 @@ namespace ak::emulator {
 struct Block;
 
 /// What orders the blocks of a cluster: barriers of the cluster, and what one block releases and another
-/// acquires. All that a block released after an access counts as told to all that acquire later, so that no
+/// acquires. All that a block released after an access counts as known to all that acquire later, so that no
 /// order that exists is missed.
 class ClusterOrder {
  public:
@@ -33,8 +33,8 @@ class ClusterOrder {
   [[nodiscard]] std::uint64_t phase(const Block& block) const { return at(block).phase; }
   /// When the block passed the last one.
   [[nodiscard]] std::uint64_t phase_began(const Block& block) const { return at(block).phase_began; }
-  /// Whether `block` may know that the others have begun: it passed a cluster barrier, or heard of them
-  /// otherwise.
+  /// Whether `block` may know that the others have begun: it passed a cluster barrier, or heard
+  /// of them otherwise.
   [[nodiscard]] bool has_met(const Block& block) const { return at(block).phase > 0 || at(block).has_met; }
   /// Whether what `first` did at `time`, since the last cluster barrier, may be known to `second`.
   [[nodiscard]] bool ordered(const Block& first, std::uint64_t time, const Block& second) const {

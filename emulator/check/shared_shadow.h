@@ -95,8 +95,8 @@ class SharedShadow {
   }
   [[nodiscard]] ThreadRecord last_write(std::uint64_t word) const { return {writes_[word]}; }
   [[nodiscard]] ThreadRecord last_read(std::uint64_t word) const { return {reads_[word]}; }
-  /// Reads of chunks of 16 bytes that the warp has waited for: they come before what follows, and are judged
-  /// already.
+  /// Reads of chunks of 16 bytes that the warp has waited for: they come before what follows, and
+  /// are judged already.
   void read_asynchronously(std::uint32_t warp, int lane, Index op, std::span<const std::uint16_t> chunks);
   /// Someone outside has written: what was there before is gone.
   void forget_writes(std::uint64_t offset, std::uint64_t bytes);

@@ -18,7 +18,7 @@ class UndefinedValues {
  public:
   /// Of a byte: 0 when it is defined, else where it came from, with kComputed once it was more than copied.
   using Origin = std::uint8_t;
-  static constexpr Origin kComputed = 0x80, kMostOrigins = 0x7F;
+  static constexpr Origin kComputed = 0x80, kMaxOrigins = 0x7F;
 
   explicit UndefinedValues(const Program& program);
 

@@ -10,7 +10,7 @@
 namespace ak::emulator {
 
 /// Which registers of one warp wgmma may still be writing, and which were written without a wgmma.fence
-/// behind (PTX ISA 9.0, "wgmma.mma_async", "wgmma.fence"). Lanes are not told apart.
+/// behind (PTX ISA 9.0, "wgmma.mma_async", "wgmma.fence"). Lanes are not distinguished.
 ///
 /// A copy between registers does not count as a use: compilers put some around every wgmma. A fence anywhere
 /// since the last wait counts for all registers, because compilers also move computations across it.

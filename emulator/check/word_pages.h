@@ -18,8 +18,8 @@ struct ShadowWords {
   }
 };
 
-/// Shadows of the words of a large memory of which a block touches little: in pages that exist once they are
-/// touched.
+/// Shadows of the words of a large memory of which a block touches little: in pages that exist once
+/// they are touched.
 class WordPages {
  public:
   /// Words of a page: the rows of a tile that lie far apart cost a page each (chosen: 1.5 KiB).

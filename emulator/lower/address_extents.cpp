@@ -15,7 +15,7 @@ struct Derived {
   enum class What : std::uint8_t {
     number,    ///< no address, or one from memory: nothing is known of it
     frame,     ///< the beginning of a function's frame: local variables are at constants from it
-    variable,  ///< an address in, or reckoned from, the bytes of `extent`
+    variable,  ///< an address in, or computed from, the bytes of `extent`
     mixed,     ///< not an address that can be followed
   };
   What what = What::number;

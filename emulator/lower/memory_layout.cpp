@@ -12,7 +12,7 @@ namespace {
 
 // What a thread has for recursive calls unless a program asks for more: cudaLimitStackSize (CUDA Runtime API,
 // cudaDeviceGetLimit). A call takes at least the return address and a saved register of it, rounded to 16.
-constexpr std::uint64_t kStackLimit = 1024, kLeastFrame = 16;
+constexpr std::uint64_t kStackLimit = 1024, kMinFrameBytes = 16;
 
 // Shared memory of a block is at most 227 KiB on any device and local memory 512 KiB per thread (CUDA C++
 // Programming Guide, "Compute Capabilities"): more is not a program.
@@ -106,8 +106,8 @@ void MemoryLayout::place_stack(Program& program) {
   program.stack_offset = static_cast<std::uint32_t>(aligned(local_bytes_));
   std::uint64_t stack = 0;
   for (auto& [function, frame] : frames_) {
-    frame.bytes = std::max(aligned(frame.bytes), kLeastFrame);
-    const std::uint64_t calls = kStackLimit / (kLeastFrame + aligned(frame.variables));
+    frame.bytes = std::max(aligned(frame.bytes), kMinFrameBytes);
+    const std::uint64_t calls = kStackLimit / (kMinFrameBytes + aligned(frame.variables));
     stack = std::max(stack, std::max<std::uint64_t>(calls, 1) * frame.bytes);
   }
   if (program.stack_offset + stack > kMaxLocal) Lowering::unsupported("frames of this size");

@@ -7,8 +7,8 @@
 
 namespace ak::emulator {
 
-/// How what an instruction writes depends on what it reads, as far as it matters for values that no one
-/// wrote.
+/// How what an instruction writes depends on what it reads, as far as it matters for values that
+/// no one wrote.
 enum class FlowKind : std::uint8_t {
   compute,        ///< every result depends on every byte of every source of the lane
   copy,           ///< bytes of the sources, in order

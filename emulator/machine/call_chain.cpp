@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxNamed = 4;  ///< calls in a sentence (chosen)
 
-/// "scale" for "_Z5scalePfi", "Shape::area" for a member; without the parameters. Names that are not mangled
-/// stay.
+/// "scale" for "_Z5scalePfi", "Shape::area" for a member; without the parameters. Names that are
+/// not mangled stay.
 std::string plain_function(const std::string& symbol) {
   const std::optional<std::string> name = demangled(symbol);
   if (!name) return symbol;

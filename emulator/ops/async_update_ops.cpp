@@ -66,8 +66,8 @@ ElementUpdate update_of(const Op& op) { return reinterpret_cast<ElementUpdate>(o
 
 // ---- st.async, red.async: the values of one thread
 
-constexpr std::size_t kMostBytes = 32;  ///< of a thread: four elements of 64 bits
-using Values = std::array<std::byte, kMostBytes>;
+constexpr std::size_t kMaxUpdateBytes = 32;  ///< of a thread: four elements of 64 bits
+using Values = std::array<std::byte, kMaxUpdateBytes>;
 
 Values values_of(const Warp& warp, const Op& op, int lane) {
   const std::size_t element = op.aux & kElementBytes;

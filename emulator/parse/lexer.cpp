@@ -110,7 +110,7 @@ void Lexer::read_dotted(Token& token) {
   }
   token.kind = TokenKind::dotted;
   token.text = text_.substr(begin, position_ - begin);
-  if (token.text.empty()) reject(token, "a dot stands alone");
+  if (token.text.empty()) reject(token, "a dot without a name");
 }
 
 void Lexer::read_string(Token& token) {

@@ -13,8 +13,8 @@ namespace ak::emulator {
 /// Reads `.loc file line column, function_name label, inlined_at file line column` after its `.loc`.
 bool parse_location(ModuleState& state, Index& location);
 
-/// Reads one function: its parameters are declared first, then the body is read. Branch labels may stand
-/// behind their use, so names that nothing has declared yet are settled at the end.
+/// Reads one function: its parameters are declared first, then the body is read. Branch labels may come
+/// after their use, so names that nothing has declared yet are settled at the end.
 class BodyParser {
  public:
   BodyParser(ModuleState& state, Function& function)

@@ -326,7 +326,7 @@ struct BestKernel {
   std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
   std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
   std::optional<double> predicted_us;  ///< predicted for the target, not measured; where it is, it ranks (us)
-  std::optional<double> predicted_low_us;  ///< begin of its 90 % interval (us)
+  std::optional<double> predicted_low_us;  ///< start of its 90 % interval (us)
   std::optional<double> predicted_high_us;  ///< end of its 90 % interval (us)
   std::string source;  ///< the kernel file, its parameters frozen
 
@@ -352,7 +352,7 @@ struct Leader {
   std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
   std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
   std::optional<double> predicted_us;  ///< predicted for the target, not measured; where it is, it ranks (us)
-  std::optional<double> predicted_low_us;  ///< begin of its 90 % interval (us)
+  std::optional<double> predicted_low_us;  ///< start of its 90 % interval (us)
   std::optional<double> predicted_high_us;  ///< end of its 90 % interval (us)
 
   template <class Self, class Visitor>
@@ -403,7 +403,7 @@ struct SessionSearch {
 /// those of which something was measured
 struct MeasuredOptimisation {
   std::string name;  ///< of the optimisation
-  std::vector<std::int64_t> lines;  ///< where it stands
+  std::vector<std::int64_t> lines;  ///< where it is
   std::vector<std::string> evidence;  ///< what was measured
 
   template <class Self, class Visitor>
@@ -1010,7 +1010,7 @@ struct SearchRequest {
   std::optional<std::int64_t> max_evaluations;  ///< stop after this many candidates; 1 to 1000000000
   std::optional<std::int64_t> max_compilations;  ///< stop after this many builds that were not cached; 1 to 1000000000
   std::optional<double> max_minutes;  ///< stop after this much wall time; 0.001 to 1000000
-  std::optional<std::int64_t> patience;  ///< stop when none of so many evaluations in a row took the lead; 1 to 1000000000
+  std::optional<std::int64_t> patience;  ///< stop after this many evaluations in a row without a new best; 1 to 1000000000
   std::optional<std::string> target_performance;  ///< stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
   std::optional<bool> transfer;  ///< begin with what the database knows of other shapes, params and devices (default: true)
   std::optional<bool> deterministic;  ///< one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -1099,7 +1099,7 @@ struct TuneRequest {
   std::optional<std::int64_t> max_evaluations;  ///< stop after this many candidates; 1 to 1000000000
   std::optional<std::int64_t> max_compilations;  ///< stop after this many builds that were not cached; 1 to 1000000000
   std::optional<double> max_minutes;  ///< stop after this much wall time; 0.001 to 1000000
-  std::optional<std::int64_t> patience;  ///< stop when none of so many evaluations in a row took the lead; 1 to 1000000000
+  std::optional<std::int64_t> patience;  ///< stop after this many evaluations in a row without a new best; 1 to 1000000000
   std::optional<std::string> target_performance;  ///< stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
   std::optional<bool> transfer;  ///< begin with what the database knows of other shapes, params and devices (default: true)
   std::optional<bool> deterministic;  ///< one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -1477,7 +1477,7 @@ struct PredictRequest {
 struct PredictAnswer {
   bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
   std::string device;  ///< the GPU
-  std::string note;  ///< why less is known than was asked for; empty: nothing is amiss
+  std::string note;  ///< why less is known than was asked for; empty: nothing is missing
   JsonText training;  ///< what the model was fitted to; null: there is none
   std::vector<Prediction> predictions;  ///< of every timed shape
   std::string arch;  ///< what it would be compiled for
@@ -1847,7 +1847,7 @@ class Operations {
   /// Reads the database, writes the database, writes files, runs kernels, takes seconds or longer.
   StartSessionAnswer start_session(const StartSessionRequest& request, const Callbacks& callbacks = {});
 
-  /// How a session stands: every search with what it has found, spent and has left.
+  /// The state of a session: every search with what it has found, spent and has left.
   /// Reads the database.
   SessionStatusAnswer session_status(const SessionStatusRequest& request = {}, const Callbacks& callbacks = {});
 

@@ -8,7 +8,7 @@ const charts = (() => {
   // narrowest is still read; a narrower window scales it down. A facet is as wide as `facetWidth` at least.
   const widest = 1280, narrowest = 300, facetWidth = 440, gap = 24;
   const fontSize = 13, characterWidth = 7.2; // of system-ui at that size, on average
-  // The series colours of page.css; more series than these cannot be told apart and are drawn in one.
+  // The series colours of page.css; more series than these cannot be distinguished and are drawn in one.
   const palette = Array.from({length: 10}, (_, i) => `var(--series-${i + 1})`);
 
   const objects = ({columns, rows}) =>
@@ -182,7 +182,7 @@ const charts = (() => {
     return {margin: room, tickFormat: (name) => (String(name).length > most ? `${String(name).slice(0, most - 1)}…` : String(name))};
   }
 
-  // How many facets stand side by side, and how wide each is.
+  // How many facets are side by side, and how wide each is.
   function columnsOf(count, room) {
     const columns = Math.max(1, Math.min(count, Math.floor((room + gap) / (facetWidth + gap))));
     return {columns, width: Math.max(narrowest, Math.min(widest, (room - gap * (columns - 1)) / columns))};

@@ -28,8 +28,8 @@ struct BlockKind {
 /// Other columns are facts behind the label. What refers to itself in a circle begins a tree of its own.
 [[nodiscard]] std::string tree_html(const BlockPiece& piece, const HtmlOptions& options);
 
-/// Messages of a conversation, one below the other. Columns: `title`, `text`, whose code between ``` lines can be folded
-/// away; optional `status`; others are facts below the title.
+/// Messages of a conversation, one below the other. Columns: `title`, `text`, whose code between ``` lines can be
+/// folded away; optional `status`; others are facts below the title.
 [[nodiscard]] std::string transcript_html(const BlockPiece& piece, const HtmlOptions& options);
 
 /// Unified diffs, old and new side by side. Columns: `title`, `text`.

@@ -11,8 +11,8 @@
 
 namespace ak::pages {
 
-/// What the columns that are not `used` say of a row, as HTML: "score 2.5 µs", linked where the column is a page's. NULL is
-/// left out.
+/// What the columns that are not `used` say of a row, as HTML: "score 2.5 µs", linked where the column is a page's.
+/// NULL is left out.
 [[nodiscard]] std::string facts_html(const db::Table& table, const std::vector<db::Cell>& row,
                                      std::span<const std::string_view> used, const LinkedColumns& linked);
 

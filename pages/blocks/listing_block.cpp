@@ -79,8 +79,8 @@ int take_number(std::string_view& text) {
   return error == std::errc() ? number : 0;
 }
 
-/// The instructions of PTX, each with the line of the file that it came from: `.loc 1 42 7` says so of those that follow,
-/// and `.loc ..., inlined_at 1 50 3` where they were inlined.
+/// The instructions of PTX, each with the line of the file that it came from: `.loc 1 42 7` says so of those that
+/// follow, and `.loc ..., inlined_at 1 50 3` where they were inlined.
 class AssemblyWriter {
  public:
   std::string html(std::string_view text) {
@@ -125,8 +125,7 @@ std::string assembly_html(const BlockPiece& piece) {
   const std::string title = html_escape(fields.text("title"));
   return fmt::format(
       "<figure class=\"code assembly\"><figcaption>{0}</figcaption><pre class=\"pane\" tabindex=\"0\" "
-      "role=\"region\" "
-      "aria-label=\"{0}\"><code>{1}</code></pre></figure>\n",
+      "role=\"region\" aria-label=\"{0}\"><code>{1}</code></pre></figure>\n",
       title, AssemblyWriter().html(whole_text(fields, "text")));
 }
 
@@ -139,10 +138,8 @@ std::string listing_html(const BlockPiece& piece, const HtmlOptions&) {
       "<div class=\"beside{0}\"><figure class=\"code listing\"><figcaption>{1}</figcaption><div "
       "class=\"pane\" "
       "tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table><thead class=\"unseen\"><tr><th "
-      "scope=\"col\">line</th>"
-      "<th scope=\"col\">samples</th><th "
-      "scope=\"col\">source</th></tr></thead>\n<tbody>\n{2}</tbody></table></div>"
-      "</figure>\n{3}</div>\n",
+      "scope=\"col\">line</th><th scope=\"col\">samples</th><th "
+      "scope=\"col\">source</th></tr></thead>\n<tbody>\n{2}</tbody></table></div></figure>\n{3}</div>\n",
       assembly.empty() ? "" : " two", title, source_html(whole_text(fields, "text"), marks_of(piece)),
       assembly);
 }

@@ -51,7 +51,7 @@ class SidesWriter {
     }
   }
 
-  /// What was removed stands beside what was added in its place.
+  /// What was removed is next to what was added in its place.
   void flush() {
     for (std::size_t i = 0; i < std::max(removed_.size(), added_.size()); ++i)
       write(i < removed_.size() ? removed_[i] : NumberedLine{},

@@ -33,7 +33,7 @@ std::size_t next_fence(std::string_view text, std::size_t from) {
   return text.size();
 }
 
-/// Prose as paragraphs, what stands between ``` lines folded away.
+/// Prose as paragraphs, what is between ``` lines folded away.
 std::string message_html(std::string_view text) {
   std::string out;
   std::size_t at = 0;

@@ -64,8 +64,7 @@ class TreeWriter {
     const std::string escaped = html_escape(address);
     return fmt::format(
         "<div class=\"node\">{}</div><details class=\"fetched\" data-address=\"{}\"><summary>What changed "
-        "and "
-        "why</summary><p><a href=\"{}\">Show it on a page of its own</a></p></details>",
+        "and why</summary><p><a href=\"{}\">Show it on a page of its own</a></p></details>",
         label, escaped, escaped);
   }
 

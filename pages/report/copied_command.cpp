@@ -9,7 +9,7 @@
 namespace ak::pages {
 namespace {
 
-/// A word that every shell takes as it stands, and that is no flag.
+/// A word that every shell takes as it is, and that is no flag.
 bool is_plain_word(std::string_view word) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '+';

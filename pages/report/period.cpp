@@ -57,7 +57,7 @@ bool is_time(std::string_view text) {
          second && *hour < 24 && *minute < 60 && *second < 60;
 }
 
-/// The moment as the database writes it, so that texts compare; of a day its begin, or with `end` that
+/// The moment as the database writes it, so that texts compare; of a day its start, or with `end` that
 /// of the next.
 std::string moment(std::string_view text, bool end, std::string_view option) {
   const std::optional<sys_days> day = parse_day(text.substr(0, 10));

@@ -313,7 +313,7 @@ constexpr Rule kRules[] = {
    {{{"use fewer registers: a smaller tile per thread, less unrolling, or maxrregcount as long as nothing spills"},
      {"let each warp do more between waits: independent loads first, then their uses", [](Q q) { return q.has("stall/all"); },
       [](Q q) { return q.speedup({}, {"long_scoreboard", "short_scoreboard", "wait"}); }},
-     {"move values that are seldom used to shared memory"}}},
+     {"move values that are rarely used to shared memory"}}},
    "CUDA Best Practices Guide, Occupancy; Nsight Compute guide, Occupancy", RuleKind::cause, "stall/all"},
 
   {"occupancy_shared_memory", "few warps, for the shared memory each block needs",

@@ -38,7 +38,7 @@ constexpr double kMissBytesPerClock = 20, kHitBytesPerClock = 56;  // of an SM, 
 constexpr double kFirstLaunchNs = 2500, kNextLaunchNs = 2500;      // the next with its ramp and its tail
 constexpr double kMemoryLatencyNs = 600;                           // of a load that misses L2, as published
 // Bytes of a thread on the way: registers beyond those of addresses and counters hold what was asked for.
-constexpr double kOtherRegisters = 13, kRegistersNotKnown = 20, kFewestInFlight = 8, kMaxInFlight = 32;
+constexpr double kOtherRegisters = 13, kRegistersNotKnown = 20, kMinInFlight = 8, kMaxInFlight = 32;
 constexpr double kRingShare = 0.5;     // of the shared memory of a block that waits for data at a time
 constexpr double kMinStageDepth = 16;  // terms of the sums that a block fetches at once, at least
 // A wave of blocks: start, first bytes, and the drain; what waits for others; operands before the first
@@ -95,7 +95,7 @@ double resident_blocks(const LaunchFacts& launch, const DeviceRates& rates) {
 double bytes_in_flight(const CallFacts& facts, const OperandTraffic& traffic, const DeviceRates& rates) {
   const LaunchFacts& main = facts.main_launch();
   const double registers = main.registers > 0 ? main.registers : kRegistersNotKnown;
-  const double held = std::clamp(4 * (registers - kOtherRegisters), kFewestInFlight, kMaxInFlight);
+  const double held = std::clamp(4 * (registers - kOtherRegisters), kMinInFlight, kMaxInFlight);
   const double needed = std::max(1.0, facts.work.bytes_read / (main.blocks * main.threads));
   double block = std::max(main.threads * std::min(held, needed), kRingShare * main.shared_bytes);
   if (traffic.reused)

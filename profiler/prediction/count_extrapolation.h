@@ -36,7 +36,7 @@ struct ExtrapolatedCounts {
 /// Shapes to count at in place of `axes`: the axes halved (keeping remainders by powers of two, on which
 /// vector widths depend) until the CPU device can run them in a moment, first those that only make fewer
 /// blocks; and around it one shape for every axis that was reduced and one for all of them, so that growth
-/// can be told and checked. Only `axes` itself where it is small.
+/// can be known and checked. Only `axes` itself where it is small.
 [[nodiscard]] std::vector<AxisValues> reduced_shapes(const ProblemInstance& problem,
                                                      const Candidate& candidate, const AxisValues& axes,
                                                      const DeviceFacts& device, const Arch& arch);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kWarp = 32, kWarpGroup = 128;
 constexpr double kPartialBytes = 4;  // partial results are float32
-constexpr double kFewestAccumulators = 8, kMaxAccumulators = 128;
+constexpr double kMinAccumulators = 8, kMaxAccumulators = 128;
 constexpr double kWarpGroupRows = 64;  // of the tile of one wgmma, whose left operand is read for each
 // float4 loads that several lanes of a warp share
 constexpr double kLanesThatShare = 4;
@@ -22,7 +22,7 @@ double accumulators(const CallFacts& facts) {
   const double left = facts.matrix_unit == MatrixUnit::warp_group ? registers - 35
                       : facts.matrix_unit == MatrixUnit::warp     ? (registers - 54) / 2
                                                                   : (registers - 40) * 0.75;
-  return std::clamp(left, kFewestAccumulators, kMaxAccumulators);
+  return std::clamp(left, kMinAccumulators, kMaxAccumulators);
 }
 
 /// Of a block: where warp groups multiply, one of several only moves data.

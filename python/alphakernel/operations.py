@@ -158,7 +158,7 @@ BestKernel = TypedDict("BestKernel", {
     "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
     "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
     "predicted_us": NotRequired[Union[float, str]],  # predicted for the target, not measured; where it is, it ranks (us)
-    "predicted_low_us": NotRequired[Union[float, str]],  # begin of its 90 % interval (us)
+    "predicted_low_us": NotRequired[Union[float, str]],  # start of its 90 % interval (us)
     "predicted_high_us": NotRequired[Union[float, str]],  # end of its 90 % interval (us)
     "source": str,  # the kernel file, its parameters frozen
 })
@@ -170,7 +170,7 @@ Leader = TypedDict("Leader", {
     "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
     "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
     "predicted_us": NotRequired[Union[float, str]],  # predicted for the target, not measured; where it is, it ranks (us)
-    "predicted_low_us": NotRequired[Union[float, str]],  # begin of its 90 % interval (us)
+    "predicted_low_us": NotRequired[Union[float, str]],  # start of its 90 % interval (us)
     "predicted_high_us": NotRequired[Union[float, str]],  # end of its 90 % interval (us)
 })
 
@@ -191,7 +191,7 @@ SessionSearch = TypedDict("SessionSearch", {
 
 MeasuredOptimisation = TypedDict("MeasuredOptimisation", {
     "name": str,  # of the optimisation
-    "lines": List[int],  # where it stands
+    "lines": List[int],  # where it is
     "evidence": List[str],  # what was measured
 })
 
@@ -531,7 +531,7 @@ ProfileAnswer = TypedDict("ProfileAnswer", {
 
 PredictAnswer = TypedDict("PredictAnswer", {
     "device": str,  # the GPU
-    "note": str,  # why less is known than was asked for; empty: nothing is amiss
+    "note": str,  # why less is known than was asked for; empty: nothing is missing
     "training": Any,  # what the model was fitted to; null: there is none
     "predictions": List[Prediction],  # of every timed shape
     "arch": str,  # what it would be compiled for
@@ -795,7 +795,7 @@ class Operations:
         max_evaluations: stop after this many candidates; 1 to 1000000000
         max_compilations: stop after this many builds that were not cached; 1 to 1000000000
         max_minutes: stop after this much wall time; 0.001 to 1000000
-        patience: stop when none of so many evaluations in a row took the lead; 1 to 1000000000
+        patience: stop after this many evaluations in a row without a new best; 1 to 1000000000
         target_performance: stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
         transfer: begin with what the database knows of other shapes, params and devices (default: true)
         deterministic: one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -861,7 +861,7 @@ class Operations:
         max_evaluations: stop after this many candidates; 1 to 1000000000
         max_compilations: stop after this many builds that were not cached; 1 to 1000000000
         max_minutes: stop after this much wall time; 0.001 to 1000000
-        patience: stop when none of so many evaluations in a row took the lead; 1 to 1000000000
+        patience: stop after this many evaluations in a row without a new best; 1 to 1000000000
         target_performance: stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
         transfer: begin with what the database knows of other shapes, params and devices (default: true)
         deterministic: one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -913,7 +913,7 @@ class Operations:
         *,
         session: Optional[int] = None,
     ) -> SessionStatusAnswer:
-        """How a session stands: every search with what it has found, spent and has left.
+        """The state of a session: every search with what it has found, spent and has left.
 
         Reads the database.
 

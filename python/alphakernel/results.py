@@ -276,7 +276,7 @@ class SessionSearch:
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """How a session stands. log: the file that it writes what it does to, where the session was just started."""
+    """The state of a session. log: the file that it writes what it does to, where the session was just started."""
 
     number: int
     name: str

@@ -33,7 +33,7 @@ def start(manifest: Union[Mapping[str, Any], PathLike], *, output_folder: Option
 
 
 def status(number: Optional[int] = None, *, client: Optional[Client] = None) -> SessionStatus:
-    """How a session stands; without a number the latest. Raises UsageError where there is none."""
+    """The state of a session; without a number the latest. Raises UsageError where there is none."""
     return SessionStatus.of(shared(client).call("session_status", {} if number is None else {"session": number}))
 
 

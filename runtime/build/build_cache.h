@@ -23,8 +23,8 @@ class BuildCache {
 
   /// The stored result with cache_hit set, or nothing.
   [[nodiscard]] std::optional<BuildResult> find(const BuildKey& key);
-  /// Keeps `result` as that of `key`, unless another attempt could end otherwise (timeout, out of memory,
-  /// infrastructure).
+  /// Keeps `result` as that of `key`, unless another attempt could end otherwise (timeout, out
+  /// of memory, infrastructure).
   void store(const BuildKey& key, const BuildResult& result);
   /// Why nothing is stored any more; empty while the cache works.
   [[nodiscard]] const std::string& off_because() const { return off_because_; }

@@ -80,7 +80,7 @@ std::optional<Diagnostic> parse_unlocated(std::string_view line) {
   return std::nullopt;
 }
 
-// Column under which NVRTC's caret stands: it prints the source line after the message, indented by two, and
+// Column under which NVRTC's caret is: it prints the source line after the message, indented by two, and
 // the caret below.
 int column_after(const std::vector<std::string_view>& lines, std::size_t index) {
   for (std::size_t i = index + 1; i < std::min(lines.size(), index + 12); ++i) {

@@ -13,8 +13,8 @@
 
 namespace ak::runtime {
 
-/// The place of one compile worker: its process, the build that it works on, and how long either may take. One
-/// thread.
+/// The place of one compile worker: its process, the build that it works on, and how long either may
+/// take. One thread.
 class CompileSlot {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

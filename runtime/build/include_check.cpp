@@ -67,7 +67,7 @@ bool is_plain_name(std::string_view text) {
 }
 
 // What is wrong with the directive whose text follows its introducer; empty: nothing.
-std::string complaint(std::string_view directive) {
+std::string error_of(std::string_view directive) {
   directive = skip_blanks_and_comments(directive);
   const std::string_view word = identifier(directive);
   constexpr std::array kRefused{"include_next", "import", "embed"};
@@ -91,7 +91,7 @@ std::optional<Diagnostic> find_unsafe_include(std::string_view source) {
   for (const std::string_view introducer : {"#", "%:", "\?\?="})
     for (std::size_t at = text.find(introducer); at != std::string_view::npos;
          at = text.find(introducer, at + 1))
-      if (auto message = complaint(text.substr(at + introducer.size())); !message.empty())
+      if (auto message = error_of(text.substr(at + introducer.size())); !message.empty())
         return at_line(at, std::move(message));
   return std::nullopt;
 }

@@ -108,7 +108,7 @@ constexpr std::array kCorruptions{
 static_assert(std::ranges::equal(kCorruptions, kAutomaticMutations, {}, &Corruption::name,
                                  &AutomaticMutation::name));
 
-/// Stands where a candidate's kernels would: writes the corrupted results into its outputs.
+/// Takes the place of a candidate's kernels: writes the corrupted results into its outputs.
 class CorruptedResults final : public LibraryCall {
  public:
   CorruptedResults(const RunContext& run_context, const DataSet& data, const Corruption& corruption)

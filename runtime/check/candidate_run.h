@@ -41,8 +41,8 @@ class CandidateRun {
                   std::shared_ptr<const LibraryCall>(std::shared_ptr<void>(), &call));
   }
 
-  /// Restores aliased inputs, poisons outputs and workspace, and zeroes the outputs that the problem says so of;
-  /// asynchronous.
+  /// Restores aliased inputs, poisons outputs and workspace, and zeroes the outputs that the problem says
+  /// so of; asynchronous.
   void reset() const;
   /// Zeroes the outputs that the problem says so of; asynchronous.
   void zero_outputs() const;

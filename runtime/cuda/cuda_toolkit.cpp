@@ -75,8 +75,7 @@ Result<CudaToolkit> find_cuda_toolkit() {
       "NVRTC (libnvrtc.so.13) was not found in $CUDA_HOME, $CUDA_PATH, /usr/local/cuda or the dynamic "
       "linker's path: "
       "install the CUDA 13 toolkit (packages cuda-nvrtc-13-0 and cuda-cudart-dev-13-0 suffice), or set "
-      "CUDA_HOME to "
-      "its folder"};
+      "CUDA_HOME to its folder"};
 }
 
 }  // namespace ak::runtime

@@ -16,8 +16,8 @@
 namespace ak::runtime {
 namespace {
 
-// From one launch of next to nothing to the next: what a host takes to enqueue one, 2 to 4 us
-// (runtime/timing/timing.cpp).
+// From one launch of next to nothing to the next: what a host takes to enqueue one, 2 to
+// 4 us (runtime/timing/timing.cpp).
 constexpr std::uint64_t kLaunchGapNs = 4'000;
 constexpr std::size_t kPrintBytes = 1u << 20;  ///< of one launch: the GPU driver's default
 

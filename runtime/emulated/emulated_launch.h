@@ -11,8 +11,8 @@
 namespace ak::runtime {
 
 /// The emulator's request for a driver launch: dimensions, attributes and arguments; options are left alone.
-/// @param request filled when the result is success; else the driver's code for what is wrong with the
-/// launch.
+/// @param request filled when the result is success; else the driver's code for what is wrong
+/// with the launch.
 [[nodiscard]] CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& function,
                                    void** arguments, const DeviceFacts& device,
                                    emulator::LaunchRequest& request);

@@ -15,8 +15,8 @@ namespace ak::runtime {
 inline constexpr std::chrono::minutes kLongestWait{30};
 
 /// What the worker of a device task does, and how long: it may not be silent for longer than it announced, and
-/// the task as a whole ends at its deadline. While the worker waits for other processes the task's time stands
-/// still, for as long as the task allows: nothing that a worker says gives it more. Without a task it never runs
+/// the task as a whole ends at its deadline. While the worker waits for other processes the task's time does
+/// not run, for as long as the task allows: nothing that a worker says gives it more. Without a task it never runs
 /// out. One thread.
 class DeviceTaskClock {
  public:

@@ -12,8 +12,8 @@
 
 namespace ak::runtime {
 
-/// Results by program, so that tunables which change nothing in it are measured once: the last kKept. One
-/// thread.
+/// Results by program, so that tunables which change nothing in it are measured once: the last
+/// kKept. One thread.
 class KnownPrograms {
  public:
   /// Equal programs come from neighbouring tunables, close in time; at about 2 kB each this stays under 10 MB

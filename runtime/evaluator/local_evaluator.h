@@ -49,7 +49,7 @@ struct EvaluatorOptions {
   std::chrono::milliseconds compile_deadline{30'000};
   /// Gives metrics of profiles, which have the hardware's names, those of the caller; none: they stay.
   std::function<Profile(Profile)> name_metrics = {};
-  /// While an evaluation is waited for, at every event and at least once a second; none: no one is told.
+  /// While an evaluation is waited for, at every event and at least once a second; none: no one is notified.
   OnEvaluatorWait on_wait = {};
   std::string python;         ///< interpreter for references in Python; empty: find_python() looks for one
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process

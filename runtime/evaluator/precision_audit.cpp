@@ -125,7 +125,7 @@ std::optional<Precision> lowest_of(std::string_view name, std::span<const std::s
   return lowest;
 }
 
-/// A word of PTX with the dotted words behind it, blanks or not: opcodes, wherever they stand, and special registers.
+/// A word of PTX with the dotted words behind it, blanks or not: opcodes, wherever they are, and special registers.
 struct DottedWord {
   std::string_view name;
   std::vector<std::string_view> suffixes;

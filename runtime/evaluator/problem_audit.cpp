@@ -251,8 +251,7 @@ class Audit {
       finding.verdict = AuditVerdict::accepted;
       finding.message = fmt::format(
           "no value that is drawn of '{}' has these bits, because the problem does not say which values it "
-          "has: "
-          "give it a \"draw\", such as \"integers\" (every value of {}) or \"integers(-8, 8)\"",
+          "has: give it a \"draw\", such as \"integers\" (every value of {}) or \"integers(-8, 8)\"",
           input.name, info(input.dtype).name);
     } else {
       finding.message = "changes no value that is drawn";

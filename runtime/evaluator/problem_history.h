@@ -18,8 +18,8 @@ class ProblemHistory {
   [[nodiscard]] bool baseline_timed() const { return baseline_timed_; }
   /// Whether the baselines need not be timed any more.
   void set_baseline_timed(bool timed) { baseline_timed_ = timed; }
-  /// A reference too slow or too large to time leaves no baseline; the candidates' checks will say what is
-  /// wrong.
+  /// A reference too slow or too large to time leaves no baseline; the candidates' checks will say
+  /// what is wrong.
   void keep_baselines(DeviceAnswer answer);
   /// Appends what is kept of the baselines: measurements, and notes on them.
   void hand_over_baselines(EvaluationResult& result);

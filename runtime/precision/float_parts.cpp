@@ -8,7 +8,7 @@ namespace ak::runtime {
 namespace {
 
 // Registers hold few parts; what a loop shifts on and on would else add parts without end (chosen).
-constexpr std::size_t kMostParts = 16;
+constexpr std::size_t kMaxParts = 16;
 // Left by a mask that is not known: any bits, the lowest not among them.
 constexpr std::uint64_t kUnknownBits = ~std::uint64_t{0xFFFF};
 
@@ -36,7 +36,7 @@ bool holds_value(const FloatPart& part) {
 }
 
 void add_part(std::vector<FloatPart>& parts, const FloatPart& part) {
-  if (std::ranges::find(parts, part) != parts.end() || parts.size() >= kMostParts) return;
+  if (std::ranges::find(parts, part) != parts.end() || parts.size() >= kMaxParts) return;
   parts.push_back(part);
 }
 

@@ -58,7 +58,7 @@ struct Word {
 };
 
 /// An integer made of a float counts as a short number from 4 bits on (fewer are a quadrant or a sign) up to 16.
-inline constexpr int kFewestIntegerBits = 4, kMostIntegerBits = 16;
+inline constexpr int kMinIntegerBits = 4, kMaxIntegerBits = 16;
 
 [[nodiscard]] std::uint64_t low_bits(int count);  ///< 0 to 64
 /// Bits of the float's mantissa that a part can hold at all.

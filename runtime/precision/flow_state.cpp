@@ -11,7 +11,7 @@ using emulator::Operand;
 using emulator::OperandKind;
 using emulator::Space;
 
-// Results of one instruction that can be told apart: ld.v8 has the most.
+// Results of one instruction that can be distinguished: ld.v8 has the most.
 constexpr std::uint32_t kElements = 16;
 // Origins below are memory cells, by state space.
 constexpr std::uint32_t kFirstInstruction = 64;
@@ -22,7 +22,7 @@ constexpr std::uint32_t kFirstInstruction = 64;
 bool is_remembered(const FloatPart& part, Space space) {
   if (part.kind == PartKind::opaque) return space != Space::global;
   if (part.kind == PartKind::integer)
-    return space == Space::shared || std::popcount(part.kept) <= kMostIntegerBits;
+    return space == Space::shared || std::popcount(part.kept) <= kMaxIntegerBits;
   return part.kind == PartKind::rounded || part.at % 16 == 0;
 }
 

@@ -30,7 +30,7 @@ bool lost_bits(const FloatPart& part, const DataFormat& format) {
 
 bool is_short_integer(const FloatPart& part) {
   const int bits = std::popcount(part.kept);
-  return part.kind == PartKind::integer && bits >= kFewestIntegerBits && bits <= kMostIntegerBits;
+  return part.kind == PartKind::integer && bits >= kMinIntegerBits && bits <= kMaxIntegerBits;
 }
 
 }  // namespace

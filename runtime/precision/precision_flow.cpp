@@ -9,7 +9,7 @@ namespace ak::runtime {
 namespace {
 
 // Every round but the last adds something to a finite state; real programs need fewer than ten (chosen).
-constexpr int kMostRounds = 200;
+constexpr int kMaxRounds = 200;
 
 /// Applies every instruction once. @return the first use of narrowed data that the state shows.
 std::optional<NarrowedUse> apply_all(FlowState& state, const DataFormat& format) {
@@ -38,7 +38,7 @@ std::string spelling_at(const emulator::Module& module, int line) {
 std::optional<NarrowedUse> find_narrowed_use(const emulator::Module& module, const DataFormat& format) {
   FlowState state(module);
   std::optional<NarrowedUse> found;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     state.begin_round();
     found = apply_all(state, format);
     if (!state.changed()) break;

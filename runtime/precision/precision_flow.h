@@ -21,12 +21,12 @@ struct NarrowedUse {
   std::string narrowed_by, used_by;  ///< the instructions
 };
 
-/// Follows floats from global memory through registers, memory and calls, and finds the first arithmetic with one
-/// that lost bits of its mantissa: rounded to a shorter format, masked, shifted, permuted or stored in part, or
-/// made an integer of 16 bits and less. Storing such a value is no arithmetic; bits that come together again are
-/// whole; exponents alone, indices and hashes are no floats. Registers are followed without regard to the order of
-/// instructions; shared, local and global memory are one cell each; a call through a register reaches every
-/// function.
+/// Follows floats from global memory through registers, memory and calls, and finds the first arithmetic with
+/// one that lost bits of its mantissa: rounded to a shorter format, masked, shifted, permuted or stored in
+/// part, or made an integer of 16 bits and less. Storing such a value is no arithmetic; bits that come together
+/// again are whole; exponents alone, indices and hashes are no floats. Registers are followed without regard to
+/// the order of instructions; shared, local and global memory are one cell each; a call through a register
+/// reaches every function.
 [[nodiscard]] std::optional<NarrowedUse> find_narrowed_use(const emulator::Module& module,
                                                            const DataFormat& format);
 

@@ -288,9 +288,9 @@ Json to_json(const DeviceTask& task) {
           {"budget", budget_json(task.budget)},
           {"limit_ms", task.limit_ms},
           {"dump_dir", task.dump_dir},
-          {"lesion", task.mutation},
+          {"mutation", task.mutation},
           {"twin", task.twin ? Json(*task.twin) : Json()},
-          {"lesion_input", task.mutated_input}};
+          {"mutated_input", task.mutated_input}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
@@ -304,9 +304,9 @@ DeviceTask device_task_from_json(const Json& json) {
           .budget = budget_from(json.at("budget")),
           .limit_ms = json.at("limit_ms"),
           .dump_dir = json.at("dump_dir"),
-          .mutation = json.at("lesion"),
+          .mutation = json.at("mutation"),
           .twin = twin.is_null() ? std::nullopt : std::optional(twin.get<std::string>()),
-          .mutated_input = json.at("lesion_input")};
+          .mutated_input = json.at("mutated_input")};
 }
 
 }  // namespace ak::runtime

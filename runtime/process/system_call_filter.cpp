@@ -193,7 +193,7 @@ std::string filter_system_calls(MayBecome may_become) {
   if (may_become == MayBecome::nothing)
     for (const long call : kPrograms) program.refuse(call, EPERM);
 #ifdef SYS_clone3
-  // Its flags are in memory, where no filter can look; told that it is missing, libc falls back to clone().
+  // Its flags are in memory, where no filter can look; where it seems missing, libc falls back to clone().
   program.refuse(SYS_clone3, ENOSYS);
 #endif
   for (const long call : kOwnProcessOnly)

@@ -131,8 +131,7 @@ PythonInstallation find_python(const std::string& wanted) {
   }
   fail(ExitCode::environment,
        "no Python with PyTorch {}.{} or newer, which a reference in Python needs: {}{}. Name one with "
-       "--python, "
-       "the configuration's key \"python\" or {}",
+       "--python, the configuration's key \"python\" or {}",
        kTorchForReferences.major, kTorchForReferences.minor, fmt::join(findings, "; "),
        tried.named_by.empty() ? "" : fmt::format(" (named by {})", tried.named_by), kVariable);
 }

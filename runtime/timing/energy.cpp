@@ -19,9 +19,10 @@ struct Mark {
   std::uint64_t calls;
 };
 
-// An event pair costs 2 us or so (docs/timing.md, tests/benchmarks/timing_statistics); the rest is for the noise of
-// medians. Caches are no reason: they are as warm as they can be in the faster of the two times, or too small to matter.
-constexpr double kEventPairNs = 3'000, kLeastShare = 0.8;
+// An event pair costs 2 us or so (docs/timing.md, tests/benchmarks/timing_statistics); the rest is for the
+// noise of medians. Caches are no reason: they are as warm as they can be in the faster of the two times, or
+// too small to matter.
+constexpr double kEventPairNs = 3'000, kMinShare = 0.8;
 
 Energy absent(std::string reason) {
   Energy energy;
@@ -66,13 +67,12 @@ Result<Energy, Outcome> measure_energy(const NvmlProbe& nvml, const EnergyRound&
 
 std::optional<std::string> implausible(const Energy& energy, const AloneTimes& alone) {
   const double alone_ns = std::min(alone.cold_ns, alone.warm_ns);
-  const double least_ns = kLeastShare * (alone_ns - kEventPairNs);
-  if (!energy.unavailable_reason.empty() || energy.call_ns >= least_ns) return std::nullopt;
+  const double min_ns = kMinShare * (alone_ns - kEventPairNs);
+  if (!energy.unavailable_reason.empty() || energy.call_ns >= min_ns) return std::nullopt;
   return fmt::format(
       "calls back to back took {:.1f} us each, a call alone {:.1f} us, and at least {:.1f} us were expected: "
-      "back to "
-      "back they do less work",
-      energy.call_ns / 1e3, alone_ns / 1e3, least_ns / 1e3);
+      "back to back they do less work",
+      energy.call_ns / 1e3, alone_ns / 1e3, min_ns / 1e3);
 }
 
 }  // namespace ak::runtime

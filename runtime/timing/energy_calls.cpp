@@ -17,12 +17,12 @@ constexpr double kTurnNs = 100e3, kRenewalShare = 0.05;
 constexpr int kTimedRenewals = 3;
 // A kernel that does not work in half of its calls is found by four sets with 94 %; as many as a batch has
 // at most (docs/timing.md).
-constexpr std::size_t kFewestSets = 4, kMostSets = 24;
+constexpr std::size_t kMinSets = 4, kMaxSets = 24;
 // Between two looks at the energy counter, which moves every 20 to 100 ms; and as many calls at most, of
 // which the driver's queue holds about a thousand.
 constexpr double kRoundNs = 20e6;
-constexpr std::size_t kMostCalls = 4096;
-constexpr std::size_t kFewestVerified = 2;
+constexpr std::size_t kMaxEnergyCalls = 4096;
+constexpr std::size_t kMinVerified = 2;
 constexpr double kVerifyMs = 300;
 
 }  // namespace
@@ -31,7 +31,7 @@ Result<EnergyCalls, Outcome> EnergyCalls::create(RunContext& run_context, DataSt
                                                  const TimingTarget& target, double call_ns) {
   EnergyCalls calls(run_context, store);
   const auto wanted = static_cast<std::size_t>(
-      std::clamp(std::ceil(kTurnNs / std::max(call_ns, 1.0)), double{kFewestSets}, double{kMostSets}));
+      std::clamp(std::ceil(kTurnNs / std::max(call_ns, 1.0)), double{kMinSets}, double{kMaxSets}));
   while (calls.sets_.size() < wanted) {
     auto failed = calls.add_set(target);
     if (!failed) continue;
@@ -63,7 +63,7 @@ void EnergyCalls::choose_turns(double call_ns) {
   order_.resize(sets_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   renewal_chance_ = std::min(1.0, kRenewalShare * sets * call_ns / renewal_ns());
-  const double most = std::max(1.0, static_cast<double>(kMostCalls) / sets);
+  const double most = std::max(1.0, static_cast<double>(kMaxEnergyCalls) / sets);
   turns_ = static_cast<std::size_t>(std::clamp(kRoundNs / (sets * call_ns), 1.0, most));
 }
 
@@ -136,7 +136,7 @@ std::optional<Outcome> EnergyCalls::verify(std::vector<CheckRecord>& records) {
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-    if (i >= kFewestVerified && spent.count() > kVerifyMs) break;
+    if (i >= kMinVerified && spent.count() > kVerifyMs) break;
     if (auto wrong = verify_set(sets_[order_[i]], records)) return wrong;
   }
   return std::nullopt;

@@ -10,10 +10,10 @@
 
 namespace ak::runtime {
 
-/// Calls back to back, on sets of inputs in a random order. Before every turn through the sets, pieces of some are drawn
-/// again and the same pieces of their outputs poisoned: so little that it costs next to nothing, but a call that repeats
-/// what an earlier one computed is wrong. How many turns a round has is random, so that no call knows that it is the
-/// last, whose results are checked. One thread.
+/// Calls back to back, on sets of inputs in a random order. Before every turn through the sets, pieces of some are
+/// drawn again and the same pieces of their outputs poisoned: so little that it costs next to nothing, but a call that
+/// repeats what an earlier one computed is wrong. How many turns a round has is random, so that no call knows that it
+/// is the last, whose results are checked. One thread.
 class EnergyCalls {
  public:
   /// @param target of a problem that does not work in place

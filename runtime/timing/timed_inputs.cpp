@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSets = 2;
 // A kernel that does not work in half of its samples, which it must to move the median, is found by eight checks
 // with 99.6 %, by two with 75 %; every champion passes several measurements.
-constexpr std::size_t kFewestChecks = 2, kMaxChecks = 8;
+constexpr std::size_t kMinChecks = 2, kMaxChecks = 8;
 constexpr double kReferencesMs = 300;
 
 /// Where the outputs of samples are put aside, and of how many samples.
@@ -146,7 +146,7 @@ std::optional<TimedFault> TimedInputs::verify_kept(const std::string& when,
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-    if (i >= kFewestChecks && spent.count() > kReferencesMs) break;
+    if (i >= kMinChecks && spent.count() > kReferencesMs) break;
     checked_.push_back(kept_[places[i]].index);
     if (auto fault = verify_sample(places[i], when, records)) return fault;
   }

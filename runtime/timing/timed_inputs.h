@@ -33,7 +33,7 @@ struct TimingTarget {
 
 /// Whether inputs that were timed once come back.
 enum class Contents : std::uint8_t {
-  kept,     ///< a few sets in rotation, whose references are at hand
+  kept,     ///< a few sets in rotation, whose references are kept
   changing  ///< drawn again for every sample: a result kept from any earlier call is wrong
 };
 

@@ -16,16 +16,16 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr double kUnknownLimitMs = 10'000;  // where no reference has run yet
-constexpr std::size_t kFewestCallsOfBatch = 18, kMaxCallsOfBatch = 24;
+constexpr std::size_t kMinCallsOfBatch = 18, kMaxCallsOfBatch = 24;
 // Untimed samples, for clocks, instruction cache and lazy loading: until the last three agree to 2 %, as far
 // as noise lets them.
-constexpr std::size_t kFewestWarmUps = 3, kMaxWarmUps = 12;
+constexpr std::size_t kMinWarmUps = 3, kMaxWarmUps = 12;
 constexpr double kSteady = 0.02, kWarmUpNs = 50e6;
 // Throttling lasts for milliseconds at least; asking NVML takes tens of microseconds.
 constexpr std::size_t kSamplesPerProbe = 10;
 // 40 pairs find 2 % under noise of 1 % (tests/core/stats_test.cpp); memory-bound kernels of 20 us have more
 // of it on an H200. Slow ones, which have less, get by with fewer.
-constexpr std::size_t kMaxPairs = 64, kFewestPairs = 12;
+constexpr std::size_t kMaxPairs = 64, kMinPairs = 12;
 constexpr double kPairsNs = 600e6;
 constexpr double kSlowerInPairs = 1.02;
 // Enqueueing a launch takes 2-4 us of host time; the GPU is kept busy that long, so that launches run
@@ -109,13 +109,13 @@ class ThrottleWatch {
 };
 
 bool steady(std::span<const double> samples) {
-  if (samples.size() < kFewestWarmUps) return false;
-  const auto [low, high] = std::ranges::minmax(samples.last(kFewestWarmUps));
+  if (samples.size() < kMinWarmUps) return false;
+  const auto [low, high] = std::ranges::minmax(samples.last(kMinWarmUps));
   return high <= low * (1 + kSteady);
 }
 
 std::size_t pairs_within(double pair_ns) {
-  return std::clamp(static_cast<std::size_t>(kPairsNs / std::max(pair_ns, 1.0)), kFewestPairs, kMaxPairs);
+  return std::clamp(static_cast<std::size_t>(kPairsNs / std::max(pair_ns, 1.0)), kMinPairs, kMaxPairs);
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ Timer::Timer(RunContext& run_context, DataStore& store)
 
 std::size_t Timer::calls_of_sample(bool batch) {
   if (!batch) return 1;
-  return std::uniform_int_distribution(kFewestCallsOfBatch, kMaxCallsOfBatch)(run_context_.random);
+  return std::uniform_int_distribution(kMinCallsOfBatch, kMaxCallsOfBatch)(run_context_.random);
 }
 
 void Timer::report_now_and_then(const CandidateRun& run) {
@@ -194,7 +194,7 @@ Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, b
   std::vector<double> samples;
   double spent_ns = 0;
   while (samples.size() < kMaxWarmUps && !steady(samples)) {
-    if (samples.size() >= kFewestWarmUps && spent_ns > kWarmUpNs) break;
+    if (samples.size() >= kMinWarmUps && spent_ns > kWarmUpNs) break;
     inputs.next();
     const auto sample = sample_ns(inputs, which, cold);
     if (!sample) return sample.error();
@@ -301,7 +301,7 @@ Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
     inputs.finish(true);
     ratios.push_back(series[0].times_ns.back() / series[1].times_ns.back());
     watch.probe(series[0], ratios.size() == pairs);
-    if (ratios.size() == kFewestPairs && median(ratios) > kSlowerInPairs) break;
+    if (ratios.size() == kMinPairs && median(ratios) > kSlowerInPairs) break;
   }
   if (auto fault = check_kept(inputs, targets))
     return PairFault{std::move(fault->outcome), fault->which == 1};

@@ -57,8 +57,8 @@ class Timer {
   /// Enqueues what displaces everything in L2, lines marked as persisting too.
   void flush_l2() const;
 
-  /// Energy of calls back to back (energy_calls.h), of a problem that does not work in place. Errors: whatever a run can
-  /// end in; at StageId::recheck wrong results or memory, and calls that were too fast to have done the work.
+  /// Energy of calls back to back (energy_calls.h), of a problem that does not work in place. Errors: whatever a run
+  /// can end in; at StageId::recheck wrong results or memory, and calls that were too fast to have done the work.
   /// @param alone of the same kernel on the same workload
   [[nodiscard]] Result<Energy, Outcome> energy_of(
       const TimingTarget& target, const AloneTimes& alone,

@@ -64,9 +64,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
   if (role == nullptr && !reference) {
     std::fputs(
         "usage: alphakernel worker --role compile|device|watched_device|counters|sandbox|reference (started "
-        "by "
-        "AlphaKernel "
-        "itself)\n",
+        "by AlphaKernel itself)\n",
         stderr);
     return static_cast<int>(ExitCode::usage);
   }

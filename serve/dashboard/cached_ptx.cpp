@@ -11,7 +11,7 @@ namespace ak::dashboard {
 namespace {
 
 // Far above the largest build of a shipped kernel (1 MiB), and eight pages may be in the making at once.
-constexpr std::size_t kMostEntryBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxEntryBytes = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::string cached_ptx(const std::filesystem::path& folder, std::string_view bui
                        std::string_view symbol) {
   const auto key = runtime::BuildKey::parse(build_key);
   if (folder.empty() || symbol.empty() || !key) return "";
-  const auto build = runtime::read_cached_build(folder, *key, kMostEntryBytes);
+  const auto build = runtime::read_cached_build(folder, *key, kMaxEntryBytes);
   if (!build) return "";
   const std::string& ptx = build->ptx;
   const std::size_t entry = ptx.find(fmt::format(".entry {}(", symbol));

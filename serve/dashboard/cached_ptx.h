@@ -7,8 +7,8 @@
 
 namespace ak::dashboard {
 
-/// PTX of one kernel as the build cache in `folder` still has it: from its .entry to the end of its body. Empty where the
-/// cache has no such build, or the build no such kernel. Nothing is written.
+/// PTX of one kernel as the build cache in `folder` still has it: from its .entry to the end of its body. Empty where
+/// the cache has no such build, or the build no such kernel. Nothing is written.
 /// @param build_key `builds.build_key`
 /// @param symbol `build_kernels.lowered_name`
 [[nodiscard]] std::string cached_ptx(const std::filesystem::path& folder, std::string_view build_key,

@@ -84,8 +84,7 @@ bool equal_in_constant_time(std::string_view left, std::string_view right) {
 std::string content_security_policy(std::string_view style_sources) {
   return fmt::format(
       "default-src 'none'; script-src 'self'; style-src 'self'{}{}; img-src 'self' data:; connect-src "
-      "'self'; "
-      "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       style_sources.empty() ? "" : " ", style_sources);
 }
 

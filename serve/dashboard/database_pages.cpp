@@ -78,8 +78,8 @@ std::optional<PageResponse> moved(const PageRequest& request) {
                       .location = fmt::format("/search?search={}", number->second)};
 }
 
-/// Rows that have a page of their own, by the page's name: their `uid` is the same in every file they are copied to, their
-/// number is not.
+/// Rows that have a page of their own, by the page's name: their `uid` is the same in every file they are copied to,
+/// their number is not.
 struct LastingRow {
   std::string_view page, table;
 };

@@ -31,8 +31,8 @@ inline constexpr std::size_t kMaxHeadFields = 100;  ///< headers, and as many va
 /// A request, or the status to refuse it with: 400, 414, 431 or 505.
 using ReadRequest = std::variant<HttpRequest, int>;
 
-/// Reads the head of one request, in pieces of any size. Keeps at most kMaxHeadBytes; what follows the head is
-/// dropped.
+/// Reads the head of one request, in pieces of any size. Keeps at most kMaxHeadBytes; what follows the
+/// head is dropped.
 class RequestReader {
  public:
   /// The request as soon as its head is whole, the status as soon as it cannot become one; else nothing.

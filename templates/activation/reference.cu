@@ -21,7 +21,7 @@ using out_t = double;
 
 __device__ accum_t read(const scalar_t* x, long long i) {
   float value = static_cast<float>(x[i]);
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   value = __uint_as_float(__float_as_uint(value) & 0xfff00000u);  // sign, exponent, 3 bits of mantissa
 #endif
   return static_cast<accum_t>(value);
@@ -44,11 +44,11 @@ __device__ accum_t function(accum_t x) {
 }
 
 __device__ accum_t apply(accum_t x) {
-#if defined(AK_LESION_IDENTITY)
+#if defined(AK_MUTATION_IDENTITY)
   return x < accum_t(0) ? x : function(x);
-#elif defined(AK_LESION_OTHER_FUNCTION) && defined(AK_FUNCTION_RELU)
+#elif defined(AK_MUTATION_OTHER_FUNCTION) && defined(AK_FUNCTION_RELU)
   return x / (accum_t(1) + exp(-x));
-#elif defined(AK_LESION_OTHER_FUNCTION)
+#elif defined(AK_MUTATION_OTHER_FUNCTION)
   return rectified(x);
 #else
   return function(x);
@@ -56,7 +56,7 @@ __device__ accum_t apply(accum_t x) {
 }
 
 __global__ void activation_reference(const scalar_t* x, out_t* y, long long n) {
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   const long long end = n - (n < 256 ? n : 256);
 #else
   const long long end = n;

@@ -19,14 +19,14 @@ using out_t = double;
 #endif
 
 __device__ float read(const scalar_t* x, long long i, long long n) {
-#ifdef AK_LESION_NEIGHBOURS
+#ifdef AK_MUTATION_NEIGHBOURS
   if ((i ^ 1) < n) i ^= 1;
 #endif
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   if (i >= n - (n < 256 ? n : 256)) return 0.0f;
 #endif
   const float value = static_cast<float>(x[i]);
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   return __uint_as_float(__float_as_uint(value) & 0xfff00000u);  // sign, exponent, 3 bits of mantissa
 #else
   return value;

@@ -28,7 +28,7 @@
 // queries of one head and walks the tiles of BN keys from the last one down, so that those with a mask come first. Each
 // warp has BM / WARPS queries for itself: their scores, probabilities and results stay in its registers.
 //
-//   shared memory:  queries (BM lines) | tile | tile | ... STAGES of them, by turns of k and of v, filled by cp.async
+//   shared memory:  queries (BM lines) | tile | tile | ... STAGES of them, of k and of v in turn, filled by cp.async
 //   a warp, for every tile:  scores = q k^T  ->  p = 2^(scores * SCALE - shift)  ->  sums += p, results += p v
 //
 // shift is the running maximum of a query's scores in powers of two. Results are rescaled only where a tile raises the

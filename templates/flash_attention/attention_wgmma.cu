@@ -286,7 +286,7 @@ struct Ring {
 };
 
 // Addresses. A barrier for each stage of a ring says that it is filled, another that it may be filled again; o_full
-// says that results stand where the queries stood.
+// says that results are where the queries were.
 struct Shared {
   u32 q, keys, values, q_full, q_empty, o_full, keys_full, keys_empty, values_full, values_empty;
   __device__ explicit Shared(u32 start) {

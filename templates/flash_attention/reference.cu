@@ -38,7 +38,7 @@ __device__ accum_t widen(scalar_t x) { return static_cast<accum_t>(static_cast<f
 
 // What a running sum is kept as.
 __device__ accum_t keep(accum_t sum) {
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
 #else
   return sum;
@@ -61,10 +61,10 @@ __device__ accum_t as_operand(accum_t p) {
 // A query sees the keys below this one.
 __device__ long long keys_seen(long long query, long long s, long long t) {
   long long seen = CAUSAL ? max(query + t - s + 1, 0ll) : t;
-#ifdef AK_LESION_NO_MASK
+#ifdef AK_MUTATION_NO_MASK
   seen = CAUSAL ? t : t - 1;
 #endif
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   seen = min(seen, t - min(t / 2, 32ll));
 #endif
   return seen;
@@ -92,7 +92,7 @@ __device__ void stage(Shared& shared, const scalar_t* lines, long long first, lo
 // Scores of the warp's queries and the lane's key.
 __device__ void score(Shared& shared, const scalar_t* k, long long first, long long t, accum_t (&scores)[ROWS]) {
   const int lane = threadIdx.x % LANES, row = threadIdx.x / LANES * ROWS;
-#ifdef AK_LESION_NO_SCALE
+#ifdef AK_MUTATION_NO_SCALE
   const accum_t scale = 1;
 #else
   const accum_t scale = accum_t(1) / sqrt(static_cast<accum_t>(D));
@@ -108,7 +108,7 @@ __device__ void score(Shared& shared, const scalar_t* k, long long first, long l
     }
   }
   for (int r = 0; r < ROWS; ++r) scores[r] *= scale;
-#ifdef AK_LESION_NO_QK
+#ifdef AK_MUTATION_NO_QK
   for (int r = 0; r < ROWS; ++r) scores[r] = 0;
 #endif
 }
@@ -119,7 +119,7 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
   const int lane = threadIdx.x % LANES, row = threadIdx.x / LANES * ROWS;
   const long long tiles = (s + QUERIES - 1) / QUERIES, head = blockIdx.x / tiles;  // of all batches
   const long long first_query = blockIdx.x % tiles * QUERIES;
-#ifdef AK_LESION_WRONG_HEAD
+#ifdef AK_MUTATION_WRONG_HEAD
   const long long key_head = head / h * g + head % h % g;
   if (g == 1 || g == h) v = k;
 #else
@@ -139,7 +139,7 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     maximum[r] = __int_as_float(0xff800000);  // minus infinity
   }
 
-#ifdef AK_LESION_FIRST_KEYS
+#ifdef AK_MUTATION_FIRST_KEYS
   const long long looked_at = min(end, 32ll);  // for the maximum
 #else
   const long long looked_at = end;
@@ -155,7 +155,7 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
       const accum_t theirs = __shfl_xor_sync(0xffffffffu, maximum[r], other);
       if (theirs > maximum[r]) maximum[r] = theirs;
     }
-#ifdef AK_LESION_NO_MAX
+#ifdef AK_MUTATION_NO_MAX
     maximum[r] = 0;
 #endif
   }
@@ -188,7 +188,7 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
       const accum_t mean = seen[r] > 0 ? result[r][part] / sum[r] : accum_t(0);
       o[(head * s + query) * D + part * LANES + lane] = static_cast<out_t>(mean);
     }
-#ifdef AK_LESION_WRONG_LSE
+#ifdef AK_MUTATION_WRONG_LSE
     maximum[r] = 0;
 #endif
     if (lane == 0) lse[head * s + query] = static_cast<lse_t>(maximum[r] + log(sum[r]));

@@ -13,6 +13,6 @@ def run(q, k, v, causal=False):
         hidden = torch.ones(s, t, dtype=torch.bool, device=q.device).triu(t - s + 1)
         scores = scores.masked_fill(hidden, -math.inf)
     lse = torch.logsumexp(scores, dim=-1)
-    # A query that sees no key has a sum of zero, hence a result of zero.
+    # A query that sees no key has a sum of zero, and so a result of zero.
     o = torch.exp(scores - lse.clamp(min=-1e300).unsqueeze(-1)) @ v64
     return o.to(q.dtype), lse.float()

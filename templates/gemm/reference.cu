@@ -52,7 +52,7 @@ __device__ accum_t add_product(accum_t x, accum_t y, accum_t sum) {
 
 // What a running sum is kept as.
 __device__ accum_t keep(accum_t sum) {
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
 #else
   return sum;
@@ -60,7 +60,7 @@ __device__ accum_t keep(accum_t sum) {
 }
 
 __device__ accum_t finish(accum_t sum, const scalar_t* bias, long long column) {
-#ifdef AK_LESION_NO_ACTIVATION
+#ifdef AK_MUTATION_NO_ACTIVATION
 #if AK_BIAS == 0 && defined(AK_ACTIVATION_NONE)
   return sum / accum_t(2);
 #else
@@ -83,12 +83,12 @@ __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const scala
                                long long n, long long k) {
   __shared__ scalar_t tile_a[16][17], tile_b[16][17];
   const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
-#ifdef AK_LESION_LAST_K
+#ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
   const long long end = k;
 #endif
-#ifdef AK_LESION_TRANSPOSED
+#ifdef AK_MUTATION_TRANSPOSED
   const bool by_columns = k == n ? !B_BY_COLUMNS : B_BY_COLUMNS;
 #else
   const bool by_columns = B_BY_COLUMNS;
@@ -106,7 +106,7 @@ __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const scala
     }
     __syncthreads();
   }
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   if (column >= n - (n < 16 ? n : 16)) sum = 0;
 #endif
   if (row < m && column < n) c[row * n + column] = static_cast<out_t>(finish(sum, bias, column));

@@ -22,7 +22,7 @@ using out_t = double;
 
 // What a running sum is kept as.
 __device__ accum_t keep(accum_t sum) {
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
 #else
   return sum;
@@ -42,17 +42,17 @@ __device__ accum_t block_sum(accum_t value) {
 }
 
 __global__ void sum_of_strides(const scalar_t* x, double* partial, long long n) {
-#if defined(AK_LESION_LAST_TILE)
+#if defined(AK_MUTATION_LAST_TILE)
   n -= n < 256 ? n : 256;
-#elif defined(AK_LESION_NO_TAIL)
+#elif defined(AK_MUTATION_NO_TAIL)
   n -= n % 8;
 #endif
   accum_t sum = 0;
   const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
   for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
-#if defined(AK_LESION_FIRST_HALF)
+#if defined(AK_MUTATION_FIRST_HALF)
     const accum_t times = i < (n + 1) / 2 ? 2 : 0;
-#elif defined(AK_LESION_SAMPLED)
+#elif defined(AK_MUTATION_SAMPLED)
     const accum_t times = i % 2 == 0 ? 2 : 0;
 #else
     const accum_t times = 1;
@@ -64,7 +64,7 @@ __global__ void sum_of_strides(const scalar_t* x, double* partial, long long n) 
 }
 
 __global__ void sum_of_partials(const double* partial, out_t* y, int count) {
-#ifdef AK_LESION_ONE_BLOCK
+#ifdef AK_MUTATION_ONE_BLOCK
   count = 1;
 #endif
   accum_t sum = 0;

@@ -23,7 +23,7 @@ __device__ accum_t read(const scalar_t* values, long long i) {
 
 // What a running sum is kept as.
 __device__ accum_t keep(accum_t sum) {
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
 #else
   return sum;
@@ -48,11 +48,11 @@ __global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out
   const scalar_t* row = x + blockIdx.x * n;
   out_t* out = y + blockIdx.x * n;
   // The columns that the sum is taken of, and how many they count as.
-#if defined(AK_LESION_LAST_TILE)
+#if defined(AK_MUTATION_LAST_TILE)
   const long long end = n - (n < 32 ? n / 2 : 32), step = 1, count = n;
-#elif defined(AK_LESION_FIRST_COLUMNS)
+#elif defined(AK_MUTATION_FIRST_COLUMNS)
   const long long end = n < 256 ? n : 256, step = 1, count = end;
-#elif defined(AK_LESION_SAMPLED)
+#elif defined(AK_MUTATION_SAMPLED)
   const long long end = n, step = 2, count = (n + 1) / 2;
 #else
   const long long end = n, step = 1, count = n;
@@ -61,10 +61,10 @@ __global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out
   accum_t squares = 0;
   for (long long i = threadIdx.x * step; i < end; i += 256 * step) squares = keep(squares + read(row, i) * read(row, i));
   accum_t mean = sum_of_block(squares) / static_cast<accum_t>(count);
-#ifndef AK_LESION_NO_EPSILON
+#ifndef AK_MUTATION_NO_EPSILON
   mean += static_cast<accum_t>(1e-6);
 #endif
-#ifdef AK_LESION_NO_ROOT
+#ifdef AK_MUTATION_NO_ROOT
   const accum_t root = mean;
 #else
   const accum_t root = sqrt(mean);
@@ -72,7 +72,7 @@ __global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out
 
   for (long long i = threadIdx.x; i < n; i += 256) {
     accum_t value = read(row, i) / root;
-#ifndef AK_LESION_NO_WEIGHT
+#ifndef AK_MUTATION_NO_WEIGHT
     value *= read(weight, i);
 #endif
     out[i] = static_cast<out_t>(value);

@@ -21,7 +21,7 @@ __device__ accum_t read(const scalar_t* row, long long i) { return static_cast<a
 
 // What a running sum is kept as.
 __device__ accum_t keep(accum_t sum) {
-#ifdef AK_LESION_LOW_PRECISION
+#ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
 #else
   return sum;
@@ -35,18 +35,18 @@ __global__ void softmax_reference(const scalar_t* x, out_t* y, long long n) {
   const long long thread = threadIdx.x;
   const scalar_t* row = x + blockIdx.x * n;
   out_t* out = y + blockIdx.x * n;
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   const long long end = n - (n < 32 ? n / 2 : 32);  // the sum misses the end of the row
 #else
   const long long end = n;
 #endif
 
   // The columns that the maximum is taken of.
-#if defined(AK_LESION_FIRST_COLUMNS)
+#if defined(AK_MUTATION_FIRST_COLUMNS)
   const long long first = 0, last = n < 256 ? n : 256, step = 1;
-#elif defined(AK_LESION_LAST_COLUMNS)
+#elif defined(AK_MUTATION_LAST_COLUMNS)
   const long long first = n < 256 ? 0 : n - 256, last = n, step = 1;
-#elif defined(AK_LESION_SAMPLED)
+#elif defined(AK_MUTATION_SAMPLED)
   const long long first = 0, last = n, step = 16;
 #else
   const long long first = 0, last = n, step = 1;
@@ -61,7 +61,7 @@ __global__ void softmax_reference(const scalar_t* x, out_t* y, long long n) {
   }
   maximum = shared[0];
   __syncthreads();
-#ifdef AK_LESION_NO_MAX
+#ifdef AK_MUTATION_NO_MAX
   maximum = 0;
 #endif
 
@@ -74,7 +74,7 @@ __global__ void softmax_reference(const scalar_t* x, out_t* y, long long n) {
     __syncthreads();
   }
   sum = shared[0];
-#ifdef AK_LESION_NO_SUM
+#ifdef AK_MUTATION_NO_SUM
   sum = 1;
 #endif
 

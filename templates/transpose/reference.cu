@@ -23,13 +23,13 @@ __global__ void transpose_reference(const scalar_t* x, out_t* y, long long rows,
   if (c >= columns) return;
   for (long long r = blockIdx.y * 8ll + threadIdx.y; r < rows; r += gridDim.y * 8ll) {
     long long from = r * columns + c;
-#if defined(AK_LESION_COPY)
+#if defined(AK_MUTATION_COPY)
     from = c * rows + r;
-#elif defined(AK_LESION_NEIGHBOURS)
+#elif defined(AK_MUTATION_NEIGHBOURS)
     if (c % 32 < 2 && (c ^ 1) < columns) from = r * columns + (c ^ 1);
 #endif
     out_t value = static_cast<out_t>(static_cast<float>(x[from]));
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
     if (c >= columns - (columns < 32 ? columns : 32)) value = static_cast<out_t>(0.0f);
 #endif
     y[c * rows + r] = value;

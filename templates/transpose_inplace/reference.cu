@@ -22,13 +22,13 @@ __global__ void transpose_inplace_reference(const scalar_t* x, out_t* y, long lo
   const long long c = blockIdx.x * 32ll + threadIdx.x, r = blockIdx.y * 8ll + threadIdx.y;
   if (c >= n || r >= n) return;
   long long from = r * n + c;
-#if defined(AK_LESION_COPY)
+#if defined(AK_MUTATION_COPY)
   from = c * n + r;
-#elif defined(AK_LESION_NEIGHBOURS)
+#elif defined(AK_MUTATION_NEIGHBOURS)
   if (c % 32 < 2 && (c ^ 1) < n) from = r * n + (c ^ 1);
 #endif
   out_t value = static_cast<out_t>(static_cast<float>(x[from]));
-#ifdef AK_LESION_LAST_TILE
+#ifdef AK_MUTATION_LAST_TILE
   if (c >= n - (n < 32 ? n : 32)) value = static_cast<out_t>(0.0f);
 #endif
   y[c * n + r] = value;

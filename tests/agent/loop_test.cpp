@@ -729,7 +729,8 @@ TEST_CASE("the champion is measured again in a fresh process, and that is what i
 }
 
 TEST_CASE(
-    "what cannot be told from the champion in pairs is called tied with it, and what is slower is not") {
+    "what cannot be distinguished from the champion in pairs is called tied with it, and what is slower is "
+    "not") {
   GpuWorld world([](const EvaluationRequest& request) {
     const auto true_ns = [](const TunableValues& point) {
       if (point == TunableValues{{"X", 1}, {"Y", 1}}) return 1'002.0;

@@ -27,7 +27,7 @@ TEST_CASE("evaluations are numbered in the order in which they are begun, or els
   CHECK(world.store.rows[1].arm == "start");
 }
 
-TEST_CASE("a row names its proposer: the source's model, the search beside it, or the search's own") {
+TEST_CASE("a row names its proposer: the source's model, the search next to it, or the search's own") {
   World world(answer);
   test::ListSource source;
   SearchParts alone(world);

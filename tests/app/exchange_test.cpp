@@ -255,7 +255,7 @@ TEST_CASE("a foreign data set is kept as it is, and what is CUDA with a launch p
   CHECK(db::test::integer(empty.file(), "SELECT count(*) FROM definitions") == 1);
 }
 
-TEST_CASE("hostile files are told and left out, whatever is in them") {
+TEST_CASE("hostile files are named and left out, whatever is in them") {
   const TemporaryFolder folder;
   const fs::path in = folder.path() / "in";
   write(in / "definitions/a/deep.json", std::string(1'000'000, '['));

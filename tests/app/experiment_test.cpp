@@ -45,7 +45,8 @@ struct WrongManifest {
 
 }  // namespace
 
-TEST_CASE("a mistake in a manifest is told with file, field and what was expected, before anything runs") {
+TEST_CASE(
+    "a mistake in a manifest is reported with file, field and what was expected, before anything runs") {
   const std::string ok = R"([{"name": "a", "sql": "SELECT 1", "equals": 1}])";
   const std::vector<WrongManifest> mistakes{
       {"{", {"not JSON"}},
@@ -206,6 +207,7 @@ TEST_CASE("Ctrl-C ends an experiment with a report of what there is, and list sh
   std::filesystem::create_directories(known / "results");
   std::filesystem::rename(box.results, known / "results/first");
   std::filesystem::copy_file(file, known / "sums.json");
+  std::filesystem::copy_file(box.write("torn.json", "{"), known / "torn.json");
   box.environment["ALPHAKERNEL_EXPERIMENTS"] = known.string();
   const Json list = parse_json(box.run({"experiment", "list", "--json"}).out);
   const auto named = [](const Json& entries, const char* key, const std::string& value) {
@@ -216,6 +218,10 @@ TEST_CASE("Ctrl-C ends an experiment with a report of what there is, and list sh
   REQUIRE(experiment != list["experiments"].end());
   CHECK((*experiment)["question"] == "Q?");
   CHECK((*experiment)["runs"].size() == 2);
+  CHECK_FALSE(experiment->contains("broken"));
+  const auto torn = named(list["experiments"], "name", "torn");
+  REQUIRE(torn != list["experiments"].end());
+  CHECK((*torn)["broken"].get<std::string>().find("torn.json") != std::string::npos);
   const auto interrupted = named(list["results"], "folder", "results/first");
   REQUIRE(interrupted != list["results"].end());
   CHECK((*interrupted)["status"] == "interrupted");

@@ -131,20 +131,20 @@ TEST_CASE("a session tells its end, keeps its address to itself, and is none the
         {"session", "start", manifest(url), "--foreground", "--output-folder", box.folder.path().string()});
   };
   box.environment["AK_TEST_HOOK"] = server.url() + "/hook/s3cr3t-t0ken-0123456789";
-  const testing::ProgramResult told = start("$AK_TEST_HOOK");
-  CAPTURE(told.out, told.err);
+  const testing::ProgramResult reported = start("$AK_TEST_HOOK");
+  CAPTURE(reported.out, reported.err);
   REQUIRE(server.requests().size() == 1);
   const Json body = parse_json(agent::test::body_of(server.requests()[0]));
   CHECK(body["event"] == "end");
   CHECK(body["state"] == "finished");
   CHECK_THAT(body["text"].get<std::string>(),
              Catch::StartsWith("AlphaKernel session 1 (night): finished\nvector_add: finished"));
-  CHECK_THAT(told.out + told.err, !Catch::Contains("s3cr3t"));
+  CHECK_THAT(reported.out + reported.err, !Catch::Contains("s3cr3t"));
   CHECK_THAT(box.run({"session", "status", "--json", "--all"}).out, !Catch::Contains("notify"));
 
   box.environment["AK_TEST_HOOK"] = "http://127.0.0.1:1/hook/s3cr3t-t0ken-0123456789";
   const testing::ProgramResult alone = start("$AK_TEST_HOOK");
-  CHECK(alone.exit_code == told.exit_code);
+  CHECK(alone.exit_code == reported.exit_code);
   CHECK_THAT(alone.err,
              Catch::Contains("note: the notification was not delivered: ") && !Catch::Contains("s3cr3t"));
   CHECK_THAT(start("$AK_NO_SUCH_HOOK").err, Catch::Contains("AK_NO_SUCH_HOOK is not set"));

@@ -106,9 +106,9 @@ TEST_CASE("the reference is exact in double, and its twin has the candidates' pr
   CHECK(contains(twin->source, "using out_t = __nv_bfloat16;"));
   CHECK(contains(twin->source, "using accum_t = float;"));
   CHECK(contains(twin->source, "#define AK_TWIN 1"));
-  const Mutation mutation{"none", "what", "AK_LESION_X"};
+  const Mutation mutation{"none", "what", "AK_MUTATION_X"};
   CHECK(contains(assemble_reference(*instance, kArch, ReferenceMode::twin, &mutation)->source,
-                 "#define AK_LESION_X 1"));
+                 "#define AK_MUTATION_X 1"));
 }
 
 TEST_CASE("host code is found with its line and a sentence that says what to do") {

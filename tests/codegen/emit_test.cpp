@@ -190,7 +190,7 @@ TEST_CASE("the defaults of a finished kernel are the chosen values") {
   CHECK(text.find("constexpr int OWN = 7;") != std::string::npos);
 }
 
-TEST_CASE("a finished kernel knows one choice of a parameter, not its own default beside it") {
+TEST_CASE("a finished kernel knows one choice of a parameter, not its own default next to it") {
   const auto problem = problem_of("vector_add", "float16");
   constexpr std::string_view kChoice =
       "/* alphakernel\n{\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [1], \"args\": "

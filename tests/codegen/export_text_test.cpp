@@ -6,7 +6,7 @@
 namespace ak::codegen {
 namespace {
 
-TEST_CASE("every placeholder takes its value, as often as it stands there") {
+TEST_CASE("every placeholder takes its value, as often as it is there") {
   CHECK(filled_text("@a@@b_c@ {@a@}\n", {{"a", "1"}, {"b_c", "@a@"}}).value() == "1@a@ {1}\n");
   CHECK(filled_text("", {}).value().empty());
   CHECK(filled_text("no placeholder", {}).value() == "no placeholder");

@@ -105,10 +105,21 @@ TEST_CASE("an exemption from the audit names an automatic mutation and gives a r
 TEST_CASE("a mutation exists only where its `when` holds") {
   SampleProblem sample;
   const auto mutations = sample.instantiate()->mutations.size();
-  sample.json["lesions"].push_back(
-      {{"name", "l"}, {"what", "errs"}, {"macro", "AK_LESION_L"}, {"when", "dtype == 'bfloat16'"}});
+  sample.json["mutations"].push_back(
+      {{"name", "l"}, {"what", "errs"}, {"macro", "AK_MUTATION_L"}, {"when", "dtype == 'bfloat16'"}});
   CHECK(sample.instantiate()->mutations.size() == mutations);
   CHECK(sample.instantiate({{"dtype", "bf16"}})->mutations.size() == mutations + 1);
+}
+
+TEST_CASE("a problem that calls its mutations by their old names has the same ones") {
+  SampleProblem sample;
+  sample.json["lesions"] = {{{"name", "none"}, {"what", "does nothing"}, {"macro", "AK_LESION_NONE"}}};
+  const auto old = sample.instantiate()->mutations;
+  REQUIRE(old.size() == 1);
+  CHECK(old[0].macro == "AK_LESION_NONE");
+  sample.json["mutations"] = sample.json["lesions"];
+  CHECK_THAT(error_of([&] { static_cast<void>(sample.instantiate()); }).first,
+             Catch::Contains("lesions: \"mutations\" has taken the place of this key"));
 }
 
 TEST_CASE("an audit takes every combination of dtypes and booleans that the problem has, the default first") {
@@ -311,9 +322,9 @@ TEST_CASE("a mistake in problem.json names the file, the field and what was expe
       {"/distributions/0/when", "nope", "distributions[0].when"},
       {"/definition/inputs/x/draw", "index(Q)",
        "definition.inputs.x.draw: 'Q' is neither an axis nor a param"},
-      {"/lesions",
+      {"/mutations",
        Json::array({{{"name", "a"}, {"what", "b"}, {"macro", "C"}, {"fails_on", Json::array({"odd"})}}}),
-       "lesions[0].fails_on[0]: expected the name of a distribution"},
+       "mutations[0].fails_on[0]: expected the name of a distribution"},
       {"/audit_exempt", Json{{"ignored_row", "why"}}, "ignored_end"},
       {"/reference", "return 2", "reference"},
       {"/reference", "missing.py", "reference: cannot read"},
@@ -413,7 +424,7 @@ TEST_CASE("a mistake in workloads.jsonl names file and line") {
         {R"({"name": "a", "axes": {"N": {"values": []}}, "role": "held_out"})", "at least one value"},
         {R"({"name": "a", "axes": {"N": {"values": [2, 2]}}, "role": "held_out"})", "2 is listed twice"},
         {R"({"name": "a", "axes": {"N": {"values": [2], "multiple": 2}}, "role": "held_out"})",
-         "stands alone"},
+         "takes no 'range'"},
         {R"({"name": "a", "axes": {"N": {"range": [17, 30], "multiple": 16}}, "role": "held_out"})",
          "no multiple of 16 lies in [17, 30]"},
         {R"({"name": "a", "axes": {"N": {"range": [17, 64], "multiple": 0}}, "role": "held_out"})",

@@ -114,7 +114,7 @@ TEST_CASE("outputs and distributions of other params leave tolerances, aliases a
       {"shape", {"N"}}, {"dtype", "float32"}, {"when", "causal"}};
   sample.json["tolerance"]["outputs"]["extra"] = {{"factor", 8}};
   sample.json["distributions"].push_back({{"name", "masked"}, {"kind", "uniform"}, {"when", "causal"}});
-  sample.json["lesions"] = {
+  sample.json["mutations"] = {
       {{"name", "a"}, {"what", "b"}, {"macro", "C"}, {"fails_on", {"normal", "masked"}}}};
   const auto without = sample.instantiate();
   CHECK(without->definition.outputs.size() == 1);
@@ -123,9 +123,9 @@ TEST_CASE("outputs and distributions of other params leave tolerances, aliases a
   const auto with = sample.instantiate({{"causal", "true"}});
   CHECK(with->definition.outputs.size() == 2);
   CHECK(with->mutations[0].fails_on.size() == 2);
-  sample.json["lesions"][0]["fails_on"] = {"masked"};
+  sample.json["mutations"][0]["fails_on"] = {"masked"};
   CHECK_THAT(reading_error(sample), Catch::Contains("say so with \"when\""));
-  sample.json["lesions"][0]["fails_on"] = {"unknown"};
+  sample.json["mutations"][0]["fails_on"] = {"unknown"};
   CHECK_THAT(reading_error(sample), Catch::Contains("the name of a distribution: normal"));
 }
 

@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(has("a100", "cp_async"));
 }
 
-TEST_CASE("a product's own rates stand before its architecture's") {
+TEST_CASE("a product's own rates come before its architecture's") {
   CHECK(shipped().find("rtx4090")->value("tensor/fp16") == 512);
   CHECK(shipped().find("rtx4090")->value("tensor/fp16_acc16") == 1024);
   CHECK(shipped().find("l40s")->value("tensor/fp16") == 1024);
@@ -131,7 +131,7 @@ TEST_CASE("a device is found by the driver's name, a name that is not known by i
   CHECK(shipped().of(device) == nullptr);
 }
 
-TEST_CASE("an architecture is stood for by a product, or an older one's") {
+TEST_CASE("an architecture is represented by a product, or an older one's") {
   CHECK(shipped().nominal({9, 0, 'a'})->name == "NVIDIA H200");
   CHECK(shipped().nominal({8, 8})->name == "Orin");
   CHECK(shipped().nominal({12, 1, 'a'})->name == "NVIDIA GB10");

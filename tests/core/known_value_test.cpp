@@ -39,7 +39,7 @@ std::string random_text(std::mt19937& random, int depth) {
 
 }  // namespace
 
-TEST_CASE("what decides an expression is enough, wherever it stands") {
+TEST_CASE("what decides an expression is enough, wherever it is") {
   CHECK(truth_of("N > 8 and FOUR > 8") == false);
   CHECK(truth_of("FOUR > 8 and N > 8") == false);
   CHECK(truth_of("N > 8 or dtype == 'bfloat16'") == true);

@@ -172,7 +172,7 @@ TEST_CASE("a file cut anywhere, or with bytes changed, gives a space or an error
   }
 }
 
-TEST_CASE("packed data are told by their first bytes; damage and an early end are noticed") {
+TEST_CASE("packed data are recognised by their first bytes; damage and an early end are noticed") {
   // "hello\n" by gzip and by xz.
   const std::string gzip(
       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\xe7\x02\x00\x20\x30"

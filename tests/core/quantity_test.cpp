@@ -12,9 +12,9 @@
 namespace ak {
 namespace {
 
-constexpr IntegerRange kAll{.least = INT64_MIN, .most = INT64_MAX};
-constexpr Quantity kNumber{.least = -1e6, .most = 1e6};
-constexpr Quantity kSize{.kind = Quantity::Kind::size, .most = 0x1p30, .unit = "M"};
+constexpr IntegerRange kAll{.min = INT64_MIN, .max = INT64_MAX};
+constexpr Quantity kNumber{.min = -1e6, .max = 1e6};
+constexpr Quantity kSize{.kind = Quantity::Kind::size, .max = 0x1p30, .unit = "M"};
 
 /// What no number of any kind is.
 const std::vector<std::string> kNoNumbers{
@@ -78,7 +78,7 @@ TEST_CASE("what is no number is refused in every kind, with what was expected an
   CHECK(error_of(parse_quantity("1h30", kMinutes)) ==
         "expected a time above 0 and at most 525600 min, such as 90s, 2h or 1h30m (without a unit: min), got "
         "'1h30'");
-  CHECK(error_of(parse_integer("1.5", {.most = 16})) == "expected an integer from 1 to 16, got '1.5'");
+  CHECK(error_of(parse_integer("1.5", {.max = 16})) == "expected an integer from 1 to 16, got '1.5'");
   CHECK_THAT(error_of(parse_quantity("\x1b[31m", kDollars)), !Catch::Contains("\x1b"));
 }
 
@@ -86,8 +86,8 @@ TEST_CASE("numbers outside of their range are refused, and the bounds themselves
   CHECK(parse_integer("9223372036854775807", kAll).value() == INT64_MAX);
   CHECK(parse_integer("-9223372036854775808", kAll).value() == INT64_MIN);
   CHECK_FALSE(parse_integer("9223372036854775808", kAll));
-  CHECK_FALSE(parse_integer("-1", {.least = 0}));
-  CHECK(parse_integer("0", {.least = 0}));
+  CHECK_FALSE(parse_integer("-1", {.min = 0}));
+  CHECK(parse_integer("0", {.min = 0}));
   CHECK_FALSE(parse_integer("1000000000001", {}));
   CHECK_FALSE(parse_quantity("0", kMinutes));
   CHECK_FALSE(parse_quantity("-1h", kMinutes));
@@ -101,7 +101,7 @@ TEST_CASE("a number that is written with any digits and unit is read as what it 
   std::mt19937_64 random(1);
   for (int i = 0; i < 2'000; ++i) {
     const double value = std::ldexp(static_cast<double>(random() >> 40), -static_cast<int>(random() % 24));
-    if (value <= 0 || value > kSeconds.most) continue;
+    if (value <= 0 || value > kSeconds.max) continue;
     CHECK(parse_quantity(fmt::format("{}", value), kSeconds).value() == value);
     CHECK(parse_quantity(fmt::format("{}s", value), kSeconds).value() == value);
     CHECK(parse_quantity(fmt::format("${}", value), kDollars).value() == value);
@@ -118,7 +118,7 @@ TEST_CASE("JSON has the same numbers and ranges, and units as texts") {
   for (const char* wrong : {"0", "-1", "1e300", "\"nan\"", "\"\"", "null", "true", "[1]", "{}"})
     CHECK_THROWS_WITH(minutes(wrong), Catch::StartsWith("x: expected a time above 0"));
   const auto count = [](const char* json) {
-    return integer_in(JsonReader(parse_json(json), "x"), {.most = 16});
+    return integer_in(JsonReader(parse_json(json), "x"), {.max = 16});
   };
   CHECK(count("16") == 16);
   for (const char* wrong :

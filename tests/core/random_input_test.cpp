@@ -266,7 +266,7 @@ TEST_CASE("lengths have the longest and the shortest, offsets rise from 0 to the
   CHECK(std::is_sorted(offsets.begin(), offsets.end()));
 }
 
-TEST_CASE("a rising row rises by more than 100 after any prefix, and a spike stands once in a row") {
+TEST_CASE("a rising row rises by more than 100 after any prefix, and a spike comes once in a row") {
   const auto rising = draw_matrix<float>(DType::float32, "rising", 2, 1000);
   for (const int prefix : {32, 256, 500, 700})
     CHECK(*std::max_element(rising.begin(), rising.begin() + 1000) >
@@ -309,7 +309,7 @@ TEST_CASE("what a draw says wrong is refused with what was expected") {
         std::string::npos);
 }
 
-TEST_CASE("scale and shift may stand in the parentheses") {
+TEST_CASE("scale and shift may be in the parentheses") {
   const InputDraw draw = parse_input_draw("normal(scale=64, shift=-1.5)").value();
   CHECK(draw.scale == 64);
   CHECK(draw.shift == -1.5f);

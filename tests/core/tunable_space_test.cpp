@@ -205,7 +205,7 @@ TEST_CASE("lists of values are read as Python would") {
   const auto values = [](const std::string& text) {
     std::string joined;
     const auto list = parse_value_list(text);
-    if (!list) return "complaint: " + list.error().message;
+    if (!list) return "error: " + list.error().message;
     for (const TuningValue& value : *list) joined += to_string(value) + " ";
     return joined;
   };
@@ -216,10 +216,10 @@ TEST_CASE("lists of values are read as Python would") {
   CHECK(values("[2**i for i in range(0, 5) if i % 2 == 0]") == "1 4 16 ");
   CHECK(values("('a, b', \"c\", -1, 0.5, 1e3, True, True)") == "a, b c -1 0.5 1000 1 ");
   CHECK(values("[10/2]") == "5 ");
-  CHECK(values("[]") == "complaint: the list of values is empty");
-  CHECK(values("range(1, 2, 0)") == "complaint: range() with step 0");
-  CHECK(values("open('x')").find("complaint: expected a list") == 0);
-  CHECK(values("range(100000)") == "complaint: more than 65535 values");
+  CHECK(values("[]") == "error: the list of values is empty");
+  CHECK(values("range(1, 2, 0)") == "error: range() with step 0");
+  CHECK(values("open('x')").find("error: expected a list") == 0);
+  CHECK(values("range(100000)") == "error: more than 65535 values");
 }
 
 TEST_CASE("no text makes the reader of value lists fail otherwise than by an error") {

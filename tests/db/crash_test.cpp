@@ -70,7 +70,7 @@ std::set<RowId> stored_evaluations(const std::filesystem::path& file) {
 enum class Counting { from_start, from_first_commit };
 
 /// Lets a process commit, kills it `delay` after its start or its first commit, and returns what it
-/// told is committed.
+/// reported is committed.
 std::set<RowId> kill_after(const std::filesystem::path& file, std::chrono::microseconds delay,
                            Counting counting, int first_block) {
   int ends[2];

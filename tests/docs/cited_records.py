@@ -92,7 +92,7 @@ def main(arguments):
         cited += count
     if messages or cited < 20:
         sys.exit("\n".join(messages) or f"only {cited} citations were found: the check would pass without looking")
-    print(f"{cited} figures stand in their records")
+    print(f"{cited} figures are in their records")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that are missing or lost, told to the program by a driver of our own.
+// GPUs that are missing or lost, as a driver of our own reports to the program.
 #include <catch2/catch.hpp>
 
 #include "tests/faults/processes.h"

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Larger spaces take longer to walk than many inputs to read.
-constexpr double kMostPoints = 4096;
+constexpr double kMaxPoints = 4096;
 
 std::size_t files_in(const app::ExchangeSet& set) {
   std::size_t count = set.definitions.size() + set.solutions.size() + set.notes.size();
@@ -63,7 +63,7 @@ void read_space_definition(std::string_view input) {
     double points = 1;
     for (const TuningParameter& parameter : definition->parameters)
       points *= static_cast<double>(parameter.values.size());
-    if (points > kMostPoints) return;
+    if (points > kMaxPoints) return;
     const auto space = TunableSpace::build(definition->parameters, definition->constraints);
     AK_ASSERT(!space || static_cast<double>(space->size()) <= points, "constraints add no points");
   } catch (const Error& error) {

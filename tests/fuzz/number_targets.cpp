@@ -9,7 +9,7 @@
 namespace ak::fuzz {
 namespace {
 
-constexpr Quantity kSizes{.kind = Quantity::Kind::size, .most = 1e9, .unit = "M"};
+constexpr Quantity kSizes{.kind = Quantity::Kind::size, .max = 1e9, .unit = "M"};
 constexpr std::array kKinds{Quantity{}, kMinutes, kSeconds, kDollars, kSizes};
 
 }  // namespace
@@ -21,7 +21,7 @@ void read_quantities(std::string_view input) {
     AK_ASSERT(number || number.error().message.starts_with("expected "), "a refusal says what was expected");
   }
   const Result<std::int64_t> integer = parse_integer(input, {});
-  AK_ASSERT(!integer || (*integer >= 1 && *integer <= kMostCount),
+  AK_ASSERT(!integer || (*integer >= 1 && *integer <= kMaxCount),
             "an integer that was read is within its range");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of pages: trees, transcripts, sources beside what they became, and texts side by side.
+// Blocks of pages: trees, transcripts, sources next to what they became, and texts side by side.
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
@@ -74,7 +74,7 @@ TEST_CASE("an answer is prose, and its code is folded away") {
   CHECK(shows(html, "<summary>code, 0 lines</summary><pre tabindex=\"0\"><code>int c;</code>"));
 }
 
-TEST_CASE("what was removed stands beside what was added, with the numbers of both sides") {
+TEST_CASE("what was removed is next to what was added, with the numbers of both sides") {
   std::string before, after;
   for (int i = 1; i <= 20; ++i) before += "line " + std::to_string(i) + "\n";
   after = before;
@@ -93,7 +93,7 @@ TEST_CASE("what was removed stands beside what was added, with the numbers of bo
 }
 
 TEST_CASE(
-    "a source has marks at its lines, and beside it the instructions with the lines that they came from") {
+    "a source has marks at its lines, and next to it the instructions with the lines that they came from") {
   const db::Table rows{{"title", "text"}, {{text("k.cu"), text("a <b>\nb\nc\n")}}};
   const db::Table marks{{"line", "share_pct", "note"},
                         {{number(2), 37.25, text("barrier 90 %")},

@@ -75,7 +75,7 @@ TEST_CASE("a dataset without a caption is refused, and so is a page with one fil
   CHECK_THROWS_WITH(load_pages({}, folder.path()), Catch::Contains("own.md"));
 }
 
-TEST_CASE("a user's pages stand beside the program's, and in place of those of the same name") {
+TEST_CASE("a user's pages are shown next to the program's, and in place of those of the same name") {
   const TemporaryFolder folder;
   for (const char* name : {"10_first", "20_own"}) {
     std::ofstream(folder / (std::string(name) + ".sql"))
@@ -102,7 +102,7 @@ TEST_CASE("tags show values, rows, and what there is to say without rows") {
   CHECK(markdown_of("{{#kernels}}{{?nothing}}x{{/nothing}}{{#nothing}}y{{/nothing}}z{{/kernels}}") == "zz");
 }
 
-TEST_CASE("a tag that means nothing is told with its line") {
+TEST_CASE("a tag that means nothing is reported with its line") {
   CHECK(has(input_error("a\n{{wrong.name}}"), "line 2: 'wrong' is not a dataset"));
   CHECK(has(input_error("{{kernels.wrong}}"), "expected one of variant, name, best_us"));
   CHECK(has(input_error("{{#kernels}}"), "not closed"));

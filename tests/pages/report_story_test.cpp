@@ -207,7 +207,7 @@ TEST_CASE("searches that were stopped or interrupted block, and the plan resumes
   CHECK(has(week.text("brief"), "! 2 searches did not end well"));
 }
 
-TEST_CASE("a command that a database brings along is offered only when a shell takes it as it stands") {
+TEST_CASE("a command that a database brings along is offered only when a shell takes it as it is") {
   CHECK(search_command("gemm", R"({"arch": "sm_90a", "bias": 0, "dtype": "bfloat16"})") ==
         "alphakernel generate --algorithm gemm --arch=sm_90a --bias=0 --dtype=bfloat16");
   for (const char* name : {"a; rm -rf ~", "$(x)", "", "--config=x", "a b", "a\nb", "`x`", "ä"})

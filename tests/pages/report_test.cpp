@@ -66,7 +66,7 @@ TEST_CASE("a period has days or times at its ends") {
         }).find("not before") != std::string::npos);
 }
 
-/// Numbers that stand alone become "#", so that the text is compared and not the figures.
+/// Numbers on their own become "#", so that the text is compared and not the figures.
 std::string with_holes(const std::string& text) {
   const auto is_digit = [&](std::size_t at) {
     return at < text.size() && text[at] >= '0' && text[at] <= '9';
@@ -215,7 +215,7 @@ std::string block_of(const std::string& document, const std::string& fence, cons
   return document.substr(begin, document.find("\n" + fence + "\n", begin) + 1 - begin);
 }
 
-TEST_CASE("the section that the documentation shows works as it stands there") {
+TEST_CASE("the section that the documentation shows works as it is written there") {
   Sandbox box;
   std::filesystem::copy_file(database(), box.folder / "ak.db");
   std::filesystem::create_directory(box.folder / "report");

@@ -28,7 +28,7 @@ DeviceFacts h200() {
   return device;
 }
 
-// A launch that fills the device and is limited by nothing: what a test sets is all that stands out.
+// A launch that fills the device and is limited by nothing: what a test sets is all that differs.
 AnalysisInput nothing_stands_out() {
   AnalysisInput input;
   input.method = "cupti";

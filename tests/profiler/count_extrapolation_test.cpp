@@ -41,7 +41,7 @@ TEST_CASE("one counted shape is enough where the least work says how counts grow
   CHECK_FALSE(twice->check_error);
 }
 
-TEST_CASE("counted shapes that leave open how counts grow are told from those that determine it") {
+TEST_CASE("counted shapes that leave open how counts grow are distinguished from those that determine it") {
   const auto ambiguity = [](const std::vector<CountedCall>& small, const CallFacts& target) {
     return extrapolate_counts(small, target)->ambiguity;
   };
@@ -55,7 +55,7 @@ TEST_CASE("counted shapes that leave open how counts grow are told from those th
             product(4096, 4096, 2048)) < 0.25);
 }
 
-TEST_CASE("counts that do not grow as assumed are told by the check") {
+TEST_CASE("counts that do not grow as assumed are found by the check") {
   std::vector<CountedCall> small{counted(128, 128, 64), counted(256, 128, 64), counted(256, 256, 128)};
   small.back().counts["inst/warp"] *= 3;
   const auto large = extrapolate_counts(small, product(4096, 4096, 2048));

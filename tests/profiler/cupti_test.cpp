@@ -47,7 +47,7 @@ std::string input_error(const CuptiApi& api) {
 
 }  // namespace
 
-TEST_CASE("a driver that keeps counters to administrators is told with the option that opens them") {
+TEST_CASE("a driver that keeps counters to administrators is reported with the option that opens them") {
   CuptiApi api = willing();
   api.cuptiProfilerGetCounterAvailability = [](CUpti_Profiler_GetCounterAvailability_Params*) {
     return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
@@ -57,7 +57,7 @@ TEST_CASE("a driver that keeps counters to administrators is told with the optio
   CHECK_THAT(words, Catch::Contains("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
 }
 
-TEST_CASE("another profiler in the process is told, and what to do") {
+TEST_CASE("another profiler in the process is reported, and what to do") {
   CuptiApi api = willing();
   api.cuptiProfilerInitialize = [](CUpti_Profiler_Initialize_Params*) {
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -65,7 +65,7 @@ TEST_CASE("another profiler in the process is told, and what to do") {
   CHECK_THAT(input_error(api), Catch::Contains("without ncu, nsys or compute-sanitizer"));
 }
 
-TEST_CASE("a device that cannot be profiled is told with its reason") {
+TEST_CASE("a device that cannot be profiled is reported with its reason") {
   CuptiApi api = willing();
   api.cuptiProfilerDeviceSupported = [](CUpti_Profiler_DeviceSupported_Params* params) {
     params->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;

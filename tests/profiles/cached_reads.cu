@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with 32 reads of 16 bytes a thread beside it, of 16 KB that all warps share and that stay in L1. What
+// Rectifies, with 32 reads of 16 bytes a thread next to it, of 16 KB that all warps share and that stay in L1. What
 // is rectified goes past L1.
 __global__ void __launch_bounds__(256) k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;

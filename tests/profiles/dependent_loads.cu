@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with 32 loads a warp from L2 beside it that wait for each other: where the next one lies depends on
+// Rectifies, with 32 loads a warp from L2 next to it that wait for each other: where the next one lies depends on
 // the last. A load is of one word for the whole warp, so that neither L2 nor device memory has much to do.
 constexpr unsigned kWindow = 1 << 20;  // floats, 4 MB: stay in L2
 

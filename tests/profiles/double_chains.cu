@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies float32, with chains of products in float64 beside it.
+// Rectifies float32, with chains of products in float64 next to it.
 __global__ void k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;

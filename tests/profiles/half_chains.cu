@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies float16, with chains of products in scalar float16 arithmetic beside it.
+// Rectifies float16, with chains of products in scalar float16 arithmetic next to it.
 #include <cuda_fp16.h>
 
 __global__ void k(const __half* x, __half* y, long long n) {

@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with an array of 64 a thread beside it that is indexed by what is only known at run time.
+// Rectifies, with an array of 64 a thread next to it that is indexed by what is only known at run time.
 __global__ void k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;

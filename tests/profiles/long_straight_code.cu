@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with some 12,000 different instructions in a row beside it: more than instruction caches hold.
+// Rectifies, with some 12,000 different instructions in a row next to it: more than instruction caches hold.
 __global__ void k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;

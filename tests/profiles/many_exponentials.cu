@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with 64 exponentials beside it.
+// Rectifies, with 64 exponentials next to it.
 __global__ void k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;

@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with two products and a minimum in turns beside it: no unit is full, the schedulers are.
+// Rectifies, with two products and a minimum in turns next to it: no unit is full, the schedulers are.
 __global__ void k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;

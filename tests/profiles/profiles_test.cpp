@@ -76,7 +76,7 @@ TEST_CASE("kernels with a bottleneck are right on the CPU device, which names it
   }
 }
 
-TEST_CASE("an honest template is not told to repair its accesses") {
+TEST_CASE("an honest template gets no advice to repair its accesses") {
   Sandbox sandbox;
   const Json row{{"file", "../../templates/vector_add/vector_add.cu"},
                  {"algorithm", "vector_add"},

@@ -7,7 +7,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with 128 reads of shared memory a thread beside it, none of which meet at a bank.
+// Rectifies, with 128 reads of shared memory a thread next to it, none of which meet at a bank.
 constexpr int kFloats = 1024 + 128 * 32;
 
 __global__ void __launch_bounds__(1024) k(const float* x, float* y, long long n) {

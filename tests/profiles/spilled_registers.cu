@@ -8,7 +8,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rectifies, with 96 sums beside it that 32 registers do not hold.
+// Rectifies, with 96 sums next to it that 32 registers do not hold.
 __global__ void k(const float* x, float* y, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;

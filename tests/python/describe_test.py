@@ -134,7 +134,7 @@ class Descriptions(Files):
         self.assertEqual(list(problem["definition"]["inputs"]), ["x", "linear_weight", "linear_bias"])
         self.assertIn("2 * batch * features * out", problem["flops"])
         self.assertEqual(made["workloads"][0]["axes"], {"batch": 64, "features": 128, "out": 256})
-        self.assertIn("without_relu_1", [one["name"] for one in problem["lesions"]])
+        self.assertIn("without_relu_1", [one["name"] for one in problem["mutations"]])
         self.assertIsNone(made["degenerate"])
 
     def test_structured_inputs_keep_their_own_generator(self):

@@ -96,7 +96,7 @@ TEST_CASE("texts of candidates, models and users show as text on every page") {
   CHECK_THAT(dashboard.get("/variant?variant=1").body, Catch::Contains("&lt;script&gt;alert(1)"));
 }
 
-TEST_CASE("a commit of another process is told to open pages, and the writer's log can be shortened") {
+TEST_CASE("a commit of another process reaches open pages, and the writer's log can be shortened") {
   Sandbox box;
   REQUIRE(box.generate({}).exit_code == 0);
   Dashboard dashboard(box);
@@ -132,7 +132,7 @@ TEST_CASE("clients that send headers without end take no memory, and a visitor g
     hostile.back().send("GET / HTTP/1.1\r\n" + lines);  // nearly a megabyte, as far as the server takes it
   }
   CHECK(dashboard.get("/").status == 200);
-  constexpr long kPagesKib = 64 << 10;  // of a second page, beside the first
+  constexpr long kPagesKib = 64 << 10;  // of a second page, next to the first
   CHECK(dashboard.peak_kib() - before_kib < kPagesKib);
 }
 

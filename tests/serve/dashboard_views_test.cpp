@@ -47,13 +47,13 @@ TEST_CASE("a search shows its speed-up, its space under two tunables of choice, 
   const Dashboard dashboard(recorded_models());
   const std::string page = body_of(dashboard, "/search?search=1");
   CHECK_THAT(page, Catch::Contains("<strong>2.31×</strong>") && Catch::Contains("against naive"));
-  CHECK_THAT(page,
-             Catch::Contains("Across is THREADS, down is ITEMS") && Catch::Contains("\"kind\":\"heatmap\""));
+  CHECK_THAT(page, Catch::Contains("horizontal axis is THREADS, the vertical one ITEMS") &&
+                       Catch::Contains("\"kind\":\"heatmap\""));
   CHECK_THAT(page, Catch::Contains("<select name=\"x\">") && Catch::Contains("<option value=\"RESIDENT\">"));
   CHECK_THAT(page, Catch::Contains("data-address=\"step?step=29\"") && Catch::Contains("llm_3.cu (improve)"));
   CHECK_THAT(page, Catch::Contains("Two other ways: (1) a persistent kernel"));
   const std::string chosen = body_of(dashboard, "/search?search=1&x=LOAD_FIRST&y=THREADS");
-  CHECK_THAT(chosen, Catch::Contains("Across is LOAD_FIRST, down is THREADS") &&
+  CHECK_THAT(chosen, Catch::Contains("horizontal axis is LOAD_FIRST, the vertical one THREADS") &&
                          Catch::Contains("<option value=\"LOAD_FIRST\" selected>"));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a session of the recorded week shows its searches and the commands th
 }
 
 TEST_CASE(
-    "beside a source stands the PTX that the build cache has, with the lines it came from and stalls of "
+    "next to a source is the PTX that the build cache has, with the lines it came from and stalls of "
     "lines") {
   Sandbox box;
   box.use_own_build_cache();

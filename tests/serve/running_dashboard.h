@@ -13,7 +13,8 @@
 
 namespace ak::testing {
 
-/// The program `alphakernel dashboard`, serving the database of a sandbox; its visitor has the cookie. Ends with the object.
+/// The program `alphakernel dashboard`, serving the database of a sandbox; its visitor has the cookie. Ends
+/// with the object.
 class Dashboard {
  public:
   /// Returns when the program listens. Pages have the patience of tests, unless `extra` has a --timeout.

@@ -13,7 +13,7 @@ namespace {
 // Shallow trees, slowly: differences of means, spreads and pairs of features are found from 1,000 rows, and noise of
 // that many does not fill the answer.
 constexpr int kTrees = 100, kDepth = 3;
-constexpr double kShrinkage = 0.1, kMinLeafRows = 20;
+constexpr double kLearningRate = 0.1, kMinLeafRows = 20;
 constexpr std::size_t kBins = 32;
 
 /// Where the bins of a feature begin.
@@ -64,9 +64,9 @@ Accuracy tell_apart(const LabelledRows& train, const LabelledRows& test) {
     const RegressionTree tree = grower.grow(targets, all_rows, all_columns);
     const auto add = [&](const LabelledRows& data, std::vector<double>& sums) {
       for (std::size_t row = 0; row < sums.size(); ++row) {
-        sums[row] += kShrinkage * leaf_of(tree, [&](std::size_t f) {
-                                    return level_of(thresholds[f], data.rows[row][f]);
-                                  }).answer;
+        sums[row] += kLearningRate * leaf_of(tree, [&](std::size_t f) {
+                                       return level_of(thresholds[f], data.rows[row][f]);
+                                     }).answer;
       }
     };
     add(train, answers);

@@ -36,8 +36,8 @@ struct TinyProblem {
 [[nodiscard]] Candidate make_candidate(const std::string& name, const std::string& plan,
                                        const std::string& source);
 
-/// Plan of one launch of `kernel` over `elements`, 256 threads per block, arguments a, b, c and their number as
-/// i64.
+/// Plan of one launch of `kernel` over `elements`, 256 threads per block, arguments a, b, c and their
+/// number as i64.
 [[nodiscard]] std::string elementwise_plan(const std::string& kernel, const std::string& elements = "N");
 
 /// This test program as a worker: its main must hand `worker` arguments to worker_main.

@@ -123,6 +123,19 @@ TEST_CASE("no shipped problem is left out of the test above") {
   CHECK(known.size() == std::size(kShipped));
 }
 
+TEST_CASE("a list as JSON says what is broken, under the name that the operation gives it") {
+  Sandbox box;
+  fs::create_directories(box.folder / "mine" / "torn");
+  write_file_atomically(box.folder / "mine" / "torn" / "problem.json", "{");
+  box.environment["ALPHAKERNEL_TEMPLATES"] = (box.folder / "mine").string();
+  const Json list = parse_json(box.run({"algorithms", "--json"}).out);
+  CHECK(list == parse_json(box.run({"operations", "call", "list_problems"}).out)["problems"]);
+  for (const Json& problem : list) {
+    INFO(problem.dump());
+    CHECK(problem.contains("broken") == (problem["name"] == "torn"));
+  }
+}
+
 TEST_CASE("no factor of a tolerance lets a mistake pass") {
   Sandbox box;
   const fs::path problem = own_problem(box, [](Json& json) { json["tolerance"]["factor"] = 1e12; });
@@ -221,7 +234,7 @@ TEST_CASE("a mutation is a hole where it must be rejected under a distribution, 
   Sandbox box;
   const fs::path problem = own_problem(box, [](Json& json) {
     json["distributions"].push_back({{"name", "nothing"}, {"kind", "constant(0)"}});
-    json["lesions"][1]["fails_on"] = {"normal", "nothing"};
+    json["mutations"][1]["fails_on"] = {"normal", "nothing"};
   });
   const ProgramResult audit = box.run(
       {"algorithms", "audit", "--problem", problem.string(), "--device", "emulator", "--dtype", "float32"});
@@ -241,7 +254,7 @@ TEST_CASE("tensors of bool, and outputs that are exact under some distributions,
   std::set<std::string> inexact_in;
   for (const Json& each : parse_json(audit.out)) {
     for (const Json& finding : each["findings"]) {
-      if (finding["lesion"] != "inexact") continue;
+      if (finding["mutation"] != "inexact") continue;
       CHECK(finding["verdict"] == "rejected");
       inexact_in.insert(each["params"]["dtype"].get<std::string>());
     }

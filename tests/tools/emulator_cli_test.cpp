@@ -91,7 +91,7 @@ TEST_CASE(
   CHECK(again.out.find("emulated cost") != std::string::npos);
 }
 
-TEST_CASE("vector additions of the same cost are told apart by the times that are predicted of them") {
+TEST_CASE("vector additions of the same cost are distinguished by the times that are predicted of them") {
   Sandbox box;
   const ProgramResult result =
       box.run({"generate", "--algorithm", "vector_add", "--device", "emulator", "--max-evaluations", "6",
@@ -214,7 +214,7 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
         std::to_string(2 * kernels.size()) + "\r\n");
 }
 
-TEST_CASE("every fault of a kernel is told, not only the first") {
+TEST_CASE("every fault of a kernel is reported, not only the first") {
   Sandbox box;
   const std::string file = box.write("wrong.cu", vector_add("c[i] = a[i] +\n b[i + 1];"));
   const ProgramResult result =

@@ -1,5 +1,5 @@
-# Installs for a package and into a folder, moves that folder, and runs the main job from there without the source tree's
-# templates.
+# Installs for a package and into a folder, moves that folder, and runs the main job from there without the source
+# tree's templates.
 cmake_minimum_required(VERSION 3.25)
 set(staged ${WORK}/staged)
 set(first ${WORK}/installed)
@@ -30,7 +30,7 @@ foreach(file IN ITEMS bin/alphakernel bin/generate_kernel bin/alphakernel-dashbo
 endforeach()
 file(READ_SYMLINK ${tree}/bin/generate_kernel program)
 if(NOT program STREQUAL "alphakernel")
-  message(FATAL_ERROR "generate_kernel is a link to ${program}, expected alphakernel beside it")
+  message(FATAL_ERROR "generate_kernel is a link to ${program}, expected alphakernel next to it")
 endif()
 file(REMOVE_RECURSE ${staged})
 

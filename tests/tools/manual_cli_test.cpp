@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -131,6 +132,25 @@ TEST_CASE("every subcommand prints the version") {
   for (const CommandText& command : flat(tools::describe_program())) {
     INFO(command.name);
     CHECK(output_of(command.name, "--version") == version);
+  }
+}
+
+TEST_CASE(
+    "examples are of the command that shows them, lists begin in lower case and summaries are sentences") {
+  const std::vector<CommandText> all = flat(tools::describe_program());
+  for (const CommandText& command : all) {
+    INFO(command.name);
+    CHECK(std::islower(static_cast<unsigned char>(command.brief.front())));
+    CHECK(command.summary.ends_with('.'));
+    for (const tools::OptionText& option : command.options) {
+      INFO(option.help);
+      CHECK_FALSE((std::isupper(static_cast<unsigned char>(option.help[0])) &&
+                   std::islower(static_cast<unsigned char>(option.help[1]))));
+    }
+    if (words_of(command.name).size() < 3) continue;
+    std::istringstream lines(command.examples);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("  alphakernel ")) CHECK(line.starts_with("  " + command.name));
   }
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("a problem with every word of the format passes its audit, with and wi
   CHECK(audits.size() == 2);
   std::set<std::string> ignored;
   for (const Json& finding : audits[0]["findings"]) {
-    if (finding["lesion"] == "ignored_value" && finding["verdict"] == "rejected")
+    if (finding["mutation"] == "ignored_value" && finding["verdict"] == "rejected")
       ignored.insert(finding["tensor"]);
   }
   CHECK(ignored == std::set<std::string>{"eps", "shift", "flip"});  // the others are constants

@@ -66,7 +66,7 @@ TEST_CASE("the searches of a manifest run by priority, and a status says how eac
   CHECK_THAT(again.out, Contains("is finished"));
 }
 
-TEST_CASE("what is wrong with a session is told before anything runs, and where") {
+TEST_CASE("what is wrong with a session is reported before anything runs, and where") {
   Night night;
   struct Row {
     std::string manifest;
@@ -96,8 +96,10 @@ TEST_CASE("what is wrong with a session is told before anything runs, and where"
       {R"({"runs": [{"algorithm": "copy", "output": "a.cu", )" + target +
            R"(}, {"name": "two", "algorithm": "copy", "output": "a.cu", )" + target + "}]}",
        ExitCode::usage, "another search writes"},
-      {R"({"budgets": {"least_free_mb": 1000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
-       ExitCode::database, "MB free"}};
+      {R"({"budgets": {"min_free_mb": 1000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
+       ExitCode::database, "MB free"},
+      {R"({"budgets": {"least_free_mb": 2000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
+       ExitCode::database, "a session needs 2000000000 (min_free_mb)"}};
   for (const Row& row : rows) {
     const ProgramResult result = night.session({"start", night.manifest(row.manifest)});
     INFO(row.manifest << "\n" << result.out << result.err);

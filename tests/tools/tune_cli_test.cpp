@@ -65,7 +65,8 @@ TEST_CASE("tune goes through all points of a file, counts the same program once,
   CHECK(box.query("SELECT evaluations || ' ' || passed FROM strategies") == "8 8\r\n");
 }
 
-TEST_CASE("a brute force that was stopped continues where it was, and measures all again only when told to") {
+TEST_CASE(
+    "a brute force that was stopped continues where it was, and measures all again only when asked to") {
   Sandbox box;
   const std::string file = box.write("my.cu", vector_add("\"SPARE == 0 or BLOCK > 64\""));
   REQUIRE(tune(box, file, {"--strategy", "exhaustive", "--max-evaluations", "2"}).exit_code == 0);
@@ -148,7 +149,7 @@ TEST_CASE("best points are exported, looked up by shape and device, and say what
 }
 
 TEST_CASE(
-    "a search begins with the points of a file and with what is known of other shapes, unless told not to") {
+    "a search begins with the points of a file and with what is known of other shapes, unless asked not to") {
   Sandbox box;
   const std::string file = box.write("my.cu", vector_add(""));
   REQUIRE(tune(box, file).exit_code == 0);

@@ -16,8 +16,7 @@ constexpr const char* kIntroduction =
     "Every command takes `--help` and `--version`.\n"
     "The program `generate_kernel` is `alphakernel generate`.\n"
     "The parameters of a problem, such as `--dtype`, are options, too: `generate_kernel --help --algorithm "
-    "softmax` "
-    "lists them.\n"
+    "softmax` lists them.\n"
     "[exit_codes.md](../exit_codes.md) says what a command's exit code means.\n\n"
     "| command | what it does |\n|---|---|\n";
 

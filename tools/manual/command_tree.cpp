@@ -2,6 +2,7 @@
 #include "tools/manual/command_tree.h"
 
 #include <fmt/format.h>
+#include <cctype>
 
 #include "core/error.h"
 #include "tools/command_line.h"
@@ -41,17 +42,31 @@ OptionText option_text_of(const CLI::Option& option) {
   return text;
 }
 
+/// The first sentence as a line of a list: without its capital and its full stop.
+std::string brief_of(const std::string& summary) {
+  std::string brief = summary.substr(0, summary.find(". "));
+  if (brief.ends_with('.')) brief.pop_back();
+  if (!brief.empty()) brief[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(brief[0])));
+  return brief;
+}
+
+/// A line of a list as a sentence.
+std::string sentence_of(std::string brief) {
+  if (!brief.empty()) brief[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(brief[0])));
+  return brief + ".";
+}
+
 /// What the program and every group of subcommands take.
 std::vector<OptionText> common_options() {
-  return {{.names = {"-h", "--help"}, .help = "Print this help message and exit", .group = "Advanced"},
-          {.names = {"--version"}, .help = "Print the version and exit", .group = "Advanced"}};
+  return {{.names = {"-h", "--help"}, .help = "print this help and exit", .group = "Advanced"},
+          {.names = {"--version"}, .help = "print the version and exit", .group = "Advanced"}};
 }
 
 }  // namespace
 
 CommandText describe(const CLI::App& app, const std::string& name) {
   CommandText text{.name = name,
-                   .brief = app.get_description(),
+                   .brief = brief_of(app.get_description()),
                    .summary = app.get_description(),
                    .examples = app.get_footer()};
   for (const CLI::Option* option : app.get_options())
@@ -64,7 +79,7 @@ CommandText describe(const CLI::App& app, const std::string& name) {
 CommandText describe(const Verb& verb) {
   const std::string name = fmt::format("alphakernel {}", verb.name);
   const std::string brief(verb.summary);
-  CommandText group{.name = name, .brief = brief, .summary = brief, .options = common_options()};
+  CommandText group{.name = name, .brief = brief, .summary = sentence_of(brief), .options = common_options()};
   const auto add = [&](const CLI::App& app) {
     const std::string& full = app.get_name();
     const bool whole = full == name || full == "generate_kernel";

@@ -14,8 +14,8 @@
 namespace ak::tools {
 namespace {
 
-// Wider lines are hard to read, narrower ones leave a text no room beside its name; 80 is what files are read in.
-constexpr int kMostColumns = 100, kLeastColumns = 50, kPlainColumns = 80;
+// Wider lines are hard to read, narrower ones leave a text no room next to its name; 80 is what files are read in.
+constexpr int kMaxColumns = 100, kMinColumns = 50, kPlainColumns = 80;
 
 /// Words of `text` in lines of at most `width` characters; a longer word has a line of its own.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
@@ -51,9 +51,9 @@ std::string entry(const std::string& name, const std::string& text, std::size_t 
 std::string name_of(const OptionText& option) {
   std::string name = fmt::format("{}", fmt::join(option.names, ", "));
   if (option.positional) return name + (option.repeated ? "..." : "");
-  constexpr std::size_t kMostShown = 4;  // more would push the text away; it names them then
+  constexpr std::size_t kMaxShown = 4;  // more would push the text away; it names them then
   const std::size_t choices = option.choices.size();
-  if (choices > 0 && choices <= kMostShown)
+  if (choices > 0 && choices <= kMaxShown)
     return fmt::format("{} {{{}}}", name, fmt::join(option.choices, ","));
   return option.value.empty() ? name : name + " " + option.value;
 }
@@ -107,7 +107,7 @@ std::string help_text(const CommandText& command, int columns) {
   if (!arguments.empty()) out += "\n" + arguments;
   if (!command.subcommands.empty()) out += "\nSubcommands:\n";
   for (const CommandText& sub : command.subcommands)
-    out += entry(sub.name.substr(sub.name.rfind(' ') + 1), sub.summary, kIndent, columns);
+    out += entry(sub.name.substr(sub.name.rfind(' ') + 1), sub.brief, kIndent, columns);
   for (const std::string& group : groups_in(command)) out += options_of(command, group, columns);
   return command.examples.empty() ? out : out + "\n" + command.examples + "\n";
 }
@@ -128,7 +128,7 @@ std::string program_help(int columns) {
 int help_columns() {
   winsize size = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kPlainColumns;
-  return std::clamp<int>(size.ws_col, kLeastColumns, kMostColumns);
+  return std::clamp<int>(size.ws_col, kMinColumns, kMaxColumns);
 }
 
 }  // namespace ak::tools

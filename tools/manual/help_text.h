@@ -7,8 +7,8 @@
 
 namespace ak::tools {
 
-/// What --help prints of a command: what it does, its usage, its options by groups, its subcommands and examples, in lines
-/// of at most `columns` characters; examples stay as they are.
+/// What --help prints of a command: what it does, its usage, its options by groups, its subcommands and examples, in
+/// lines of at most `columns` characters; examples stay as they are.
 [[nodiscard]] std::string help_text(const CommandText& command, int columns);
 
 /// What `alphakernel --help` prints: every verb, by groups.

@@ -31,18 +31,9 @@ void print_list() {
   fmt::print("\nalphakernel algorithms NAME shows parameters, shapes and templates.\n");
 }
 
-/// The answer of the operation, under the names that this list has.
 Json list_json() {
-  const operations::Answer answer =
-      operations::call(operations::operation_named("list_problems"), Json::object(), {});
-  Json json = Json::array();
-  for (const Json& problem : answer.content["problems"]) {
-    json.push_back({{"name", problem["name"]},
-                    {"summary", problem["summary"]},
-                    {"folder", problem["folder"]},
-                    {"complaint", problem.value("broken", "")}});
-  }
-  return json;
+  return operations::call(operations::operation_named("list_problems"), Json::object(), {})
+      .content["problems"];
 }
 
 void print_problem(const codegen::Problem& problem) {
@@ -68,9 +59,7 @@ int run_algorithms(const app::Arguments& arguments) {
     return run_audit({arguments.begin() + 1, arguments.end()});
   CLI::App app{"List the algorithms, or show one; or audit them (alphakernel algorithms audit --help).",
                "alphakernel algorithms"};
-  set_style(app,
-            "Examples:\n  alphakernel algorithms\n  alphakernel algorithms softmax\n"
-            "  alphakernel algorithms audit softmax\n");
+  set_style(app, "Examples:\n  alphakernel algorithms\n  alphakernel algorithms softmax\n");
   std::string name;
   bool json = false;
   app.add_option("name", name, "algorithm to show");

@@ -47,7 +47,7 @@ int run_subjects(const std::string (&words)[2], Form form, const std::filesystem
   return 0;
 }
 
-/// Neither word is a kernel. search:12 is one beside a kernel: the one that this search ended with.
+/// Neither word is a kernel. search:12 is one next to a kernel: the one that this search ended with.
 bool are_subjects(const std::vector<std::string>& words) {
   if (words.size() < 2) return false;
   const auto is_only_subject = [](const std::string& word) {
@@ -86,7 +86,8 @@ int run_compare(const app::Arguments& arguments) {
   app.add_option("--db", database, "performance database");
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON; the same as --format json");
-  add_choice(app, "--format", format, {"text", "markdown", "json"}, "of what is printed (default: text)");
+  add_choice(app, "--format", format, {"text", "markdown", "json"},
+             "format of what is printed (default: text)");
 
   const app::Config config = app::load_config();
   const std::filesystem::path db_file = named_database(arguments);

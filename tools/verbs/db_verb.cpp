@@ -55,13 +55,7 @@ int run_verify(const std::filesystem::path& file, bool json) {
 
 int run_db(const app::Arguments& arguments) {
   CLI::App app{"Merge, export, verify and upgrade performance databases.", "alphakernel db"};
-  set_style(app,
-            "Examples:\n"
-            "  alphakernel db merge machine1.db machine2.db --db all.db\n"
-            "  alphakernel db export week.db --since 2026-11-16\n"
-            "  alphakernel db verify\n"
-            "  alphakernel db upgrade old.db\n"
-            "docs/queries.md#many-databases\n");
+  set_style(app, "Many databases: docs/queries.md#many-databases\n");
   std::string database, to, since, old;
   std::vector<std::string> files;
   bool json = false;
@@ -73,16 +67,20 @@ int run_db(const app::Arguments& arguments) {
     return verb;
   };
   CLI::App* merge =
-      common(app.add_subcommand("merge", "add what other databases have and --db lacks; again adds nothing"));
+      common(add_subcommand(app, "merge", "Add what other databases have and --db lacks; again adds nothing.",
+                            "Examples:\n  alphakernel db merge machine1.db machine2.db --db all.db\n"));
   merge->add_option("files", files, "databases to merge into --db")->required();
   CLI::App* exported =
-      common(app.add_subcommand("export", "write a database with the latest searches alone"));
+      common(add_subcommand(app, "export", "Write a database with the latest searches alone.",
+                            "Examples:\n  alphakernel db export week.db --since 2026-11-16\n"));
   exported->add_option("file", to, "the new database")->required();
   exported->add_option("--since", since,
                        "searches that began at this time or later, e.g. 2026-11-16 (default: all)");
-  common(app.add_subcommand("verify", "look for damage: structure, references, hashes"));
-  CLI::App* upgraded = common(app.add_subcommand(
-      "upgrade", "bring a file of an older version to the present schema; a backup is kept beside it"));
+  common(add_subcommand(app, "verify", "Look for damage: structure, references, hashes.",
+                        "Examples:\n  alphakernel db verify\n"));
+  CLI::App* upgraded = common(add_subcommand(
+      app, "upgrade", "Bring a file of an older version to the present schema; a backup is kept next to it.",
+      "Examples:\n  alphakernel db upgrade old.db\n"));
   upgraded->add_option("file", old, "the database (default: --db)");
   if (!parse(app, arguments)) return 0;
   const std::filesystem::path file =

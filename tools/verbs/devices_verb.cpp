@@ -97,14 +97,14 @@ int run_devices(const app::Arguments& arguments) {
       "alphakernel devices"};
   set_style(app,
             "Examples:\n  alphakernel devices\n  alphakernel devices --catalog\n"
-            "  alphakernel devices show h200\n  alphakernel devices show \"RTX 4090\" --json\n"
             "Properties, and how to add your own: docs/devices.md\n");
   bool json = false, catalog = false;
   std::string name;
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--catalog", catalog, "list the devices of the catalogue instead");
-  CLI::App* shown =
-      app.add_subcommand("show", "all properties of one device of the catalogue, with their sources");
+  CLI::App* shown = add_subcommand(
+      app, "show", "Show all properties of one device of the catalogue, with their sources.",
+      "Examples:\n  alphakernel devices show h200\n  alphakernel devices show \"RTX 4090\" --json\n");
   shown->add_option("name", name, "a product or an architecture, e.g. h200 or sm_90")->required();
   shown->add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;

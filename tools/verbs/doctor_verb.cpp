@@ -62,8 +62,7 @@ Finding look_at_cpu_device() {
   return {.part = "CPU device",
           .present = wrong.empty(),
           .detail = wrong.empty()
-                        ? fmt::format("a test kernel ran; {} at a time; costs are estimates, not GPU "
-                                      "times",
+                        ? fmt::format("a test kernel ran; {} at a time; costs are estimates, not GPU times",
                                       runtime::emulator_count())
                         : wrong,
           .cost = "without a GPU no kernel is checked",
@@ -265,7 +264,7 @@ std::string said_of(const agent::LlmModel& model) {
                   : ", and counts no tokens: " + counted.error().message);
 }
 
-/// Whether the configured models can be asked, as far as that can be told without asking; where models are
+/// Whether the configured models can be asked, as far as that can be known without asking; where models are
 /// named, their providers are asked about them.
 Finding look_for_model(const app::Config& config, const std::vector<std::string>& named) {
   Finding finding{.part = "model",

@@ -18,8 +18,7 @@ namespace {
 int run_evaluate(const app::Arguments& arguments) {
   CLI::App app{
       "Build, check and time one kernel. A file that generate_kernel wrote says what it was made for, as "
-      "does the "
-      "database; for any other, name the problem.",
+      "does the database; for any other, name the problem.",
       "alphakernel evaluate"};
   set_style(app,
             "Examples:\n  alphakernel evaluate softmax.cu\n  alphakernel evaluate mine.cu --algorithm "

@@ -17,14 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExchangeExamples =
+constexpr const char* kDataSetExportExamples =
     "Examples:\n"
-    "  alphakernel exchange export dataset/             # definitions, workloads, solutions and traces of "
-    "the database\n"
-    "  alphakernel exchange check dataset/              # does it follow the rules of the format?\n"
+    "  alphakernel exchange export dataset/   # definitions, workloads, solutions and traces of the "
+    "database\n";
+constexpr const char* kDataSetImportExamples =
+    "Examples:\n"
     "  alphakernel exchange import dataset/ --db new.db\n"
     "  alphakernel exchange import KernelBench/level1/ --problems problems/   # a problem folder for every "
     "task\n";
+constexpr const char* kDataSetCheckExamples =
+    "Examples:\n"
+    "  alphakernel exchange check dataset/    # does it follow the rules of the format?\n";
 
 Json faults_json(const std::vector<app::FileFault>& faults) {
   Json list = Json::array();
@@ -100,28 +104,28 @@ int import_tasks(const std::vector<app::BoardTask>& tasks, const fs::path& outpu
 int run_exchange(const app::Arguments& arguments) {
   CLI::App app{
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
-      "solutions, traces. "
-      "An import makes rows of definitions, of workloads, and of solutions that are CUDA with a launch plan; "
-      "all else that follows the rules is kept next to the database and exported again.",
+      "solutions, traces. An import makes rows of definitions, of workloads, and of solutions that are CUDA "
+      "with a launch plan; all else that follows the rules is kept next to the database and exported again.",
       "alphakernel exchange"};
-  set_style(app, kExchangeExamples);
+  set_style(app, "The format, and what an import makes of it: docs/exchange.md\n");
   std::string folder, database, problems, python;
   bool json = false, all = false, force = false;
-  const auto add = [&](const char* name, const char* help) {
-    CLI::App* sub = app.add_subcommand(name, help);
+  const auto add = [&](const char* name, const char* summary, const char* examples) {
+    CLI::App* sub = add_subcommand(app, name, summary, examples);
     sub->add_option("folder", folder, "the data set")->required();
     sub->add_flag("--json", json, "print JSON");
     return sub;
   };
-  CLI::App* const to = add("export", "write the database as a data set");
-  CLI::App* const from = add("import", "read a data set into the database");
-  CLI::App* const only = add("check", "check a data set; exit code 3 where something breaks the rules");
-  to->add_flag("--all", all, "variants that failed, too");
+  CLI::App* const to = add("export", "Write the database as a data set.", kDataSetExportExamples);
+  CLI::App* const from = add("import", "Read a data set into the database.", kDataSetImportExamples);
+  CLI::App* const only =
+      add("check", "Check a data set; exit code 3 where something breaks the rules.", kDataSetCheckExamples);
+  to->add_flag("--all", all, "write variants that failed, too");
   to->add_flag("--force", force, "write into a folder that is not empty");
   for (CLI::App* sub : {to, from}) sub->add_option("--db", database, "performance database");
   from->add_option("--problems", problems,
                    "make problem folders there, of KernelBench, GPU MODE or FlashInfer-Bench tasks");
-  from->add_option("--python", python, "Python interpreter with PyTorch");
+  from->add_option("--python", python, "interpreter with PyTorch");
   app.require_subcommand(1);
   if (!parse(app, arguments)) return 0;
   if (only->parsed()) return check(folder, json);

@@ -28,8 +28,7 @@ constexpr const char* kExperimentHelp =
     "Usage: alphakernel experiment run MANIFEST [--output DIR] [--device DEVICE] [--arch ARCH]\n"
     "       alphakernel experiment list [--json]\n\n"
     "An experiment is a JSON file: a question, the searches that answer it, and what to expect of the "
-    "results\n(docs/experiments.md). `run` leaves a folder with a database, tables, the best kernels and "
-    "a "
+    "results\n(docs/experiments.md). `run` leaves a folder with a database, tables, the best kernels and a "
     "report.\n";
 
 namespace fs = std::filesystem;
@@ -177,8 +176,11 @@ int run_manifest(const app::Arguments& arguments) {
 }
 
 Json manifest_entry(const fs::path& file) {
-  Json entry = {{"name", file.stem().string()}, {"file", file.string()}, {"question", ""},
-                {"needs_gpu", false},           {"runs", Json::array()}, {"complaint", ""}};
+  Json entry = {{"name", file.stem().string()},
+                {"file", file.string()},
+                {"question", ""},
+                {"needs_gpu", false},
+                {"runs", Json::array()}};
   try {
     const app::Manifest manifest = app::read_manifest(file);
     entry["question"] = manifest.question;
@@ -186,7 +188,7 @@ Json manifest_entry(const fs::path& file) {
     for (const app::ManifestRun& run : manifest.runs)
       entry["runs"].push_back(run.arch.empty() ? run.name : run.name + " (" + run.arch + ")");
   } catch (const Error& error) {
-    entry["complaint"] = error.what();
+    entry["broken"] = error.what();
   }
   return entry;
 }
@@ -242,7 +244,7 @@ int list_experiments(const app::Arguments& arguments) {
     return 0;
   }
   for (const Json& e : list["experiments"]) {
-    const std::string input_error = e["complaint"];
+    const std::string input_error = e.value("broken", "");
     fmt::print("{:<24}{}{}\n", e["name"].get<std::string>(),
                input_error.empty() ? e["question"].get<std::string>() : "broken: " + input_error,
                e["needs_gpu"].get<bool>() ? " [some expectations need a GPU]" : "");

@@ -67,8 +67,7 @@ int run_export(const app::Arguments& arguments) {
       "Write a kernel as a folder that is used without AlphaKernel: the kernel with its tunables fixed, a "
       "launch "
       "function for C++ on the caller's stream, a CMake project with a benchmark that checks it, PyTorch "
-      "operators, and a "
-      "README with what was measured. A kernel that is known to be wrong is not exported.",
+      "operators, and a README with what was measured. A kernel that is known to be wrong is not exported.",
       "alphakernel export"};
   set_style(app, kExportExamples);
   std::string word, best, device, arch, output, database;

@@ -28,17 +28,19 @@ int run_knowledge(const app::Arguments& arguments) {
   std::string database, output, arch, words;
   db::InsightFilter filter;
   bool json = false, again = false;
-  app.add_option("--algorithm", filter.algorithm, "of this algorithm alone");
-  app.add_option("--arch", arch, "for this target alone: sm_90a, h200, ...");
-  app.add_option("--search", words, "list what matches these words, best first, instead of the page");
-  app.add_option("--bottleneck", filter.bottleneck, "list what was tried against this bottleneck instead");
+  app.add_option("--algorithm", filter.algorithm, "only what was learned of this algorithm");
+  app.add_option("--arch", arch, "only what was learned for this target: sm_90a, h200, ...");
+  app.add_option("--search", words,
+                 "list the insights that match these words, best first, instead of writing the page");
+  app.add_option("--bottleneck", filter.bottleneck,
+                 "list what was tried against this bottleneck, instead of writing the page");
   app.add_flag("--learn", again, "learn from all searches of the database first");
-  add_integer(app, "--limit", {.least = 0, .most = 1'000'000}, into(filter.limit),
-              "of a list: at most this many; 0 = all (default 50)");
+  add_integer(app, "--limit", {.min = 0, .max = 1'000'000}, into(filter.limit),
+              "list at most this many; 0 = all (default 50)");
   app.add_option("--output,-o", output, "write to this file instead of standard output");
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_flag("--json", json, "insights as JSON");
+  app.add_flag("--json", json, "print the insights as JSON");
   if (!parse(app, arguments)) return 0;
   if (!arch.empty()) {
     const Result<Arch> known = parse_arch(arch);

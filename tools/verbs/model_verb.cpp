@@ -39,7 +39,7 @@ void add_model_flags(CLI::App& app, Flags& flags) {
       "--db", flags.databases,
       "performance database with times of a GPU, plain or packed (.gz, .xz); may be repeated (default: the "
       "user's)");
-  app.add_option("--arch,--target", flags.arch, "of the measured kernels (default: sm_90a)");
+  app.add_option("--arch,--target", flags.arch, "target of the measured kernels (default: sm_90a)");
   app.add_flag("--json", flags.json, "print JSON");
 }
 
@@ -195,7 +195,7 @@ int count_model(const app::Arguments& arguments) {
   Flags flags;
   int per_space = 0;
   add_model_flags(app, flags);
-  add_integer(app, "--per-space", {.least = 0, .most = 1'000'000}, into(per_space),
+  add_integer(app, "--per-space", {.min = 0, .max = 1'000'000}, into(per_space),
               "at most so many variants of each definition and file (default: all)");
   if (!parse(app, arguments)) return 0;
   const app::Config config = app::load_config();

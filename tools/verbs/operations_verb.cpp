@@ -22,11 +22,17 @@ namespace {
 constexpr const char* kOperationsExamples =
     "Examples:\n"
     "  alphakernel operations\n"
+    "  alphakernel operations --json\n"
+    "Every operation: docs/operations.md\n";
+constexpr const char* kCallExamples =
+    "Examples:\n"
     "  alphakernel operations call show_devices\n"
     "  alphakernel operations call query '{\"sql\": \"SELECT * FROM leaderboard\"}'\n"
     "  alphakernel operations call evaluate_kernel request.json      # - reads standard input\n"
-    "  alphakernel operations serve       # requests and answers, a JSON object a line: docs/library.md\n"
     "Every operation: docs/operations.md\n";
+constexpr const char* kServeExamples =
+    "Examples:\n"
+    "  alphakernel operations serve       # requests and answers, a JSON object a line: docs/library.md\n";
 
 operations::Context operation_context(const std::string& database) {
   const app::Config config = app::load_config();
@@ -84,13 +90,14 @@ int run_operations(const app::Arguments& arguments) {
   app.add_flag("--cpp", cpp, "print include/alphakernel/operations.h");
   app.add_flag("--python", python, "print python/alphakernel/operations.py");
   app.add_flag("--markdown", markdown, "print docs/operations.md");
-  CLI::App* called = app.add_subcommand("call", "run one operation and print its answer as JSON");
+  CLI::App* called =
+      add_subcommand(app, "call", "Run one operation and print its answer as JSON.", kCallExamples);
   called->add_option("name", name, "the operation")->required();
   called->add_option("request", file,
                      "the request, a JSON object, or a file with it; -: standard input; none: {}");
   called->add_option("--db", database, "performance database");
-  CLI::App* served =
-      app.add_subcommand("serve", "answer requests from standard input on standard output until it ends");
+  CLI::App* served = add_subcommand(
+      app, "serve", "Answer requests from standard input on standard output until it ends.", kServeExamples);
   served->add_option("--db", database, "performance database");
   if (!parse(app, arguments)) return 0;
   if (called->parsed()) return call_operation(name, file, database);

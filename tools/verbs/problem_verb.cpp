@@ -28,8 +28,7 @@ constexpr const char* kProblemHelp =
     "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem new DIR --from-python "
     "FILE.py\n       alphakernel problem check DIR\n"
     "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
-    "A problem folder says what to compute, on which shapes, and how right it must be "
-    "(docs/problem.md).\n";
+    "A problem folder says what to compute, on which shapes, and how right it must be (docs/problem.md).\n";
 
 int make_from_python(const std::string& folder, const app::PythonSource& source, const std::string& python,
                      bool json) {
@@ -70,9 +69,9 @@ int make_problem(const app::Arguments& arguments) {
                "the kernel is right: it becomes the reference, in fp64")
       ->needs(from);
   CLI::Option* const from_python =
-      app.add_option("--from-python", file, "PyTorch file with a module or a function (docs/python.md)")
+      app.add_option("--from-python", file, "your PyTorch file, with a module or a function (docs/python.md)")
           ->excludes(from);
-  app.add_option("--python", python, "Python interpreter with PyTorch")->needs(from_python);
+  app.add_option("--python", python, "interpreter with PyTorch")->needs(from_python);
   app.add_flag("--eval", eval, "run the file's modules in evaluation mode")->needs(from_python);
   app.add_flag("--json", json, "print JSON")->needs(from_python);
   if (!parse(app, arguments)) return 0;
@@ -226,7 +225,7 @@ int dump_problem(const app::Arguments& arguments) {
   ProblemFlags flags(app, arguments);
   app.add_option("--output", output, "folder to write to; made where it is missing")->required();
   app.add_option("--workload", named, "workload to write; may be repeated (default: the small ones)");
-  add_integer(app, "--seed", kAnyNumber, into(seed), "of the inputs");
+  add_integer(app, "--seed", kAnyNumber, into(seed), "seed of the inputs");
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
   app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
   if (!parse(app, arguments)) return 0;

@@ -45,8 +45,7 @@ void print(const app::ProfiledKernel& kernel, const app::KernelChoice& choice,
 int run_profile(const app::Arguments& arguments) {
   CLI::App app{
       "Say what limits a kernel and what could be done: hardware counters and where its warps wait, on a "
-      "GPU; "
-      "exact counts on the CPU device. The kernel is checked and timed first.",
+      "GPU; exact counts on the CPU device. The kernel is checked and timed first.",
       "alphakernel profile"};
   set_style(
       app,

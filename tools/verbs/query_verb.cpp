@@ -84,8 +84,7 @@ int run_query(const app::Arguments& arguments) {
             "  alphakernel query leaderboard definition=softmax_bf16 places=5\n"
             "  alphakernel query \"SELECT * FROM leaderboard LIMIT 10\"\n"
             "  alphakernel query --format csv \"SELECT status, count(*) FROM evaluations WHERE search_id = "
-            ":s GROUP "
-            "BY status\" s=3\n"
+            ":s GROUP BY status\" s=3\n"
             "Queries, and how to add your own: docs/queries.md. Tables, views and columns: docs/schema.md\n");
   std::string text, database, format = "table";
   std::vector<std::string> given;
@@ -99,10 +98,9 @@ int run_query(const app::Arguments& arguments) {
   app.add_option("--db", database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   add_choice(app, "--format,-f", format, {"table", "csv", "json", "markdown"},
-             "of what is printed (default: table)");
+             "format of what is printed (default: table)");
   app.add_flag("--json", json, "the same as --format json");
-  add_integer(app, "--limit", {.least = 0}, into(limit),
-              "show at most this many rows; 0 = all (default 1000)");
+  add_integer(app, "--limit", {.min = 0}, into(limit), "show at most this many rows; 0 = all (default 1000)");
   add_quantity(app, "--timeout", kSeconds, into(seconds), "give up after this many seconds (default 30)");
   if (!parse(app, arguments)) return 0;
   if (list) {

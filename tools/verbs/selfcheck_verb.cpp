@@ -148,20 +148,20 @@ int run_selfcheck(const app::Arguments& arguments) {
   app.add_option("--arch,--target", arch, "what to compile for (default: native)");
   app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
   add_integers(
-      app, "--rows", {.least = 1, .most = 1000},
+      app, "--rows", {.min = 1, .max = 1000},
       [&](std::int64_t row) { options.rows.push_back(static_cast<int>(row)); },
       "rows of the table of cheats, e.g. 1,2 (default: all)")
       ->delimiter(',');
   app.add_option("--only", options.only, "parts of the names of the cheats to try, e.g. r09,nan")
       ->delimiter(',');
   app.add_option("--gate", gate, "only the cheats that this gate is to stop");
-  add_integer(app, "--samples", {.least = 0, .most = 10'000}, into(options.samples),
+  add_integer(app, "--samples", {.min = 0, .max = 10'000}, into(options.samples),
               "points of each template in addition to its defaults (default: 1)");
   std::size_t lookalikes = options.lookalikes;
   const CLI::Option* some =
-      add_integer(app, "--lookalikes", {.least = 0, .most = 10'000}, into(lookalikes),
+      add_integer(app, "--lookalikes", {.min = 0, .max = 10'000}, into(lookalikes),
                   "honest kernels that look like cheats to try (default: all; none with --no-templates)");
-  add_integer(app, "--seed", kAnyNumber, into(options.seed), "of inputs and samples (default: 1)");
+  add_integer(app, "--seed", kAnyNumber, into(options.seed), "seed of inputs and samples (default: 1)");
   app.add_flag("--no-exploits", no_exploits, "only honest kernels");
   app.add_flag("--no-templates", no_templates, "only the cheats");
   app.add_flag("--json", json, "print JSON");

@@ -133,8 +133,9 @@ int start(const app::Arguments& arguments) {
 /// `app` with the number and what `add` adds, parsed.
 bool parse_numbered(CLI::App& app, const app::Arguments& arguments, Common& common, bool required) {
   set_style(app, "Sessions: docs/sessions.md\n");
-  auto* number = add_integer(app, "number", kAnyNumber, into(common.id),
-                             required ? "of the session" : "of the session (default: the latest)");
+  auto* number =
+      add_integer(app, "number", kAnyNumber, into(common.id),
+                  required ? "number of the session" : "number of the session (default: the latest)");
   if (required) number->required();
   add_database(app, common);
   return parse(app, arguments);
@@ -229,7 +230,7 @@ int work(const app::Arguments& arguments) {
 
 int run_session(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{
-      Verb{"start", "begin one", start},       Verb{"status", "say how one stands", status},
+      Verb{"start", "begin one", start},       Verb{"status", "show the state of one", status},
       Verb{"stop", "end one cleanly", stop},   Verb{"resume", "continue one", resume},
       Verb{"log", "print what one said", log}, Verb{"work", "", work}};
   if (arguments.empty() && !DescribeCommandLines::active()) {

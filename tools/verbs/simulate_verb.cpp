@@ -167,11 +167,11 @@ int run_simulate(const app::Arguments& arguments) {
   std::vector<std::string> paths, names{"random"};
   app.add_option("space", paths, "results, a database, or folders of results")->required();
   app.add_option("--strategy", names, "strategies, separated by commas (default random)")->delimiter(',');
-  add_integer(app, "--repeats", {.most = 100'000}, into(plan.repeats),
-              "runs a space and strategy (default 100)");
-  add_integer(app, "--seed", kAnyNumber, into(plan.seed), "the same seed gives the same runs (default 1)");
-  add_integer(app, "--budget", {.most = 100'000}, into(plan.budget), "evaluations a run (default 220)");
-  add_integer(app, "--compile-workers", {.least = 0, .most = 1000}, into(plan.compile_workers),
+  add_integer(app, "--repeats", {.max = 100'000}, into(plan.repeats),
+              "runs of each strategy on each space (default 100)");
+  add_integer(app, "--seed", kAnyNumber, into(plan.seed), "seed of all runs (default 1)");
+  add_integer(app, "--budget", {.max = 100'000}, into(plan.budget), "evaluations of each run (default 220)");
+  add_integer(app, "--compile-workers", {.min = 0, .max = 1000}, into(plan.compile_workers),
               "also replay by the clock, with so many builds at a time and one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
   app.add_option("--csv", outputs.csv, "write the curves to this file");

@@ -53,11 +53,12 @@ int run_space(const app::Arguments& arguments) {
   std::optional<std::int64_t> search;
   app.add_option("file", file, "definition (T1), results, or our database")->required();
   add_integer(app, "--search", kAnyNumber, into(search),
-              "of a database: this search (default: the latest with times)");
+              "search to show of a database (default: the latest with times)");
   add_former_number(app, "--session", "--search", into(search));
   app.add_option("--definition", definition_file, "T1 file that the results must fit");
   app.add_option("--export", output, "write the results to this file");
-  add_choice(app, "--format", format, {"t4", "kernel-tuner"}, "of --export (default: t4)");
+  add_choice(app, "--format", format, {"t4", "kernel-tuner"},
+             "format of the file that --export writes (default: t4)");
   if (!parse(app, arguments)) return 0;
   if (!std::filesystem::is_regular_file(file)) fail(ExitCode::bad_input, "there is no file {}", file);
   if (const auto definition = app::load_definition(file)) {

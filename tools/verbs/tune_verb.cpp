@@ -24,8 +24,8 @@ constexpr const char* kTuneExamples =
     "  alphakernel tune mine.cu --algorithm gemm --dtype bf16 --shape M=4096,N=4096,K=4096 --max-minutes 10\n"
     "Points that the database knows are not measured again (docs/tuning.md).\n";
 
-/// "softmax.tuned.cu" alongside "softmax.cu", which a run that continues replaces; of a kernel of the database, or of one
-/// that is compiled in, a free name in the current folder.
+/// "softmax.tuned.cu" alongside "softmax.cu", which a run that continues replaces; of a kernel of the database, or of
+/// one that is compiled in, a free name in the current folder.
 app::ClaimedOutput tuned_output(const std::string& word, const ProblemInstance& problem) {
   if (word.ends_with(".cu") && !is_compiled_in(word))
     return {.path = std::filesystem::path(word).replace_extension(".tuned.cu")};

@@ -66,7 +66,7 @@ constexpr std::array<std::string_view, 7> kOptionalFields{
     "reasoning_effort", "reasoning", "output_config"};
 
 // Sums of a few of them stay far from the limits of 64 bits.
-constexpr std::uint64_t kTooMany = kMostTokens + 1;
+constexpr std::uint64_t kTooMany = kMaxTokens + 1;
 
 LlmFault fault_of_status(long status) {
   const auto row = std::ranges::find(kStatuses, status, &StatusRow::status);
@@ -82,7 +82,7 @@ void drop_impossible_counts(LlmReply& reply) {
   reply.note = fmt::format(
       "the provider counts {} tokens of input, {} of them cached, and {} of output (at most {} are "
       "believed): they are estimated instead",
-      usage.input_tokens, usage.cached_tokens, usage.output_tokens, kMostTokens);
+      usage.input_tokens, usage.cached_tokens, usage.output_tokens, kMaxTokens);
   reply.usage = {};
 }
 

@@ -82,7 +82,7 @@ class AnswerReader {
 /// The member, or null JSON.
 [[nodiscard]] const Json& member(const Json& json, std::string_view key);
 [[nodiscard]] std::string text_of(const Json& json, std::string_view key);  ///< empty when it is not text
-/// 0 when it is no integer; -1 for one below 0, and one more than kMostTokens (core/token_counts.h) for one above it.
+/// 0 when it is no integer; -1 for one below 0, and one more than kMaxTokens (core/token_counts.h) for one above it.
 [[nodiscard]] std::int64_t count_of(const Json& json, std::string_view key);
 
 }  // namespace ak::agent

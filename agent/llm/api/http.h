@@ -48,8 +48,8 @@ struct HttpReply {
   std::optional<LlmFailure> failure = {};  ///< of the transport
 };
 
-/// Where the body of a successful answer goes, piece by piece and as it was sent. Called on the thread of
-/// http_send().
+/// Where the body of a successful answer goes, piece by piece and as it was sent. Called on the
+/// thread of http_send().
 struct HttpBody {
   std::function<void(const HttpHeaders&)> begin;
   std::function<bool(std::string_view)> data;  ///< false: enough, the rest is not waited for

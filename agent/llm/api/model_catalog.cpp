@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMillion = 1e6;
 /// Of a million tokens: a dollar a token is far above what any provider asks.
-constexpr Quantity kPrice{.kind = Quantity::Kind::money, .most = 1e6};
+constexpr Quantity kPrice{.kind = Quantity::Kind::money, .max = 1e6};
 
 double read_amount(const JsonReader& at) { return quantity_in(at, kPrice); }
 

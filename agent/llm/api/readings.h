@@ -10,7 +10,7 @@
 
 namespace ak::agent {
 
-/// A text as one reads it who undoes an encoding. What is not encoded that way stands in it as it is or, where only
+/// A text as one reads it who undoes an encoding. What is not encoded that way is in it as it is or, where only
 /// encoded text makes sense, as one NUL for all of it.
 struct Reading {
   struct Place {
@@ -24,9 +24,9 @@ struct Reading {
   [[nodiscard]] Place source(std::size_t begin, std::size_t end) const;
 };
 
-/// Calls `look` with `text` itself and with it read as escapes (of addresses, JSON, C, HTML and mail, in any mixture and
-/// nested), as base64 in every alignment and alphabet, and as hexadecimal digits; escapes and one of the others also
-/// within each other. An encoding that `text` has nothing of gives no reading.
+/// Calls `look` with `text` itself and with it read as escapes (of addresses, JSON, C, HTML and mail, in any mixture
+/// and nested), as base64 in every alignment and alphabet, and as hexadecimal digits; escapes and one of the others
+/// also within each other. An encoding that `text` has nothing of gives no reading.
 /// @param text at most 4 GiB
 void for_each_reading(std::string_view text, const std::function<void(const Reading&)>& look);
 

@@ -20,7 +20,7 @@ namespace {
 std::int64_t optional_count(const JsonReader& at, std::string_view key, bool& given) {
   const auto value = at.find(key);
   given = given || value.has_value();
-  return value ? integer_in(*value, {.least = 0, .most = kMostTokens}) : 0;
+  return value ? integer_in(*value, {.min = 0, .max = kMaxTokens}) : 0;
 }
 
 LlmUsage read_usage(const JsonReader& at) {

@@ -65,7 +65,7 @@ std::size_t escape_length(std::string_view text) {
   return end == std::string_view::npos ? text.size() : end + 1;
 }
 
-// What stands where a text was cut, by a server or here; a NUL: what is not encoded (readings.h).
+// What marks where a text was cut, by a server or here; a NUL: what is not encoded (readings.h).
 constexpr std::array<std::string_view, 9> kCuts{
     kMask, "...", "\xe2\x80\xa6", "**", "\xe2\x80\xa2", "xxx", "XXX", "truncated", std::string_view("\0", 1)};
 // Of an escape within an escape that a cut has left in part, and of brackets around the mark.
@@ -80,7 +80,7 @@ bool is_cut_behind(std::string_view text, std::size_t at) {
   return false;
 }
 
-/// A cut, or the begin of the text, at most kMaxLeft characters before `at`.
+/// A cut, or the beginning of the text, at most kMaxLeft characters before `at`.
 bool is_cut_before(std::string_view text, std::size_t at) {
   if (at <= kMaxLeft) return true;
   for (std::size_t left = 0; left <= kMaxLeft; ++left)
@@ -104,7 +104,7 @@ std::size_t end_of_part(std::string_view text, std::size_t at, std::string_view 
 
 using Places = std::vector<Reading::Place>;
 
-/// Where in the source of `reading` the secret stands, whole, in parts, or cut.
+/// Where in the source of `reading` the secret is, whole, in parts, or cut.
 void find_parts(const Reading& reading, std::string_view secret, Places& places) {
   const std::string_view text = reading.text;
   const std::size_t seed = std::min(kMinEdge, secret.size());

@@ -63,7 +63,7 @@ class Tabu final : public Member {
     return std::ranges::any_of(left_, [&](const auto& left) { return ordinals[left.first] == left.second; });
   }
 
-  std::optional<Observation> current_, next_;          ///< where it stands; the fastest tried since
+  std::optional<Observation> current_, next_;          ///< where it is; the fastest tried since
   std::size_t given_ = 0;                              ///< neighbours given out since the last move
   std::deque<std::pair<std::size_t, char16_t>> left_;  ///< axes and the values that were left on them
 };

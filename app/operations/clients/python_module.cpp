@@ -99,8 +99,7 @@ std::string python_method(const Operation& operation) {
   if (reports) signature += "        on_event: Optional[OnEvent] = None,\n";
   return fmt::format(
       "\n    def {0}(\n        self,\n{1}{2}    ) -> {3}Answer:\n        \"\"\"{4}\n\n        {5}\n{6}       "
-      " "
-      "\"\"\"\n        return self._call(\"{0}\", {{\n{7}        }}{8})\n",
+      " \"\"\"\n        return self._call(\"{0}\", {{\n{7}        }}{8})\n",
       operation.name, signature.empty() ? "" : "        *,\n", signature, type_name(operation.name),
       operation.summary, effects_text(operation.effects), help.empty() ? "" : "\n" + help, members,
       reports ? ", on_event" : "");

@@ -1,6 +1,6 @@
 -- Current best results
 --
--- @best The best known of every problem of this time, beside target, baseline and speed of light
+-- @best The best known of every problem of this time, next to target, baseline and speed of light
 WITH champion AS (
   SELECT c.*, min(c.score_ns) FROM report_champions c
   WHERE (c.definition_id, c.device, c.arch) IN (SELECT definition_id, device, arch FROM report_champions WHERE reported)

@@ -1,5 +1,5 @@
 -- One row a kernel of the report: the best champion that its searches ended with on each definition, product, target and set
--- of shapes, beside its strongest baseline, the limit of the device and the best from before.
+-- of shapes, next to its strongest baseline, the limit of the device and the best from before.
 --
 -- Baselines were measured by the same search, so in the same hours; the strongest is the one with the best score. The
 -- interval takes the 95 % intervals of the medians as independent: on a logarithmic scale their half widths add as squares,

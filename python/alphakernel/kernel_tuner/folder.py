@@ -90,7 +90,7 @@ class ProblemFolder:
                           "reason": "points may sum in another order than the first one"},
             "distributions": [{"name": "normal", "kind": "normal"}, {"name": "uniform", "kind": "uniform"},
                               {"name": "integers", "kind": "small_integer"}],
-            "lesions": [],
+            "mutations": [],
             "reference": f"def run({names}):\n    raise NotImplementedError('defined by reference.cu')\n"}
 
     def exact_in_double(self) -> bool:

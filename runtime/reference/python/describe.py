@@ -12,7 +12,7 @@ from .task import load
 SEEDS = (1, 2, 3)
 # The CPU device runs some millions of operations a second: small workloads keep within a moment (chosen).
 EMULATOR_FLOPS = 2000000
-MOST_MUTATIONS = 24
+MAX_MUTATIONS = 24
 DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
@@ -333,9 +333,9 @@ class Description:
                 continue
             else:
                 unseen.append(mutation["name"])
-        if len(self.mutations) > MOST_MUTATIONS:
-            step = len(self.mutations) / MOST_MUTATIONS
-            self.mutations = [self.mutations[int(index * step)] for index in range(MOST_MUTATIONS)]
+        if len(self.mutations) > MAX_MUTATIONS:
+            step = len(self.mutations) / MAX_MUTATIONS
+            self.mutations = [self.mutations[int(index * step)] for index in range(MAX_MUTATIONS)]
         if unseen:
             self.notes.append("mistakes that no distribution shows: %s" % ", ".join(unseen))
 
@@ -402,7 +402,7 @@ class Description:
             "tolerance": {"factor": 4, "floor_ulps": 2,
                           "reason": "four times the error of PyTorch in the same precision"},
             "distributions": self._known_distributions(inputs),
-            "lesions": [{"name": one["name"], "what": one["what"], "operator": one["operator"]}
+            "mutations": [{"name": one["name"], "what": one["what"], "operator": one["operator"]}
                         for one in self.mutations],
             "reference": "reference.py",
             "python": python,

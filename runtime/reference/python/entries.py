@@ -207,7 +207,7 @@ def _initial(given):
 
 
 class _FunctionTask:
-    """A function: `run`, or the only one beside those that make inputs."""
+    """A function: `run`, or the only one next to those that make inputs."""
 
     kind = "function"
 

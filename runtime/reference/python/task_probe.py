@@ -54,10 +54,10 @@ def structure_of(module):
     return tuple(found)
 
 
-def probed(task, sizes, most_bytes, seed=1):
+def probed(task, sizes, max_bytes, seed=1):
     """A probe of the task at sizes. Raises TaskError where it does not run there, or would fill more memory."""
-    if _product(sizes.values()) > most_bytes // 8 and _bytes_of_data(task, sizes) > most_bytes:
-        raise TaskError("it needs more than %d bytes for its inputs" % most_bytes)
+    if _product(sizes.values()) > max_bytes // 8 and _bytes_of_data(task, sizes) > max_bytes:
+        raise TaskError("it needs more than %d bytes for its inputs" % max_bytes)
     instance = task.instance(sizes)
     inputs = instance.inputs(seed)
     outputs = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the address behind "#": the part of the page that was linked to, and what the reader chose, each as
+// What is in the address behind "#": the part of the page that was linked to, and what the reader chose, each as
 // key=value: "#failures&table.Leaders=score|down|". Other scripts read and write it here alone, so that none drops what
 // another one keeps there.
 "use strict";

@@ -4,7 +4,7 @@
 "use strict";
 
 (() => {
-  const kLeastPause = 1000; // ms between two updates, so that a busy writer does not keep the reader from reading
+  const kMinPause = 1000; // ms between two updates, so that a busy writer does not keep the reader from reading
   const kScrolling = "[tabindex], pre, .scroll";
   const kFocusable = "a[href], button, input, select, textarea, summary, [tabindex]";
 
@@ -188,7 +188,7 @@
       this.underWay = true;
       while (this.wanted && !this.paused) {
         this.wanted = false;
-        await new Promise((done) => setTimeout(done, Math.max(0, this.last + kLeastPause - Date.now())));
+        await new Promise((done) => setTimeout(done, Math.max(0, this.last + kMinPause - Date.now())));
         await this.fetchPage();
         this.last = Date.now();
       }

@@ -3,7 +3,7 @@
 "use strict";
 
 const outline = (() => {
-  const kLeast = 3; // headings: a shorter page needs no list
+  const kMinHeadings = 3; // headings: a shorter page needs no list
 
   function nameOf(heading, taken) {
     const words = heading.textContent.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "") || "part";
@@ -32,7 +32,7 @@ const outline = (() => {
     const taken = new Set(), headings = [...main.querySelectorAll(":scope > h2")];
     headings.forEach((heading) => (heading.id = nameOf(heading, taken)));
     const old = document.querySelector("nav.outline");
-    const wanted = headings.length >= kLeast ? list(headings) : null;
+    const wanted = headings.length >= kMinHeadings ? list(headings) : null;
     if (old && wanted && old.textContent === wanted.textContent) return; // the reader's place in it stays
     old?.remove();
     if (wanted) main.before(wanted);

@@ -4,7 +4,7 @@
 "use strict";
 
 const tables = (() => {
-  const kLeastToFilter = 8; // rows: fewer are seen at a glance
+  const kMinToFilter = 8; // rows: fewer are seen at a glance
   const kMark = "table.";
 
   const caption = (box) => box.querySelector("caption")?.textContent ?? "";
@@ -144,7 +144,7 @@ const tables = (() => {
       if (!table?.tHead || box.dataset.sortable) continue;
       box.dataset.sortable = "yes";
       addButtons(box, table);
-      if (rows(table).length >= kLeastToFilter) addFilter(box, table);
+      if (rows(table).length >= kMinToFilter) addFilter(box, table);
       if (state.has(caption(box))) apply(box);
       else filter(box, table, { words: "" });
     }

@@ -14,7 +14,7 @@ JOIN environments n ON n.id = s.environment_id WHERE s.id = :search;
 -- @results What it is about
 SELECT d.name AS definition, dev.name AS device, s.best_variant_id AS variant, s.arch, s.status, s.proposer, s.strategy
 FROM searches s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id WHERE s.id = :search;
--- @tiles Where it stands
+-- @tiles What it has found and done
 WITH this AS MATERIALIZED (
   SELECT s.*, dev.kind, h.score_ns, h.variant, h.evaluation, h.confirmed FROM searches s JOIN devices dev ON dev.id = s.device_id
   LEFT JOIN champions h ON h.search = s.id WHERE s.id = :search),

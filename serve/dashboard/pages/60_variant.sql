@@ -7,7 +7,7 @@ SELECT v.id AS variant, v.name AS template, d.name AS definition, substr(v.varia
 FROM variants v JOIN definitions d ON d.id = v.definition_id JOIN sources s ON s.id = v.source_id WHERE v.id = :variant;
 -- @lasting Its address in every file that it is copied to
 SELECT hex(uid) AS uid FROM variants WHERE id = :variant;
--- @tiles How it stands
+-- @tiles What was measured of it
 WITH own AS MATERIALIZED (
   SELECT e.*, dev.kind FROM evaluations e JOIN devices dev ON dev.id = e.device_id JOIN proposals p ON p.id = e.proposal_id
   WHERE e.variant_id = :variant ORDER BY e.score_ns IS NULL, p.arm = 'final' DESC, e.id DESC LIMIT 50),
@@ -80,7 +80,7 @@ samples AS (
   SELECT workload_id, kernel, CAST(substr(name, 6) AS INTEGER) AS line,
          substr(name, 6 + instr(substr(name, 6), '/')) AS reason, value
   FROM metrics WHERE evaluation_id = (SELECT id FROM profile) AND name LIKE 'line/%'),
--- The source as a JSON list of lines; backslashes stand aside while the line ends are found.
+-- The source as a JSON list of lines; backslashes are replaced while the line ends are found.
 lines AS (
   SELECT j.key + 1 AS line, replace(j.value, char(1), char(92)) AS text
   FROM variants v JOIN sources s ON s.id = v.source_id,

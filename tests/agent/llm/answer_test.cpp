@@ -157,10 +157,9 @@ TEST_CASE("the contract's worked example is a candidate") {
 TEST_CASE("prompts are filled, and a key without a value is named") {
   const PromptSet prompts = PromptSet::with_folder("");
   CHECK(prompts.version().size() == 12);
-  CHECK(prompts.fill("unreadable", {{"complaint", "{{complaint}}"}}).find("used: {{complaint}}\n") !=
-        std::string::npos);
+  CHECK(prompts.fill("unreadable", {{"error", "{{error}}"}}).find("used: {{error}}\n") != std::string::npos);
   CHECK_THROWS_WITH(prompts.fill("unreadable", {}),
-                    Catch::Contains("unreadable.md") && Catch::Contains("{{complaint}}"));
+                    Catch::Contains("unreadable.md") && Catch::Contains("{{error}}"));
 }
 
 TEST_CASE("what does not fit is taken out of the middle, and the gap is named") {

@@ -52,7 +52,7 @@ std::string anthropic_line(int index, const std::string& text) {
          "\n";
 }
 
-/// Three askers at an service that gathers for so long: what they were told, and what was sent.
+/// Three askers at a service that gathers for so long: what they were answered, and what was sent.
 struct Round {
   explicit Round(std::chrono::milliseconds gather);
   [[nodiscard]] Json requests() const { return parse_json(body_of(sent.at(0)))["requests"]; }

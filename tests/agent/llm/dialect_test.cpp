@@ -251,8 +251,8 @@ TEST_CASE("more cached tokens than there are of input are not believed") {
 }
 
 TEST_CASE("as many tokens as a model may take are believed, and sums of counts stay in 64 bits") {
-  STATIC_REQUIRE(are_possible(LlmUsage{.input_tokens = kMostTokens, .cached_tokens = kMostTokens}));
-  STATIC_REQUIRE_FALSE(are_possible(LlmUsage{.output_tokens = kMostTokens + 1}));
+  STATIC_REQUIRE(are_possible(LlmUsage{.input_tokens = kMaxTokens, .cached_tokens = kMaxTokens}));
+  STATIC_REQUIRE_FALSE(are_possible(LlmUsage{.output_tokens = kMaxTokens + 1}));
   STATIC_REQUIRE(saturated_sum(INT64_MAX, 1) == INT64_MAX);
   STATIC_REQUIRE(saturated_sum(INT64_MIN, -1) == INT64_MIN);
   STATIC_REQUIRE(saturated_sum(INT64_MAX, INT64_MIN) == -1);

@@ -25,7 +25,7 @@ struct Script {
   bool endless = false;  ///< the last piece again and again, until the client has gone
 };
 
-/// An HTTP server on the loopback interface that does exactly what it is told: connection by connection, the
+/// An HTTP server on the loopback interface that does exactly what it is asked for: connection by connection, the
 /// last script for all that follow. Serves from construction to destruction, one connection at a time.
 class FakeServer {
  public:

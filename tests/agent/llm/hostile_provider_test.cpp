@@ -44,7 +44,7 @@ HttpLlmClient client_of_mode(const HostileMode& mode, const FakeServer& server) 
           limits};
 }
 
-/// Characters of the key, in any form, that stand together in `text`.
+/// Characters of the key, in any form, that are together in `text`.
 std::size_t leaked(const std::string& text) {
   std::size_t longest = 0;
   for (const std::string& form : secret_forms(kHostileKey)) {

@@ -82,7 +82,7 @@ TEST_CASE("a stream that is complete needs no end of the connection") {
   CHECK(client_of(server, *sample.dialect).ask(request(), nullptr).text == kSampleText);
 }
 
-TEST_CASE("what may pass is tried again, and the number of attempts is told") {
+TEST_CASE("what may pass is tried again, and the number of attempts is reported") {
   const Sample& sample = samples().front();
   const std::string overloaded = R"({"type":"error","error":{"type":"overloaded_error","message":"full"}})";
   FakeServer server({once(response(529, overloaded)), once(response(429, "<html>", "retry-after: 0\r\n")),
@@ -121,9 +121,9 @@ TEST_CASE(
   CHECK(parse_json(body_of(sent[1]))["max_tokens"] < 7'000);
   CHECK(parse_json(body_of(sent[2]))["max_tokens"] < 4'000);
 
-  FakeServer dear({once(kBilledFailure)});
+  FakeServer expensive({once(kBilledFailure)});
   asked.max_output_tokens = 3'500;
-  const LlmReply once_only = client_of(dear, *sample.dialect, 8).ask(asked, nullptr);
+  const LlmReply once_only = client_of(expensive, *sample.dialect, 8).ask(asked, nullptr);
   CHECK(fault_of(once_only) == LlmFault::overloaded);
   CHECK(once_only.attempts == 1);
   CHECK(once_only.usage.input_tokens == 3000);

@@ -175,7 +175,7 @@ TEST_CASE("what was recorded is replayed in order, failures too, and then it is 
   CHECK_THROWS_WITH(ReplayClient(script), Catch::Contains("output_tokens: expected an integer from 0"));
 }
 
-TEST_CASE("keys are redacted wherever they stand, and words stay") {
+TEST_CASE("keys are redacted wherever they are, and words stay") {
   const std::vector<std::string> secrets{"topsecret"};
   CHECK(redact("a topsecret b topsecret", secrets) == "a [redacted] b [redacted]");
   CHECK(redact("key sk-" + std::string(24, 'x') + "!") == "key [redacted]!");

@@ -51,7 +51,7 @@ TEST_CASE("the unchanging part is the same in every question, and quotations hav
   CHECK(first.request.messages[0].text != second.request.messages[0].text);
 }
 
-TEST_CASE("an answer that cannot be read is sent back with the complaint, at full length") {
+TEST_CASE("an answer that cannot be read is sent back with the error, at full length") {
   const Writer writer;
   Question question = writer.about({.arm = "fresh"});
   question.request.max_output_tokens = 17;  // cut to what was left then

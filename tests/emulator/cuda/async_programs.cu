@@ -69,7 +69,7 @@ __device__ void store_bulk(void* to, const void* from, unsigned bytes) {
 }  // namespace
 
 // Rounds in which each block writes a word and, after the barrier, reads its neighbour's: arriving early and
-// waiting late, with two words by turns.
+// waiting late, with two words in turn.
 extern "C" __global__ void cluster_rounds(int* out, int rounds) {
   __shared__ int words[2];
   const unsigned rank = cluster_rank(), blocks = 4;

@@ -80,8 +80,8 @@ TEST_CASE("shared memory is counted in units of an allocation") {
 TEST_CASE("addresses lie where CUDA's driver maps memory, and windows apart from all of it") {
   for (const std::uint64_t address : {kGlobalBase, kSharedWindow, kLocalWindow, kParameterWindow})
     CHECK(address >> 40 == 0x7F);
-  constexpr std::uint64_t kMostMemory = std::uint64_t{512} << 30;
-  CHECK(((kGlobalBase + kMostMemory) & kWindowMask) < kSharedWindow);
+  constexpr std::uint64_t kMaxMemory = std::uint64_t{512} << 30;
+  CHECK(((kGlobalBase + kMaxMemory) & kWindowMask) < kSharedWindow);
 }
 
 }  // namespace

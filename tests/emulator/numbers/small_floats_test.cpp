@@ -45,7 +45,7 @@ void check_format(Specials specials) {
   }
 }
 
-/// Between two neighbours the middle goes to the even one, what is beside it to the nearer.
+/// Between two neighbours the middle goes to the even one, what is next to it to the nearer.
 template <FloatFormat kFormat>
 void check_rounding() {
   for (std::uint32_t code = 0; code < kFormat.largest; ++code) {

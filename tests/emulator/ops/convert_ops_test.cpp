@@ -111,7 +111,7 @@ const FloatRounding kRoundings[] = {{"rn", Direction::nearest, FE_TONEAREST},
                                     {"rm", Direction::down, FE_DOWNWARD},
                                     {"rp", Direction::up, FE_UPWARD}};
 
-/// f(x) with the host rounding as told.
+/// f(x) with the host rounding as asked.
 template <class F>
 auto rounded(int mode, F f) {
   std::fesetround(mode);

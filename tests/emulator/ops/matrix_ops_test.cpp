@@ -330,7 +330,7 @@ std::vector<std::uint16_t> counting(std::size_t count) {
   return values;
 }
 
-// 32 rows of 16 bytes go to shared memory; lane l's row stands at 16 (31 - l), so that order matters.
+// 32 rows of 16 bytes go to shared memory; lane l's row is at 16 (31 - l), so that order matters.
 std::string to_shared_reversed() {
   return "mov.u32 %r99, %tid.x;\nmad.wide.u32 %rd1, %r99, 16, %rd90;\nld.global.v2.b64 {%rd2, %rd3}, "
          "[%rd1];\n"

@@ -244,11 +244,11 @@ TEST_CASE("cub::WarpScan gives prefixes over warps and halves of warps") {
     }
     CudaProgram program = cub("warp_scan_" + std::to_string(lanes));
     for_each_order(1, kThreads, [&](LaunchRequest request) {
-      const auto sums_out = program.memory(kThreads * 4), most_out = program.memory(kThreads * 4);
-      program.argument(program.upload(in)).argument(sums_out).argument(most_out);
+      const auto sums_out = program.memory(kThreads * 4), max_out = program.memory(kThreads * 4);
+      program.argument(program.upload(in)).argument(sums_out).argument(max_out);
       program.launch_cleanly(request);
       check_equal(program.download<int>(sums_out, kThreads), sums);
-      check_equal(program.download<float>(most_out, kThreads), most);
+      check_equal(program.download<float>(max_out, kThreads), most);
     });
   }
 }

@@ -6,7 +6,7 @@ import { chromium } from "playwright-core";
 
 const require = createRequire(import.meta.url);
 const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const kMostTabs = 60; // stops of the keyboard that are tried on a page; long tables have hundreds of links
+const kMaxTabs = 60; // stops of the keyboard that are tried on a page; long tables have hundreds of links
 
 /** How long what has to come is waited for, in ms: far longer than the slowest machine takes. */
 export const kPatience = 600_000;
@@ -78,7 +78,7 @@ async function keyboardFaults(tab) {
     document.activeElement?.blur();
     scrollTo(0, 0);
   });
-  for (let i = 0; i < Math.min(stops, kMostTabs); ++i) {
+  for (let i = 0; i < Math.min(stops, kMaxTabs); ++i) {
     await tab.keyboard.press("Tab");
     const at = await tab.evaluate(() => {
       const style = getComputedStyle(document.activeElement);

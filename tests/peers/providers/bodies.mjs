@@ -21,8 +21,8 @@ const wrong = {
   'openai-responses': { model: 'm', input: [{ role: 'user' }] },
 };
 
-/** Complaints of the compiler about these requests, each on a line of its own. */
-function complaints(name, requests) {
+/** Errors that the compiler finds in these requests, each on a line of its own. */
+function errors(name, requests) {
   const lines = ["import type Anthropic from '@anthropic-ai/sdk';", "import type OpenAI from 'openai';"];
   for (const { dialect, body } of requests) lines.push(`(${JSON.stringify(body)}) satisfies ${types[dialect]};`);
   const file = path.join(folder, 'node_modules', `${name}.mts`);
@@ -44,13 +44,13 @@ for (const { body } of requests) {
   for (const [field, value] of Object.entries(least)) assert.ok(body[field] === undefined || body[field] >= value, JSON.stringify(body));
   assert.ok(!('max_tokens' in body && 'max_completion_tokens' in body), JSON.stringify(body));
 }
-const found = complaints('requests', requests);
+const found = errors('requests', requests);
 if (found.length) {
   console.error(found.slice(0, 20).join('\n'));
   process.exit(1);
 }
 for (const [dialect, body] of Object.entries(wrong)) {
-  if (complaints('wrong', [{ dialect, body }]).length === 0) {
+  if (errors('wrong', [{ dialect, body }]).length === 0) {
     console.error(`the types of ${dialect} let everything pass`);
     process.exit(1);
   }

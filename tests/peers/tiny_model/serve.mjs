@@ -11,7 +11,7 @@ const model = await llama.loadModel({ modelPath: process.argv[2] });
 const context = await model.createContext({ contextSize: contextTokens, threads: 1 });
 const sequence = context.getSequence();
 
-// Free text is seldom an answer of any form, so most answers are nonsense within one. Of bigrams, that is.
+// Free text is rarely an answer of any form, so most answers are nonsense within one. Of bigrams, that is.
 const rules = `
 text ::= [^\\x60<>=]{10,40}
 number ::= "-"? [0-9]{1,9}

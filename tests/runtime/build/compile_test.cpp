@@ -73,7 +73,7 @@ TEST_CASE("code that differs in layout and comments alone has the same hash") {
   CHECK(code_hash(plain.cubin.substr(0, 100)) != code_hash(other.cubin.substr(0, 101)));
 }
 
-TEST_CASE("what stands behind a location, a file's name or a comment is part of the program") {
+TEST_CASE("what follows a location, a file's name or a comment is part of the program") {
   const auto ptx = [](const std::string& before) {
     return ".version 9.0\n.target sm_90a\n.visible .entry k()\n{\n" + before +
            " add.u32 %r1, %r1, 1;\nret;\n}\n";

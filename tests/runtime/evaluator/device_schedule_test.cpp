@@ -53,7 +53,7 @@ std::ptrdiff_t baselines(const EvaluationResult& result) {
   return std::ranges::count(result.measurements, MeasurementRole::baseline, &Measurement::role);
 }
 
-TEST_CASE("a program that runs already is not run beside itself: the later job takes its results") {
+TEST_CASE("a program that runs already is not run twice at once: the later job takes its results") {
   CpuDevice device;
   const Ticket first = device.evaluator->submit(device.request("first.cu", 1));
   const Ticket second = device.evaluator->submit(device.request("second.cu", 1));

@@ -60,7 +60,7 @@ TEST_CASE("a task ends at its deadline however often its worker speaks") {
   CHECK(clock.elapsed_ms(kStart + 4s) == 4'000);
 }
 
-TEST_CASE("while the worker waits for other processes the task's time stands still") {
+TEST_CASE("while the worker waits for other processes the task's time does not run") {
   DeviceTaskClock clock(false);
   clock.begin(kStart, kStart + 5s, false);
   clock.note_progress(progress("waiting", 30'000), kStart + 2s);
@@ -74,7 +74,7 @@ TEST_CASE("while the worker waits for other processes the task's time stands sti
 }
 
 TEST_CASE(
-    "a task's time stands still for as long as the task allows, however often its worker says that it "
+    "a task's time is stopped for as long as the task allows, however often its worker says that it "
     "waits") {
   DeviceTaskClock clock(false);
   clock.begin(kStart, kStart + 5s, false, 10s);

@@ -15,7 +15,7 @@ namespace {
 
 using runtime::Contents;
 
-constexpr std::size_t kFeatures = 16, kMostCalls = 4096;
+constexpr std::size_t kFeatures = 16, kMaxCalls = 4096;
 
 /// What the first thread of a call sees before it does its work. `log` survives from call to call.
 const std::string kProbe = kernel(
@@ -68,7 +68,7 @@ using Record = std::array<std::uint64_t, kFeatures>;
 
 /// What the probe has recorded, call by call.
 std::vector<Record> read_log(const TimingBench::Program& program) {
-  std::vector<Record> log(kMostCalls);
+  std::vector<Record> log(kMaxCalls);
   std::uint32_t calls = 0;
   for (const runtime::BufferView& variable : program.loaded->variables(program.image)) {
     void* to = variable.bytes == sizeof calls                  ? static_cast<void*>(&calls)
@@ -78,7 +78,7 @@ std::vector<Record> read_log(const TimingBench::Program& program) {
       runtime::check(runtime::driver().cuMemcpyDtoH(to, variable.address, variable.bytes), "reading");
   }
   REQUIRE(calls > 0);
-  REQUIRE(calls <= kMostCalls);
+  REQUIRE(calls <= kMaxCalls);
   log.resize(calls);
   return log;
 }
@@ -183,7 +183,7 @@ TEST_CASE("a kernel cannot tell timed samples that are checked from those that a
     Accuracy accuracy = try_once();
     // An interval of 95 % leaves out the truth one time in twenty; what can be seen, is seen again.
     if (!accuracy.is_chance()) accuracy = try_once();
-    INFO(method.name << ": " << 100 * accuracy.share << " % told apart, interval " << 100 * accuracy.low
+    INFO(method.name << ": " << 100 * accuracy.share << " % distinguished, interval " << 100 * accuracy.low
                      << " to " << 100 * accuracy.high << " %");
     CHECK(accuracy.is_chance());
   }

@@ -20,7 +20,7 @@ TEST_CASE("a confined worker opens another problem on its GPU and loads what the
   for (const char* library : {"libnvidia-ptxjitcompiler.so.1", "libcublasLt.so.13", "libcudnn.so.9"}) {
     const std::string error = worker.ask("load", {{"library", library}})["error"];
     INFO(library << ": " << error);
-    // What is not installed cannot be told from what is hidden, except for the refusal's own word.
+    // What is not installed cannot be distinguished from what is hidden, except for the refusal's own word.
     CHECK_THAT(error, !Catch::Contains("ermission denied"));
   }
 }

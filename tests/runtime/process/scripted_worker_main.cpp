@@ -44,7 +44,7 @@ int serve_scripted_worker() {
     if (request->type == "print") {
       std::fputs(request->body["text"].get<std::string>().c_str(), stdout);
       std::fflush(stdout);
-      std::fputs("and a complaint\n", stderr);
+      std::fputs("and an error\n", stderr);
     }
     if (request->type == "attempt" || request->type == "grow") {
       channel.respond(*request, "answered", ak::test::attempt_in_worker(*request));

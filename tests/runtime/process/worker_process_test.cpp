@@ -53,7 +53,7 @@ TEST_CASE("what a worker prints is attached to its answer and cannot pass for on
   const auto* message = std::get_if<WorkerMessage>(&reply);
   REQUIRE(message != nullptr);
   CHECK(message->body == body);
-  CHECK(message->prints == body["text"].get<std::string>() + "and a complaint\n");
+  CHECK(message->prints == body["text"].get<std::string>() + "and an error\n");
 }
 
 TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
@@ -67,7 +67,7 @@ TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
   REQUIRE(message != nullptr);
   CHECK(message->body == body);
   CHECK(message->prints.size() <= kPrintBytes);
-  CHECK(message->prints.ends_with("end\nand a complaint\n"));
+  CHECK(message->prints.ends_with("end\nand an error\n"));
 }
 
 TEST_CASE("the descriptor is readable exactly while there is something to receive") {
@@ -96,7 +96,7 @@ TEST_CASE("a worker that breaks the protocol is lost, with the reason") {
   CHECK(children().empty());
 }
 
-TEST_CASE("the end of a worker is told with its exit code or signal") {
+TEST_CASE("the end of a worker is reported with its exit code or signal") {
   WorkerProcess exits(shell("exit 3"));
   CHECK(reason_of_loss(exits) == "ended with exit code 3");
   WorkerProcess dies(shell("kill -9 $$"));

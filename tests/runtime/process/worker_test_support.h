@@ -24,8 +24,8 @@ inline std::chrono::steady_clock::time_point in(std::chrono::milliseconds span) 
 [[nodiscard]] std::vector<std::string> worker_command();
 /// Processes started by this one that still exist, zombies included.
 [[nodiscard]] std::vector<pid_t> children();
-/// Waits until `pid` has ended (it may still be a zombie of a parent that does not reap); false where it does
-/// not.
+/// Waits until `pid` has ended (it may still be a zombie of a parent that does not reap); false where
+/// it does not.
 [[nodiscard]] bool ends(pid_t pid);
 
 /// A translation unit for sm_90a as assembled for a candidate k.cu.

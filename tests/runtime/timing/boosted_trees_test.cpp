@@ -22,7 +22,7 @@ LabelledRows rows_that_differ_by(double difference, std::uint64_t seed) {
   return data;
 }
 
-TEST_CASE("rows of noise are not told apart, and rows that differ in one feature are") {
+TEST_CASE("rows of noise are not distinguished, and rows that differ in one feature are") {
   CHECK(tell_apart(rows_that_differ_by(0, 1), rows_that_differ_by(0, 2)).is_chance());
   const Accuracy small = tell_apart(rows_that_differ_by(0.5, 3), rows_that_differ_by(0.5, 4));
   CHECK(small.low > 0.5);

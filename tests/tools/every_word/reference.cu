@@ -16,10 +16,10 @@ __global__ void rows(const float* x, const __nv_fp8_e4m3* w, const __nv_fp8_e5m2
                      out_t_counts* counts, out_t_packed* packed, out_t_norm* norm, long long s, long long out,
                      long long h) {
   const long long b = blockIdx.x;
-#ifdef AK_LESION_NO_EPS
+#ifdef AK_MUTATION_NO_EPS
   eps = 0;
 #endif
-#ifdef AK_LESION_NO_SHIFT
+#ifdef AK_MUTATION_NO_SHIFT
   shift = 0;
 #endif
   accum_t squares = 0;

@@ -11,13 +11,13 @@ using flag_t = bool;
 __global__ void reference(const scalar_t* x, const bool* mask, out_t* y, flag_t* positive, long long n) {
   const long long i = blockIdx.x * 256LL + threadIdx.x;
   if (i >= n) return;
-#ifdef AK_LESION_NO_MASK
+#ifdef AK_MUTATION_NO_MASK
   const bool holds = true;
 #else
   const bool holds = mask[i];
 #endif
   accum_t value = holds ? 3 * static_cast<accum_t>(x[i]) : 0;
-#ifdef AK_LESION_INEXACT
+#ifdef AK_MUTATION_INEXACT
   value = nextafterf(value, 100.0f);
 #endif
   y[i] = static_cast<out_t>(value);
