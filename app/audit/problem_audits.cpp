@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/problem/problem_files.h"
@@ -29,6 +31,13 @@ std::vector<std::string> workload_names(const ProblemInstance& problem, const Au
   for (const Workload* one : runtime::select_workloads(problem, options.workloads, DeviceKind::emulator))
     names.push_back(one->name);
   return names;
+}
+
+/// From the folder, where the definition has the tag: instances do not keep the evidence.
+std::string evidence_of_degeneracy(const ProblemInstance& problem) {
+  const auto& tags = problem.definition.tags;
+  if (std::ranges::find(tags, codegen::kDegenerateTag) == tags.end()) return "";
+  return codegen::degenerate_evidence(codegen::load_problem(problem.folder));
 }
 
 /// The problem with its own workloads, whatever shape the user asked for.
@@ -96,6 +105,10 @@ std::string audit_error(const ProblemAudit& audit) {
 
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
                    const fs::path& database, const runtime::OnEvaluatorWait& on_wait) {
+  const std::string degenerate = evidence_of_degeneracy(problem);
+  if (!degenerate.empty())
+    print_stderr("note: {} is degenerate: its kernels are not ranked and in no mean. {}\n",
+                 problem.definition.name, degenerate);
   if (unaudited) return false;
   if (has_audit_record(problem.folder)) return true;
   const std::string content = audited_content(problem.folder);
@@ -106,9 +119,10 @@ bool require_audit(const ProblemInstance& problem, bool unaudited, const Config&
                                              database, {.workloads = {}, .on_wait = on_wait});
   if (audit.passed()) return true;
   fail(ExitCode::audit,
-       "{} failed its audit and cannot be used: {}. Correct {} (docs/checking.md, Audit), "
+       "{} failed its audit and cannot be used: {}. {} {} (docs/checking.md, Audit), "
        "or continue anyway with --unaudited",
-       problem.definition.name, audit_error(audit), (problem.folder / "problem.json").string());
+       problem.definition.name, audit_error(audit), degenerate.empty() ? "Correct" : "It is degenerate; see",
+       (problem.folder / "problem.json").string());
 }
 
 }  // namespace ak::app

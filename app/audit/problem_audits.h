@@ -40,7 +40,7 @@ struct AuditOptions {
 
 /// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`
 /// says so, else after an audit on the CPU device, which a note on stderr announces; false, with nothing
-/// done, where the user said --unaudited. Throws Error(audit) naming the mutations when it fails.
+/// done, where the user said --unaudited. A note says that a problem is degenerate. Throws Error(audit) naming the mutations when it fails.
 /// @param on_wait of EvaluatorOptions, while it is audited
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
                    const std::filesystem::path& database, const runtime::OnEvaluatorWait& on_wait = {});

@@ -60,6 +60,7 @@ std::vector<BoardTask> board_tasks(const fs::path& folder) {
 
 std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks, const fs::path& output,
                                        const runtime::PythonInstallation& python,
+                                       std::chrono::milliseconds limit,
                                        const std::function<void(const ImportedTask&)>& on_done) {
   std::vector<ImportedTask> done(tasks.size());
   std::atomic<std::size_t> next{0};
@@ -68,7 +69,9 @@ std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks, cons
     for (std::size_t i = next++; i < tasks.size(); i = next++) {
       done[i].name = tasks[i].name;
       try {
-        done[i].problem = make_python_problem(output / tasks[i].name, tasks[i].source, python);
+        PythonSource source = tasks[i].source;
+        source.limit = limit;
+        done[i].problem = make_python_problem(output / tasks[i].name, source, python);
       } catch (const Error& error) {
         done[i].failure = error.what();
       }

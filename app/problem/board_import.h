@@ -29,11 +29,13 @@ struct ImportedTask {
 };
 
 /// Makes a folder for each task below `output`, several at a time, and continues after failures.
+/// @param limit for each of them
 /// @param on_done called for each in the order in which they end, by one thread at a time.
 /// @return one for each task, in their order.
 std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks,
                                        const std::filesystem::path& output,
                                        const runtime::PythonInstallation& python,
+                                       std::chrono::milliseconds limit,
                                        const std::function<void(const ImportedTask&)>& on_done);
 
 }  // namespace ak::app

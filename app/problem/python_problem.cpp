@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A module of several operators takes seconds, most of them for each mistake that is tried (chosen).
-constexpr std::chrono::seconds kDescribeLimit{300};
+// A plain kernel to start from, for simple operators.
+constexpr const char* kStartingKernel = "start.cu";
 // What a file of GPU MODE imports.
 constexpr std::array kNeighbours{"task.yml", "task.py", "utils.py"};
 
@@ -40,7 +40,7 @@ Json describe(const fs::path& file, const PythonSource& source, const runtime::P
   if (source.eval) options["eval"] = true;
   if (!source.kind.empty()) options["kind"] = source.kind;
   auto answer =
-      process.ask({{"do", "describe"}, {"file", file.string()}, {"options", options}}, kDescribeLimit);
+      process.ask({{"do", "describe"}, {"file", file.string()}, {"options", options}}, source.limit);
   if (!answer) fail(ExitCode::bad_input, "{}: {}", source.file.string(), answer.error().message);
   return std::move(answer).value();
 }
@@ -93,6 +93,8 @@ void write_files(const fs::path& folder, const fs::path& file, const Json& descr
   const bool python = file.extension() == ".py";
   write_file_atomically(folder / "reference.py",
                         python ? read_file(file) : described.at("source").get<std::string>());
+  if (described.at("kernel").is_string())
+    write_file_atomically(folder / kStartingKernel, described.at("kernel").get<std::string>());
   for (const char* neighbour : kNeighbours)
     if (described.at("kind") == "gpu_mode" && fs::is_regular_file(file.parent_path() / neighbour))
       write_file_atomically(folder / neighbour, read_file(file.parent_path() / neighbour));
@@ -112,7 +114,8 @@ PythonProblem make_python_problem(const fs::path& folder, const PythonSource& so
     write_files(made.path(), file, described);
     PythonProblem problem{.name = described.at("problem").at("name").get<std::string>(),
                           .notes = texts(described.at("notes")),
-                          .open = texts(described.at("open"))};
+                          .open = texts(described.at("open")),
+                          .kernel = described.at("kernel").is_string() ? kStartingKernel : ""};
     if (described.at("degenerate").is_string())
       problem.degenerate = described.at("degenerate").get<std::string>();
     // What a confined process says is checked as a user's own folder is.

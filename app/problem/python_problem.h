@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,11 +10,16 @@
 
 namespace ak::app {
 
+/// For all that is tried of one file: a module of several operators takes seconds, most of them for each mistake
+/// that is tried (chosen).
+inline constexpr std::chrono::seconds kDescribeLimit{300};
+
 /// A PyTorch file that is to become a problem folder.
 struct PythonSource {
   std::filesystem::path file;  ///< .py, a FlashInfer-Bench definition (.json), or a folder with reference.py
   std::string kind = {};       ///< how it is written (docs/python.md); empty: by its content
   bool eval = false;           ///< its modules run in evaluation mode
+  std::chrono::milliseconds limit = kDescribeLimit;  ///< after which its process is ended
 };
 
 /// What a folder that was made leaves to say.
@@ -21,11 +27,13 @@ struct PythonProblem {
   std::string name;
   std::vector<std::string> notes;  ///< what was found of the file
   std::vector<std::string> open;   ///< what is left for the user
-  std::string degenerate = {};     ///< evidence that results do not depend on the inputs; empty where they do
+  std::string kernel =
+      {};  ///< file of the folder with a plain kernel to start from; empty where there is none
+  std::string degenerate = {};  ///< evidence that results do not depend on the inputs; empty where they do
 };
 
-/// Runs the file in a confined reference process and writes the folder: problem.json, workloads.jsonl and
-/// reference.py. The folder appears whole or not at all. Any thread. Throws Error(bad_input) with what is wrong
+/// Runs the file in a confined reference process and writes the folder: problem.json, workloads.jsonl,
+/// reference.py, and a plain kernel for simple operators. The folder appears whole or not at all. Any thread. Throws Error(bad_input) with what is wrong
 /// with the file, Error(environment) where the process does not start, Error(output) where `folder` exists and
 /// is not empty.
 PythonProblem make_python_problem(const std::filesystem::path& folder, const PythonSource& source,

@@ -276,6 +276,8 @@ fs::path find_problem(std::string_view name) {
        fmt::join(names, ", "));
 }
 
+std::string degenerate_evidence(const Problem& problem) { return problem.json.value("degenerate", ""); }
+
 Problem load_problem(const fs::path& folder) {
   const fs::path file = folder / kProblemFile;
   const Json json = parse_file(read_problem_file(folder, kProblemFile), file.string());

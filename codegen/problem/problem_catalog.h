@@ -38,6 +38,12 @@ struct CatalogEntry {
 /// Folder of a shipped problem. Throws Error(usage) with the nearest known name.
 [[nodiscard]] std::filesystem::path find_problem(std::string_view name);
 
+/// Tag of definitions whose results do not depend on their inputs: their kernels are not ranked (docs/schema.md).
+inline constexpr std::string_view kDegenerateTag = "degenerate";
+
+/// What shows that the problem's results do not depend on its inputs, as problem.json says; empty where they do.
+[[nodiscard]] std::string degenerate_evidence(const Problem& problem);
+
 /// Reads and validates problem.json. Throws Error(bad_input) naming file, field and what was expected.
 [[nodiscard]] Problem load_problem(const std::filesystem::path& folder);
 

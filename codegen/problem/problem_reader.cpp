@@ -276,6 +276,8 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
   if (const auto given = at.find("tags")) {
     for (const JsonReader& item : given->items()) definition.tags.push_back(item.text());
   }
+  const bool tagged = std::ranges::find(definition.tags, kDegenerateTag) != definition.tags.end();
+  if (!degenerate_evidence(problem).empty() && !tagged) definition.tags.emplace_back(kDegenerateTag);
   return definition;
 }
 
@@ -452,7 +454,7 @@ Problem read_problem(const Json& given_json, const std::filesystem::path& folder
   const JsonReader at(json);
   at.only({"format",        "name",      "summary",     "op_type",      "params",        "param_constraints",
            "definition",    "aliases",   "flops",       "bytes_read",   "bytes_written", "tolerance",
-           "distributions", "mutations", kOldMutations, "audit_exempt", "reference",     "sources",
+           "distributions", "mutations", kOldMutations, "audit_exempt", "degenerate",    "reference",     "sources",
            "baselines",     "python"});
   Problem problem{.name = read_name(at.member("name")),
                   .summary = at.member("summary").text(),
@@ -461,6 +463,8 @@ Problem read_problem(const Json& given_json, const std::filesystem::path& folder
                   .param_constraints = {},
                   .json = json};
   static_cast<void>(at.member("op_type").text());
+  if (const auto given = at.find("degenerate"); given && given->text().empty())
+    given->fail("what shows that results do not depend on the inputs");
   if (const auto given = at.find("params")) {
     for (const auto& [name, param] : given->members()) problem.params.push_back(read_param(name, param));
   }

@@ -7,13 +7,14 @@
 WITH levels AS (SELECT CAST(value AS REAL) AS p FROM json_each('[' || :p || ']')),
 -- A variant is of who proposed it first in its search; that it was measured again changes nothing.
 origins AS (SELECT search_id, variant_id, min(id) AS proposal_id FROM proposals GROUP BY search_id, variant_id),
+-- Degenerate problems do not count.
 tried AS (
   SELECT e.id AS evaluation, e.search_id, s.definition_id, dev.kind AS device_kind, dev.name AS device,
          e.status = 'ok' AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id) AS counts,
          CASE :by WHEN 'search' THEN s.id WHEN 'model' THEN coalesce(c.model, 'no model') WHEN 'arm' THEN p.arm
                   WHEN 'strategy' THEN s.strategy WHEN 'device' THEN dev.name END AS tried_by
   FROM evaluations e JOIN searches s ON s.id = e.search_id JOIN devices dev ON dev.id = e.device_id
-  JOIN definitions d ON d.id = s.definition_id
+  JOIN ranked_definitions d ON d.id = s.definition_id
   JOIN origins o ON o.search_id = e.search_id AND o.variant_id = e.variant_id
   JOIN proposals p ON p.id = o.proposal_id LEFT JOIN llm_calls c ON c.id = p.llm_call_id
   WHERE dev.kind <> 'none' AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'profile')
@@ -26,7 +27,7 @@ shapes AS (
 asked AS (
   SELECT DISTINCT tried_by, search_id, device_kind, device FROM tried
   UNION SELECT c.model, s.id, dev.kind, dev.name FROM llm_calls c JOIN searches s ON s.id = c.search_id
-        JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
+        JOIN ranked_definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
         WHERE :by = 'model' AND dev.kind <> 'none' AND ifnull(:definition, d.name) = d.name),
 problems AS (
   SELECT DISTINCT a.tried_by, a.device_kind, a.device, s.definition_id,

@@ -102,6 +102,17 @@ TEST_CASE("an exemption from the audit names an automatic mutation and gives a r
   }
 }
 
+TEST_CASE("a degenerate problem says why, and its definition has the tag") {
+  SampleProblem sample;
+  CHECK(sample.instantiate()->definition.tags.empty());
+  sample.json["degenerate"] = "y is 1 for all inputs";
+  CHECK(sample.instantiate()->definition.tags == std::vector<std::string>{std::string(kDegenerateTag)});
+  sample.json["degenerate"] = "";
+  const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
+  CHECK(code == ExitCode::bad_input);
+  CHECK_THAT(message, Catch::Contains("degenerate") && Catch::Contains("what shows that results"));
+}
+
 TEST_CASE("a mutation exists only where its `when` holds") {
   SampleProblem sample;
   const auto mutations = sample.instantiate()->mutations.size();

@@ -105,6 +105,31 @@ TEST_CASE("two units of one product have one first place between them") {
   CHECK(board.size() == 3);
 }
 
+TEST_CASE("kernels of a degenerate problem are stored, not ranked, and in no mean") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  ProblemInstance degenerate = *run.problem;
+  degenerate.definition.name = "always_one";
+  degenerate.definition.tags = {"degenerate"};
+  Run other(*store, device(), std::move(degenerate));
+  for (Run* one : {&run, &other})
+    store->end_search(one->search, "finished", "", one->commit(128, Status::ok, 1'000'000).variant);
+  const Rows ranked{"vector_add_float32 | "};
+  CHECK(rows_of(folder.file(), "SELECT definition FROM leaderboard") == ranked);
+  CHECK(rows_of(folder.file(), "SELECT definition FROM best_kernels") == ranked);
+  CHECK(answer(folder.file(), "leaderboard").size() == 1);
+  CHECK(rows_of(folder.file(), "SELECT count(*) FROM champions") == Rows{"2 | "});
+  const auto fast = [&](const std::string& definition) {
+    const std::vector<std::string> one{"definition=" + definition};
+    for (const NamedQuery& named : named_queries({}))
+      if (named.name == "fast_p") return rows_of(folder.file(), named.sql, query_values(named, one)).size();
+    return std::size_t{0};
+  };
+  CHECK(fast("vector_add_float32") > 0);
+  CHECK(fast("always_one") == 0);
+}
+
 TEST_CASE("the latest search is the one that began last, whatever its number") {
   const TemporaryFolder folder;
   search_with_luck(folder.file());

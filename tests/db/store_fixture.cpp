@@ -131,8 +131,8 @@ DeviceFacts device() {
   return facts;
 }
 
-Run::Run(VariantStore& into, const DeviceFacts& on)
-    : store(into), problem(std::make_shared<const ProblemInstance>(vector_add())) {
+Run::Run(VariantStore& into, const DeviceFacts& on, ProblemInstance of)
+    : store(into), problem(std::make_shared<const ProblemInstance>(std::move(of))) {
   const SearchRecord record{.command = "generate_kernel --algorithm vector_add",
                             .proposer = "search",
                             .strategy = "random",

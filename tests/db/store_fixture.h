@@ -29,7 +29,7 @@ struct PreparedFile {
 
 /// A search with what its evaluations share.
 struct Run {
-  explicit Run(VariantStore& into, const DeviceFacts& on = device());
+  explicit Run(VariantStore& into, const DeviceFacts& on = device(), ProblemInstance of = vector_add());
   /// An evaluation of variant BLOCK = `block`, ended as `status`; checked, timed at `median_ns` where it is
   /// ok, and with the naive baseline at 2,000,000 ns.
   StoredEvaluation commit(int block, Status status = Status::ok, double median_ns = 1'000'000);

@@ -53,6 +53,21 @@ CONVOLUTION = """
 """
 
 
+NORMALISED = """
+    import torch
+    N, M = 8, 64
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.LayerNorm(M)
+        def forward(self, x):
+            return RESULT
+    def get_inputs():
+        return [torch.rand(N, M)]
+"""
+DROPPED = NORMALISED.replace("self.norm = torch.nn.LayerNorm(M)", "self.drop = torch.nn.Dropout(0.5)")
+
+
 def function(body, inputs="torch.rand(N, N)"):
     return "import torch\nN = 32\ndef run(x):\n    %s\ndef get_inputs():\n    return [%s]\n" % (body, inputs)
 
@@ -144,6 +159,55 @@ class Descriptions(Files):
     def test_results_that_ignore_the_inputs_are_degenerate(self):
         self.assertIn("does not depend on the inputs", self.described(function("return x * 0 + 1"))["degenerate"])
 
+    def test_a_mean_after_a_normalisation_is_degenerate_with_the_file_s_own_weights(self):
+        made = self.described(NORMALISED.replace("RESULT", "self.norm(x).mean(1)"))
+        self.assertIn("does not depend on the inputs", made["degenerate"])
+        self.assertEqual(made["problem"]["degenerate"], made["degenerate"])
+        self.assertIsNone(self.described(NORMALISED.replace("RESULT", "self.norm(x).amax(1)"))["degenerate"])
+
+    def test_dropout_that_changes_nothing_is_left_out_and_other_dropout_is_refused(self):
+        made = self.described(DROPPED.replace("RESULT", "self.drop(x * 0)"))
+        self.assertTrue(made["problem"]["python"]["eval"])
+        self.assertIsNotNone(made["degenerate"])
+        self.assertIn("training mode", self.refused(DROPPED.replace("RESULT", "self.drop(x)")))
+
+    def test_a_bias_that_a_normalisation_takes_away_is_no_input(self):
+        made = self.described(NORMALISED.replace("RESULT", "torch.layer_norm(x + self.norm.bias[0], (M,))"))
+        self.assertEqual(list(made["problem"]["definition"]["inputs"]), ["x"])
+
+    def test_floors_of_triangular_products_count_what_is_not_zero(self):
+        cases = [
+            ("return x @ x", "torch.triu(torch.rand(N, N))", "N * (N + 1) * (N + 2) // 3", "N * (N + 1) // 2 * sizeof_x"),
+            ("return x @ x.T", "torch.triu(torch.rand(N, N))", "N * (N + 1) * (2 * N + 1) // 3", "N * (N + 1) // 2 * sizeof_x"),
+            ("return x @ x", "torch.diag(torch.rand(N))", "N", "N * sizeof_x"),
+            ("return torch.diag(x) @ torch.ones(N, 2 * N)", "torch.rand(N)", "2 * N * N", "N * sizeof_x"),
+            ("return torch.relu(x) @ x", "torch.randn(N, N)", "2 * N * N * N + N * N", "N * N * sizeof_x"),
+        ]
+        for body, inputs, flops, read in cases:
+            with self.subTest(body=body, inputs=inputs):
+                problem = self.described(function(body, inputs))["problem"]
+                for size in (5, 32):
+                    self.assertEqual(formulas.evaluated(problem["flops"], {"N": size}),
+                                     formulas.evaluated(flops, {"N": size}))
+                    known = {"N": size, "sizeof_x": 4}
+                    self.assertEqual(formulas.evaluated(problem["bytes_read"], known), formulas.evaluated(read, known))
+
+    def test_products_that_are_only_summed_cost_nothing(self):
+        cases = [
+            ("return (x @ x + 1).sum(1)", False), ("return (x @ x).view(-1).mean() * 2", False),
+            ("y = x @ x; y += 1; y *= 2; return y.sum(1)", False),
+            ("return torch.relu(x @ x).sum(1)", True), ("y = x @ x; return y.sum(1) + y[0]", True),
+            ("y = x @ x; return (y * y).sum(1)", True), ("return (x / (x @ x)).sum(1)", True), ("return x @ x", True),
+        ]
+        for body, counted in cases:
+            with self.subTest(body=body):
+                self.assertEqual("N * N * N" in self.described(function(body))["problem"]["flops"], counted)
+
+    def test_elements_that_are_always_zero_are_no_mistake_when_they_are_zero(self):
+        made = self.described(function("return torch.cat([x, torch.zeros(64, N)])"))
+        self.assertIn("last_elements", made["problem"]["audit_exempt"])
+        self.assertNotIn("audit_exempt", self.described(function("return x * 2"))["problem"])
+
 
 class Refusals(Files):
     def test_each_kind_of_bad_file_has_its_message(self):
@@ -159,6 +223,7 @@ class Refusals(Files):
             (function("return x * 2", "torch.frombuffer(bytearray(__import__('os').urandom(4096)), dtype=torch.uint8)"
                       ".float()[:N]"), "no seed"),
             (function("return 'text'"), "str"),
+            (function("return torch.of_a_later_version(x)"), "(this is PyTorch %s)" % torch.__version__),
             (dropout, "random numbers"),
         ]
         for text, expected in cases:

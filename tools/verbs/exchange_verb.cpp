@@ -10,6 +10,7 @@
 #include "core/text/print_stderr.h"
 #include "runtime/reference/python_installation.h"
 #include "tools/command_line.h"
+#include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -75,23 +76,29 @@ Json imported_json(const std::vector<app::ImportedTask>& tasks) {
          {"failure", task.failure.empty() ? Json() : Json(task.failure)},
          {"notes", task.problem.notes},
          {"open", task.problem.open},
+         {"kernel", task.problem.kernel.empty() ? Json() : Json(task.problem.kernel)},
          {"degenerate", task.problem.degenerate.empty() ? Json() : Json(task.problem.degenerate)}});
   return list;
 }
 
 /// Makes a problem folder for every task of a benchmark's folder.
 int import_tasks(const std::vector<app::BoardTask>& tasks, const fs::path& output, const std::string& python,
-                 bool json) {
+                 double limit_s, bool json) {
+  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(limit_s));
   const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
   std::size_t ended = 0;
-  const auto done = app::import_board(tasks, output, installation, [&](const app::ImportedTask& task) {
+  const auto done = app::import_board(tasks, output, installation, limit, [&](const app::ImportedTask& task) {
     print_stderr("{} of {}: {}{}\n", ++ended, tasks.size(), task.name, task.failure.empty() ? "" : " failed");
   });
   const auto failed = std::ranges::count_if(done, [](const auto& task) { return !task.failure.empty(); });
+  const auto degenerate =
+      std::ranges::count_if(done, [](const auto& task) { return !task.problem.degenerate.empty(); });
   if (json) {
     fmt::print("{}\n", imported_json(done).dump(-1, ' ', false, Json::error_handler_t::replace));
   } else {
-    fmt::print("made {} of {} problem folders in {}\n", done.size() - failed, done.size(), output.string());
+    fmt::print(
+        "made {} of {} problem folders in {}{}\n", done.size() - failed, done.size(), output.string(),
+        degenerate == 0 ? "" : fmt::format("; {} of them are degenerate, which are not ranked", degenerate));
     for (const app::ImportedTask& task : done) {
       if (!task.failure.empty()) fmt::print("  {}: {}\n", task.name, task.failure);
       if (!task.problem.degenerate.empty())
@@ -110,6 +117,7 @@ int run_exchange(const app::Arguments& arguments) {
   set_style(app, "The format, and what an import makes of it: docs/exchange.md\n");
   std::string folder, database, problems, python;
   bool json = false, all = false, force = false;
+  double limit_s = static_cast<double>(app::kDescribeLimit.count());
   const auto add = [&](const char* name, const char* summary, const char* examples) {
     CLI::App* sub = add_subcommand(app, name, summary, examples);
     sub->add_option("folder", folder, "the data set")->required();
@@ -126,6 +134,8 @@ int run_exchange(const app::Arguments& arguments) {
   from->add_option("--problems", problems,
                    "make problem folders there, of KernelBench, GPU MODE or FlashInfer-Bench tasks");
   from->add_option("--python", python, "interpreter with PyTorch");
+  add_quantity(*from, "--time-limit", kSeconds, into(limit_s),
+               "give up on a task after this time (default: 300s)");
   app.require_subcommand(1);
   if (!parse(app, arguments)) return 0;
   if (only->parsed()) return check(folder, json);
@@ -136,7 +146,7 @@ int run_exchange(const app::Arguments& arguments) {
            "{} has no task of KernelBench (class Model, get_inputs), GPU MODE (reference.py, task.yml) or "
            "FlashInfer-Bench (definitions/OP/NAME.json)",
            folder);
-    return import_tasks(tasks, problems, python, json);
+    return import_tasks(tasks, problems, python, limit_s, json);
   }
   const fs::path file = app::database_file(database, app::load_config());
   if (to->parsed()) {

@@ -39,16 +39,24 @@ int make_from_python(const std::string& folder, const app::PythonSource& source,
                             {"name", made.name},
                             {"notes", made.notes},
                             {"open", made.open},
+                            {"kernel", made.kernel.empty() ? Json() : Json(made.kernel)},
                             {"degenerate", made.degenerate.empty() ? Json() : Json(made.degenerate)}}
                            .dump(-1, ' ', false, Json::error_handler_t::replace));
     return 0;
   }
   fmt::print("made {}\n", folder);
   for (const std::string& note : made.notes) fmt::print("  {}\n", note);
+  if (!made.kernel.empty()) fmt::print("  {} is a plain kernel to start from\n", made.kernel);
   if (!made.degenerate.empty()) fmt::print("  degenerate: {}\n", made.degenerate);
   for (const std::string& point : made.open) fmt::print("  left for you: {}\n", point);
   fmt::print("then: alphakernel problem check {}\n", folder);
   return 0;
+}
+
+constexpr double kDescribeSeconds = static_cast<double>(app::kDescribeLimit.count());
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
 int make_problem(const app::Arguments& arguments) {
@@ -58,6 +66,7 @@ int make_problem(const app::Arguments& arguments) {
             "         alphakernel problem new my_problem/ --from-python model.py\n");
   std::string folder, kernel, file, python;
   bool eval = false, json = false;
+  double limit_s = kDescribeSeconds;
   codegen::NewProblem request;
   app.add_option("folder", folder, "folder to make")->required();
   CLI::Option* const from = app.add_option("--from", kernel, "file with your __global__ function");
@@ -73,11 +82,16 @@ int make_problem(const app::Arguments& arguments) {
           ->excludes(from);
   app.add_option("--python", python, "interpreter with PyTorch")->needs(from_python);
   app.add_flag("--eval", eval, "run the file's modules in evaluation mode")->needs(from_python);
+  add_quantity(app, "--time-limit", kSeconds, into(limit_s),
+               "give up on the file after this time (default: 300s)")
+      ->needs(from_python);
   app.add_flag("--json", json, "print JSON")->needs(from_python);
   if (!parse(app, arguments)) return 0;
   if (kernel.empty() && file.empty())
     fail(ExitCode::usage, "expected --from KERNEL.cu or --from-python FILE.py");
-  if (!file.empty()) return make_from_python(folder, {.file = file, .eval = eval}, python, json);
+  if (!file.empty())
+    return make_from_python(folder, {.file = file, .eval = eval, .limit = milliseconds_of(limit_s)}, python,
+                            json);
   const std::vector<std::string> open_points = codegen::new_problem(folder, kernel, request);
   fmt::print("made {}; fill in:\n", folder);
   for (const std::string& point : open_points) fmt::print("  - {}\n", point);
@@ -159,6 +173,22 @@ std::vector<std::string> open_places(const std::filesystem::path& folder) {
   return places;
 }
 
+/// What a check without faults showed.
+std::string summary(std::size_t kernels, const app::Target& target) {
+  if (kernels == 0) return "no fault found; it has no kernel, so none was tried";
+  return target.executes() ? "every kernel passed" : "no fault found; nothing was executed";
+}
+
+std::string next_without_tunables(std::size_t kernels, const std::string& folder) {
+  return fmt::format(
+      "next: {}, so there is nothing to search yet. {} (docs/candidate.md), or let a language model write "
+      "kernels:\n  alphakernel generate --problem {} --proposer llm --output k.cu\n",
+      kernels == 0 ? "there is no kernel here" : "no kernel here has tunables",
+      kernels == 0 ? "Write one as a .cu file of this folder"
+                   : "Name constants such as the block size under \"tunables\" of a launch plan",
+      folder);
+}
+
 int check_problem(const app::Arguments& arguments) {
   CLI::App app{"Check a problem folder: read it, build its reference, and evaluate its kernels.",
                "alphakernel problem check"};
@@ -195,14 +225,11 @@ int check_problem(const app::Arguments& arguments) {
     fmt::print("not ready: {} places wait to be filled in\n", open.size());
     return static_cast<int>(ExitCode::bad_input);
   }
-  fmt::print("{}\n", target.executes() ? "every kernel passed" : "no fault found; nothing was executed");
-  if (!tunable)
-    fmt::print(
-        "next: no kernel here has tunables, so there is nothing to search yet. Name constants such as the "
-        "block size "
-        "under \"tunables\" of a launch plan (docs/candidate.md), or let a language model write kernels:\n"
-        "  alphakernel generate --problem {} --proposer llm --output k.cu\n",
-        folder);
+  const std::string degenerate = codegen::degenerate_evidence(loaded);
+  if (!degenerate.empty())
+    fmt::print("degenerate: {}; its kernels are not ranked and in no mean\n", degenerate);
+  fmt::print("{}\n", summary(kernels, target));
+  if (!tunable) fmt::print("{}", next_without_tunables(kernels, folder));
   return static_cast<int>(ExitCode::ok);
 }
 

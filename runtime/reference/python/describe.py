@@ -5,14 +5,16 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, draws, formulas, structure, task_probe, trace, work
+from . import axes as axis_finder, channel, formulas, starting_kernel, task_probe, trace, work
+from .described_values import CHOOSING, Values
+from .judging import same
 from .problems import TaskError, explained
-from .task import load
+from .randomness import is_random
+from .task import load, seed_everything
 
-SEEDS = (1, 2, 3)
 # The CPU device runs some millions of operations a second: small workloads keep within a moment (chosen).
 EMULATOR_FLOPS = 2000000
-MAX_MUTATIONS = 24
+CHANCE_SEEDS = range(4)  # a mistake of a half shows with certainty in so many draws of a tensor
 DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
@@ -26,18 +28,28 @@ def _dtype(name, dtype):
 
 
 class Description:
+    """path: the user's file. options: those of `python` in problem.json, and its kind where that is known."""
+
     def __init__(self, path, options):
         self.path = path
         self.options = {key: value for key, value in options.items() if key == "eval"}
         self.kind = options.get("kind")
         self.notes, self.open = [], []
-        self.task = load(path, self.kind, self.options)
+        self._read()
+        layers = self._random_layers()
+        if layers and self._changes_nothing_by_chance():
+            self.notes.append("what %s draws changes no result: run in evaluation mode" % ", ".join(layers))
+            self.options["eval"] = True
+            self._read()
+        self.names = {}  # formula -> axis
+
+    def _read(self):
+        self.task = load(self.path, self.kind, self.options)
         self.found = axis_finder.find(self.task)
         if self.found.follow:
             self.options["follow"] = self.found.follow
-            self.task = load(path, self.kind, self.options)
+            self.task = load(self.path, self.kind, self.options)
         self.samples, self.probes = self.found.samples, self.found.probes
-        self.names = {}  # formula -> axis
 
     def made(self):
         self._refuse_random()
@@ -46,21 +58,41 @@ class Description:
         self._look_at_values()
         problem = self._problem()
         return {"problem": problem, "workloads": self.workloads, "notes": self.notes, "open": self.open,
-                "degenerate": self.degenerate, "source": self.task.source.text, "kind": self.task.kind}
+                "degenerate": self.values.degenerate, "kernel": self._kernel(problem),
+                "source": self.task.source.text, "kind": self.task.kind}
 
     # ---- refusals
 
+    def _random_layers(self):
+        """Paths of modules whose results are random."""
+        module = self.task.instance(dict(self.samples.base)).module
+        return [path or type(part).__name__ for path, part in (module.named_modules() if module else ())
+                if is_random(part)]
+
+    def _changes_nothing_by_chance(self):
+        """Are results in training mode, whatever is drawn, those of evaluation mode?"""
+        training = self.task.instance(dict(self.samples.base))
+        still = load(self.path, self.kind, dict(self.options, eval=True)).instance(dict(self.samples.base))
+        for seed in CHANCE_SEEDS:
+            inputs = training.inputs(seed)
+            still.inputs(seed)
+            seed_everything(seed)
+            try:
+                if not all(same(a, b) for a, b in zip(training.run(inputs), still.run(inputs))):
+                    return False
+            except TaskError:  # in evaluation mode it is no reference
+                return False
+        return True
+
     def _refuse_random(self):
-        drawn = sorted({step.operator for step in self.probes[0].steps if step.operator in trace.RANDOM})
-        instance = self.task.instance(dict(self.samples.base))
-        layers = [path or type(part).__name__ for path, part in (instance.module.named_modules()
-                                                                 if instance.module else ())
-                  if "Dropout" in type(part).__name__ and part.training and getattr(part, "p", 0) > 0]
+        layers = self._random_layers()
         if layers:
             raise TaskError("%s is in training mode: its results are random. Call eval() in the file, or use --eval"
                             % ", ".join(layers))
+        drawn = sorted({step.operator for step in self.probes[0].steps if step.operator in trace.RANDOM})
         if drawn:
             raise TaskError("it draws random numbers (%s): its results cannot be compared" % ", ".join(drawn))
+        instance = self.task.instance(dict(self.samples.base))
         first, again = instance.inputs(7), instance.inputs(7)
         changed = [name for name, value in first.items()
                    if isinstance(value, torch.Tensor) and not torch.equal(value, again[name])]
@@ -68,7 +100,7 @@ class Description:
             raise TaskError("input %s differs between two draws of one seed: it is drawn by a generator that no seed "
                             "reaches" % ", ".join(changed))
         results = [instance.run(first) for _ in range(2)]
-        if not all(_same(a, b) for a, b in zip(*results)):
+        if not all(same(a, b) for a, b in zip(*results)):
             raise TaskError("two runs with the same inputs give different results")
 
     # ---- axes and shapes
@@ -177,7 +209,8 @@ class Description:
         self.workloads = [{"name": "given", "axes": given, "role": ["check", "time"], "tier": "gpu"}]
         self.small = dict(self.samples.base)
         grown = self._grown()
-        for name, sizes in (("small", grown), ("odd", self._odd(grown)), ("least", self._least())):
+        for name, sizes in (("small", grown), ("odd", self._odd(grown)), ("least", self._least()),
+                            ("few", self._few())):
             if sizes is None or any(sizes == row["axes"] for row in self.workloads):
                 continue
             row = {"name": name, "axes": sizes, "role": ["check"], "tier": "emulator"}
@@ -196,8 +229,8 @@ class Description:
 
     def _runs(self, sizes):
         try:
-            task_probe.probed(self.task, dict(self.task.sizes, **sizes), axis_finder.PROBE_BYTES)
-            return formulas.evaluated(self.flops, self._sizes_at(sizes)) <= EMULATOR_FLOPS
+            probe = task_probe.probed(self.task, dict(self.task.sizes, **sizes), axis_finder.PROBE_BYTES)
+            return sum(step.work for step in probe.steps) <= EMULATOR_FLOPS
         except TaskError:
             return False
 
@@ -217,6 +250,12 @@ class Description:
 
     def _least(self):
         sizes = dict(self.found.least)
+        return sizes if sizes and self._runs(sizes) else None
+
+    def _few(self):
+        """Sizes at which every element counts: of a maximum over many the last one decides hardly ever."""
+        sizes = {name: min(least + self.found.steps[name], self.task.sizes[name])
+                 for name, least in self.found.least.items()}
         return sizes if sizes and self._runs(sizes) else None
 
     def _held_out(self, given, grown):
@@ -239,128 +278,23 @@ class Description:
     # ---- what the values show
 
     def _look_at_values(self):
-        sizes = next((row["axes"] for row in self.workloads if row["name"] == "small"), self._varying(self.small))
-        self.instance = self.task.instance(sizes)
-        drawn = [self.instance.inputs(seed) for seed in SEEDS]
-        self.first = drawn[0]
-        self.structure = {name: structure.of([one[name] for one in drawn]) for name, value in drawn[0].items()
-                          if isinstance(value, torch.Tensor)}
-        for name, word in self.structure.items():
-            if word:
-                self.notes.append("%s is %s: only its own generator draws it" % (name, word))
-        weights = self.instance.weights
-        self.used = self._weights_used(weights)
-        unused = [name for name in weights if name not in self.used]
-        if unused:
-            self.notes.append("no result depends on %s: left out" % ", ".join(unused))
-        self._choose_distributions(drawn)
-        self._degenerate()
-        self._find_mutations()
-
-    def _run(self, inputs, weights=None, precision="declared", mutation=None):
-        return self.instance.run(inputs, weights, precision, mutation)
-
-    def _weights_used(self, weights):
-        """Those that some result depends on."""
-        before, used = self._run(self.first), []
-        for name, value in weights.items():
-            changed = value + 0.5 if value.is_floating_point() else value + 1
-            if not all(_same(a, b) for a, b in zip(before, self._run(self.first, {name: changed}))):
-                used.append(name)
-        return used
-
-    def _choose_distributions(self, drawn):
-        """`given`, and ours for what shows no structure while the reference stays finite."""
-        self.cases = [(one, {}) for one in drawn]
-        self.distributions = [{"name": "given", "kind": "given"}]
-        free = [name for name, word in self.structure.items()
-                if word is None and drawn[0][name].is_floating_point()]
-        weights = {name: _weight_kind(self.instance.weights[name]) for name in self.used
-                   if self.instance.weights[name].is_floating_point()}
-        for kind in draws.KINDS:
-            generator = torch.Generator().manual_seed(11)
-            inputs = dict(drawn[0], **{name: draws.drawn(kind, drawn[0][name].shape, generator)
-                                       .to(drawn[0][name].dtype) for name in free})
-            redrawn = {name: (draws.drawn("normal", self.instance.weights[name].shape, generator) * scale + shift)
-                       .to(self.instance.weights[name].dtype) for name, (scale, shift) in weights.items()}
-            if not (free or redrawn):
-                break
-            try:
-                fine = all(_finite(output) for precision in ("exact", "declared")
-                           for output in self._run(inputs, redrawn, precision))
-            except TaskError as error:
-                fine = False
-                self.notes.append("%s is not used: %s" % (kind, error))
-            if not fine:
-                self.notes.append("under %s some result is not finite: not used" % kind)
+        """At small sizes; at larger ones where these show more."""
+        row = next((row for row in self.workloads if row["name"] == "small"), None)
+        sizes = row["axes"] if row else self._varying(self.small)
+        self.values = self._values_at(sizes)
+        for name in self.found.varying:
+            larger = dict(sizes, **{name: min(2 * sizes[name], self.task.sizes[name])})
+            if not self.values.hide() or row is None or larger == sizes or not self._runs(larger):
                 continue
-            tensors = {name: kind for name in free}
-            tensors.update({name: _kind_text(scale, shift) for name, (scale, shift) in weights.items()})
-            self.distributions.append({"name": kind, "kind": "given", "tensors": tensors})
-            self.cases.append((inputs, redrawn))
+            values = self._values_at(larger)
+            if values.hide() < self.values.hide():
+                self.values, sizes, row["axes"] = values, larger, larger
+        self.mutations = self.values.mutations()
+        self.notes.extend(self.values.notes)
 
-    def _degenerate(self):
-        """Do results depend on the inputs at all? The evidence where they do not."""
-        self.degenerate = None
-        runs = [(self._run(inputs, weights), self._run(inputs, weights, "exact"))
-                for inputs, weights in self.cases]
-        self.reference_runs = runs
-        for index, name in enumerate(self._output_names()):
-            outputs = [declared[index] for declared, _ in runs if declared[index] is not None]
-            if len(outputs) < 2 or any(output.shape != outputs[0].shape for output in outputs):
-                continue
-            spread = max(float((a.double() - outputs[0].double()).abs().max()) for a in outputs[1:]) \
-                if outputs[0].numel() else 0.0
-            error = max(float((d[index].double() - e[index].double()).abs().max()) for d, e in runs)
-            if spread <= 4 * error:
-                self.degenerate = ("%s does not depend on the inputs: over %d draws it differs by at most %.3g, its "
-                                   "rounding errors are up to %.3g" % (name, len(outputs), spread, error))
-
-    # ---- mutations
-
-    def _find_mutations(self):
-        self.mutations, unseen = [], []
-        listed = self.instance.operators(self.first)
-        for mutation in listed:
-            try:
-                seen = any(self._differs(case, run, mutation["name"])
-                           for case, run in zip(self.cases, self.reference_runs))
-            except (TaskError, ValueError):
-                continue  # the mistake does not even run
-            if seen:
-                self.mutations.append(mutation)
-            elif self._changes_nothing(mutation["name"]):
-                continue
-            else:
-                unseen.append(mutation["name"])
-        if len(self.mutations) > MAX_MUTATIONS:
-            step = len(self.mutations) / MAX_MUTATIONS
-            self.mutations = [self.mutations[int(index * step)] for index in range(MAX_MUTATIONS)]
-        if unseen:
-            self.notes.append("mistakes that no distribution shows: %s" % ", ".join(unseen))
-
-    def _changes_nothing(self, name):
-        return all(_same(a, b) for inputs, weights in self.cases
-                   for a, b in zip(self._run(inputs, weights), self._run(inputs, weights, mutation=name)))
-
-    def _differs(self, case, run, name):
-        """Is a mistake beyond the tolerance that the twin's errors set?"""
-        declared, exact = run
-        for wrong, twin, right in zip(self._run(case[0], case[1], "declared", name), declared, exact):
-            if right is None or not right.numel():
-                continue
-            if wrong is None or wrong.shape != right.shape:
-                return True
-            if not right.is_floating_point():
-                if not _same(wrong, twin):
-                    return True
-                continue
-            scale = right.abs() + right.square().mean().sqrt()
-            unit = torch.finfo(twin.dtype).eps if twin.is_floating_point() else 1e-7
-            allowed = 4 * torch.maximum((twin.double() - right).abs().max(), 2 * unit * scale)
-            if bool(((wrong.double() - right).abs() > allowed).any()):
-                return True
-        return False
+    def _values_at(self, sizes):
+        chooses = any(step.operator in CHOOSING for step in self.probes[0].steps)
+        return Values(self.task.instance(sizes), self._output_names(), chooses)
 
     # ---- problem.json
 
@@ -371,7 +305,7 @@ class Description:
         for tensor, (shape, dtype) in probe.inputs.items():
             inputs[tensor] = self._input(tensor, shape, dtype)
         inputs = {tensor: entry for tensor, entry in inputs.items() if entry is not None}
-        for tensor in self.used:
+        for tensor in self.values.used:
             inputs[tensor] = {"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1])}
         outputs = {tensor: {"shape": self.shapes[tensor], "dtype": _dtype(tensor, dtype)}
                    for tensor, (shape, dtype) in zip(self._output_names(), probe.outputs) if shape is not None}
@@ -380,7 +314,8 @@ class Description:
         used_axes = {axis for entry in list(inputs.values()) + list(outputs.values()) for axis in entry["shape"] or ()}
         used_axes |= set(re.findall(r"[A-Za-z_]\w*", " ".join(
             [axis["value"] for axis in self.axes.values() if axis["type"] == "derived"] + [self.flops])))
-        read = [(tensor, entry["shape"]) for tensor, entry in inputs.items() if entry["shape"] is not None]
+        read = [(tensor, self.values.to_read(tensor, entry["shape"])) for tensor, entry in inputs.items()
+                if entry["shape"] is not None]
         python = dict(self.options, kind="function" if self.task.kind == "flashinfer_bench" else self.task.kind)
         problem = {
             "name": name,
@@ -403,59 +338,43 @@ class Description:
                           "reason": "four times the error of PyTorch in the same precision"},
             "distributions": self._known_distributions(inputs),
             "mutations": [{"name": one["name"], "what": one["what"], "operator": one["operator"]}
-                        for one in self.mutations],
+                          for one in self.mutations],
             "reference": "reference.py",
             "python": python,
         }
+        if self.values.exempt() and not self.values.degenerate:
+            problem["audit_exempt"] = self.values.exempt()
+        if self.values.degenerate:
+            problem["degenerate"] = self.values.degenerate
         return problem
+
+    def _kernel(self, problem):
+        """A plain starting kernel, or None."""
+        sizes = dict(self.task.sizes, **list(self.samples.every())[-1])
+        return starting_kernel.written(self.task.instance(sizes), problem)
 
     def _known_distributions(self, inputs):
         """Without what is drawn for weights that were left out; a definition has no generator of its own."""
         if self.task.kind == "flashinfer_bench":
-            ours = [{"name": one["name"], "kind": one["name"]} for one in self.distributions[1:]]
+            ours = [{"name": one["name"], "kind": one["name"]} for one in self.values.distributions[1:]]
             if not ours:
                 raise TaskError("its inputs have to be drawn as its workloads say: no distribution suits them")
             return ours
         known = []
-        for one in self.distributions:
+        for one in self.values.distributions:
             tensors = {name: kind for name, kind in one.get("tensors", {}).items() if name in inputs}
             known.append(dict(one, tensors=tensors) if tensors else one)
         return known
 
     def _input(self, name, shape, dtype):
         if shape is None:
-            value = self.first[name]
+            value = self.values.first[name]
             if value is None:
                 self.notes.append("input %s is None: left out" % name)
                 return None
             return {"shape": None, "dtype": SCALARS[dtype], "value": value}
         entry = {"shape": self.shapes[name], "dtype": _dtype(name, dtype)}
         return entry
-
-
-def _same(a, b):
-    if a is None or b is None:
-        return a is b
-    return a.shape == b.shape and a.dtype == b.dtype and bool(
-        torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) if a.is_floating_point() else torch.equal(a, b))
-
-
-def _finite(output):
-    return output is None or not output.is_floating_point() or bool(torch.isfinite(output).all())
-
-
-def _weight_kind(tensor):
-    """(scale, shift) of a normal distribution like a weight: constants vary by a quarter, at least."""
-    values = tensor.double()
-    shift = float(values.mean()) if values.numel() else 0.0
-    spread = float(values.std(unbiased=False)) if values.numel() > 1 else 0.0
-    if spread == 0:
-        return 0.25, round(shift, 4)
-    return float("%.2g" % spread), 0.0 if abs(shift) < spread else float("%.2g" % shift)
-
-
-def _kind_text(scale, shift):
-    return "normal(scale=%g%s)" % (scale, ", shift=%g" % shift if shift else "")
 
 
 def _problem_name(path):

@@ -134,7 +134,11 @@ class Call:
         """Arguments by parameter, from the file's own generator."""
         if self.make_inputs is None:
             raise TaskError("it has nothing that makes inputs; define get_inputs()")
-        return _named_arguments(self.signature, self.make_inputs(seed))
+        made = self.make_inputs(seed)
+        if made is None or (isinstance(made, (list, tuple, dict)) and not made and self.parameters):
+            raise TaskError("get_inputs() returns nothing; expected a list with a value for %s"
+                            % ", ".join(self.parameters))
+        return _named_arguments(self.signature, made)
 
     def run(self, arguments):
         positional, named = [], {}

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import traceback
 
 
@@ -29,7 +30,14 @@ def explained(doing):
     except Exception as error:  # noqa: BLE001: anything a user's file may raise
         if "can't allocate memory" in str(error) or "out of memory" in str(error):
             raise TaskError("%s needs more memory than there is (%s)" % (doing, first_line(error)))
-        raise TaskError("%s: %s%s: %s" % (doing, type(error).__name__, _line(error), first_line(error)))
+        raise TaskError("%s: %s%s: %s%s" % (doing, type(error).__name__, _line(error), first_line(error),
+                                            _of_another_version(error)))
+
+
+def _of_another_version(error):
+    """The version, where PyTorch lacks what the file calls."""
+    lacks = isinstance(error, AttributeError) and str(error).startswith("module 'torch")
+    return " (this is PyTorch %s)" % sys.modules["torch"].__version__ if lacks and "torch" in sys.modules else ""
 
 
 def first_line(error):

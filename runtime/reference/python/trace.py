@@ -1,9 +1,17 @@
 """The operators that a reference runs: their names, the shapes they meet, and what they cost."""
 
+import math
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import collapsing, matrices
 from .precision import operator_name
+
+try:
+    from torch.utils.flop_counter import flop_registry as COUNTERS  # PyTorch 2.1
+except ImportError:
+    COUNTERS = {}
 
 # Operators that draw random numbers, whatever overload.
 RANDOM = frozenset("""bernoulli bernoulli_ native_dropout rand rand_like randn randn_like randint randint_like randperm
@@ -17,6 +25,7 @@ diag_embed triu tril index index_select gather embedding where masked_fill roll 
 max_pool1d_with_indices expand_as unfold resize_ new_zeros new_ones new_empty view_as movedim isnan""".split())
 CONVOLUTIONS = frozenset(["convolution", "_convolution", "mkldnn_convolution", "convolution_overrideable",
                           "thnn_conv2d", "slow_conv3d_forward", "cudnn_convolution", "_slow_conv2d_forward"])
+MULTIPLYING = CONVOLUTIONS | frozenset(["mm", "bmm", "addmm", "baddbmm", "matmul"])
 # Reductions and normalisations: operations per element that they read.
 PER_READ = {"sum": 1, "mean": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "argmax": 1, "argmin": 1, "prod": 1,
             "norm": 2, "linalg_vector_norm": 2, "var": 3, "var_mean": 3, "std": 3, "logsumexp": 3, "cumsum": 1,
@@ -27,11 +36,19 @@ POOLS = frozenset(["avg_pool2d", "avg_pool3d", "max_pool2d_with_indices", "max_p
 
 
 class Step:
-    """One operator: its cost is `factor` times the product of `sizes`."""
+    """One operator: its cost is `factor` times the product of `sizes`; `work` is the number that PyTorch's way takes.
 
-    def __init__(self, operator, factor, sizes, inputs, outputs):
+    triangles: of the factors of a product of matrices (matrices.py), else None.
+    sources, results: which tensors it takes and gives, by numbers that hold for one trace.
+    """
+
+    def __init__(self, operator, factor, sizes, inputs, outputs, triangles=None, sources=(), results=()):
         self.operator = operator
+        self.triangles = triangles
+        self.sources = sources
+        self.results = results
         self.factor = factor
+        self.work = math.prod((factor,) + tuple(sizes))
         self.sizes = sizes
         self.inputs = inputs
         self.outputs = outputs
@@ -43,16 +60,30 @@ class Tracer(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.steps = []
+        self._alive = []  # a number is of one tensor as long as that lives
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         name = operator_name(function)
         tensors = [part for part in _flat(args) if isinstance(part, torch.Tensor)]
         outputs = [part for part in _flat([result]) if isinstance(part, torch.Tensor)]
-        factor, sizes = _cost(name, args, tensors, outputs)
+        factor, sizes = _counted(function, args, kwargs or {}, result, *_cost(name, args, tensors, outputs))
         self.steps.append(Step(name, factor, sizes, [tuple(t.shape) for t in tensors],
-                               [tuple(t.shape) for t in outputs]))
+                               [tuple(t.shape) for t in outputs], matrices.of_product(name, tensors),
+                               [id(t) for t in tensors], [id(t) for t in outputs]))
+        self._alive.extend(tensors + outputs)
         return result
+
+
+def _counted(function, args, kwargs, result, factor, sizes):
+    """The cost, as PyTorch's own counter has it where that knows the operator and says another number."""
+    counter = COUNTERS.get(getattr(function, "overloadpacket", None))
+    if counter is None:
+        return factor, sizes
+    operations, ours = counter(*args, **kwargs, out_val=result), factor
+    for size in sizes:
+        ours *= size
+    return (factor, sizes) if operations == ours else (1, (operations,))
 
 
 def _flat(parts):
@@ -94,4 +125,7 @@ def traced(run):
     tracer = Tracer()
     with tracer:
         run()
+    for step in tracer.steps:
+        for free in collapsing.collapsed(step, tracer.steps) if step.operator in MULTIPLYING else ():
+            free.factor, free.triangles = 0, None
     return tracer.steps

@@ -1,6 +1,6 @@
 """The work of a call as formulas over axes: floating operations from a trace, least bytes from shapes."""
 
-from . import formulas
+from . import formulas, matrices
 
 
 def flops(samples, probes):
@@ -13,21 +13,42 @@ def flops(samples, probes):
     for position, first in enumerate(steps[0]):
         if not first.factor:
             continue
-        sizes = _sizes(samples, [other[position] for other in steps])
+        costs = [_cost(step) for step in _without_accidents([other[position] for other in steps])]
+        factor, divisor, _ = costs[0]
+        sizes = _sizes(samples, [sizes for _, _, sizes in costs])
         if sizes is None:
             return None
-        product = _product(sizes)
-        terms[product] = terms.get(product, 0) + first.factor
-    return " + ".join(formulas.product_text(factor, [part] if part != "1" else []) if part == "1" else
-                      ("%d * %s" % (factor, part) if factor != 1 else part)
-                      for part, factor in terms.items()) or "0"
+        key = _product(sizes), divisor
+        terms[key] = terms.get(key, 0) + factor
+    return " + ".join(_term(factor, *key) for key, factor in terms.items()) or "0"
 
 
-def _sizes(samples, steps):
-    """Formulas for the sizes whose product a step costs, or None."""
-    if len({len(step.sizes) for step in steps}) > 1:
+def _without_accidents(steps):
+    """The steps, their factors triangular only where they are so at all sizes."""
+    if steps[0].triangles is None:
+        return steps
+    known = tuple(matrices.TRIANGLES.intersection(*[step.triangles[side] for step in steps]) for side in (0, 1))
+    for step in steps:
+        step.triangles = known
+    return steps
+
+
+def _cost(step):
+    """(factor, divisor, sizes) of a step."""
+    reduced = matrices.cost(*step.triangles, step.outputs[0]) if step.triangles else None
+    return reduced or (step.factor, 1, step.sizes)
+
+
+def _term(factor, product, divisor):
+    text = str(factor) if product == "1" else product if factor == 1 else "%d * %s" % (factor, product)
+    return text if divisor == 1 else "%s // %d" % (text, divisor)
+
+
+def _sizes(samples, sizes):
+    """Formulas for the sizes whose product a step costs, or None. sizes: those at each sample."""
+    if len({len(one) for one in sizes}) > 1:
         return None
-    found = [formulas.fitted(samples, [step.sizes[i] for step in steps]) for i in range(len(steps[0].sizes))]
+    found = [formulas.fitted(samples, [one[i] for one in sizes]) for i in range(len(sizes[0]))]
     return None if None in found else found
 
 
@@ -43,6 +64,6 @@ def _product(sizes):
 
 
 def bytes_of(tensors):
-    """The bytes of all tensors, each touched once: tensors are (name, shape of axis names)."""
-    terms = [" * ".join(list(shape) + ["sizeof_" + name]) for name, shape in tensors]
+    """The bytes of all tensors, each touched once: tensors are (name, its elements as factors of a product)."""
+    terms = [" * ".join(list(factors) + ["sizeof_" + name]) for name, factors in tensors]
     return " + ".join(terms) or "0"

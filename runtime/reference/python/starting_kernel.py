@@ -1,0 +1,242 @@
+"""A plain kernel for modules of simple operators: right, and easy to read; a search makes it fast."""
+
+import json
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .elementwise import Unknown
+from .precision import operator_name
+from .product import Product
+from .rows import Rows
+from .task import _storage
+
+CTYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16",
+          "int64": "long long"}
+HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
+
+
+class Argument:
+    """A tensor that a call takes."""
+
+    def __init__(self, tensor):
+        self.tensor, self.key = tensor, id(tensor)
+
+
+class Call:
+    """One operator call."""
+
+    def __init__(self, name, args, kwargs, result):
+        self.name, self.result, self.key = name, result, id(result)
+        self.args = [Argument(part) if isinstance(part, torch.Tensor) else part for part in args]
+        self.kwargs = {key: part for key, part in kwargs.items() if part is not None}
+
+
+class _Recorder(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        first = result[0] if isinstance(result, (list, tuple)) and result else result
+        if isinstance(first, torch.Tensor):
+            self.calls.append(Call(operator_name(function), args, kwargs or {}, first))
+        return result
+
+
+def written(instance, problem):
+    """The text of a .cu file, or None where the operators are not simple.
+
+    instance: the file at sizes that differ from each other, so that an axis is not taken for another.
+    problem: problem.json of the file, whose inputs and outputs are the kernel's arguments.
+    """
+    definition = problem["definition"]
+    outputs = list(definition["outputs"].items())
+    dtypes = {tensor["dtype"] for tensor in definition["inputs"].values()}
+    if len(outputs) != 1 or len(dtypes) != 1 or not dtypes <= set(CTYPES) - {"int64"}:
+        return None
+    if outputs[0][1]["dtype"] not in dtypes | {"int64"}:
+        return None
+    calls, leaves, result = _recorded(instance, definition)
+    for emit in (_product_file, _rows_file):
+        try:
+            return emit(calls, leaves, result, definition)
+        except Unknown:
+            continue
+    return None
+
+
+def _recorded(instance, definition):
+    """(calls, leaves, result): leaves says which input of the problem a tensor is."""
+    inputs = instance.inputs(1)
+    recorder, outputs = _Recorder(), []
+    with recorder:
+        outputs.extend(instance.run(inputs))
+    tensors = dict(instance.weights, **inputs)
+    places = {_storage(tensors[name]): (name, entry["shape"], tuple(tensors[name].shape)) for name, entry in definition["inputs"].items()
+              if isinstance(tensors.get(name), torch.Tensor) and entry["shape"] is not None}
+    counts = {_storage(value): value.numel() for value in tensors.values() if isinstance(value, torch.Tensor)}
+
+    def leaves(tensor):
+        place = _storage(tensor)
+        return places.get(place) if tensor.numel() == counts.get(place) else None
+
+    recorder.kept = inputs  # their memory stays theirs while calls are looked at
+    return recorder.calls, leaves, outputs[0]
+
+
+def _size(axes):
+    return " * ".join(axes) or "1"
+
+
+def _plan(kernel, grid, block, arguments, tunables):
+    launch = {"kernel": kernel, "grid": grid, "block": block, "args": arguments}
+    return '{\n  "tunables": %s,\n  "launches": [%s]\n}' % (json.dumps(tunables), json.dumps(launch))
+
+
+def _file(plan, dtypes, comment, constants, body):
+    headers = "".join("#include <%s>\n" % HEADERS[dtype] for dtype in sorted(dtypes) if dtype in HEADERS)
+    real = "double" if "float64" in dtypes else "float"
+    return ("/* alphakernel\n%s\n*/\n// %s\n%s#ifndef ALPHAKERNEL  // defaults for a plain nvcc -c\n%s\n#endif\n\n"
+            "using real = %s;\n\n%s" % (plan, comment, headers, constants, real, body))
+
+
+def _parameters(names, definition):
+    return ", ".join("const %s* %s" % (CTYPES[definition["inputs"][name]["dtype"]], name) for name in names)
+
+
+def _stored(text, dtype):
+    return text if dtype == "int64" else "static_cast<%s>(%s)" % (CTYPES[dtype], text)
+
+
+BLOCKS = {"BLOCK": {"values": [128, 256, 512, 1024], "default": 256}}
+
+
+def _rows_file(calls, leaves, result, definition):
+    rows = Rows(calls, leaves)
+    value = rows.values.get(id(result))
+    if value is None or not rows.used or not rows.steps and value.kind != "element":
+        raise Unknown
+    if any("real(%s[" % name in value.text + "".join(step[2] for step in rows.steps)
+           for name in set(definition["inputs"]) - set(rows.used)):
+        raise Unknown
+    return (_reducing if rows.steps else _pointwise)(rows, value, definition)
+
+
+def _pointwise(rows, value, definition):
+    (name, output), dtypes = next(iter(definition["outputs"].items())), _dtypes(definition)
+    body = """__global__ void pointwise(%s, %s* %s, long long count) {
+  const long long i = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
+  if (i < count) %s[i] = %s;
+}
+""" % (_parameters(rows.used, definition), CTYPES[output["dtype"]], name, name, _stored(value.text, output["dtype"]))
+    count = _size(rows.names)
+    plan = _plan("pointwise", ["ceil_div(%s, BLOCK)" % count], ["BLOCK"],
+                 rows.used + [name, {"i64": count}], BLOCKS)
+    return _file(plan, dtypes, "One thread for each element.", "constexpr int BLOCK = 256;", body)
+
+
+def _dtypes(definition):
+    return {tensor["dtype"] for tensor in list(definition["inputs"].values()) + list(definition["outputs"].values())}
+
+
+OVER_BLOCK = """/// What the values of all threads come to.
+template <class T, class Combine>
+__device__ T over_block(T value, Combine combine) {
+  __shared__ T shared[BLOCK];
+  __syncthreads();
+  shared[threadIdx.x] = value;
+  for (int half = BLOCK / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) shared[threadIdx.x] = combine(shared[threadIdx.x], shared[threadIdx.x + half]);
+  }
+  __syncthreads();
+  return shared[0];
+}
+
+"""
+PICK = """struct Pick {
+  double value;
+  long long at;  // -1: none
+};
+
+"""
+
+
+def _loop(address, body):
+    return ("  for (long long r = threadIdx.x; r < count; r += BLOCK) {\n"
+            "    const long long i = %s;\n    %s\n  }\n" % (address, body))
+
+
+def _step(step, address):
+    kind, row, text, how = step
+    if kind == "plain":
+        start, combine = how
+        together = "[](double a, double b) { return %s; }" % combine
+        return ("  const auto combine_{0} = {1};\n  double part_{0} = {2};\n{3}"
+                "  const double {0} = over_block(part_{0}, combine_{0});\n").format(
+                    row, together, start,
+                    _loop(address, "part_{0} = combine_{0}(part_{0}, static_cast<double>({1}));".format(row, text)))
+    # Of equal values the first counts.
+    better = "(a.at < 0 || (b.at >= 0 && (b.value %s a.value || (b.value == a.value && b.at < a.at)))) ? b : a" % how
+    return ("  const auto combine_{0} = [](Pick a, Pick b) {{ return {1}; }};\n  Pick part_{0}{{0.0, -1}};\n{2}"
+            "  const long long {0} = over_block(part_{0}, combine_{0}).at;\n").format(
+                row, better,
+                _loop(address, "part_{0} = combine_{0}(part_{0}, Pick{{static_cast<double>({1}), r}});".format(row, text)))
+
+
+def _reducing(rows, value, definition):
+    (name, output), dtypes = next(iter(definition["outputs"].items())), _dtypes(definition)
+    grid, count, inner = (_size(part) for part in rows.sizes)
+    body = "".join(_step(step, rows.address) for step in rows.steps)
+    stored = _stored(value.text, output["dtype"])
+    body += _loop(rows.address, "%s[i] = %s;" % (name, stored)) if value.kind == "element" else \
+        "  if (threadIdx.x == 0) %s[row] = %s;\n" % (name, stored)
+    body = "%s%s__global__ void rows(%s, %s* %s, long long count, long long inner) {\n" \
+           "  const long long row = blockIdx.x;\n%s}\n" % (
+               PICK if any(step[0] == "chosen" for step in rows.steps) else "", OVER_BLOCK,
+               _parameters(rows.used, definition), CTYPES[output["dtype"]], name, body)
+    plan = _plan("rows", [grid], ["BLOCK"],
+                 rows.used + [name, {"i64": count}, {"i64": inner}], BLOCKS)
+    return _file(plan, dtypes, "One block for each row of what is reduced together; sums are kept in double.",
+                 "constexpr int BLOCK = 256;", body)
+
+
+def _product_file(calls, leaves, result, definition):
+    product = Product(calls, leaves)
+    (name, output), dtypes = next(iter(definition["outputs"].items())), _dtypes(definition)
+    a, b = product.a, product.b
+    rows, inner, columns, batch = _product_sizes(product)
+    body = """__global__ void product(%s, %s* %s, long long rows, long long inner, long long columns) {
+  const long long row = static_cast<long long>(blockIdx.x) * SIDE + threadIdx.y;
+  const long long column = static_cast<long long>(blockIdx.y) * SIDE + threadIdx.x;
+  const long long matrix = blockIdx.z;
+  if (row >= rows || column >= columns) return;
+  double sum = 0;
+  for (long long k = 0; k < inner; ++k)
+    sum += static_cast<double>(real(%s[matrix * rows * inner + %s]) * real(%s[matrix * inner * columns + %s]));
+  %s[(matrix * rows + row) * columns + column] = %s;
+}
+""" % (_parameters(product.used(), definition), CTYPES[output["dtype"]], name, a.name,
+       a.index("row", "inner", "k", "rows"), b.name, b.index("k", "columns", "column", "inner"), name,
+       _stored("real(sum)" + (" + real(%s[column])" % product.bias if product.bias else ""), output["dtype"]))
+    plan = _plan("product", ["ceil_div(%s, SIDE)" % rows, "ceil_div(%s, SIDE)" % columns, batch], ["SIDE", "SIDE"],
+                 product.used() + [name, {"i64": rows}, {"i64": inner}, {"i64": columns}],
+                 {"SIDE": {"values": [8, 16, 32], "default": 16}})
+    return _file(plan, dtypes, "One thread for each element of the result; sums are kept in double.",
+                 "constexpr int SIDE = 16;", body)
+
+
+def _product_sizes(product):
+    """Formulas for rows, inner size, columns and batch, from the axes of both factors."""
+    a, b = product.a, product.b
+    if a.batch == 1 and b.batch == 1:
+        rows = _size(a.axes[1:] if a.transposed else a.axes[:-1])
+        inner = _size(a.axes[:1] if a.transposed else a.axes[-1:])
+        columns = _size(b.axes[:-1] if b.transposed else b.axes[-1:])
+        return rows, inner, columns, "1"
+    if len(a.axes) < 3 or len(b.axes) < 3:
+        raise Unknown
+    rows, inner = (a.axes[-1], a.axes[-2]) if a.transposed else (a.axes[-2], a.axes[-1])
+    return rows, inner, b.axes[-2] if b.transposed else b.axes[-1], _size(a.axes[:-2])

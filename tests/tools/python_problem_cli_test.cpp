@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `problem new --from-python` says of files and interpreters that it cannot use. Nothing of a folder is left.
+#include <catch2/catch.hpp>
+
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "runtime/reference/python_installation.h"
+#include "tests/support/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+/// False where these tests have no PyTorch, which is said.
+bool has_pytorch() {
+  try {
+    static_cast<void>(runtime::find_python(""));
+    return true;
+  } catch (const Error& error) {
+    WARN("skipped: " << error.what());
+    return false;
+  }
+}
+
+/// A module with `forward` of x, and what else the file has at its top level.
+std::string module_file(const std::string& forward, const std::string& more = "",
+                        const std::string& inputs = "[torch.rand(N, M)]") {
+  return "import torch\nN = 8\nM = 16\n" + more +
+         "\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        " + forward +
+         "\ndef get_inputs():\n    return " + inputs + "\ndef get_init_inputs():\n    return []\n";
+}
+
+struct BadFile {
+  std::string what, text, words;
+};
+
+const BadFile kBadFiles[] = {
+    {"raises at import", module_file("return x * 2", "raise RuntimeError('no luck today')"),
+     "RuntimeError in line 4: no luck today"},
+    {"ends the process at import", module_file("return x * 2", "import os; os._exit(7)"),
+     "the reference process ended with exit code 7"},
+    {"crashes at import", module_file("return x * 2", "import ctypes; ctypes.string_at(0)"),
+     "was ended by signal 11"},
+    {"raises in forward", module_file("raise ValueError('odd shape')"), "ValueError in line 7: odd shape"},
+    {"crashes in forward", module_file("import ctypes; ctypes.string_at(0); return x * 2"),
+     "was ended by signal 11"},
+    {"calls exit", module_file("return x * 2", "raise SystemExit(3)"), "the file calls exit(3)"},
+    {"floods", module_file("[print('x' * 100000) for _ in range(1000)]; return x * 2"),
+     "printed more than 16 MiB"},
+    {"draws unseeded inputs",
+     module_file("return x * 2", "import os",
+                 "[torch.tensor([float(b) for b in os.urandom(N * M)]).view(N, M)]"),
+     "drawn by a generator that no seed reaches"},
+    {"draws random numbers", module_file("return x + torch.rand_like(x)"),
+     "draws random numbers (rand_like)"},
+    {"needs more memory than there is", module_file("return x + torch.zeros(1 << 44).sum()"),
+     "more memory than there is"},
+    {"writes a file", module_file("open('/tmp/of_a_reference', 'w').write('x'); return x * 2"),
+     "a reference may write no files"},
+    {"opens a socket", module_file("import socket; socket.socket(); return x * 2"), "open no sockets"},
+    {"starts a program", module_file("import subprocess; subprocess.run(['/bin/true']); return x * 2"),
+     "start no programs"},
+    {"returns a view of its input", module_file("return x.t()"),
+     "is a view of input x; return a tensor of its own"},
+    {"changes its input", module_file("x.mul_(2); return x + 1"), "it changes its input x in place"},
+    {"keeps something from call to call",
+     module_file("self.calls = getattr(self, 'calls', 0) + 1; return x * self.calls"),
+     "two runs with the same inputs give different results"},
+    {"is not Python", module_file("return x *"), "is not Python: line 7"},
+    {"has neither module nor function", "import torch\nN = 8\n", "it is none of"},
+    {"makes no inputs",
+     "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n",
+     "get_inputs"},
+    {"returns no inputs", module_file("return x * 2", "", "None"), "get_inputs() returns nothing"},
+    {"makes inputs of text", module_file("return x * 2", "", "['text']"),
+     "input x is str: tensors, numbers and None"},
+    {"returns text", module_file("return 'text'"), "it returns str"},
+    {"returns nothing", module_file("return None"), "it returns no tensor"},
+};
+
+ProgramResult make(Sandbox& box, const std::string& text, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"problem", "new", (box.folder / "made").string(), "--from-python",
+                                     box.write("model.py", text)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return box.run(arguments);
+}
+
+/// The folder itself, and what it is made under.
+bool left_something(const Sandbox& box) {
+  for (const auto& entry : std::filesystem::directory_iterator(box.folder.path()))
+    if (entry.path().filename().string().starts_with("made")) return true;
+  return false;
+}
+
+/// A folder with a package `torch` that only says its version, and a Python that finds it alone.
+std::string python_with_torch(const Sandbox& box, const std::string& version) {
+  const std::filesystem::path packages = box.folder / "packages";
+  std::filesystem::create_directories(packages / "torch");
+  box.write("packages/torch/__init__.py", "");
+  box.write("packages/torch/version.py", "__version__ = '" + version + "'\ncuda = None\n");
+  return packages.string();
+}
+
+/// An interpreter that looks for packages in `packages` alone.
+std::string interpreter(const Sandbox& box, const std::string& packages) {
+  const std::string program =
+      box.write("python", "#!/bin/sh\nPYTHONPATH=" + packages + " exec /usr/bin/python3 -S \"$@\"\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  return program;
+}
+
+}  // namespace
+
+TEST_CASE("each kind of bad PyTorch file gets a message of its own, and no folder") {
+  if (!has_pytorch()) return;
+  for (const BadFile& file : kBadFiles) {
+    Sandbox box;
+    const ProgramResult result = make(box, file.text);
+    INFO(file.what << "\n" << result.out << result.err);
+    CHECK(result.exit_code == code(ExitCode::bad_input));
+    CHECK_THAT(result.err, Catch::Contains(file.words) && Catch::Contains("model.py"));
+    CHECK(!left_something(box));
+  }
+}
+
+TEST_CASE("a PyTorch file that hangs ends at the time limit") {
+  if (!has_pytorch()) return;
+  Sandbox box;
+  const ProgramResult result =
+      make(box, module_file("return x * 2", "while True: pass"), {"--time-limit", "1s"});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::bad_input));
+  CHECK_THAT(result.err, Catch::Contains("did not answer in time"));
+  CHECK(!left_something(box));
+}
+
+TEST_CASE("inputs in nested lists become tensors with names of their own") {
+  if (!has_pytorch()) return;
+  Sandbox box;
+  const ProgramResult result =
+      make(box, module_file("return x[0] * 2 + x[1][0]", "", "[[torch.rand(N, M), [torch.rand(N, M)]]]"),
+           {"--json"});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json inputs = parse_json(read_file(box.folder / "made" / "problem.json"))["definition"]["inputs"];
+  CHECK(inputs.contains("x_0"));
+  CHECK(inputs.contains("x_1_0"));
+}
+
+TEST_CASE("an interpreter that cannot be used is named with what it lacks, and no folder is left") {
+  struct Lacking {
+    std::string program, words;
+  };
+  Sandbox box;
+  const std::string text = module_file("return x * 2");
+  const Lacking cases[] = {
+      {"/nonexistent", "/nonexistent"},
+      {"/bin/true", "/bin/true: is no Python interpreter"},
+      {interpreter(box, (box.folder / "nothing").string()), "has no PyTorch"},
+  };
+  for (const Lacking& one : cases) {
+    const ProgramResult result = make(box, text, {"--python", one.program});
+    INFO(one.program << "\n" << result.out << result.err);
+    CHECK(result.exit_code == code(ExitCode::environment));
+    CHECK_THAT(result.err,
+               Catch::Contains("no Python with PyTorch 1.13 or newer") && Catch::Contains(one.words));
+    CHECK(!left_something(box));
+  }
+}
+
+TEST_CASE("a PyTorch that is too old is named with its version") {
+  Sandbox box;
+  const std::string program = interpreter(box, python_with_torch(box, "1.8.0"));
+  const ProgramResult result = make(box, module_file("return x * 2"), {"--python", program});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::environment));
+  CHECK_THAT(result.err, Catch::Contains("has PyTorch 1.8.0") && Catch::Contains("1.13 or newer"));
+  CHECK(!left_something(box));
+}
+
+TEST_CASE("a task whose results ignore its inputs is called degenerate wherever it is looked at") {
+  if (!has_pytorch()) return;
+  Sandbox box;
+  const ProgramResult made = make(box, module_file("return torch.softmax(x, 1).sum(1) * 3"), {"--json"});
+  INFO(made.out << made.err);
+  REQUIRE(made.exit_code == 0);
+  CHECK_THAT(parse_json(made.out)["degenerate"].get<std::string>(),
+             Catch::Contains("does not depend on the inputs"));
+  const std::string folder = (box.folder / "made").string();
+  const ProgramResult check = box.run({"problem", "check", folder, "--device", "none", "--arch", "sm_90a"});
+  INFO(check.out << check.err);
+  CHECK_THAT(check.out,
+             Catch::Contains("degenerate: output does not depend") && Catch::Contains("not ranked"));
+  std::filesystem::create_directories(box.folder / "board");
+  std::filesystem::copy(box.folder / "model.py", box.folder / "board");
+  const ProgramResult imported = box.run({"exchange", "import", (box.folder / "board").string(), "--problems",
+                                          (box.folder / "problems").string()});
+  INFO(imported.out << imported.err);
+  CHECK_THAT(imported.out,
+             Catch::Contains("1 of them are degenerate") && Catch::Contains("model: degenerate:"));
+  const ProgramResult generate =
+      box.run({"generate", "--problem", folder, "--device", "none", "--arch", "sm_90a", "--unaudited",
+               "--output", (box.folder / "k.cu").string()});
+  CHECK_THAT(generate.err, Catch::Contains("is degenerate: its kernels are not ranked and in no mean"));
+}
+
+TEST_CASE("a module of simple operators gets a starting kernel that passes every check") {
+  if (!has_pytorch()) return;
+  struct Simple {
+    std::string what, forward, layers;
+  };
+  const Simple modules[] = {
+      {"an activation", "return torch.nn.functional.gelu(x)", ""},
+      {"a reduction", "return x.mean(1)", ""},
+      {"a choice", "return torch.argmax(x, 0)", ""},
+      {"a softmax", "return torch.softmax(x, 1)", ""},
+      {"a norm", "return self.layer(x)", "torch.nn.LayerNorm(M)"},
+      {"a norm of channels", "return self.layer(x)", "torch.nn.BatchNorm1d(M)"},
+      {"a linear layer", "return self.layer(x)", "torch.nn.Linear(M, 24)"},
+  };
+  for (const Simple& module : modules) {
+    Sandbox box;
+    std::string text = module_file(module.forward);
+    if (!module.layers.empty())
+      text.insert(text.find("    def forward"),
+                  "    def __init__(self):\n        super().__init__()\n        self.layer = " +
+                      module.layers + "\n");
+    const ProgramResult made = make(box, text);
+    INFO(module.what << "\n" << made.out << made.err);
+    REQUIRE(made.exit_code == 0);
+    CHECK_THAT(made.out, Catch::Contains("start.cu is a plain kernel to start from"));
+    const ProgramResult check =
+        box.run({"problem", "check", (box.folder / "made").string(), "--device", "emulator"});
+    INFO(check.out << check.err);
+    CHECK(check.exit_code == 0);
+    CHECK_THAT(check.out, Catch::Contains("every kernel passed"));
+  }
+}
+
+TEST_CASE("a check of a problem without kernels does not say that kernels passed") {
+  if (!has_pytorch()) return;
+  Sandbox box;
+  REQUIRE(make(box, module_file("return torch.linalg.inv(x[:, :N] + 9 * torch.eye(N))")).exit_code == 0);
+  const ProgramResult check =
+      box.run({"problem", "check", (box.folder / "made").string(), "--device", "none", "--arch", "sm_90a"});
+  INFO(check.out << check.err);
+  CHECK(check.exit_code == 0);
+  CHECK_THAT(check.out, Catch::Contains("it has no kernel, so none was tried"));
+  CHECK_THAT(check.out, !Catch::Contains("every kernel passed"));
+}
+
+TEST_CASE("the script that audits an import writes a row for each task, and keeps those that it has") {
+  if (!has_pytorch()) return;
+  Sandbox box;
+  std::filesystem::create_directories(box.folder / "board");
+  box.write("board/fine.py", module_file("return torch.tanh(x)"));
+  box.write("board/nothing.py", module_file("return torch.softmax(x, 1).sum(1)"));
+  box.write("board/broken.py", module_file("raise ValueError('no')"));
+  const std::string problems = (box.folder / "problems").string(),
+                    table = (box.folder / "audits.csv").string();
+  const ProgramResult imported =
+      box.run({"exchange", "import", (box.folder / "board").string(), "--problems", problems, "--json"});
+  CHECK(imported.exit_code == code(ExitCode::bad_input));
+  const std::string list = box.write("imported.json", imported.out);
+  const auto audit = [&] {
+    return run_program({runtime::find_python("").program, AK_SOURCE_DIR "/scripts/audit_problems.py",
+                        problems, "--imported", list, "--output", table, "--program", AK_PROGRAM},
+                       box.environment);
+  };
+  const ProgramResult first = audit();
+  INFO(imported.out << imported.err << first.out << first.err);
+  CHECK(first.exit_code == 1);  // one task has no folder
+  CHECK(first.out.starts_with("3 tasks: 2 made, "));
+  const std::string rows = read_file(table);
+  CHECK_THAT(rows, Catch::Contains("\nfine,1,0,passed,") && Catch::Contains("\nnothing,1,1,") &&
+                       Catch::Contains("\nbroken,0,0,,,") && Catch::Contains("ValueError in line 7: no"));
+  CHECK(audit().out == first.out);
+  CHECK(read_file(table) == rows);  // seconds included: nothing was audited again
+}
